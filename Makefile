@@ -1,0 +1,41 @@
+# Each target sets up what it needs: a virtual environment with the versions in constraints.txt.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+export PIP_DISABLE_PIP_VERSION_CHECK = 1
+
+.PHONY: help demo test lint bench lock clean
+help:  ## this list
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+
+$(VENV)/bin/pip:
+	$(PYTHON) -m venv $(VENV) || ($(PYTHON) -m pip install --user virtualenv && $(PYTHON) -m virtualenv $(VENV))
+
+$(VENV)/.base: pyproject.toml constraints.txt | $(VENV)/bin/pip
+	$(BIN)/pip install -q -c constraints.txt -e .
+	@touch $@
+
+$(VENV)/.dev: pyproject.toml constraints.txt | $(VENV)/bin/pip
+	$(BIN)/pip install -q -c constraints.txt -e '.[dev]'
+	@touch $@ $(VENV)/.base
+
+demo: $(VENV)/.base  ## the whole job on data that come with the package
+	$(BIN)/discreet demo
+
+test: $(VENV)/.dev  ## every test, the doctests and the import contract
+	$(BIN)/python -m pytest
+
+lint: $(VENV)/.dev  ## ruff and mypy
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: $(VENV)/.dev  ## speed, memory and accuracy as ratios to peers in the same run
+	$(BIN)/python -m benchmarks
+
+lock: $(VENV)/.dev  ## rewrite constraints.txt from this environment
+	@(echo "# Every version the test run uses: names and versions only. Refresh with 'make lock'."; \
+	  $(BIN)/pip freeze --exclude-editable | grep -E '^[A-Za-z0-9_.-]+==') > constraints.txt
+
+clean:  ## remove the environment and caches
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache

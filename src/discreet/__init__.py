@@ -1,0 +1,1 @@
+"""Train and release classifiers on sensitive tables with differential privacy."""

@@ -1,0 +1,25 @@
+"""The errors a user meets: one sentence each, saying what to do next."""
+
+
+class DiscreetError(Exception):
+    """Base of every error this package raises on purpose."""
+
+
+class SchemaError(DiscreetError, ValueError):
+    """The schema is missing, malformed or contradicts itself."""
+
+
+class DataError(DiscreetError, ValueError):
+    """The rows do not fit the schema, or cannot be read."""
+
+
+class StatisticsError(DiscreetError, ValueError):
+    """Statistics that cannot be combined, stored or loaded."""
+
+
+class BudgetError(DiscreetError, ValueError):
+    """More privacy was asked for than is left, or a budget makes no sense."""
+
+
+class ModelError(DiscreetError, ValueError):
+    """A model file is corrupt, foreign or of another version."""
