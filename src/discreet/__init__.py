@@ -1,1 +1,76 @@
 """Train and release classifiers on sensitive tables with differential privacy."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from discreet.bayes import NaiveBayesModel, PrivateNB
+    from discreet.errors import (
+        BudgetError,
+        DataError,
+        DiscreetError,
+        ModelError,
+        SchemaError,
+        StatisticsError,
+    )
+    from discreet.privacy import Adjacency, Budget, Certificate, Ledger
+    from discreet.schema import Categorical, Numeric, Schema
+    from discreet.sources import Table, collect
+    from discreet.statistics import Statistics
+
+# Each public name and the room it lives in: a room is opened when it is first used, so that importing
+# the package costs next to nothing.
+_ROOMS = {
+    "discreet.bayes": ("NaiveBayesModel", "PrivateNB"),
+    "discreet.errors": (
+        "BudgetError",
+        "DataError",
+        "DiscreetError",
+        "ModelError",
+        "SchemaError",
+        "StatisticsError",
+    ),
+    "discreet.privacy": ("Adjacency", "Budget", "Certificate", "Ledger"),
+    "discreet.schema": ("Categorical", "Numeric", "Schema"),
+    "discreet.sources": ("Table", "collect"),
+    "discreet.statistics": ("Statistics",),
+}
+_HOME = {name: room for room, names in _ROOMS.items() for name in names}
+__all__ = [  # noqa: PLE0604
+    "Adjacency",
+    "Budget",
+    "BudgetError",
+    "Categorical",
+    "Certificate",
+    "DataError",
+    "DiscreetError",
+    "Ledger",
+    "ModelError",
+    "NaiveBayesModel",
+    "Numeric",
+    "PrivateNB",
+    "Schema",
+    "SchemaError",
+    "Statistics",
+    "StatisticsError",
+    "Table",
+    "collect",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("discreet")
+    if name in _HOME:
+        value = getattr(importlib.import_module(_HOME[name]), name)
+        globals()[name] = value
+        return value
+    raise AttributeError(f"module 'discreet' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

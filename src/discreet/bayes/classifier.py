@@ -1,0 +1,269 @@
+"""PrivateNB: Naive Bayes with differential privacy, as a scikit-learn classifier."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
+
+from discreet.bayes.estimate import estimate
+from discreet.bayes.model import NaiveBayesModel, normalised
+from discreet.bayes.plan import Plan, make_plan
+from discreet.bayes.release import Release, release
+from discreet.errors import BudgetError, DataError, SchemaError
+from discreet.mechanisms.noise import ExactSampler, Sampler, SimulationSampler
+from discreet.privacy.budget import Adjacency, Budget
+from discreet.privacy.certificate import Certificate, certify
+from discreet.privacy.ledger import Ledger, Node, Parallel
+from discreet.schema import Schema
+from discreet.sources import Progress, collect, is_outside
+from discreet.sources.frames import as_matrix, open_frame
+
+Floats = NDArray[np.float64]
+BATCHES = (
+    "the batches are disjoint, every person is in one batch only, and which batch a row is in depends on that row "
+    "alone, not on its position or on other rows"
+)
+
+
+class PrivateNB(ClassifierMixin, BaseEstimator):
+    """Naive Bayes on categorical and numeric features with differential privacy.
+
+    Parameters
+    ----------
+    epsilon : float, default 1.0
+        The privacy budget of each fit; `math.inf` gives the non-private twin.
+    delta : float, default 0.0
+        The probability with which ε may be exceeded; above zero it selects Gaussian noise.
+    schema : Schema or "infer"
+        What is public about the data. "infer" reads it off the training data, which is a disclosure that the
+        certificate states; without a schema there is no fit.
+    adjacency : {"add-remove", "replace"}
+        Neighbours differ by one row more or less, or by one changed row (then the number of rows is public).
+    mechanism : {"auto", "laplace", "gaussian"}
+        The noise; "auto" is Laplace at pure ε and Gaussian if there is a delta.
+    numeric : {"histogram", "gaussian", "truncated-gaussian"}
+        How numbers are modelled: by bins, or by a bell curve per class.
+    split : {"weighted", "equal"} or dict
+        How the budget is shared: by table size, equally as in the literature, or explicit shares by feature name
+        (and by the target's name for class counts) that add up to at most 1.
+    smoothing : float, default 1.0
+        Rows added to every cell.
+    contributions : int, default 1
+        The most rows one person may have in the data. If the schema names an id column, this is enforced.
+    random_state : int, Generator or None
+        A seed makes the fit a reproducible simulation, which is not for release; the certificate says so.
+
+    Attributes
+    ----------
+    model_ : NaiveBayesModel
+    certificate_ : Certificate
+    classes_, n_features_in_, feature_names_in_ : as in scikit-learn
+    """
+
+    def __init__(
+        self,
+        epsilon: float = 1.0,
+        delta: float = 0.0,
+        schema: Schema | str | None = None,
+        adjacency: str = "add-remove",
+        mechanism: str = "auto",
+        numeric: str = "histogram",
+        split: Any = "weighted",
+        smoothing: float = 1.0,
+        contributions: int = 1,
+        random_state: Any = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.schema = schema
+        self.adjacency = adjacency
+        self.mechanism = mechanism
+        self.numeric = numeric
+        self.split = split
+        self.smoothing = smoothing
+        self.contributions = contributions
+        self.random_state = random_state
+
+    # ---- fitting
+
+    def plan(self) -> Plan:
+        """How the budget would be spent, from public knowledge alone."""
+        return self._plan(self._public_schema())
+
+    def fit(self, X: Any, y: Any = None, *, ledger: Ledger | None = None, progress: Progress | None = None) -> Self:
+        """Fit to an array or data frame with labels `y`, or to a file or database table that has the target.
+
+        The whole cost is known and, if there is a `ledger`, charged before the first row is read.
+        """
+        schema = self._schema_for(X, y)
+        plan = self._plan(schema)
+        if ledger is not None:
+            ledger.charge(plan.node, plan.budget)
+        released = self._release(X, y, plan, self._sampler(0), progress)
+        self._remember(X, schema, released, plan.node)
+        return self
+
+    def partial_fit(self, X: Any, y: Any = None, classes: Any = None, *, ledger: Ledger | None = None) -> Self:
+        """Add a batch of new people. Batches compose in parallel under the assumption the certificate states."""
+        earlier: Release | None = getattr(self, "release_", None)
+        inferred = isinstance(self.schema, str) and earlier is not None
+        schema = earlier.plan.schema if inferred and earlier else self._schema_for(X, y, classes)
+        if classes is not None and {schema.label.lookup.find(c) for c in classes} != set(range(len(schema.classes))):
+            raise DataError("classes must be those of the schema")
+        plan = self._plan(schema)
+        if earlier is not None and plan.items != earlier.plan.items:
+            raise BudgetError("partial_fit goes on with the settings of the first batch: use fit to start anew")
+        if earlier is not None:
+            self._check_width(X)
+        if ledger is not None and earlier is None:  # later batches are covered by the first charge
+            ledger.charge(plan.node, plan.budget)
+        fresh = self._release(X, y, plan, self._sampler(0 if earlier is None else earlier.batches), None)
+        whole = fresh if earlier is None else earlier + fresh
+        node = Parallel("batches of different people", BATCHES, (plan.node,) * whole.batches)
+        self._remember(X, schema, whole, node)
+        return self
+
+    def _public_schema(self) -> Schema:
+        if isinstance(self.schema, Schema):
+            return self.schema
+        raise SchemaError(
+            "PrivateNB needs a schema, because bounds, categories and classes read off the data would leak: pass "
+            "schema=Schema(...) or Schema.load(file); 'discreet schema DATA --target COLUMN' drafts one"
+        )
+
+    def _schema_for(self, X: Any, y: Any, classes: Any = None) -> Schema:
+        if y is None and not is_outside(X) and open_frame(X) is None:
+            raise DataError(f"{type(self).__name__} requires y to be passed, but the target y is None")
+        if isinstance(self.schema, str) and self.schema == "infer":
+            return Schema.infer(X, y, classes=() if classes is None else classes)
+        return self._public_schema()
+
+    def _plan(self, schema: Schema) -> Plan:
+        try:
+            smoothing = float(self.smoothing)
+        except (TypeError, ValueError):
+            smoothing = -1.0
+        if not smoothing > 0 or math.isinf(smoothing):
+            raise BudgetError(f"smoothing must be a number above zero, not {self.smoothing!r}")
+        return make_plan(
+            schema,
+            Budget(self.epsilon, self.delta),
+            adjacency=Adjacency.of(self.adjacency),
+            mechanism=self.mechanism,
+            numeric=self.numeric,
+            split=self.split,
+            contributions=self.contributions,
+        )
+
+    def _sampler(self, batch: int) -> Sampler:
+        """Exact noise, unless a seed asks for a simulation; each batch of a simulation draws anew."""
+        seed = self.random_state
+        if seed is None:
+            return ExactSampler()
+        if isinstance(seed, np.random.RandomState):
+            seed = seed.randint(2**31)
+        return SimulationSampler(seed if isinstance(seed, np.random.Generator) else [int(seed), batch])
+
+    def _release(self, X: Any, y: Any, plan: Plan, sampler: Sampler, progress: Progress | None) -> Release:
+        statistics = collect(
+            X, plan.schema, y, detail=plan.detail, contributions=self.contributions, progress=progress
+        )
+        return release(statistics, plan, sampler)
+
+    def _remember(self, X: Any, schema: Schema, released: Release, node: Node) -> None:
+        self.release_ = released
+        self.certificate_ = self._certificate(released.plan, node)
+        prior, likelihoods = estimate(released, float(self.smoothing))
+        self.model_ = NaiveBayesModel(schema, prior, likelihoods, self.certificate_)
+        labels = schema.class_array()
+        try:
+            self._order = np.argsort(labels)
+        except TypeError:  # labels of several types have no order but the schema's
+            self._order = np.arange(len(labels))
+        self.classes_ = labels[self._order]
+        self.n_features_in_ = len(schema.features)
+        frame = None if is_outside(X) else open_frame(X)
+        if frame is not None and all(isinstance(name, str) for name in frame.columns):
+            self.feature_names_in_ = np.array(schema.names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+
+    def _certificate(self, plan: Plan, node: Node) -> Certificate:
+        sampler = ExactSampler if self.random_state is None else SimulationSampler
+        assumptions = []
+        if plan.schema.inferred:
+            assumptions.append("the schema (classes, categories, bounds) was read off the data and assumed public")
+        if isinstance(node, Parallel):
+            assumptions.append(BATCHES)
+        if self.contributions > 1 or plan.schema.id is None:
+            assumptions.append(f"no person has more than {self.contributions} row(s) in the data")
+        exact = plan.budget.private and not sampler.simulation
+        return certify(
+            node,
+            plan.budget,
+            adjacency=plan.adjacency,
+            contributions=plan.contributions,
+            identified=plan.schema.id is not None,
+            simulation=plan.budget.private and sampler.simulation,
+            sampler=sampler.name if plan.budget.private else "none",
+            schema_hash=plan.schema.hash,
+            rho=None if plan.rho is None else str(plan.rho),
+            accounting=plan.accounting,
+            covers=(
+                "the parameters of this model and everything computed from them"
+                if exact
+                else "nothing: this model is for study, not for release"
+            ),
+            assumptions=tuple(assumptions),
+        )
+
+    # ---- prediction
+
+    def _check_width(self, X: Any) -> None:
+        """Scikit-learn's message where a matrix has another number of columns than in fit."""
+        if is_outside(X) or open_frame(X) is not None:
+            return
+        width = as_matrix(X).shape[1]
+        if width != self.n_features_in_:
+            raise DataError(
+                f"X has {width} features, but {type(self).__name__} is expecting {self.n_features_in_} features as input"
+            )
+
+    def predict_joint_log_proba(self, X: Any) -> Floats:
+        """log P(class, features), columns in the order of `classes_`."""
+        check_is_fitted(self)
+        self._check_width(X)
+        return self.model_.predict_joint_log_proba(X)[:, self._order]
+
+    def predict_log_proba(self, X: Any) -> Floats:
+        """log P(class | features), columns in the order of `classes_`."""
+        return normalised(self.predict_joint_log_proba(X))
+
+    def predict_proba(self, X: Any) -> Floats:
+        """P(class | features), columns in the order of `classes_`."""
+        return np.exp(self.predict_log_proba(X))
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The most probable class of each row."""
+        check_is_fitted(self)
+        self._check_width(X)
+        return self.model_.predict(X)
+
+    def to_sklearn(self) -> Any:
+        """The released model as a fitted scikit-learn pipeline, which needs this library no longer."""
+        from discreet.bayes.export import to_sklearn
+
+        check_is_fitted(self)
+        return to_sklearn(self.model_)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        tags.non_deterministic = self.random_state is None and self.epsilon != math.inf
+        return tags

@@ -1,0 +1,87 @@
+"""The release: the one step in which exact statistics become noisy tables that may be published."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.bayes.plan import Item, Plan
+from discreet.errors import StatisticsError
+from discreet.mechanisms.noise import Sampler
+from discreet.statistics import Statistics
+
+Integers = NDArray[np.int64]
+Bundle = dict[tuple[str, str], Integers]
+
+
+@dataclass(frozen=True)
+class Release:
+    """Noisy integers: `values[kind, feature]` has a row per class. Nothing in here is exact or private."""
+
+    plan: Plan
+    values: Mapping[tuple[str, str], Integers]
+    batches: int = 1
+
+    def variance(self, item: Item) -> float:
+        """The variance of the noise on one integer of an item."""
+        return item.variance * self.batches
+
+    def __add__(self, other: Release) -> Release:
+        """The releases of two disjoint batches as one."""
+        if self.plan.items != other.plan.items or self.plan.schema != other.plan.schema:
+            raise StatisticsError("only batches released under the same plan can be added")
+        values = {key: value + other.values[key] for key, value in self.values.items()}
+        return replace(self, values=values, batches=self.batches + other.batches)
+
+
+def exact_bundles(statistics: Statistics, plan: Plan) -> list[Bundle]:
+    """For each class, all its integers, statistic by statistic: the bundle that a mechanism noises as one."""
+
+    def integers(item: Item, group: int) -> Any:
+        name = item.feature
+        if item.kind == "class":
+            return [statistics.counts[group]]
+        if item.kind == "table":
+            return statistics.tables[name][group]
+        there = statistics.present[name][group]
+        if item.kind == "present":
+            return [there, statistics.counts[group] - there]
+        if item.kind == "sum":
+            return [statistics.sums[name][group]]
+        return [recentred(int(statistics.squares[name][group]), int(there), item.half)]
+
+    return [
+        {item.key: np.asarray(integers(item, group), dtype=np.int64) for item in plan.items}
+        for group in range(len(plan.schema.classes))
+    ]
+
+
+def recentred(squares: int, rows: int, half: int) -> int:
+    """Σ (k² − half²/2): the square sum whose terms are centred, which halves its sensitivity."""
+    return squares - rows * (half * half // 2)
+
+
+def noised(bundle: Bundle, plan: Plan, sampler: Sampler) -> Bundle:
+    """One class's bundle with fresh noise on every integer."""
+    result: Bundle = {}
+    for item in plan.items:
+        values, charge = bundle[item.key], item.charge
+        if charge is None:
+            result[item.key] = values
+        elif charge.measure == "epsilon":
+            result[item.key] = sampler.laplace(values, charge.spread)
+        else:
+            result[item.key] = sampler.gaussian(values, charge.spread)
+    return result
+
+
+def release(statistics: Statistics, plan: Plan, sampler: Sampler) -> Release:
+    """Noise the statistics by the plan. The caller has charged the plan to its ledger before reading any rows."""
+    if statistics.schema != plan.schema:
+        raise StatisticsError("the statistics are of another schema than the plan")
+    bundles = [noised(bundle, plan, sampler) for bundle in exact_bundles(statistics, plan)]
+    return Release(plan, {item.key: np.stack([bundle[item.key] for bundle in bundles]) for item in plan.items})

@@ -1,0 +1,149 @@
+"""Public domains: how a raw value becomes a category code or a point of a public lattice."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+DEFAULT_HALF = 1 << 16
+MAX_HALF = 1 << 20
+_WHOLE = re.compile(r"\s*([+-]?)0*(\d+)(?:\.0*)?\s*")
+
+
+def text(value: Any) -> str:
+    """The canonical text of a category: 1, 1.0 and "1" are one category, True is "true".
+
+    >>> text(1.0), text("1"), text(True)
+    ('1', '1', 'true')
+    """
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "replace")
+    kind = type(value).__name__
+    if isinstance(value, bool) or kind == "bool":
+        return "true" if value else "false"
+    if isinstance(value, int) or kind.startswith(("int", "uint")):
+        return str(int(value))
+    if isinstance(value, float | Decimal) or kind.startswith("float"):
+        number = float(value)
+        return str(int(value)) if math.isfinite(number) and number == int(value) else repr(number)
+    return str(value)
+
+
+class Lookup:
+    """Value → code for a declared list of categories; tolerant of types, never of values."""
+
+    def __init__(self, categories: Sequence[Any], other: str | None = None) -> None:
+        self.codes = {text(value): code for code, value in enumerate(categories)}
+        self.unknown = len(categories) if other is not None else None
+        if other is not None:
+            self.codes[other] = len(categories)
+        kinds = {type(value) for value in categories}
+        self._integers, self._booleans = int in kinds, bool in kinds
+        self.integers: tuple[int, ...] | None = None
+        if self._integers and len(kinds) == 1:
+            self.integers = tuple(int(value) for value in categories)
+
+    def find(self, value: Any) -> int | None:
+        """The code of a declared value, None for any other."""
+        name = text(value)
+        code = self.codes.get(name)
+        if code is not None:
+            return code
+        if self._integers:
+            whole = _WHOLE.fullmatch(name)
+            if whole:
+                number = whole[2] if whole[2] == "0" else whole[1].replace("+", "") + whole[2]
+                return self.codes.get(number)
+            if name in {"true", "false"} and not isinstance(value, str):
+                return self.codes.get("1" if name == "true" else "0")
+        if self._booleans:
+            alias = {"1": "true", "0": "false", "1.0": "true", "0.0": "false"}
+            return self.codes.get(alias.get(name, name.lower()))
+        return None
+
+    def code(self, value: Any) -> int | None:
+        """The code of a value, the `other` bucket included; None if it has no place."""
+        found = self.find(value)
+        return self.unknown if found is None else found
+
+
+@dataclass(frozen=True, slots=True)
+class Lattice:
+    """The points `middle + k·step`, k = −half … half, with `half` even so that half²/2 is an integer."""
+
+    middle: float
+    step: Fraction
+    half: int
+    inverse: float
+
+    @classmethod
+    def of(cls, lower: float, upper: float, integer: bool = False, step: float | None = None) -> Lattice:
+        """The lattice of a bounded number; an explicit or integer step is kept as one of its multiples."""
+        span = exact(upper) - exact(lower)
+        if not math.isfinite(upper - lower) or not math.isfinite(2 * DEFAULT_HALF / (upper - lower)):
+            raise ValueError("the bounds are too far apart or too close together")
+        half = DEFAULT_HALF
+        wanted = exact(step) if step is not None else Fraction(1) if integer else None
+        if wanted is not None:
+            steps = span / wanted
+            if steps.denominator != 1:
+                raise ValueError(f"the step {step} must divide upper - lower")
+            # Halve the step once or twice where needed: the middle must be a lattice point and half even.
+            count = steps.numerator
+            fine = count // 2 if count % 4 == 0 else count if count % 2 == 0 else 2 * count
+            if step is not None and fine > MAX_HALF:
+                raise ValueError(f"the step {step} makes over {2 * MAX_HALF} lattice points; choose a larger one")
+            half = fine if step is not None or fine <= 2 * DEFAULT_HALF else DEFAULT_HALF
+        spacing = span / (2 * half)
+        return cls(float((exact(upper) + exact(lower)) / 2), spacing, half, float(1 / spacing))
+
+    def point(self, value: float) -> int:
+        """The lattice point of a finite value: the one rounding rule of the whole package."""
+        return max(-self.half, min(self.half, round((value - self.middle) * self.inverse)))
+
+    def value(self, point: int) -> float:
+        """The number a lattice point stands for."""
+        return float(exact(self.middle) + point * self.step)
+
+
+def bin_starts(lower: float, upper: float, integer: bool, bins: int | Sequence[float]) -> tuple[float, ...]:
+    """Where the second, third, … bin begins, in the data's own unit."""
+    if not isinstance(bins, int):
+        edges = tuple(bins)
+        if len(edges) < 2 or edges[0] != lower or edges[-1] != upper:
+            raise ValueError("bins given as edges must run from lower to upper")
+        if not all(a < b for a, b in zip(edges[:-1], edges[1:], strict=True)):
+            raise ValueError("bin edges must rise")
+        return edges[1:-1]
+    low, high = exact(lower), exact(upper)
+    if integer:
+        values = int(high - low) + 1
+        count = min(bins, values)
+        return tuple(float(low + -(-values * i // count)) for i in range(1, count))
+    return tuple(float(low + (high - low) * i / bins) for i in range(1, bins))
+
+
+def bin_cuts(lattice: Lattice, starts: Sequence[float]) -> tuple[int, ...]:
+    """The lattice points of bin starts, rounded as the data are: a value on an edge opens its bin."""
+    cuts = tuple(lattice.point(start) for start in starts)
+    if not all(a < b for a, b in zip((-lattice.half, *cuts), cuts, strict=False)):
+        raise ValueError("bin edges must rise by at least one lattice step; use fewer bins")
+    return cuts
+
+
+def exact(number: float | int | str | Fraction | Decimal) -> Fraction:
+    """The fraction a person means by a number: 0.1 is one tenth.
+
+    >>> exact(0.1)
+    Fraction(1, 10)
+    """
+    if isinstance(number, float):
+        return Fraction(repr(float(number)))
+    return Fraction(number)

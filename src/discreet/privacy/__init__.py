@@ -1,0 +1,7 @@
+"""Privacy: budgets, adjacency, the ledger and certificates; the only room that knows what things cost."""
+
+from discreet.privacy.budget import Adjacency, Budget
+from discreet.privacy.certificate import Certificate
+from discreet.privacy.ledger import Charge, Ledger, Parallel, Sequential
+
+__all__ = ["Adjacency", "Budget", "Certificate", "Charge", "Ledger", "Parallel", "Sequential"]

@@ -1,0 +1,116 @@
+"""Calibration: exact scales from exact costs, and conversion between zCDP and (ε, δ)."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+
+from scipy.optimize import minimize_scalar
+
+_SAFETY = 1e-9  # covers the rounding of the floating-point formulas below
+
+
+def float_up(value: Fraction) -> float:
+    """The least double that is not below an exact fraction."""
+    result = float(value)
+    return result if Fraction(result) >= value else math.nextafter(result, math.inf)
+
+
+def sqrt_up(value: Fraction) -> float:
+    """A double, at most a few units above the square root, whose square is not below an exact fraction."""
+    result = math.sqrt(float_up(value))
+    while Fraction(result) ** 2 < value:
+        result = math.nextafter(result, math.inf)
+    return result
+
+
+def fraction_down(value: float) -> Fraction:
+    """A fraction with a denominator of 2**64 that is not above a double."""
+    return Fraction(math.floor(Fraction(value) * 2**64), 2**64)
+
+
+def zcdp_delta(rho: float, epsilon: float) -> float:
+    """δ of (ε, δ)-DP for a ρ-zCDP mechanism: the tight conversion through Rényi divergences.
+
+    Any order a > 1 gives a valid δ = exp((a − 1)(aρ − ε)) · (1 − 1/a)^a / (a − 1); the search finds a good one.
+    """
+    if rho <= 0:
+        return 0.0
+
+    def logarithm(order: float) -> float:
+        return (order - 1) * (order * rho - epsilon) + order * math.log1p(-1 / order) - math.log(order - 1)
+
+    # The unconstrained optimum of the first term lies at (ε/ρ + 1)/2; the others move it a little.
+    middle = max((epsilon / rho + 1) / 2, 1.01)
+    best = minimize_scalar(
+        lambda t: logarithm(1 + math.exp(t)), bounds=(math.log(1e-4), math.log(10 * middle + 10)), method="bounded"
+    )
+    return min(1.0, math.exp(float(best.fun)) * (1 + _SAFETY))
+
+
+@functools.cache
+def zcdp_epsilon(rho: float, delta: float) -> float:
+    """The least ε (from above) at which a ρ-zCDP mechanism is (ε, δ)-DP."""
+    low, high = 0.0, rho + 2 * math.sqrt(rho * math.log(1 / delta)) + 1e-6
+    for _ in range(80):
+        middle = (low + high) / 2
+        if zcdp_delta(rho, middle) > delta:
+            low = middle
+        else:
+            high = middle
+    return high * (1 + _SAFETY)
+
+
+@functools.cache
+def zcdp_rho(epsilon: Fraction, delta: Fraction) -> Fraction:
+    """The largest ρ (from below) whose conversion stays within (ε, δ)."""
+    target, tail = float(epsilon), float(delta)
+    low, high = 0.0, target + 1.0
+    while zcdp_delta(high, target) <= tail:
+        high *= 2
+    for _ in range(100):
+        middle = (low + high) / 2
+        if zcdp_delta(middle, target) <= tail:
+            low = middle
+        else:
+            high = middle
+    return fraction_down(low * (1 - _SAFETY))
+
+
+@functools.cache
+def counting_rho(epsilon: Fraction, delta: Fraction, parts: tuple[tuple[Fraction, int], ...]) -> Fraction:
+    """ρ for discrete Gaussian noise on count tables alone, by composing exact privacy loss distributions.
+
+    `parts` holds (share, cells): that share of ρ is spent on noise with σ² = cells/(2·share·ρ), where a neighbour
+    moves exactly `cells` cells by one each. Never below the zCDP conversion.
+    """
+    floor = zcdp_rho(epsilon, delta)
+    low, high = 1.0, 1.6
+    for _ in range(9):
+        middle = (low + high) / 2
+        if counting_delta(float(floor) * middle, float(epsilon), parts) <= float(delta) * (1 - _SAFETY):
+            low = middle
+        else:
+            high = middle
+    return floor if low == 1.0 else fraction_down(float(floor) * low)
+
+
+def counting_delta(rho: float, epsilon: float, parts: Sequence[tuple[Fraction, int]]) -> float:
+    """δ at ε for discrete Gaussian noise on count tables; see `counting_rho`."""
+    from dp_accounting.pld import privacy_loss_distribution as pld
+
+    whole, draws = None, 0
+    grouped: dict[float, int] = {}
+    for share, cells in parts:
+        sigma = math.sqrt(cells / (2 * float(share) * rho)) * (1 - _SAFETY)
+        grouped[sigma] = grouped.get(sigma, 0) + cells
+    for sigma, times in grouped.items():
+        if sigma > 2000:  # exact tables of the law would be too long
+            return 1.0
+        loss = pld.from_discrete_gaussian_mechanism(sigma, value_discretization_interval=1e-3 * min(1.0, epsilon))
+        loss = loss.self_compose(times) if times > 1 else loss
+        whole, draws = loss if whole is None else whole.compose(loss), draws + times
+    # The library cuts each law where its tails hold 1e-30: that mass is added back here.
+    return float(whole.get_delta_for_epsilon(epsilon)) + draws * 2e-30

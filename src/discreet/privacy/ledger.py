@@ -1,0 +1,136 @@
+"""The ledger: every access to the data, what it cost, and whether there is budget for another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, NoReturn
+
+from discreet.errors import BudgetError
+from discreet.privacy.budget import Budget
+
+
+@dataclass(frozen=True)
+class Charge:
+    """One noisy release: what it is of, how far a neighbour can move it, the noise, and the cost.
+
+    `measure` says what `cost` counts: pure `epsilon`, or `rho` of zero-concentrated privacy. `spread` is the noise's
+    exact parameter: the scale of a Laplace law, the variance parameter σ² of a Gaussian one.
+    """
+
+    mechanism: str
+    what: str
+    norm: str
+    sensitivity: str
+    spread: Fraction
+    measure: str
+    cost: Fraction
+
+
+@dataclass(frozen=True)
+class Sequential:
+    """Releases from the same rows: costs add up."""
+
+    what: str
+    parts: tuple[Charge | Sequential | Parallel, ...]
+
+
+@dataclass(frozen=True)
+class Parallel:
+    """Releases from disjoint rows: the dearest part is the cost, under the stated assumption."""
+
+    what: str
+    assumption: str
+    parts: tuple[Charge | Sequential | Parallel, ...]
+
+
+Node = Charge | Sequential | Parallel
+
+
+def cost(node: Node, measure: str) -> Fraction:
+    """The exact cost of a node in one measure."""
+    if isinstance(node, Charge):
+        return node.cost if node.measure == measure else Fraction(0)
+    costs = [cost(part, measure) for part in node.parts]
+    if isinstance(node, Parallel):
+        return max(costs, default=Fraction(0))
+    return sum(costs, Fraction(0))
+
+
+def concentrated(node: Node) -> Fraction:
+    """The ρ of a node when its pure parts are read as zCDP: ε-DP implies ε²/2-zCDP."""
+    if isinstance(node, Charge):
+        return node.cost if node.measure == "rho" else node.cost**2 / 2
+    costs = [concentrated(part) for part in node.parts]
+    if isinstance(node, Parallel):
+        return max(costs, default=Fraction(0))
+    return sum(costs, Fraction(0))
+
+
+@dataclass
+class Ledger:
+    """A budget shared by several fits: hand it to `fit(..., ledger=ledger)` and each fit is charged to it.
+
+    It cannot be copied or pickled, because a charge to a copy would be lost.
+
+    >>> ledger = Ledger(Budget(1))
+    >>> ledger.spent
+    Fraction(0, 1)
+    """
+
+    budget: Budget
+    nodes: list[Node] = field(default_factory=list)
+    grants: list[Budget] = field(default_factory=list)
+
+    @property
+    def spent(self) -> Fraction:
+        """What has been spent of ε (or of ρ, for a zCDP budget), by the rule that `charge` uses."""
+        return self._total(self.nodes, self.grants)
+
+    @property
+    def remaining(self) -> Fraction | None:
+        """What is left of ε or ρ; None if the budget is infinite."""
+        limit = self.budget.rho if self.budget.rho is not None else self.budget.epsilon
+        return None if limit is None else limit - self.spent
+
+    def _total(self, nodes: Iterable[Node], grants: Iterable[Budget]) -> Fraction:
+        nodes, grants = list(nodes), list(grants)
+        if self.budget.kind == "zcdp":
+            return sum((concentrated(node) for node in nodes), Fraction(0))
+        basic = sum((grant.epsilon or Fraction(0) for grant in grants), Fraction(0))
+        if self.budget.kind != "approximate" or not nodes:
+            return basic
+        from discreet.domain import exact
+        from discreet.privacy.calibrate import zcdp_epsilon
+
+        # Two valid readings of the whole: adding up (ε, δ), or one zCDP composition converted at the end.
+        rho = sum((concentrated(node) for node in nodes), Fraction(0))
+        joint = exact(zcdp_epsilon(float(rho) * (1 + 1e-12), float(self.budget.delta)))
+        fits = sum((grant.delta for grant in grants), Fraction(0)) <= self.budget.delta
+        return min(basic, joint) if fits else joint
+
+    def charge(self, node: Node, grant: Budget) -> None:
+        """Enter a release, or raise before any data are read if the budget does not allow it."""
+        if not self.budget.private:
+            self.nodes.append(node), self.grants.append(grant)
+            return
+        if not grant.private:
+            raise BudgetError("a fit without privacy (epsilon = inf) cannot be charged to a finite ledger")
+        if self.budget.kind == "pure" and grant.kind != "pure":
+            raise BudgetError(f"a ledger of pure epsilon cannot pay for {grant}")
+        limit = self.budget.rho if self.budget.rho is not None else self.budget.epsilon
+        assert limit is not None
+        total = self._total([*self.nodes, node], [*self.grants, grant])
+        if total > limit:
+            raise BudgetError(
+                f"the ledger has {float(limit - self.spent):g} of {self.budget} left, and this fit would bring what is "
+                f"spent to {float(total):g}: lower its epsilon or stop here"
+            )
+        self.nodes.append(node)
+        self.grants.append(grant)
+
+    def _refuse(self, *_: Any) -> NoReturn:
+        raise BudgetError("a ledger cannot be copied or sent to another process: charges to the copy would be lost")
+
+    __copy__ = __deepcopy__ = __reduce__ = __reduce_ex__ = _refuse  # type: ignore[assignment]

@@ -1,0 +1,190 @@
+"""Drafts: a schema read off the data for a person to edit, which is itself a disclosure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from discreet.domain import text
+from discreet.errors import DataError
+from discreet.schema import Categorical, Feature, Numeric, Schema
+from discreet.sources.frames import as_matrix, label_values, open_frame
+from discreet.sources.tables import Stream, Table, _Duck, open_files, open_table, quote
+
+WARNING = (
+    "This draft was read off the data, so it discloses their ranges, categories and classes.\n"
+    "Replace what it says by what is publicly known before you rely on any guarantee:\n"
+    "bounds from documentation or common sense, the full list of categories that can occur."
+)
+MANY_TEXTS = 200
+FEW_INTEGERS = 10
+_INTEGERS = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "HUGEINT"}
+
+
+@dataclass
+class Draft:
+    """A drafted schema and the columns that were left out of it, with the reason."""
+
+    schema: Schema
+    left_out: dict[str, str]
+
+
+def check_labels(y: Any) -> None:
+    """Refuse a target that is no class label, such as a continuous number."""
+    from sklearn.utils.multiclass import check_classification_targets
+
+    try:
+        check_classification_targets(y)
+    except ValueError as error:
+        raise DataError(str(error).splitlines()[0]) from None
+
+
+def draft_schema(X: Any, y: Any = None, *, target: str = "target", classes: Sequence[Any] = ()) -> Schema:
+    """The schema of `draft`, for callers who do not ask what was left out."""
+    return draft(X, y, target=target, classes=classes).schema
+
+
+def draft(X: Any, y: Any = None, *, target: str = "target", classes: Sequence[Any] = ()) -> Draft:
+    """Read bounds, categories and classes off the data; the schema is marked as inferred."""
+    if y is not None:
+        labels = label_values(y)
+        labels = labels.to_numpy(zero_copy_only=False) if not isinstance(labels, np.ndarray) else labels
+        if labels.dtype.kind == "f" and not np.isfinite(labels).all():
+            raise DataError("Input y contains NaN or infinity: every row needs a class")
+        check_labels(labels)
+        classes = list(classes) if len(classes) else _distinct(labels)
+    stream = _relation(X)
+    try:
+        if y is None and not len(classes):
+            if target not in stream.names:
+                raise DataError(f"the data have no column {target!r} to serve as the target")
+            classes = _labels(stream, target)
+        features, left_out = _features(stream, skip=() if y is not None else (target,))
+    finally:
+        stream.close()
+    if not features:
+        raise DataError("no column could serve as a feature")
+    plain = [int(c) if isinstance(c, float) and c.is_integer() else c for c in classes]
+    return Draft(Schema(features=features, target=target, classes=plain, inferred=True), left_out)
+
+
+def _distinct(labels: Any) -> list[Any]:
+    try:
+        return [value.item() if hasattr(value, "item") else value for value in np.unique(labels)]
+    except TypeError:
+        return sorted({text(value) for value in labels})
+
+
+def _labels(stream: _Duck, target: str) -> list[Any]:
+    item = quote(target)
+    rows = stream._run(f"SELECT DISTINCT {item} FROM {{}} WHERE {item} IS NOT NULL ORDER BY 1 LIMIT 1001").fetchall()
+    if len(rows) > 1000:
+        raise DataError(f"the column {target!r} has more than 1,000 values: it is no class label")
+    return [row[0] if isinstance(row[0], bool | int | str | float) else text(row[0]) for row in rows]
+
+
+def _relation(X: Any) -> _Duck:
+    """Any source as something DuckDB can select from, CSV columns with the types they seem to have."""
+    import duckdb
+    import pyarrow as pa
+
+    if isinstance(X, Table):
+        stream: Stream = open_table(X)
+        if isinstance(stream, _Duck):
+            return stream
+        names = stream.names
+        batches = [pa.table(dict(zip(names, map(pa.array, batch.values()), strict=True)))
+                   for batch in stream.batches(names, set())]  # fmt: skip
+        if not batches:
+            raise DataError("there are no rows")
+        X = pa.concat_tables(batches, promote_options="permissive")
+    elif isinstance(X, str) or hasattr(X, "__fspath__"):
+        stream = open_files(X)
+        if isinstance(stream, _Duck):
+            if not stream.texts:
+                return stream
+            source = stream.source.replace("auto_detect = false", "auto_detect = true, sample_size = -1")
+            source = source[: source.index(", columns = {")] + ")"
+            return _Duck(stream.connection, source, stream.parameters)
+        X = stream.data.to_table()  # type: ignore[attr-defined]
+    frame = open_frame(X)
+    if frame is not None:
+        columns = {text(name): frame[name].to_arrow() if isinstance(name, str) else frame[:, i].to_arrow()
+                   for i, name in enumerate(frame.columns)}  # fmt: skip
+    else:
+        matrix = as_matrix(X)
+        if matrix.dtype.kind == "f" and np.isinf(matrix).any():
+            raise DataError("Input X contains infinity (inf)")
+        columns = {f"x{j}": _column(matrix[:, j]) for j in range(matrix.shape[1])}
+    if not columns:
+        raise DataError("0 feature(s) found: the data have no columns (a minimum of 1 is required)")
+    if not len(next(iter(columns.values()))):
+        raise DataError("there are no rows: found array with 0 sample(s) while a minimum of 1 is required")
+    connection = duckdb.connect()
+    connection.register("rows", pa.table(columns))
+    return _Duck(connection, "rows", [])
+
+
+def _column(values: Any) -> Any:
+    import pyarrow as pa
+
+    try:
+        return pa.array(np.ascontiguousarray(values), from_pandas=True)
+    except (pa.ArrowException, TypeError):
+        return pa.array([None if value is None else text(value) for value in values.tolist()])
+
+
+def _features(stream: _Duck, skip: Sequence[str]) -> tuple[list[Feature], dict[str, str]]:
+    names = [name for name in stream.names if name not in skip]
+    types = [str(column[1]) for column in stream._run("SELECT * FROM {} LIMIT 0").description]
+    kinds = dict(zip(stream.names, types, strict=True))
+    features: list[Feature] = []
+    left_out: dict[str, str] = {}
+    for name in names:
+        item, kind = quote(name), kinds[name].split("(")[0]
+        distinct, nulls, rows = stream._run(
+            f"SELECT count(DISTINCT {item}), count(*) - count({item}), count(*) FROM {{}}"
+        ).fetchone()
+        if not distinct:
+            left_out[name] = "it has no values"
+        elif kind in {"DOUBLE", "FLOAT", "DECIMAL"} or (kind in _INTEGERS and distinct > FEW_INTEGERS):
+            features.append(_number(stream, name, kind in _INTEGERS, bool(nulls)))
+        elif kind in {"VARCHAR", "BOOLEAN", "ENUM"} or kind in _INTEGERS:
+            if distinct > MANY_TEXTS or (kind == "VARCHAR" and distinct > 20 and distinct > 0.9 * rows):
+                left_out[name] = "it has so many values that it looks like an identifier or free text"
+                continue
+            found = stream._run(f"SELECT DISTINCT {item} FROM {{}} WHERE {item} IS NOT NULL ORDER BY 1").fetchall()
+            missing = "category" if nulls else "error"
+            features.append(Categorical(name, [row[0] for row in found], missing=missing))
+        else:
+            left_out[name] = f"values of type {kind.lower()} need a person's decision"
+    return features, left_out
+
+
+def _number(stream: _Duck, name: str, integer: bool, nulls: bool) -> Numeric:
+    item = quote(name)
+    low, high, nan = stream._run(
+        f"SELECT CAST(min({item}) FILTER (NOT isnan({item})) AS DOUBLE), "
+        f"CAST(max({item}) FILTER (NOT isnan({item})) AS DOUBLE), bool_or(isnan({item})) "
+        f"FROM (SELECT CAST({item} AS DOUBLE) AS {item} FROM {{}})"
+    ).fetchone()
+    if low is None:
+        raise DataError(f"column {name!r} has no numbers")
+    if math.isinf(low) or math.isinf(high):
+        raise DataError(f"column {name!r} holds an infinite value (inf)")
+    low, high = _outward(low, high)
+    return Numeric(name, low, high, integer=integer, missing="bin" if nulls or nan else "error")
+
+
+def _outward(low: float, high: float) -> tuple[float, float]:
+    """Bounds that contain the values, rounded to two significant digits of their distance."""
+    width = high - low or max(abs(low), 1.0)
+    unit = 10.0 ** (math.floor(math.log10(width)) - 1)
+    low, high = math.floor(low / unit) * unit, math.ceil(high / unit) * unit
+    if unit >= 1:
+        low, high = float(round(low)), float(round(high))
+    return (low, high) if low < high else (low, low + unit)

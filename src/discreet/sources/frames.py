@@ -1,0 +1,158 @@
+"""Rows in memory: NumPy arrays, and data frames of any make through narwhals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from discreet.domain import text
+from discreet.errors import DataError
+from discreet.schema import Schema
+from discreet.sources.columns import Codes, make_column
+from discreet.sources.count import Rows
+
+
+def open_frame(data: Any) -> Any:
+    """An eager narwhals frame around a data frame, or None if this is not one."""
+    if isinstance(data, np.ndarray | list | tuple):
+        return None
+    import narwhals as nw
+
+    if type(data).__module__.startswith("pyarrow.") and hasattr(data, "to_pydict") and hasattr(data, "columns"):
+        import pyarrow as pa
+
+        if isinstance(data, pa.RecordBatch):
+            data = pa.Table.from_batches([data])
+    frame = nw.from_native(data, pass_through=True)
+    if isinstance(frame, nw.LazyFrame):
+        frame = frame.collect()
+    return frame if isinstance(frame, nw.DataFrame) else None
+
+
+def as_matrix(data: Any) -> Any:
+    """A two-dimensional NumPy array, or an error that says what is wrong."""
+    if hasattr(data, "toarray"):
+        raise DataError("sparse input is not supported: pass a dense array or a data frame")
+    matrix = np.asarray(data)
+    if matrix.ndim == 1:
+        raise DataError("expected a 2D array of rows and columns, got a 1D array: reshape your data")
+    if matrix.ndim != 2:
+        raise DataError(f"expected a 2D array of rows and columns, got {matrix.ndim} dimensions")
+    if matrix.dtype.kind == "c":
+        raise DataError("complex data are not supported")
+    return matrix
+
+
+def _series(series: Any) -> Any:
+    """A narwhals series as a NumPy array where that is free of copies and losses, else as Arrow."""
+    if series.dtype.is_numeric() and not series.dtype.is_decimal():
+        native = series.to_native()
+        plain = isinstance(getattr(native, "dtype", None), np.dtype)
+        if plain or not series.null_count():
+            values = series.to_numpy()
+            if values.dtype.kind in "iuf":
+                return values
+    return series.to_arrow()
+
+
+def frame_rows(frame: Any, schema: Schema, labels: Any = None, *, labelled: bool = True) -> Rows:
+    """The rows of a narwhals frame; labels come from `labels` or from the target column."""
+    # Labels are compared as text so that integer column names of a frame meet the schema's strings.
+    names = {text(name): name for name in frame.columns}
+    require(schema, names, labelled=labelled and labels is None)
+    columns = [make_column(f, _series(_column(frame, names[f.name]))) for f in schema.features]
+    label = None
+    if labelled:
+        raw = _series(_column(frame, names[schema.target])) if labels is None else label_values(labels)
+        label = make_label(schema, raw, len(frame))
+    return Rows(columns, len(frame), label)
+
+
+def _column(frame: Any, name: Any) -> Any:
+    try:
+        return frame[name] if isinstance(name, str) else frame[:, list(frame.columns).index(name)]
+    except (KeyError, ValueError, TypeError):
+        raise DataError(f"the column {name!r} cannot be read from the data frame") from None
+
+
+def matrix_rows(matrix: Any, schema: Schema, labels: Any = None, *, labelled: bool = True) -> Rows:
+    """The rows of a NumPy matrix whose columns stand in the schema's order."""
+    if matrix.shape[1] != len(schema.features):
+        raise DataError(f"X has {matrix.shape[1]} features, but the schema declares {len(schema.features)}")
+    columns = [make_column(feature, matrix[:, j]) for j, feature in enumerate(schema.features)]
+    label = None
+    if labelled:
+        if labels is None:
+            raise DataError("the labels are missing: pass y, or a data frame that holds the target column")
+        label = make_label(schema, label_values(labels), len(matrix))
+    return Rows(columns, len(matrix), label)
+
+
+def label_values(labels: Any) -> Any:
+    """Labels from a series, an array or a list, as a one-dimensional NumPy or Arrow array."""
+    if not isinstance(labels, np.ndarray | list | tuple):
+        import narwhals as nw
+
+        series = nw.from_native(labels, pass_through=True, allow_series=True)
+        if isinstance(series, nw.Series):
+            return _series(series)
+        if isinstance(series, nw.DataFrame) and len(series.columns) == 1:
+            return _series(series[series.columns[0]])
+    values = np.asarray(labels)
+    if values.ndim == 2 and values.shape[1] == 1:
+        values = values[:, 0]
+    if values.ndim != 1:
+        raise DataError(f"y should be a 1d array, got an array of shape {values.shape} instead")
+    return values
+
+
+def make_label(schema: Schema, raw: Any, size: int) -> Codes:
+    """The label column, of the same length as the rows."""
+    if len(raw) != size:
+        raise DataError(f"X and y have inconsistent numbers of samples: [{size}, {len(raw)}]")
+    label = make_column(schema.label, raw)
+    assert isinstance(label, Codes)
+    return label
+
+
+def require(schema: Schema, names: Any, *, labelled: bool, identified: bool = False) -> None:
+    """Raise an error that names the first column the data lack."""
+    wanted = [*schema.names, *([schema.target] if labelled else [])]
+    wanted += [schema.id] if identified and schema.id else []
+    for name in wanted:
+        if name not in names:
+            have = ", ".join(repr(str(have)) for have in list(names)[:12]) or "none"
+            more = ", …" if len(names) > 12 else ""
+            raise DataError(f"the data have no column {name!r} (they have {have}{more})")
+
+
+def check_ids(schema: Schema, contributions: int, read: Callable[[], Any]) -> None:
+    """Refuse data in which some id stands in more rows than the guarantee counts on."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    raw = read()
+    if isinstance(raw, np.ndarray):
+        raw = pa.array(raw, from_pandas=True)
+    if raw.null_count:
+        raise DataError(f"the id column {schema.id!r} has missing values")
+    most = pc.max(pc.value_counts(raw).field(1)).as_py() or 0
+    refuse_ids(schema, contributions, most)
+
+
+def refuse_ids(schema: Schema, contributions: int, most: int) -> None:
+    """The error for too many rows of one person."""
+    if most > contributions:
+        raise DataError(
+            f"some value of the id column {schema.id!r} stands in more than {contributions} "
+            f"row{'s' if contributions > 1 else ''}: keep at most that many rows per person, or raise contributions"
+        )
+
+
+def frame_ids(frame: Any, schema: Schema) -> Any:
+    """The id column of a frame."""
+    names = {text(name): name for name in frame.columns}
+    require(schema, names, labelled=False, identified=True)
+    return _series(_column(frame, names[schema.id]))

@@ -1,0 +1,239 @@
+"""Statistics: the exact integer tables of a data set; they merge bit for bit and know nothing of noise."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.errors import SchemaError, StatisticsError
+from discreet.files import replacing
+from discreet.schema import Numeric, Schema
+
+Integers = NDArray[np.int64]
+Detail = Literal["bins", "moments", "lattice"]
+DETAILS: tuple[Detail, ...] = ("bins", "moments", "lattice")
+_LIMIT = 2**63 - 1
+
+
+def _add(left: Integers, right: Integers) -> Integers:
+    """left + right, or an error where a 64-bit integer would overflow."""
+    total = left + right
+    if np.any(((left ^ total) & (right ^ total)) < 0):
+        raise StatisticsError("a sum left the range of 64-bit integers: split the data into parts")
+    return total
+
+
+class Statistics:
+    """What Naive Bayes needs of a data set, as exact 64-bit integers.
+
+    - `counts`: rows per class;
+    - `tables[name]`: rows per class and cell (categories, or bins of a number if `bins` was asked for);
+    - `present[name]`, `sums[name]`, `squares[name]`: per class, the rows in which a number is not missing, and
+      the sums of its lattice points and of their squares (`moments`);
+    - `lattice[name]`: rows per class and lattice point (`lattice`).
+
+    These are the private data in condensed form: they are not for publication.
+    """
+
+    def __init__(
+        self,
+        schema: Schema,
+        counts: Any,
+        tables: Mapping[str, Any],
+        *,
+        present: Mapping[str, Any] | None = None,
+        sums: Mapping[str, Any] | None = None,
+        squares: Mapping[str, Any] | None = None,
+        lattice: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.schema = schema
+        self.counts = np.asarray(counts, dtype=np.int64)
+        self.tables = {name: np.asarray(table, dtype=np.int64) for name, table in tables.items()}
+        self.present = {name: np.asarray(row, dtype=np.int64) for name, row in (present or {}).items()}
+        self.sums = {name: np.asarray(row, dtype=np.int64) for name, row in (sums or {}).items()}
+        self.squares = {name: np.asarray(row, dtype=np.int64) for name, row in (squares or {}).items()}
+        self.lattice = {name: np.asarray(table, dtype=np.int64) for name, table in (lattice or {}).items()}
+        self._check()
+
+    @property
+    def detail(self) -> tuple[Detail, ...]:
+        """Which statistics of numbers are held."""
+        if not self.schema.numeric:
+            return ()
+        name = self.schema.numeric[0].name
+        held = {"bins": self.tables, "moments": self.sums, "lattice": self.lattice}
+        return tuple(kind for kind in DETAILS if name in held[kind])
+
+    def _blocks(self) -> Iterable[tuple[str, str, Integers]]:
+        yield "counts", "", self.counts
+        for kind in ("tables", "present", "sums", "squares", "lattice"):
+            for name, values in getattr(self, kind).items():
+                yield kind, name, values
+
+    def _shape(self, kind: str, name: str) -> tuple[int, ...]:
+        classes = len(self.schema.classes)
+        if kind == "tables":
+            return classes, next(f.cells for f in self.schema.features if f.name == name)
+        if kind == "lattice":
+            return classes, 2 * next(f for f in self.schema.numeric if f.name == name).lattice.half + 1
+        return (classes,)
+
+    def _check(self) -> None:
+        features = {feature.name: feature for feature in self.schema.features}
+        for kind, name, values in self._blocks():
+            if name and (name not in features or (kind != "tables" and not isinstance(features[name], Numeric))):
+                raise StatisticsError(f"the schema has no feature {name!r} with {kind}")
+            if values.shape != self._shape(kind, name):
+                raise StatisticsError(f"the {kind} of {name or 'the classes'} have the wrong shape")
+            if kind not in {"sums"} and values.size and values.min() < 0:
+                raise StatisticsError("a count is negative: the rows taken away were not all there")
+            if kind == "tables" and not np.array_equal(values.sum(axis=1), self.counts):
+                raise StatisticsError(f"the table of {name!r} does not add up to the class counts")
+        absent = [feature.name for feature in self.schema.categorical if feature.name not in self.tables]
+        if absent:
+            raise StatisticsError(f"there is no table of {absent[0]!r}")
+        if len({frozenset(k) for k in (self.present, self.sums, self.squares)}) != 1:
+            raise StatisticsError("sums, squares and present rows must be of the same features")
+
+    def _combine(self, other: Statistics, operation: Callable[[Integers, Integers], Integers]) -> Statistics:
+        if not isinstance(other, Statistics):
+            raise TypeError("statistics combine only with statistics")
+        if self.schema != other.schema:
+            raise StatisticsError("statistics of different schemas cannot be combined")
+        if self.detail != other.detail:
+            raise StatisticsError(f"one side holds {self.detail}, the other {other.detail}")
+
+        def both(kind: str) -> dict[str, Integers]:
+            right = getattr(other, kind)
+            return {name: operation(values, right[name]) for name, values in getattr(self, kind).items()}
+
+        return Statistics(
+            self.schema,
+            operation(self.counts, other.counts),
+            both("tables"),
+            present=both("present"),
+            sums=both("sums"),
+            squares=both("squares"),
+            lattice=both("lattice"),
+        )
+
+    def __add__(self, other: Statistics) -> Statistics:
+        """The statistics of both sets of rows together."""
+        return self._combine(other, _add)
+
+    def __sub__(self, other: Statistics) -> Statistics:
+        """The statistics of the rows that remain when `other`'s are taken away."""
+        return self._combine(other, lambda left, right: _add(left, -right))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Statistics):
+            return NotImplemented
+        mine, yours = ({(k, n): v for k, n, v in side._blocks()} for side in (self, other))
+        return (
+            self.schema == other.schema
+            and mine.keys() == yours.keys()
+            and all(np.array_equal(values, yours[key]) for key, values in mine.items())
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"<exact statistics of {len(self.schema.features)} features: private, not for publication>"
+
+    @classmethod
+    def empty(cls, schema: Schema, detail: Iterable[Detail] = ("bins", "moments")) -> Statistics:
+        """The statistics of no rows at all: the zero of `+`."""
+        kinds, classes = set(detail), len(schema.classes)
+        names = [feature.name for feature in schema.numeric]
+        zero = {name: np.zeros(classes, np.int64) for name in names} if "moments" in kinds else {}
+        return cls(
+            schema,
+            np.zeros(classes, np.int64),
+            {
+                feature.name: np.zeros((classes, feature.cells), np.int64)
+                for feature in schema.features
+                if not isinstance(feature, Numeric) or "bins" in kinds
+            },
+            present=zero,
+            sums=zero,
+            squares=zero,
+            lattice={
+                feature.name: np.zeros((classes, 2 * feature.lattice.half + 1), np.int64)
+                for feature in schema.numeric
+                if "lattice" in kinds
+            },
+        )
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write to Parquet (`.parquet`) or Arrow (anything else). The file is as private as the rows."""
+        import pyarrow as pa
+        import pyarrow.feather as feather
+        import pyarrow.parquet as parquet
+
+        kinds, names, sizes, values = [], [], [], []
+        for kind, name, block in self._blocks():
+            kinds.append(kind), names.append(name), sizes.append(block.size), values.append(block.ravel())
+        table = pa.table(
+            {
+                "kind": pa.array(np.repeat(kinds, sizes)).dictionary_encode(),
+                "feature": pa.array(np.repeat(names, sizes)).dictionary_encode(),
+                "value": pa.array(np.concatenate(values)),
+            },
+            metadata={"discreet.statistics": "1", "discreet.schema": json.dumps(self.schema.to_dict())},
+        )
+        with replacing(path) as temporary:
+            if Path(path).suffix.lower() == ".parquet":
+                parquet.write_table(table, temporary, compression="zstd")
+            else:
+                feather.write_feather(table, temporary, compression="zstd")
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Statistics:
+        """Read what `save` wrote."""
+        import pyarrow as pa
+        import pyarrow.feather as feather
+        import pyarrow.parquet as parquet
+
+        try:
+            with open(path, "rb") as file:
+                magic = file.read(4)
+            table = parquet.read_table(path) if magic == b"PAR1" else feather.read_table(path)
+            metadata = table.schema.metadata or {}
+            if metadata.get(b"discreet.statistics") != b"1":
+                raise StatisticsError(f"{path} does not hold statistics of this version")
+            schema = Schema.from_dict(json.loads(metadata[b"discreet.schema"]))
+            kinds, names, values = (table.column(key).to_numpy() for key in ("kind", "feature", "value"))
+        except OSError as error:
+            raise StatisticsError(f"cannot read the statistics {path}: {error.strerror or error}") from None
+        except (pa.ArrowException, KeyError, ValueError, SchemaError) as error:
+            if isinstance(error, StatisticsError):
+                raise
+            raise StatisticsError(f"{path} is not a file of statistics: {error}") from None
+        fresh: dict[str, dict[str, Any]] = {
+            kind: {} for kind in ("counts", "tables", "present", "sums", "squares", "lattice")
+        }
+        new_block = (kinds[1:] != kinds[:-1]) | (names[1:] != names[:-1])
+        for part in np.split(np.arange(len(kinds)), np.flatnonzero(new_block) + 1):
+            if len(part):
+                fresh.get(kinds[part[0]], {})[names[part[0]]] = values[part[0] : part[-1] + 1]
+        return cls._rebuilt(schema, fresh, path)
+
+    @classmethod
+    def _rebuilt(cls, schema: Schema, fresh: dict[str, dict[str, Any]], path: Any) -> Statistics:
+        classes = len(schema.classes)
+        try:
+            counts = fresh.pop("counts")[""]
+            grids = {kind: fresh.pop(kind) for kind in ("tables", "lattice")}
+            tables, lattice = (
+                {name: flat.reshape(classes, -1) for name, flat in grids[kind].items()}
+                for kind in ("tables", "lattice")
+            )
+            return cls(schema, counts, tables, lattice=lattice, **fresh)
+        except (KeyError, ValueError) as error:
+            raise StatisticsError(f"{path} holds damaged statistics: {error}") from None
