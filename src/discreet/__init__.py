@@ -38,7 +38,7 @@ _ROOMS = {
     "discreet.statistics": ("Statistics",),
 }
 _HOME = {name: room for room, names in _ROOMS.items() for name in names}
-__all__ = [  # noqa: PLE0604
+__all__ = [
     "Adjacency",
     "Budget",
     "BudgetError",

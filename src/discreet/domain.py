@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
 DEFAULT_HALF = 1 << 16
@@ -119,7 +120,7 @@ def bin_starts(lower: float, upper: float, integer: bool, bins: int | Sequence[f
         edges = tuple(bins)
         if len(edges) < 2 or edges[0] != lower or edges[-1] != upper:
             raise ValueError("bins given as edges must run from lower to upper")
-        if not all(a < b for a, b in zip(edges[:-1], edges[1:], strict=True)):
+        if not all(a < b for a, b in pairwise(edges)):
             raise ValueError("bin edges must rise")
         return edges[1:-1]
     low, high = exact(lower), exact(upper)

@@ -9,6 +9,7 @@ import tomllib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
@@ -91,9 +92,7 @@ class Categorical(_Public):
     other: StrictStr | None = None
     missing: Literal["error", "category"] = "error"
 
-    def __init__(
-        self, name: str = "", categories: Sequence[Any] = (), other: str | None = None, **fields: Any
-    ) -> None:
+    def __init__(self, name: str = "", categories: Sequence[Any] = (), other: str | None = None, **fields: Any) -> None:
         super().__init__(name=name, categories=categories, other=other, **fields)
 
     @model_validator(mode="after")
@@ -150,9 +149,7 @@ class Numeric(_Public):
     upper: Annotated[float, BeforeValidator(_plain), Field(allow_inf_nan=False)]
     integer: bool = False
     step: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
-    bins: Annotated[int, Field(ge=1, le=65536)] | Annotated[tuple[float, ...], BeforeValidator(_plains)] = (
-        DEFAULT_BINS
-    )
+    bins: Annotated[int, Field(ge=1, le=65536)] | Annotated[tuple[float, ...], BeforeValidator(_plains)] = DEFAULT_BINS
     missing: Literal["error", "bin"] = "error"
 
     def __init__(self, name: str = "", lower: Any = None, upper: Any = None, **fields: Any) -> None:
@@ -191,7 +188,7 @@ class Numeric(_Public):
     def labels(self) -> tuple[str, ...]:
         """What each cell of the histogram stands for."""
         edges = [f"{edge:.6g}" for edge in self.edges]
-        spans = [f"[{low}, {high})" for low, high in zip(edges[:-2], edges[1:-1], strict=True)]
+        spans = [f"[{low}, {high})" for low, high in pairwise(edges[:-1])]
         gone = (MISSING,) if self.missing == "bin" else ()
         return (*spans, f"[{edges[-2]}, {edges[-1]}]", *gone)
 
@@ -363,16 +360,12 @@ class Schema(_Public):
             raise SchemaError(f"the manifest has no data set {name!r}; it has {', '.join(sorted(sets))}")
         entry, gone = sets[name], set(drop)
         features: list[Feature] = [
-            Numeric(
-                item["name"], *item["bounds"], integer=item.get("integer", False), bins=item.get("bins", bins)
-            )
+            Numeric(item["name"], *item["bounds"], integer=item.get("integer", False), bins=item.get("bins", bins))
             for item in entry["numeric"]
             if item["name"] not in gone
         ]
         features += [
-            Categorical(item["name"], item["categories"])
-            for item in entry["categorical"]
-            if item["name"] not in gone
+            Categorical(item["name"], item["categories"]) for item in entry["categorical"] if item["name"] not in gone
         ]
         return cls(features=features, target=entry["target"], classes=entry["classes"])
 

@@ -176,14 +176,13 @@ class Statistics:
         import pyarrow.feather as feather
         import pyarrow.parquet as parquet
 
-        kinds, names, sizes, values = [], [], [], []
-        for kind, name, block in self._blocks():
-            kinds.append(kind), names.append(name), sizes.append(block.size), values.append(block.ravel())
+        blocks = list(self._blocks())
+        sizes = [block.size for _, _, block in blocks]
         table = pa.table(
             {
-                "kind": pa.array(np.repeat(kinds, sizes)).dictionary_encode(),
-                "feature": pa.array(np.repeat(names, sizes)).dictionary_encode(),
-                "value": pa.array(np.concatenate(values)),
+                "kind": pa.array(np.repeat([kind for kind, _, _ in blocks], sizes)).dictionary_encode(),
+                "feature": pa.array(np.repeat([name for _, name, _ in blocks], sizes)).dictionary_encode(),
+                "value": pa.array(np.concatenate([block.ravel() for _, _, block in blocks])),
             },
             metadata={"discreet.statistics": "1", "discreet.schema": json.dumps(self.schema.to_dict())},
         )

@@ -170,9 +170,7 @@ class PrivateNB(ClassifierMixin, BaseEstimator):
         return SimulationSampler(seed if isinstance(seed, np.random.Generator) else [int(seed), batch])
 
     def _release(self, X: Any, y: Any, plan: Plan, sampler: Sampler, progress: Progress | None) -> Release:
-        statistics = collect(
-            X, plan.schema, y, detail=plan.detail, contributions=self.contributions, progress=progress
-        )
+        statistics = collect(X, plan.schema, y, detail=plan.detail, contributions=self.contributions, progress=progress)
         return release(statistics, plan, sampler)
 
     def _remember(self, X: Any, schema: Schema, released: Release, node: Node) -> None:
@@ -230,9 +228,8 @@ class PrivateNB(ClassifierMixin, BaseEstimator):
             return
         width = as_matrix(X).shape[1]
         if width != self.n_features_in_:
-            raise DataError(
-                f"X has {width} features, but {type(self).__name__} is expecting {self.n_features_in_} features as input"
-            )
+            name, expected = type(self).__name__, self.n_features_in_
+            raise DataError(f"X has {width} features, but {name} is expecting {expected} features as input")
 
     def predict_joint_log_proba(self, X: Any) -> Floats:
         """log P(class, features), columns in the order of `classes_`."""

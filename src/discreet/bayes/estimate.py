@@ -47,7 +47,7 @@ def project(row: Floats, total: float) -> Floats:
     falling = np.sort(row)[::-1]
     excess = (np.cumsum(falling) - total) / np.arange(1, len(row) + 1)
     kept = int(np.count_nonzero(falling > excess))
-    return np.maximum(row - excess[max(kept - 1, 0)], 0.0)
+    return np.asarray(np.maximum(row - excess[max(kept - 1, 0)], 0.0))
 
 
 def log_prior(totals: Floats) -> Floats:

@@ -46,11 +46,10 @@ def _cells(feature: Any) -> list[int]:
 
 def _encoder(model: NaiveBayesModel, onehot: bool) -> Any:
     """A column transformer fitted on nothing but the public schema."""
+    import pandas as pd
     from sklearn.compose import ColumnTransformer
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import FunctionTransformer, KBinsDiscretizer, OneHotEncoder, OrdinalEncoder
-
-    import pandas as pd
 
     steps, example = [], {}
     for feature, likelihood in zip(model.schema.features, model.likelihoods, strict=True):
@@ -63,7 +62,9 @@ def _encoder(model: NaiveBayesModel, onehot: bool) -> Any:
             clip = FunctionTransformer(np.clip, kw_args={"a_min": feature.lower, "a_max": feature.upper})
             if isinstance(likelihood, TableLikelihood):
                 step: Any = KBinsDiscretizer(
-                    n_bins=max(feature.cells, 2), encode="onehot-dense" if onehot else "ordinal", strategy="uniform"
+                    n_bins=max(feature.cells, 2),
+                    encode="onehot-dense" if onehot else "ordinal",
+                    strategy="uniform",
                 )
             elif onehot:
                 from sklearn.preprocessing import PolynomialFeatures

@@ -78,9 +78,7 @@ class GaussianLikelihood:
             raise ModelError(f"the parameters of {self.name!r} are no mean and variance")
         if (self.present is None) != (feature.missing_code is None):
             raise ModelError(f"the missing values of {self.name!r} do not fit the schema")
-        if self.present is not None and (
-            self.present.shape != (classes, 2) or not np.isfinite(self.present).all()
-        ):
+        if self.present is not None and (self.present.shape != (classes, 2) or not np.isfinite(self.present).all()):
             raise ModelError(f"the missing values of {self.name!r} have malformed probabilities")
 
 

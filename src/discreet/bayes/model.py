@@ -55,9 +55,7 @@ class NaiveBayesModel:
 
     def predict_joint_log_proba(self, X: Any, progress: Progress | None = None) -> Floats:
         """log P(class, features) for each row of an array, a data frame, a file or a table."""
-        parts = [
-            joint_log_probability(rows, self.log_prior, self.likelihoods) for rows in self._batches(X, progress)
-        ]
+        parts = [joint_log_probability(rows, self.log_prior, self.likelihoods) for rows in self._batches(X, progress)]
         return np.concatenate(parts) if parts else np.empty((0, len(self.log_prior)))
 
     def predict_log_proba(self, X: Any, progress: Progress | None = None) -> Floats:

@@ -233,13 +233,14 @@ def _unit(
         moved = 1 if adjacency is Adjacency.ADD_REMOVE else 2
         tight = counting_rho(budget.epsilon, budget.delta, tuple((item.share, moved) for item in items))
         if tight > rho:
-            rho, accounting = tight, "privacy loss distributions of the discrete Gaussian, composed by dp-accounting"
+            rho, accounting = (
+                tight,
+                "privacy loss distributions of the discrete Gaussian, composed by dp-accounting",
+            )
     return rho, accounting
 
 
-def _charged(
-    item: Item, unit: Fraction | None, mechanism: str, adjacency: Adjacency, contributions: int
-) -> Item:
+def _charged(item: Item, unit: Fraction | None, mechanism: str, adjacency: Adjacency, contributions: int) -> Item:
     """The item with its noise: scale Δ₁/ε, or σ² = Δ₂²/(2ρ)."""
     if unit is None:
         return item

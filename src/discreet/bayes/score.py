@@ -36,7 +36,8 @@ def joint_log_probability(rows: Rows, prior: Floats, likelihoods: Sequence[Likel
 def most_probable(rows: Rows, prior: Floats, likelihoods: Sequence[Likelihood]) -> NDArray[np.intp]:
     """The index of the most probable class of every row, without keeping the scores."""
     if rows.size < SMALL:
-        return joint_log_probability(rows, prior, likelihoods).argmax(axis=1)
+        first: NDArray[np.intp] = np.argmax(joint_log_probability(rows, prior, likelihoods), axis=1)
+        return first
     best = np.empty(rows.size, np.intp)
 
     def keep(span: slice, block: Floats) -> None:
@@ -102,5 +103,4 @@ def _adder(column: Column, likelihood: Likelihood) -> tuple[Any, Column, tuple[A
         return loops.add_gaussian, column, (*numbers, feature.missing_code is not None, absent)
     scores = np.ascontiguousarray(likelihood.log_prob.T)
     gone = -1 if feature.missing_code is None else feature.missing_code
-    place = (lattice.middle, lattice.inverse, lattice.half, bin_table(feature), gone)
-    return loops.add_bins, column, (*place, scores)
+    return loops.add_bins, column, (lattice.middle, lattice.inverse, lattice.half, bin_table(feature), gone, scores)

@@ -1,4 +1,4 @@
-"""Sensitivities: how far one neighbour can move each statistic of Naive Bayes (proof: docs/proofs/additive-noise.md)."""
+"""Sensitivities: how far one neighbour can move each statistic (proof: docs/proofs/additive-noise.md)."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ def laplace_variance(scale: float) -> float:
 
 def gaussian_log_pmf(noise: Any, variance: float) -> NDArray[np.float64]:
     """log P(Z = z) of the discrete Gaussian law, P(z) ∝ exp(−z²/(2·variance))."""
-    reach = int(math.ceil(40 * math.sqrt(variance))) + 2
+    reach = math.ceil(40 * math.sqrt(variance)) + 2
     if reach <= 10**6:
         points = np.arange(-reach, reach + 1, dtype=np.float64)
         normaliser = float(np.log(np.exp(-(points**2) / (2 * variance)).sum()))

@@ -6,6 +6,7 @@ import functools
 import math
 from collections.abc import Sequence
 from fractions import Fraction
+from typing import Any
 
 from scipy.optimize import minimize_scalar
 
@@ -45,7 +46,9 @@ def zcdp_delta(rho: float, epsilon: float) -> float:
     # The unconstrained optimum of the first term lies at (ε/ρ + 1)/2; the others move it a little.
     middle = max((epsilon / rho + 1) / 2, 1.01)
     best = minimize_scalar(
-        lambda t: logarithm(1 + math.exp(t)), bounds=(math.log(1e-4), math.log(10 * middle + 10)), method="bounded"
+        lambda t: logarithm(1 + math.exp(t)),
+        bounds=(math.log(1e-4), math.log(10 * middle + 10)),
+        method="bounded",
     )
     return min(1.0, math.exp(float(best.fun)) * (1 + _SAFETY))
 
@@ -101,7 +104,8 @@ def counting_delta(rho: float, epsilon: float, parts: Sequence[tuple[Fraction, i
     """δ at ε for discrete Gaussian noise on count tables; see `counting_rho`."""
     from dp_accounting.pld import privacy_loss_distribution as pld
 
-    whole, draws = None, 0
+    whole: Any = None
+    draws = 0
     grouped: dict[float, int] = {}
     for share, cells in parts:
         sigma = math.sqrt(cells / (2 * float(share) * rho)) * (1 - _SAFETY)

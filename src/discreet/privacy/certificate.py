@@ -95,7 +95,7 @@ def record(node: Node) -> ChargeRecord | GroupRecord:
             norm=node.norm,
             sensitivity=node.sensitivity,
             spread=str(node.spread),
-            measure=node.measure,  # type: ignore[arg-type]
+            measure=node.measure,
             cost=str(node.cost),
         )
     return GroupRecord(
@@ -116,9 +116,7 @@ def protects(adjacency: Adjacency, contributions: int, identified: bool) -> str:
     """Whom the guarantee protects, in words."""
     rows = "one row" if contributions == 1 else f"up to {contributions} rows"
     checked = "checked by the id column" if identified else "not checked: the schema names no id column"
-    return (
-        f"one person with {rows} ({checked}): the release hardly depends on {_NEIGHBOURS[adjacency]}"
-    )
+    return f"one person with {rows} ({checked}): the release hardly depends on {_NEIGHBOURS[adjacency]}"
 
 
 def certify(

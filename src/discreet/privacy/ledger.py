@@ -113,7 +113,8 @@ class Ledger:
     def charge(self, node: Node, grant: Budget) -> None:
         """Enter a release, or raise before any data are read if the budget does not allow it."""
         if not self.budget.private:
-            self.nodes.append(node), self.grants.append(grant)
+            self.nodes.append(node)
+            self.grants.append(grant)
             return
         if not grant.private:
             raise BudgetError("a fit without privacy (epsilon = inf) cannot be charged to a finite ledger")
@@ -133,4 +134,4 @@ class Ledger:
     def _refuse(self, *_: Any) -> NoReturn:
         raise BudgetError("a ledger cannot be copied or sent to another process: charges to the copy would be lost")
 
-    __copy__ = __deepcopy__ = __reduce__ = __reduce_ex__ = _refuse  # type: ignore[assignment]
+    __copy__ = __deepcopy__ = __reduce__ = __reduce_ex__ = _refuse

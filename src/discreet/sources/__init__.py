@@ -84,9 +84,7 @@ def collect(
             if frame is None:
                 raise DataError(f"the schema names the id column {schema.id!r}: pass a data frame that has it")
             check_ids(schema, contributions, lambda: frame_ids(frame, schema))
-        rows = (
-            frame_rows(frame, schema, y) if frame is not None else matrix_rows(as_matrix(data), schema, y)
-        )
+        rows = frame_rows(frame, schema, y) if frame is not None else matrix_rows(as_matrix(data), schema, y)
         if rows.size:
             result = tally(schema, rows, detail)
     else:

@@ -197,8 +197,10 @@ def _codes(feature: Categorical, raw: Any) -> Codes:
             if found is not None:
                 return found
         raw = _to_arrow(feature.name, raw)
-    return _from_dictionary(feature, raw, unknown, missing) if not _plain_integers(raw) else (
-        direct(_numbers(feature.name, raw)) or _from_dictionary(feature, raw, unknown, missing)
+    return (
+        _from_dictionary(feature, raw, unknown, missing)
+        if not _plain_integers(raw)
+        else (direct(_numbers(feature.name, raw)) or _from_dictionary(feature, raw, unknown, missing))
     )
 
 
@@ -219,9 +221,9 @@ def _fill(table: NDArray[np.int32], lookup: Lookup, low: int) -> None:
         if name.lstrip("-").isdigit() and str(int(name)) == name and 0 <= int(name) - low < len(table):
             table[int(name) - low] = code
     for value in (0, 1):  # booleans stored as 0 and 1
-        code = lookup.find(value)
-        if code is not None and 0 <= value - low < len(table):
-            table[value - low] = code
+        found = lookup.find(value)
+        if found is not None and 0 <= value - low < len(table):
+            table[value - low] = found
 
 
 def _from_dictionary(feature: Categorical, raw: Any, unknown: int, missing: int) -> Codes:

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -62,10 +63,10 @@ def spans(rows: Rows, most: int = BLOCK) -> list[Iterator[slice]]:
         for low in range(start, stop, block):
             yield slice(low, min(low + block, stop))
 
-    return [run(int(a), int(b)) for a, b in zip(ends[:-1], ends[1:], strict=True)]
+    return [run(int(a), int(b)) for a, b in pairwise(ends)]
 
 
-def in_threads(task: Callable[[Iterator[slice]], Any], parts: list[Iterator[slice]]) -> list[Any]:
+def in_threads(task: Callable[[Any], Any], parts: list[Any]) -> list[Any]:
     """Run a task on every part at once."""
     if len(parts) == 1:
         return [task(parts[0])]
@@ -118,11 +119,11 @@ def tally(schema: Schema, rows: Rows, detail: Collection[Detail]) -> Statistics:
                 for counter in counters:
                     counter.fast(thread, span, groups[span])
 
-        in_threads(work, list(enumerate(parts)))  # type: ignore[arg-type]
+        in_threads(work, list(enumerate(parts)))
     result: dict[str, dict[str, Any]] = {k: {} for k in ("tables", "present", "sums", "squares", "lattice")}
     for counter in counters:
         counter.finish(counts[:classes], result)
-    return Statistics(schema, counts[:classes], **result)  # type: ignore[arg-type]
+    return Statistics(schema, counts[:classes], **result)
 
 
 class _Counter:

@@ -22,7 +22,17 @@ WARNING = (
 )
 MANY_TEXTS = 200
 FEW_INTEGERS = 10
-_INTEGERS = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "HUGEINT"}
+_INTEGERS = {
+    "TINYINT",
+    "SMALLINT",
+    "INTEGER",
+    "BIGINT",
+    "UTINYINT",
+    "USMALLINT",
+    "UINTEGER",
+    "UBIGINT",
+    "HUGEINT",
+}
 
 
 @dataclass
@@ -81,14 +91,14 @@ def _distinct(labels: Any) -> list[Any]:
 
 def _labels(stream: _Duck, target: str) -> list[Any]:
     item = quote(target)
-    rows = stream._run(f"SELECT DISTINCT {item} FROM {{}} WHERE {item} IS NOT NULL ORDER BY 1 LIMIT 1001").fetchall()
+    rows = stream.ask(f"SELECT DISTINCT {item} FROM {{}} WHERE {item} IS NOT NULL ORDER BY 1 LIMIT 1001")
     if len(rows) > 1000:
         raise DataError(f"the column {target!r} has more than 1,000 values: it is no class label")
     return [row[0] if isinstance(row[0], bool | int | str | float) else text(row[0]) for row in rows]
 
 
 def _relation(X: Any) -> _Duck:
-    """Any source as something DuckDB can select from, CSV columns with the types they seem to have."""
+    """Any source as something DuckDB can select from."""
     import duckdb
     import pyarrow as pa
 
@@ -105,11 +115,7 @@ def _relation(X: Any) -> _Duck:
     elif isinstance(X, str) or hasattr(X, "__fspath__"):
         stream = open_files(X)
         if isinstance(stream, _Duck):
-            if not stream.texts:
-                return stream
-            source = stream.source.replace("auto_detect = false", "auto_detect = true, sample_size = -1")
-            source = source[: source.index(", columns = {")] + ")"
-            return _Duck(stream.connection, source, stream.parameters)
+            return _typed(stream) if stream.texts else stream
         X = stream.data.to_table()  # type: ignore[attr-defined]
     frame = open_frame(X)
     if frame is not None:
@@ -129,6 +135,20 @@ def _relation(X: Any) -> _Duck:
     return _Duck(connection, "rows", [])
 
 
+def _typed(stream: _Duck) -> _Duck:
+    """CSV columns with the types they seem to have; '007' is a code and 'yes' a word, not a number or a flag."""
+    items = []
+    for name in stream.names:
+        item = quote(name)
+        number, whole = stream.ask(
+            f"SELECT bool_and(TRY_CAST({item} AS DOUBLE) IS NOT NULL AND NOT regexp_matches({item}, '^0[0-9]')), "
+            f"bool_and(regexp_full_match({item}, '[+-]?[0-9]{{1,18}}')) FROM {{}} WHERE {item} IS NOT NULL"
+        )[0]
+        kind = "BIGINT" if number and whole else "DOUBLE" if number else "VARCHAR"
+        items.append(f"CAST({item} AS {kind}) AS {item}")
+    return _Duck(stream.connection, f"(SELECT {', '.join(items)} FROM {stream.source})", stream.parameters)
+
+
 def _column(values: Any) -> Any:
     import pyarrow as pa
 
@@ -140,15 +160,13 @@ def _column(values: Any) -> Any:
 
 def _features(stream: _Duck, skip: Sequence[str]) -> tuple[list[Feature], dict[str, str]]:
     names = [name for name in stream.names if name not in skip]
-    types = [str(column[1]) for column in stream._run("SELECT * FROM {} LIMIT 0").description]
-    kinds = dict(zip(stream.names, types, strict=True))
     features: list[Feature] = []
     left_out: dict[str, str] = {}
     for name in names:
-        item, kind = quote(name), kinds[name].split("(")[0]
-        distinct, nulls, rows = stream._run(
+        item, kind = quote(name), stream.types[name].split("(")[0]
+        distinct, nulls, rows = stream.ask(
             f"SELECT count(DISTINCT {item}), count(*) - count({item}), count(*) FROM {{}}"
-        ).fetchone()
+        )[0]
         if not distinct:
             left_out[name] = "it has no values"
         elif kind in {"DOUBLE", "FLOAT", "DECIMAL"} or (kind in _INTEGERS and distinct > FEW_INTEGERS):
@@ -157,7 +175,7 @@ def _features(stream: _Duck, skip: Sequence[str]) -> tuple[list[Feature], dict[s
             if distinct > MANY_TEXTS or (kind == "VARCHAR" and distinct > 20 and distinct > 0.9 * rows):
                 left_out[name] = "it has so many values that it looks like an identifier or free text"
                 continue
-            found = stream._run(f"SELECT DISTINCT {item} FROM {{}} WHERE {item} IS NOT NULL ORDER BY 1").fetchall()
+            found = stream.ask(f"SELECT DISTINCT {item} FROM {{}} WHERE {item} IS NOT NULL ORDER BY 1")
             missing = "category" if nulls else "error"
             features.append(Categorical(name, [row[0] for row in found], missing=missing))
         else:
@@ -167,11 +185,11 @@ def _features(stream: _Duck, skip: Sequence[str]) -> tuple[list[Feature], dict[s
 
 def _number(stream: _Duck, name: str, integer: bool, nulls: bool) -> Numeric:
     item = quote(name)
-    low, high, nan = stream._run(
+    low, high, nan = stream.ask(
         f"SELECT CAST(min({item}) FILTER (NOT isnan({item})) AS DOUBLE), "
         f"CAST(max({item}) FILTER (NOT isnan({item})) AS DOUBLE), bool_or(isnan({item})) "
         f"FROM (SELECT CAST({item} AS DOUBLE) AS {item} FROM {{}})"
-    ).fetchone()
+    )[0]
     if low is None:
         raise DataError(f"column {name!r} has no numbers")
     if math.isinf(low) or math.isinf(high):
@@ -187,4 +205,5 @@ def _outward(low: float, high: float) -> tuple[float, float]:
     low, high = math.floor(low / unit) * unit, math.ceil(high / unit) * unit
     if unit >= 1:
         low, high = float(round(low)), float(round(high))
+    low, high = float(f"{low:.12g}"), float(f"{high:.12g}")
     return (low, high) if low < high else (low, low + unit)

@@ -155,4 +155,5 @@ def frame_ids(frame: Any, schema: Schema) -> Any:
     """The id column of a frame."""
     names = {text(name): name for name in frame.columns}
     require(schema, names, labelled=False, identified=True)
+    assert schema.id is not None
     return _series(_column(frame, names[schema.id]))

@@ -74,9 +74,7 @@ def encode(values: Any, low: int, table: Any, unknown: int, missing: int, out: A
             out[i] = missing
 
 
-def add_codes(
-    values: Any, low: int, table: Any, unknown: int, missing: int, bad: int, scores: Any, out: Any
-) -> int:
+def add_codes(values: Any, low: int, table: Any, unknown: int, missing: int, bad: int, scores: Any, out: Any) -> int:
     """out[i, :] += scores[cell of row i, :]; returns how many rows have no cell."""
     high = low + len(table)
     wrong = 0

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from discreet.errors import DataError
-from discreet.schema import Numeric, Schema
+from discreet.schema import Schema
 from discreet.sources.columns import make_column
 from discreet.sources.count import Rows
 from discreet.sources.frames import make_label, refuse_ids, require
@@ -82,13 +82,21 @@ class _Duck(Stream):
 
     def __init__(self, connection: Any, source: str, parameters: list[Any], *, texts: bool = False) -> None:
         self.connection, self.source, self.parameters, self.texts = connection, source, parameters, texts
-        self.names = [column[0] for column in self._run("SELECT * FROM {} LIMIT 0").description]
-
-    def _run(self, query: str) -> Any:
         import duckdb
 
         try:
-            return self.connection.execute(query.replace("{}", self.source, 1), self.parameters)
+            shape = connection.sql(f"SELECT * FROM {source} LIMIT 0", params=parameters)
+            self.types = {str(name): str(kind) for name, kind in zip(shape.columns, shape.types, strict=True)}
+        except duckdb.Error as error:
+            raise DataError(_first_line(error)) from None
+        self.names = list(self.types)
+
+    def ask(self, query: str) -> list[tuple[Any, ...]]:
+        """All rows that answer a query, in which {} stands for the source."""
+        import duckdb
+
+        try:
+            return list(self.connection.execute(query.replace("{}", self.source, 1), self.parameters).fetchall())
         except duckdb.Error as error:
             raise DataError(_first_line(error)) from None
 
@@ -100,9 +108,9 @@ class _Duck(Stream):
             return f"CAST({quote(name)} AS DOUBLE)" if self.texts and name in numbers else quote(name)
 
         items = ", ".join(f"{expression(name)} AS c{i}" for i, name in enumerate(wanted))
-        reader = self._run(f"SELECT {items} FROM {{}}").to_arrow_reader(BATCH)
+        query = f"SELECT {items} FROM {self.source}"
         try:
-            for batch in reader:
+            for batch in self.connection.sql(query, params=self.parameters).to_arrow_reader(BATCH):
                 yield {name: batch.column(i) for i, name in enumerate(wanted)}
         except (duckdb.Error, pa.ArrowException, OSError) as error:
             self._explain_numbers(wanted, numbers)
@@ -110,22 +118,21 @@ class _Duck(Stream):
 
     def _explain_numbers(self, wanted: list[str], numbers: set[str]) -> None:
         """If a text that should be a number stopped the scan, say which."""
-        import duckdb
-
         for name in (name for name in wanted if self.texts and name in numbers):
             item = quote(name)
             query = f"SELECT {item} FROM {{}} WHERE TRY_CAST({item} AS DOUBLE) IS NULL AND {item} IS NOT NULL LIMIT 1"
             try:
-                found = self.connection.execute(query.replace("{}", self.source, 1), self.parameters).fetchone()
-            except duckdb.Error:
+                found = self.ask(query)
+            except DataError:
                 return
             if found:
-                raise DataError(f"column {name!r} holds {found[0]!r}, which is not a number")
+                raise DataError(f"column {name!r} holds {found[0][0]!r}, which is not a number")
 
     def most_rows_of_one(self, name: str) -> int:
         item = quote(name)
         inner = f"SELECT {item} IS NULL AS gone, count(*) AS size FROM {{}} GROUP BY {item}"
-        most, gone = self._run(f"SELECT coalesce(max(size), 0), coalesce(bool_or(gone), false) FROM ({inner})").fetchone()
+        query = f"SELECT coalesce(max(size), 0), coalesce(bool_or(gone), false) FROM ({inner})"
+        most, gone = self.ask(query)[0]
         return -1 if gone else int(most)
 
     def close(self) -> None:
@@ -230,7 +237,7 @@ def open_files(path: str | os.PathLike[str], *, ordered: bool = False) -> Stream
             stream = _Duck(connection, "read_parquet(?)", [paths])
         except DataError as error:
             raise DataError(f"{paths[0]} is not a readable Parquet file: {error}") from None
-        stream.total = int(stream._run("SELECT count(*) FROM {}").fetchone()[0])
+        stream.total = int(stream.ask("SELECT count(*) FROM {}")[0][0])
         return stream
     names, delimiter = _header(paths[0])
     # Everything is declared: a sniffer could take a row for a comment or skip it, and rows must not get lost.
@@ -301,6 +308,3 @@ def _header(path: str) -> tuple[list[str], str]:
 def _first_line(error: BaseException) -> str:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return lines[0] if lines else type(error).__name__
-
-
-__all__ = ["Numeric", "Stream", "Table", "open_files", "open_table"]

@@ -1,0 +1,85 @@
+"""Evaluation: accuracy, balanced accuracy, AUC and confusion of a model on labelled rows, batch by batch."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from discreet.bayes.likelihoods import GaussianLikelihood
+from discreet.bayes.model import NaiveBayesModel, normalised
+from discreet.bayes.score import joint_log_probability
+from discreet.domain import text
+from discreet.errors import DataError
+from discreet.sources import Progress, read_rows
+
+
+def evaluate(model: NaiveBayesModel, data: Any, y: Any = None, *, progress: Progress | None = None) -> dict[str, Any]:
+    """Figures on labelled rows of any source; AUC is one-against-rest, averaged over classes if more than two."""
+    truths, scores = [], []
+    classes = len(model.schema.classes)
+    for rows in read_rows(data, model.schema, y, progress=progress):
+        assert rows.label is not None
+        codes = rows.label.encode()
+        if (codes == classes).any():
+            rows.label.complain()
+        truths.append(codes)
+        scores.append(normalised(joint_log_probability(rows, model.log_prior, model.likelihoods)))
+    if not truths or not sum(map(len, truths)):
+        raise DataError("there are no rows to evaluate on")
+    truth, score = np.concatenate(truths), np.concatenate(scores)
+    confusion = np.zeros((classes, classes), np.int64)
+    np.add.at(confusion, (truth, score.argmax(axis=1)), 1)
+    return {
+        "n": len(truth),
+        **rates(confusion),
+        "auc": _auc(truth, score),
+        "log_loss": float(-score[np.arange(len(truth)), truth].mean()),
+        "classes": [text(label) for label in model.schema.classes],
+        "confusion": confusion.tolist(),
+    }
+
+
+def rates(confusion: Any) -> dict[str, float]:
+    """Accuracy, and its mean over the classes that occur."""
+    there = confusion.sum(axis=1) > 0
+    recall = np.diag(confusion)[there] / confusion.sum(axis=1)[there]
+    return {
+        "accuracy": float(np.trace(confusion) / confusion.sum()),
+        "balanced_accuracy": float(recall.mean()),
+    }
+
+
+def _auc(truth: Any, score: Any) -> float | None:
+    from sklearn.metrics import roc_auc_score
+
+    if score.shape[1] == 2:
+        if len(np.unique(truth)) < 2:
+            return None
+        with np.errstate(over="ignore"):
+            return float(roc_auc_score(truth == 1, np.clip(score[:, 1] - score[:, 0], -1e300, 1e300)))
+    areas = []
+    for k in np.unique(truth):
+        if (truth != k).any():
+            areas.append(roc_auc_score(truth == k, np.exp(score[:, k])))
+    return float(np.mean(areas)) if areas else None
+
+
+def majority(model: NaiveBayesModel, figures: dict[str, Any]) -> dict[str, Any]:
+    """The figures of always answering the class that the model holds to be the most frequent."""
+    confusion = np.array(figures["confusion"])
+    constant = np.zeros_like(confusion)
+    constant[:, int(model.log_prior.argmax())] = confusion.sum(axis=1)
+    return {**rates(constant), "auc": 0.5, "n": figures["n"]}
+
+
+def twin_of(model: NaiveBayesModel, data: Any, y: Any = None, *, progress: Progress | None = None) -> NaiveBayesModel:
+    """The same kind of model fitted without noise: for comparison, never for release."""
+    from discreet.bayes.classifier import PrivateNB
+
+    curves = [one for one in model.likelihoods if isinstance(one, GaussianLikelihood)]
+    numeric = "histogram" if not curves else "truncated-gaussian" if curves[0].truncated else "gaussian"
+    fitted = PrivateNB(epsilon=math.inf, schema=model.schema, numeric=numeric).fit(data, y, progress=progress)
+    result: NaiveBayesModel = fitted.model_
+    return result

@@ -1,0 +1,45 @@
+"""The command line: one module per command, no logic of its own."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from discreet.cli import demo, evaluate, fit, inspect, plan, predict, schema
+from discreet.cli.common import run
+
+app = typer.Typer(
+    name="discreet",
+    help="Train and release classifiers on sensitive tables with differential privacy.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        typer.echo(f"discreet {version('discreet')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    pass
+
+
+for command in (demo, schema, plan, fit, predict, evaluate, inspect):
+    app.command(name=command.__name__.rsplit(".", 1)[1])(command.command)
+
+
+def main() -> None:
+    """The console script."""
+    sys.exit(run(app))

@@ -1,0 +1,180 @@
+"""What the commands share: options, tables, progress and the one-sentence errors."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from discreet.errors import BudgetError, DiscreetError
+
+if TYPE_CHECKING:
+    from discreet.schema import Schema
+
+
+class AdjacencyName(StrEnum):
+    """The neighbours a guarantee is about."""
+
+    add_remove = "add-remove"
+    replacement = "replace"
+
+
+class MechanismName(StrEnum):
+    """The noise."""
+
+    auto = "auto"
+    laplace = "laplace"
+    gaussian = "gaussian"
+
+
+class NumericName(StrEnum):
+    """The model of a number."""
+
+    histogram = "histogram"
+    gaussian = "gaussian"
+    truncated = "truncated-gaussian"
+
+
+class SplitName(StrEnum):
+    """How the budget is shared out."""
+
+    weighted = "weighted"
+    equal = "equal"
+
+
+SchemaOption = Annotated[
+    Path | None, typer.Option("--schema", "-s", help="The schema file (TOML or JSON).", show_default=False)
+]
+EpsilonOption = Annotated[float, typer.Option(help="The privacy budget; inf for no privacy.")]
+DeltaOption = Annotated[float, typer.Option(help="The chance with which epsilon may be exceeded.")]
+AdjacencyOption = Annotated[AdjacencyName, typer.Option(help="One row more or less, or one row changed.")]
+MechanismOption = Annotated[MechanismName, typer.Option(help="The noise.")]
+NumericOption = Annotated[NumericName, typer.Option(help="How numbers are modelled.")]
+SplitOption = Annotated[SplitName, typer.Option(help="How the budget is shared out.")]
+ContributionsOption = Annotated[int, typer.Option(help="The most rows one person may have in the data.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
+
+
+def load_schema(path: Path | None) -> Schema:
+    """The schema that the command was given, or the error that says how to get one."""
+    from discreet.errors import SchemaError
+    from discreet.schema import Schema
+
+    if path is None:
+        raise SchemaError(
+            "a schema is needed: pass --schema FILE, or draft one by 'discreet schema DATA --target COLUMN --out FILE'"
+        )
+    return Schema.load(path)
+
+
+def check_out(path: Path | None) -> None:
+    """Refuse a result file that could not be written, before any work is done or budget spent."""
+    if path is None:
+        return
+    if path.is_dir():
+        raise DiscreetError(f"{path} is a directory: --out needs the name of a file")
+    if not path.parent.is_dir():
+        raise DiscreetError(f"there is no directory {path.parent}: make it first or choose another --out")
+
+
+def estimator(**settings: Any) -> Any:
+    """PrivateNB with the settings of the command line."""
+    from discreet.bayes import PrivateNB
+
+    return PrivateNB(**{name: value.value if isinstance(value, StrEnum) else value for name, value in settings.items()})
+
+
+def clean(value: Any) -> Any:
+    """Plain values without NaN and infinity, which JSON has no words for."""
+    if isinstance(value, dict):
+        return {key: clean(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [clean(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
+
+
+def print_json(value: Any) -> None:
+    """One JSON document on standard output."""
+    sys.stdout.write(json.dumps(clean(value), indent=2, ensure_ascii=False) + "\n")
+
+
+def console() -> Any:
+    """Where text for people goes."""
+    from rich.console import Console
+
+    return Console(highlight=False, soft_wrap=True)
+
+
+def note(message: str) -> None:
+    """A remark for a person, kept out of standard output."""
+    sys.stderr.write(message + "\n")
+
+
+def table(title: str, columns: list[str], rows: list[list[str]], *, left: int = 1) -> Any:
+    """A table for people; all but the first columns are right-aligned."""
+    from rich.table import Table
+
+    result = Table(title=title, title_justify="left", box=None, pad_edge=False, header_style="bold")
+    for i, column in enumerate(columns):
+        result.add_column(column, justify="left" if i < left else "right", overflow="fold")
+    for row in rows:
+        result.add_row(*row)
+    return result
+
+
+@contextmanager
+def progress(label: str, *, quiet: bool = False) -> Iterator[Any]:
+    """A progress callback (rows done, rows in all if known) drawn as a bar on a terminal's standard error."""
+    from rich.console import Console
+
+    screen = Console(stderr=True)
+    if quiet or not screen.is_terminal:
+        yield None
+        return
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
+               TimeRemainingColumn())  # fmt: skip
+    with Progress(*columns, console=screen, transient=True) as bar:
+        task = bar.add_task(label, total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
+
+
+def run(app: typer.Typer) -> int:
+    """Run the commands; every expected failure is one sentence and exit code 2."""
+    try:
+        app()
+    except DiscreetError as error:
+        hint = " (see 'discreet plan --help')" if isinstance(error, BudgetError) else ""
+        note(f"error: {error}{hint}")
+        return 2
+    except BrokenPipeError:
+        sys.stderr.close()
+        return 141
+    except KeyboardInterrupt:
+        note("stopped: no file was changed")
+        return 130
+    except OSError as error:
+        name = f" {error.filename}" if error.filename else ""
+        note(f"error: {error.strerror or error}{name}")
+        return 2
+    except MemoryError:
+        note("error: the memory does not suffice: pass a file instead of a larger table, or fewer columns")
+        return 2
+    return 0

@@ -1,0 +1,70 @@
+"""discreet fit: train and release a model with its certificate."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from discreet.cli.common import (
+    AdjacencyName,
+    AdjacencyOption,
+    ContributionsOption,
+    DeltaOption,
+    EpsilonOption,
+    JsonOption,
+    MechanismName,
+    MechanismOption,
+    NumericName,
+    NumericOption,
+    SchemaOption,
+    SplitName,
+    SplitOption,
+    check_out,
+    console,
+    estimator,
+    load_schema,
+    note,
+    print_json,
+    progress,
+)
+
+
+def command(
+    data: Annotated[str, typer.Argument(help="A CSV, Parquet or Arrow file, or a pattern such as 'part-*.parquet'.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="Where to write the model.")],
+    schema: SchemaOption = None,
+    epsilon: EpsilonOption = 1.0,
+    delta: DeltaOption = 0.0,
+    adjacency: AdjacencyOption = AdjacencyName.add_remove,
+    mechanism: MechanismOption = MechanismName.auto,
+    numeric: NumericOption = NumericName.histogram,
+    split: SplitOption = SplitName.weighted,
+    smoothing: Annotated[float, typer.Option(help="Rows added to every cell.")] = 1.0,
+    contributions: ContributionsOption = 1,
+    seed: Annotated[
+        int | None, typer.Option(help="Make it a reproducible simulation, which is not for release.")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Train a private Naive Bayes model and write it with its certificate."""
+    public = load_schema(schema)
+    check_out(out)
+    classifier = estimator(
+        schema=public, epsilon=epsilon, delta=delta, adjacency=adjacency, mechanism=mechanism, numeric=numeric,
+        split=split, smoothing=smoothing, contributions=contributions, random_state=seed,
+    )  # fmt: skip
+    with progress("reading rows", quiet=as_json) as report:
+        classifier.fit(data, progress=report)
+    classifier.model_.save(out)
+    certificate = classifier.certificate_
+    if as_json:
+        print_json({"model": str(out), "certificate": certificate.model_dump(mode="json")})
+        return
+    if certificate.simulation:
+        note("warning: a seed was given, so the noise can be repeated: this model is for study, not for release")
+    if public.inferred:
+        note("warning: the schema is an unedited draft, so the certificate says that the data's ranges were disclosed")
+    console().print(f"released with {classifier.plan().budget} ({certificate.adjacency} neighbours)")
+    console().print(f"wrote {out}: try 'discreet inspect {out}' or 'discreet evaluate {out} TEST_DATA'")

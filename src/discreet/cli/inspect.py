@@ -1,0 +1,90 @@
+"""discreet inspect: what a released model is and what it guarantees."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from discreet.cli.common import JsonOption, console, print_json, table
+
+
+def command(
+    model: Annotated[Path, typer.Argument(help="A model file.")],
+    as_json: JsonOption = False,
+) -> None:
+    """Print the certificate of a released model: the guarantee, whom it protects, and how it was spent."""
+    from discreet.bayes.model import NaiveBayesModel
+
+    loaded = NaiveBayesModel.load(model)
+    if as_json:
+        print_json(
+            {
+                "certificate": loaded.certificate.model_dump(mode="json"),
+                "epsilon": loaded.certificate.epsilon_value,
+                "delta": loaded.certificate.delta_value,
+                "schema": loaded.schema.to_dict(),
+                "features": [{"name": one.name, "kind": one.to_dict()["kind"]} for one in loaded.likelihoods],
+            }
+        )
+        return
+    show(loaded)
+
+
+def show(loaded: object) -> None:
+    """Print a model's certificate for a person."""
+    from fractions import Fraction
+
+    from discreet.bayes.model import NaiveBayesModel
+    from discreet.domain import text
+
+    assert isinstance(loaded, NaiveBayesModel)
+    certificate, screen = loaded.certificate, console()
+    budget = f"epsilon = {certificate.epsilon_value:g}, delta = {certificate.delta_value:g}"
+    if certificate.rho is not None:
+        budget += f", rho = {float(Fraction(certificate.rho)):.4g}"
+    verdict = (
+        "NOT PRIVATE"
+        if not certificate.private
+        else "SIMULATION, NOT FOR RELEASE"
+        if certificate.simulation
+        else "differentially private"
+    )
+    facts = [
+        ["guarantee", verdict + (f": {budget}" if certificate.private else "")],
+        ["neighbours", str(certificate.adjacency)],
+        ["protects", certificate.protects],
+        ["covers", certificate.covers],
+        ["accounting", certificate.accounting],
+        ["noise", certificate.sampler],
+        *(["assumes", assumption] for assumption in certificate.assumptions),
+        ["target", f"{loaded.schema.target}: {', '.join(text(label) for label in loaded.schema.classes)}"],
+        ["features", ", ".join(loaded.schema.names)],
+        ["schema", certificate.schema_hash],
+        ["made by", certificate.library],
+    ]
+    for name, value in facts:
+        screen.print(f"[bold]{name:<11}[/bold] ", end="")
+        screen.print(value, markup=False)
+    charges = [
+        [
+            c.what,
+            c.mechanism,
+            c.sensitivity,
+            f"{float(Fraction(c.spread)):.4g}",
+            f"{float(Fraction(c.cost)):.4g}",
+        ]
+        for c in certificate.charges()
+    ]
+    if charges:
+        screen.print()
+        unit = certificate.charges()[0].measure
+        screen.print(
+            table(
+                "ledger",
+                ["statistic", "mechanism", "sensitivity", "scale or variance", unit],
+                charges,
+                left=2,
+            )
+        )

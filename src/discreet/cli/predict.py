@@ -1,0 +1,79 @@
+"""discreet predict: classify rows with a released model."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from discreet.cli.common import JsonOption, check_out, console, print_json, progress
+
+
+def command(
+    model: Annotated[Path, typer.Argument(help="A model file.")],
+    data: Annotated[str, typer.Argument(help="A CSV, Parquet or Arrow file; the target column is not needed.")],
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Where to write the CSV; else it is printed.")] = None,
+    proba: Annotated[bool, typer.Option("--proba", help="Add the probability of every class.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Classify rows with a released model and write one line per row, in the order of the rows."""
+
+    from discreet.bayes.model import NaiveBayesModel
+    from discreet.errors import DiscreetError
+    from discreet.files import replacing
+
+    check_out(out)
+    if as_json and out is None:
+        raise DiscreetError("--json reports on a file: give --out as well")
+    loaded = NaiveBayesModel.load(model)
+    rows = 0
+    with (
+        progress("predicting", quiet=as_json) as report,
+        replacing(out) if out else nullcontext(None) as file,
+    ):
+        sink: Any = open(file, "wb") if file else sys.stdout.buffer
+        try:
+            for batch in _tables(loaded, data, proba, report):
+                _write(batch, sink, header=rows == 0)
+                rows += batch.num_rows
+            sink.flush()
+        finally:
+            if file:
+                sink.close()
+        if not rows:
+            raise DiscreetError("there are no rows to predict")
+    if as_json:
+        print_json({"predictions": str(out), "rows": rows})
+    elif out is not None:
+        console().print(f"wrote {rows} predictions to {out}")
+
+
+def _tables(loaded: Any, data: str, proba: bool, report: Any) -> Any:
+    """Predictions as Arrow tables, batch by batch."""
+    import numpy as np
+    import pyarrow as pa
+
+    from discreet.bayes.model import normalised
+    from discreet.bayes.score import joint_log_probability
+    from discreet.domain import text
+    from discreet.sources import read_rows
+
+    labels = np.array([text(label) for label in loaded.schema.classes], dtype=object)
+    for rows in read_rows(data, loaded.schema, labelled=False, progress=report):
+        scores = np.exp(normalised(joint_log_probability(rows, loaded.log_prior, loaded.likelihoods)))
+        best = scores.argmax(axis=1)
+        columns = {"prediction": pa.array(labels[best]), "probability": pa.array(scores.max(axis=1))}
+        if proba:
+            columns |= {f"P({label})": pa.array(scores[:, k]) for k, label in enumerate(labels)}
+        yield pa.table(columns)
+
+
+def _write(batch: Any, sink: Any, *, header: bool) -> None:
+    import pyarrow as pa
+    import pyarrow.csv as csv
+
+    buffer = pa.BufferOutputStream()
+    csv.write_csv(batch, buffer, csv.WriteOptions(include_header=header, quoting_style="needed"))
+    sink.write(buffer.getvalue())

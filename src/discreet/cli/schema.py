@@ -1,0 +1,46 @@
+"""discreet schema: draft a schema from data, for a person to edit."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from discreet.cli.common import JsonOption, check_out, note, print_json
+
+
+def command(
+    data: Annotated[str, typer.Argument(help="A CSV, Parquet or Arrow file.")],
+    target: Annotated[str, typer.Option("--target", "-t", help="The column to predict.")],
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Where to write it; else it is printed.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Draft a schema from data, for a person to edit. The draft itself discloses the data's ranges."""
+    from discreet.sources.draft import WARNING, draft
+
+    check_out(out)
+    found = draft(data, target=target)
+    for name, reason in found.left_out.items():
+        note(f"left out {name!r}: {reason}")
+    note("warning: " + WARNING.replace("\n", " "))
+    # A draft becomes a declaration when a person has edited it and takes this line away.
+    comment = (
+        WARNING + "\nWhen you have done so, set inferred = false: the certificate will then no longer say otherwise."
+    )
+    if out is not None:
+        found.schema.save(out, comment=comment)
+        note(f"wrote {out}: edit it, then try 'discreet plan --schema {out} --epsilon 1'")
+    if as_json:
+        print_json(
+            {
+                "schema": found.schema.to_dict(),
+                "left_out": found.left_out,
+                "warning": WARNING.replace("\n", " "),
+            }
+        )
+    elif out is None:
+        import tomli_w
+
+        lines = "".join(f"# {line}\n" for line in comment.splitlines())
+        typer.echo(lines + tomli_w.dumps(found.schema.to_dict()), nl=False)
