@@ -262,5 +262,8 @@ class PrivateNB(ClassifierMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.categorical = True
         tags.input_tags.string = True
+        tags.input_tags.allow_nan = not isinstance(self.schema, Schema) or any(
+            feature.missing != "error" for feature in self.schema.features
+        )
         tags.non_deterministic = self.random_state is None and self.epsilon != math.inf
         return tags

@@ -46,12 +46,17 @@ def _cells(feature: Any) -> list[int]:
 
 def _encoder(model: NaiveBayesModel, onehot: bool) -> Any:
     """A column transformer fitted on nothing but the public schema."""
-    import pandas as pd
     from sklearn.compose import ColumnTransformer
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import FunctionTransformer, KBinsDiscretizer, OneHotEncoder, OrdinalEncoder
 
-    steps, example = [], {}
+    try:
+        import pandas as pd
+    except ImportError:
+        raise ModelError("the export needs pandas: pip install 'discreet[frames]'") from None
+
+    steps: list[Any] = []
+    example: dict[str, list[Any]] = {}
     for feature, likelihood in zip(model.schema.features, model.likelihoods, strict=True):
         if isinstance(feature, Numeric):
             if feature.missing_code is not None:
@@ -88,6 +93,8 @@ def _encoder(model: NaiveBayesModel, onehot: bool) -> Any:
                 if feature.missing_code is not None:
                     unknown["encoded_missing_value"] = len(categories) - 1
                 step = OrdinalEncoder(categories=[np.array(categories, object)], **unknown)
+            if feature.missing_code is not None:  # the encoders know NaN as missing, but not None
+                step = make_pipeline(FunctionTransformer(pd.DataFrame.fillna, kw_args={"value": np.nan}), step)
         steps.append((feature.name, step, [feature.name]))
     encoder = ColumnTransformer(steps, verbose_feature_names_out=False).fit(pd.DataFrame(example))
     for feature in model.schema.numeric:

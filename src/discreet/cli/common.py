@@ -88,7 +88,8 @@ def estimator(**settings: Any) -> Any:
     """PrivateNB with the settings of the command line."""
     from discreet.bayes import PrivateNB
 
-    return PrivateNB(**{name: value.value if isinstance(value, StrEnum) else value for name, value in settings.items()})
+    plain: Any = {k: v.value if isinstance(v, StrEnum) else v for k, v in settings.items()}
+    return PrivateNB(**plain)
 
 
 def clean(value: Any) -> Any:

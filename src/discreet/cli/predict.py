@@ -20,6 +20,8 @@ def command(
 ) -> None:
     """Classify rows with a released model and write one line per row, in the order of the rows."""
 
+    from contextlib import ExitStack
+
     from discreet.bayes.model import NaiveBayesModel
     from discreet.errors import DiscreetError
     from discreet.files import replacing
@@ -29,19 +31,14 @@ def command(
         raise DiscreetError("--json reports on a file: give --out as well")
     loaded = NaiveBayesModel.load(model)
     rows = 0
-    with (
-        progress("predicting", quiet=as_json) as report,
-        replacing(out) if out else nullcontext(None) as file,
-    ):
-        sink: Any = open(file, "wb") if file else sys.stdout.buffer
-        try:
-            for batch in _tables(loaded, data, proba, report):
-                _write(batch, sink, header=rows == 0)
-                rows += batch.num_rows
-            sink.flush()
-        finally:
-            if file:
-                sink.close()
+    with progress("predicting", quiet=as_json) as report, ExitStack() as stack:
+        sink: Any = sys.stdout.buffer
+        if out is not None:
+            sink = stack.enter_context(stack.enter_context(replacing(out)).open("wb"))
+        for batch in _tables(loaded, data, proba, report):
+            _write(batch, sink, header=rows == 0)
+            rows += batch.num_rows
+        sink.flush()
         if not rows:
             raise DiscreetError("there are no rows to predict")
     if as_json:

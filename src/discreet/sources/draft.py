@@ -67,6 +67,8 @@ def draft(X: Any, y: Any = None, *, target: str = "target", classes: Sequence[An
             raise DataError("Input y contains NaN or infinity: every row needs a class")
         check_labels(labels)
         classes = list(classes) if len(classes) else _distinct(labels)
+        if len(classes) < 2:
+            raise DataError("the labels hold only one class: a classifier needs at least two")
     stream = _relation(X)
     try:
         if y is None and not len(classes):
@@ -127,7 +129,7 @@ def _relation(X: Any) -> _Duck:
             raise DataError("Input X contains infinity (inf)")
         columns = {f"x{j}": _column(matrix[:, j]) for j in range(matrix.shape[1])}
     if not columns:
-        raise DataError("0 feature(s) found: the data have no columns (a minimum of 1 is required)")
+        raise DataError("the data have no columns")
     if not len(next(iter(columns.values()))):
         raise DataError("there are no rows: found array with 0 sample(s) while a minimum of 1 is required")
     connection = duckdb.connect()

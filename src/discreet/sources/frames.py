@@ -37,11 +37,13 @@ def as_matrix(data: Any) -> Any:
         raise DataError("sparse input is not supported: pass a dense array or a data frame")
     matrix = np.asarray(data)
     if matrix.ndim == 1:
-        raise DataError("expected a 2D array of rows and columns, got a 1D array: reshape your data")
+        raise DataError("expected a 2D array of rows and columns, got a 1D array. Reshape your data")
     if matrix.ndim != 2:
         raise DataError(f"expected a 2D array of rows and columns, got {matrix.ndim} dimensions")
     if matrix.dtype.kind == "c":
-        raise DataError("complex data are not supported")
+        raise DataError("Complex data not supported")
+    if not matrix.shape[1]:
+        raise DataError(f"0 feature(s) (shape={matrix.shape}) while a minimum of 1 is required.")
     return matrix
 
 
@@ -102,6 +104,11 @@ def label_values(labels: Any) -> Any:
             return _series(series[series.columns[0]])
     values = np.asarray(labels)
     if values.ndim == 2 and values.shape[1] == 1:
+        import warnings
+
+        from sklearn.exceptions import DataConversionWarning
+
+        warnings.warn("A column-vector y was passed when a 1d array was expected.", DataConversionWarning, stacklevel=3)
         values = values[:, 0]
     if values.ndim != 1:
         raise DataError(f"y should be a 1d array, got an array of shape {values.shape} instead")

@@ -1,0 +1,18 @@
+"""The scikit-learn estimator checks: all of them, with no expected failure."""
+
+import math
+
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from discreet import PrivateNB
+
+
+@parametrize_with_checks(
+    [
+        PrivateNB(schema="infer", epsilon=math.inf),
+        PrivateNB(schema="infer", epsilon=20.0, random_state=0),
+        PrivateNB(schema="infer", epsilon=math.inf, numeric="gaussian"),
+    ],
+)
+def test_estimator_checks(estimator, check):
+    check(estimator)

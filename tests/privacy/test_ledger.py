@@ -1,0 +1,79 @@
+"""The ledger adds up exactly, refuses overspending, and cannot be copied away."""
+
+import copy
+import math
+import pickle
+from fractions import Fraction
+
+import pytest
+
+from discreet import Budget, BudgetError, Ledger
+from discreet.privacy import Charge, Parallel, Sequential
+from discreet.privacy.certificate import Certificate, record
+from discreet.privacy.ledger import concentrated, cost
+
+
+def charge(amount, measure="epsilon"):
+    return Charge("noise", "something", "L1", "1", Fraction(1) / amount, measure, Fraction(amount))
+
+
+def test_sequential_adds_and_parallel_takes_the_dearest():
+    node = Sequential(
+        "all",
+        (charge(Fraction(1, 3)), Parallel("parts", "disjoint", (charge(Fraction(1, 6)), charge(Fraction(1, 7))))),
+    )
+    assert cost(node, "epsilon") == Fraction(1, 2)
+    assert cost(node, "rho") == 0
+    assert concentrated(node) == Fraction(1, 18) + Fraction(1, 72)
+
+
+def test_tenths_add_up_to_one_and_not_a_tenth_more():
+    ledger = Ledger(Budget(1))
+    for _ in range(10):
+        ledger.charge(charge(Fraction(1, 10)), Budget(0.1))
+    assert ledger.spent == 1 and ledger.remaining == 0
+    with pytest.raises(BudgetError, match="left"):
+        ledger.charge(charge(Fraction(1, 10**12)), Budget("1e-12"))
+    assert ledger.spent == 1
+
+
+def test_zcdp_ledger_reads_pure_charges_as_half_their_square():
+    ledger = Ledger(Budget(rho=1))
+    ledger.charge(charge(1), Budget(1))
+    ledger.charge(charge(Fraction(1, 2), "rho"), Budget(rho=0.5))
+    assert ledger.spent == 1
+    with pytest.raises(BudgetError):
+        ledger.charge(charge(Fraction(1, 100), "rho"), Budget(rho=0.01))
+
+
+def test_approximate_ledger_uses_the_tighter_composition():
+    ledger = Ledger(Budget(1, 1e-6))
+    for _ in range(150):  # 150 · 0.01 = 1.5 by adding up, about half as one zCDP composition
+        ledger.charge(charge(Fraction(1, 100)), Budget(0.01))
+    assert Fraction(1, 2) < ledger.spent < Fraction(3, 4)
+    with pytest.raises(BudgetError):
+        for _ in range(400):
+            ledger.charge(charge(Fraction(1, 100)), Budget(0.01))
+    assert ledger.spent <= 1
+
+
+def test_kinds_that_do_not_fit():
+    with pytest.raises(BudgetError, match="pure epsilon"):
+        Ledger(Budget(1)).charge(charge(Fraction(1, 100), "rho"), Budget(1, 1e-6))
+    with pytest.raises(BudgetError, match="without privacy"):
+        Ledger(Budget(1)).charge(Sequential("none", ()), Budget(math.inf))
+    Ledger(Budget(math.inf)).charge(charge(100), Budget(100))
+
+
+@pytest.mark.parametrize("copying", [copy.copy, copy.deepcopy, pickle.dumps])
+def test_it_cannot_be_copied(copying):
+    with pytest.raises(BudgetError, match="copied"):
+        copying(Ledger(Budget(1)))
+
+
+def test_records_keep_exact_numbers_and_the_json_schema_names_them():
+    node = Parallel("batches", "disjoint", (Sequential("one", (charge(Fraction(1, 7)),)),))
+    saved = record(node)
+    assert saved.node == "parallel" and saved.parts[0].parts[0].cost == "1/7"
+    schema = Certificate.model_json_schema()
+    assert {"epsilon", "delta", "ledger", "adjacency", "simulation"} <= set(schema["properties"])
