@@ -1,0 +1,1 @@
+"""Benchmarks: ratios against peers in the same run, never absolute times."""

@@ -1,0 +1,61 @@
+"""Resident memory while a large Parquet file is fitted, in a process of its own."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from benchmarks.common import made_up_rows, made_up_schema
+
+CHUNK = 1_000_000
+CODE = """
+import resource, sys, time
+from discreet import PrivateNB, Schema
+start = time.perf_counter()
+PrivateNB(1.0, schema=Schema.load(sys.argv[2]), numeric=sys.argv[3]).fit(sys.argv[1])
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20, time.perf_counter() - start)
+"""
+
+
+def write_file(path: Path, rows: int) -> None:
+    """A Parquet file of made-up rows, written piece by piece."""
+    import pyarrow as pa
+    import pyarrow.parquet as parquet
+
+    names, writer = made_up_schema().names, None
+    for start in range(0, rows, CHUNK):
+        codes, numbers, y = made_up_rows(min(CHUNK, rows - start), seed=start)
+        columns = {name: pa.array(codes[:, j].astype("int8")) for j, name in enumerate(names[: codes.shape[1]])}
+        columns |= {name: pa.array(numbers[:, j]) for j, name in enumerate(names[codes.shape[1] :])}
+        table = pa.table({**columns, "y": pa.array(y.astype("int8"))})
+        writer = writer or parquet.ParquetWriter(path, table.schema, compression="zstd")
+        writer.write_table(table)
+    if writer:
+        writer.close()
+
+
+def run(file_rows: int = 50_000_000, **_: Any) -> list[dict[str, Any]]:
+    """One line per model of numbers: the peak resident memory in GiB."""
+    results = []
+    with tempfile.TemporaryDirectory() as folder:
+        path, schema = Path(folder) / "rows.parquet", Path(folder) / "schema.json"
+        write_file(path, file_rows)
+        made_up_schema().save(schema)
+        for numeric in ("histogram", "gaussian"):
+            output = subprocess.run(
+                [sys.executable, "-c", CODE, path, schema, numeric], capture_output=True, text=True, check=True
+            ).stdout
+            peak, seconds = map(float, output.split())
+            results.append(
+                {
+                    "what": f"fit {file_rows / 1e6:g} M rows of Parquet, {numeric} ({file_rows / seconds / 1e6:.1f} M rows/s)",
+                    "measured": round(peak, 2),
+                    "unit": "GiB resident",
+                    "bar": "< 2",
+                    "met": peak < 2,
+                }  # fmt: skip
+            )
+    return results

@@ -1,0 +1,83 @@
+"""Fixtures that every test may use: the reference data, a small mixed table, and the console command."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from discreet import Categorical, Numeric, Schema
+
+
+@pytest.fixture(scope="session")
+def data_dir() -> Path:
+    """The directory of the reference data sets; a test that needs it is skipped where there is none."""
+    named = os.environ.get("DISCREET_DATA")
+    path = Path(named) if named else Path(__file__).resolve().parents[1].parent / "shared" / "data"
+    if not (path / "datasets.json").is_file():
+        pytest.skip("the reference data sets are absent: set DISCREET_DATA to their directory")
+    return path
+
+
+@pytest.fixture(scope="session")
+def schema() -> Schema:
+    """Two categorical and three numeric features, two of which may be missing."""
+    return Schema(
+        features=[
+            Categorical("colour", ["red", "green", "blue"], missing="category"),
+            Categorical("size", [1, 2, 3], other="another"),
+            Numeric("age", 0, 100, integer=True, bins=[0, 18, 65, 100]),
+            Numeric("weight", -2, 2, bins=7, missing="bin"),
+            Numeric("dose", 0, 1, step=0.25, bins=4),
+        ],
+        target="ill",
+        classes=["no", "yes"],
+    )
+
+
+@pytest.fixture(scope="session")
+def frame() -> pd.DataFrame:
+    """600 rows of that schema: values outside bounds, an undeclared size, missing colours and weights."""
+    rng = np.random.default_rng(5)
+    size = 600
+    colour = rng.choice(np.array(["red", "green", "blue", None], dtype=object), size)
+    weight = rng.integers(-96, 97, size) / 32.0  # multiples of 1/32 are the same in single precision
+    weight[rng.random(size) < 0.1] = np.nan
+    return pd.DataFrame(
+        {
+            "colour": colour,
+            "size": rng.integers(1, 6, size),
+            "age": rng.integers(-5, 120, size),
+            "weight": weight,
+            "dose": rng.integers(0, 9, size) / 8.0,
+            "ill": rng.choice(np.array(["no", "yes"], dtype=object), size, p=[0.7, 0.3]),
+        }
+    )
+
+
+@pytest.fixture(scope="session")
+def discreet():
+    """Run the installed console command; the answer has returncode, stdout and stderr."""
+    script = Path(sys.executable).with_name("discreet")
+    if not script.exists():
+        pytest.skip("the console script is not installed beside this Python")
+
+    def run(*arguments, cwd=None, env=None, **options):
+        return subprocess.run(
+            [str(script), *map(str, arguments)],
+            cwd=cwd,
+            env={**os.environ, "COLUMNS": "200", "NO_COLOR": "1", **(env or {})},
+            capture_output=True,
+            text=True,
+            timeout=120,
+            stdin=subprocess.DEVNULL,
+            check=False,
+            **options,
+        )
+
+    return run
