@@ -33,22 +33,37 @@ def charged_beta(beta: Number) -> Fraction:
 def smooth_mean_bound(sample: TrimmedSample, beta: Number) -> Fraction:
     """Bound the trimmed mean's local sensitivity smoothly under add-remove neighbours (private)."""
     rate = _rate(beta)
-    kept, cap = sample.kept, float(sample.half_range)
-    # From a window of one row or none the next row moves the mean from the midpoint to a bound.
-    jump = cap * math.exp(-rate * max(kept - 1, -kept))
-    if kept < 2:
-        return _rounded_up(jump)
-    # e^{-βr}/(N-r) is convex in r on the logarithmic scale, hence largest at r = 0 or r = N-2.
-    weight = max(1.0 / kept, math.exp(-rate * (kept - 2)) / 2.0)
-    widest = _widest(_ends(sample, sample.trim, kept + 1, rate, 1), rate, 1)
-    return _rounded_up(min(cap, max(jump, widest * weight)))
+    ends = _ends(sample, sample.trim, sample.kept + 1, rate, 1)
+    return _rounded_up(mean_bound_of_ends(ends, sample.kept, sample.half_range, rate))
 
 
 def smooth_variance_bound(sample: TrimmedSample, beta: Number) -> Fraction:
     """Bound the trimmed (1/N) variance's local sensitivity smoothly under add-remove neighbours (private)."""
     rate = _rate(beta)
-    widest = _widest(_ends(sample, sample.trim, sample.kept + 1, rate, 2), rate, 2)
-    return _rounded_up(widest * _variance_weight(sample.kept, rate))
+    ends = _ends(sample, sample.trim, sample.kept + 1, rate, 2)
+    return _rounded_up(variance_bound_of_ends(ends, sample.kept, rate))
+
+
+def mean_bound_of_ends(ends: Ends, kept: int, half_range: int, rate: float) -> float:
+    """Evaluate the mean's bound from the candidate ends of a window of `kept` rows."""
+    cap = float(half_range)
+    # From a window of one row or none the next row moves the mean from the midpoint to a bound.
+    jump = cap * math.exp(-rate * max(kept - 1, -kept))
+    if kept < 2:
+        return jump
+    # e^{-βr}/(N-r) is convex in r on the logarithmic scale, hence largest at r = 0 or r = N-2.
+    weight = max(1.0 / kept, math.exp(-rate * (kept - 2)) / 2.0)
+    return min(cap, max(jump, _widest(ends, rate, 1) * weight))
+
+
+def variance_bound_of_ends(ends: Ends, kept: int, rate: float) -> float:
+    """Evaluate the variance's bound: widest² times max over k <= N of e^{-β(N-k)}·g(k)."""
+    weight = 0.25
+    if kept >= 2:
+        # g(k) = (k-1)/k² and g(1) = g(2). ln g is convex from k = 3 on: the maximum sits at 2, 3 or N.
+        sizes = {2, min(3, kept), kept}
+        weight = max((k - 1) / k**2 * math.exp(-rate * (kept - k)) for k in sizes)
+    return _widest(ends, rate, 2) * weight
 
 
 def smooth_mean_bound_replace(sample: TrimmedSample, beta: Number) -> Fraction:
@@ -69,15 +84,6 @@ def _rate(beta: Number) -> float:
     if not beta > 0:
         raise BudgetError("The smoothness beta must be positive.")
     return float(beta)
-
-
-def _variance_weight(kept: int, rate: float) -> float:
-    """max over k <= N of e^{-β(N-k)}·g(k), with g(k) = (k-1)/k² for k >= 2 and 1/4 below."""
-    if kept < 2:
-        return 0.25
-    # ln g(k) is convex from k = 3 on, so the maximum sits at k = 2, 3 or N.
-    sizes = {2, min(3, kept), kept}
-    return max((k - 1) / k**2 * math.exp(-rate * (kept - k)) for k in sizes)
 
 
 def _rounded_up(value: float) -> Fraction:
