@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
+from collections.abc import Callable
 from fractions import Fraction
 from importlib import import_module
 from typing import Any
@@ -13,6 +14,7 @@ Interval = Any
 
 _LOCAL = threading.local()
 _TINY = 8192
+_TABLES = 64
 
 
 def context(bits: int) -> Any:
@@ -21,6 +23,17 @@ def context(bits: int) -> Any:
         _LOCAL.context = import_module("mpmath.ctx_iv").MPIntervalContext()
     _LOCAL.context.prec = bits
     return _LOCAL.context
+
+
+def table(ctx: Any, key: tuple[object, ...], build: Callable[[], list[tuple[Interval, Interval]]]) -> Any:
+    """Keep a list of intervals for this thread, since intervals of two threads do not mix."""
+    tables: dict[object, Any] = _LOCAL.__dict__.setdefault("tables", {})
+    full_key = (*key, ctx.prec)
+    if full_key not in tables:
+        if len(tables) >= _TABLES:
+            tables.clear()
+        tables[full_key] = build()
+    return tables[full_key]
 
 
 def enclose(ctx: Any, value: Fraction | int) -> Interval:
