@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import random
+from collections.abc import Iterator
 from fractions import Fraction
 
 import mpmath
@@ -16,7 +17,7 @@ from discreet.errors import BudgetError
 from discreet.mechanisms import intervals
 from discreet.mechanisms.heavy import CAUCHY, LaplaceLogNormal, NoiseLaw, StudentT
 from discreet.mechanisms.heavy_approx import Gaussian, Laplace
-from discreet.mechanisms.rounded import cell_probability, draw_rounded, draw_simulated
+from discreet.mechanisms.rounded import _LazyUniform, cell_probability, draw_rounded, draw_simulated
 from discreet.mechanisms.smooth import charged_beta, smooth_mean_bound, smooth_variance_bound
 from discreet.mechanisms.smooth_plan import (
     FAMILIES,
@@ -244,6 +245,19 @@ class Stream:
         whole = math.floor(scaled)
         self._rest = scaled - whole
         return whole
+
+
+def test_a_wide_enclosure_asks_for_more_bits_instead_of_deciding() -> None:
+    third = Fraction(1, 3)
+    for uniform, below in ((Fraction(32, 100), True), (Fraction(34, 100), False)):
+        calls = iter([Fraction(1, 8), Fraction(1, 50), Fraction(1, 10**6)])
+
+        def enclosure(bits: int, calls: Iterator[Fraction] = calls) -> tuple[Fraction, Fraction]:
+            width = next(calls)
+            return third - width, third + width
+
+        assert _LazyUniform(Stream(uniform)).below(enclosure) is below
+        assert next(calls, None) is None
 
 
 def naive_cauchy(center: Fraction, scale: Fraction, uniform: Fraction) -> int:
