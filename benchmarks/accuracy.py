@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow.compute as pc
 import pyarrow.parquet as parquet
 
-from benchmarks.common import data_dir
+from benchmarks.common import data_dir, line
 from discreet import PrivateNB, Schema
 from discreet.bayes.evaluation import evaluate
 
@@ -20,15 +20,7 @@ def run(data: str | None = None, fits: int = 20, **_: Any) -> list[dict[str, Any
     """One line per ε: the mean AUC of several fits."""
     place = data_dir(data)
     if place is None:
-        return [
-            {
-                "what": "Adult",
-                "measured": None,
-                "unit": "the data are not here: pass --data DIR",
-                "bar": "",
-                "met": None,
-            }
-        ]
+        return [line("Adult", None, "the data are not here: pass --data DIR")]
     rows = parquet.read_table(place / "adult.parquet")
     train, test = (rows.filter(pc.equal(rows["split"], part)) for part in ("train", "test"))
     schema = Schema.from_manifest(place / "datasets.json", "adult")
@@ -44,13 +36,7 @@ def run(data: str | None = None, fits: int = 20, **_: Any) -> list[dict[str, Any
             accuracy = np.mean([f["accuracy"] for f in figures])
             bar = BARS.get(epsilon) if numeric == "histogram" else None
             error = auc.std() / math.sqrt(count)
-            results.append(
-                {
-                    "what": f"Adult, {numeric}, epsilon = {epsilon:g}",
-                    "measured": round(float(auc.mean()), 4),
-                    "unit": f"AUC (s.e. {error:.4f}, accuracy {accuracy:.4f}, {count} fits)",
-                    "bar": "" if bar is None else f">= {bar:g}",
-                    "met": None if bar is None else bool(auc.mean() >= bar),
-                }  # fmt: skip
-            )
+            unit = f"AUC (s.e. {error:.4f}, accuracy {accuracy:.4f}, {count} fits)"
+            limit, met = ("", None) if bar is None else (f">= {bar:g}", bool(auc.mean() >= bar))
+            results.append(line(f"Adult, {numeric}, epsilon = {epsilon:g}", float(auc.mean()), unit, limit, met))
     return results

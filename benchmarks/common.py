@@ -25,6 +25,12 @@ def best_of(repeats: int, task: Callable[[], Any]) -> float:
     return min(times)
 
 
+def line(what: str, measured: float | None, unit: str, bar: str = "", met: bool | None = None) -> dict[str, Any]:
+    """One line of the report: a figure, its unit, the bar it is held to, and whether it meets it."""
+    figure = None if measured is None else float(f"{measured:.4g}")
+    return {"what": what, "measured": figure, "unit": unit, "bar": bar, "met": met}
+
+
 def made_up_schema() -> Schema:
     """8 categorical and 6 numeric features, 2 classes."""
     return Schema(

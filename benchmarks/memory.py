@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from benchmarks.common import made_up_rows, made_up_schema
+from benchmarks.common import line, made_up_rows, made_up_schema
 
 CHUNK = 1_000_000
 CODE = """
@@ -49,13 +49,6 @@ def run(file_rows: int = 50_000_000, **_: Any) -> list[dict[str, Any]]:
                 [sys.executable, "-c", CODE, path, schema, numeric], capture_output=True, text=True, check=True
             ).stdout
             peak, seconds = map(float, output.split())
-            results.append(
-                {
-                    "what": f"fit {file_rows / 1e6:g} M rows of Parquet, {numeric} ({file_rows / seconds / 1e6:.1f} M rows/s)",
-                    "measured": round(peak, 2),
-                    "unit": "GiB resident",
-                    "bar": "< 2",
-                    "met": peak < 2,
-                }  # fmt: skip
-            )
+            what = f"fit {file_rows / 1e6:g} M rows of Parquet, {numeric} ({file_rows / seconds / 1e6:.1f} M rows/s)"
+            results.append(line(what, peak, "GiB resident", "< 2", peak < 2))
     return results

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.common import best_of
+from benchmarks.common import best_of, line
 from discreet.mechanisms.noise import discrete_gaussian, discrete_laplace
 
 
@@ -20,7 +20,5 @@ def run(repeats: int = 5, **_: Any) -> list[dict[str, Any]]:
         ("discrete Gaussian, sigma 1e6", discrete_gaussian, 1e12),
     ):
         speed = draws / best_of(repeats, lambda law=law, parameter=parameter: law(draws, parameter, rng=rng)) / 1e6
-        results.append(
-            {"what": name, "measured": round(speed, 1), "unit": "million draws/s", "bar": ">= 10", "met": speed >= 10}
-        )
+        results.append(line(name, speed, "million draws/s", ">= 10", speed >= 10))
     return results

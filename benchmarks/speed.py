@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from sklearn.naive_bayes import CategoricalNB, GaussianNB
 
-from benchmarks.common import best_of, made_up_rows, made_up_schema
+from benchmarks.common import best_of, line, made_up_rows, made_up_schema
 from discreet import PrivateNB
 
 
@@ -28,21 +29,11 @@ def run(rows: int = 5_000_000, repeats: int = 5, **_: Any) -> list[dict[str, Any
     for numeric in ("histogram", "gaussian"):
         for kind, data in (("data frame", frame), ("matrix", matrix)):
             ours = PrivateNB(1.0, schema=made_up_schema(), numeric=numeric)
-            ours.fit(data, y)
-            ours.predict(data)  # compile once
-            times = {
-                "fit": best_of(repeats, lambda: ours.fit(data, y)),
-                "predict": best_of(repeats, lambda: ours.predict(data)),
-            }
+            tasks = {"fit": partial(ours.fit, data, y), "predict": partial(ours.predict, data)}
             for task, bar in (("fit", 1 / 20), ("predict", 1 / 5)):
-                ratio = times[task] / theirs[task]
+                tasks[task]()  # compile once
+                ratio = best_of(repeats, tasks[task]) / theirs[task]
                 results.append(
-                    {
-                        "what": f"{task}, {numeric}, {kind}",
-                        "measured": round(ratio, 4),
-                        "unit": "of scikit-learn's time",
-                        "bar": f"<= {bar:g}",
-                        "met": ratio <= bar,
-                    }  # fmt: skip
+                    line(f"{task}, {numeric}, {kind}", ratio, "of scikit-learn's time", f"<= {bar:g}", ratio <= bar)
                 )
     return results

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from benchmarks.common import best_of
+from benchmarks.common import best_of, line
 
 
 def run(repeats: int = 5, **_: Any) -> list[dict[str, Any]]:
@@ -23,13 +23,7 @@ def run(repeats: int = 5, **_: Any) -> list[dict[str, Any]]:
     seconds = best_of(repeats, lambda: subprocess.run([script, "--help"], check=True, stdout=subprocess.DEVNULL))
     unit = "of importing sklearn.naive_bayes"
     return [
-        {"what": "import discreet", "measured": round(ratio, 3), "unit": unit, "bar": "<= 1.5", "met": ratio <= 1.5},
-        {
-            "what": "from discreet import PrivateNB",
-            "measured": round(full, 3),
-            "unit": unit,
-            "bar": "<= 1.5",
-            "met": full <= 1.5,
-        },
-        {"what": "discreet --help", "measured": round(seconds, 3), "unit": "s", "bar": "< 1", "met": seconds < 1},
+        line("import discreet", ratio, unit, "<= 1.5", ratio <= 1.5),
+        line("from discreet import PrivateNB", full, unit, "<= 1.5", full <= 1.5),
+        line("discreet --help", seconds, "s", "< 1", seconds < 1),
     ]

@@ -10,11 +10,12 @@ from numpy.typing import NDArray
 
 from discreet.bayes.likelihoods import GaussianLikelihood, Likelihood, TableLikelihood
 from discreet.schema import Numeric
-from discreet.sources.columns import Codes, Column, Numbers
-from discreet.sources.count import SMALL, Rows, bin_table, in_threads, spans
+from discreet.sources.blocks import SMALL, Reader, Rows, coder, in_threads, spans
+from discreet.sources.columns import Codes, Column
 from discreet.sources.kernels import compiled
 
 Floats = NDArray[np.float64]
+JOINED = 2048  # entries of a joint score table that a core's first cache holds
 
 
 def joint_log_probability(rows: Rows, prior: Floats, likelihoods: Sequence[Likelihood]) -> Floats:
@@ -69,38 +70,53 @@ def _plain(column: Column, likelihood: Likelihood) -> Floats:
 
 
 def _blocks(rows: Rows, prior: Floats, likelihoods: Sequence[Likelihood], keep: Any) -> None:
-    """Score block by block in threads; a bad value raises the error that names it."""
-    adders = [_adder(column, likelihood) for column, likelihood in zip(rows.columns, likelihoods, strict=True)]
+    """Score block by block in threads; a bad value raises the error that names it.
 
-    def work(part: Iterator[slice]) -> list[int]:
-        wrong = [0] * len(adders)
-        for span in part:
-            block = np.tile(prior, (span.stop - span.start, 1))
-            for j, (add, column, arguments) in enumerate(adders):
-                wrong[j] += add(column.values[span], *arguments, block)
-            keep(span, block)
-        return wrong
-
-    for wrong in in_threads(work, spans(rows, most=1 << 13)):
-        for count, column in zip(wrong, rows.columns, strict=True):
-            if count:
-                column.complain()
-
-
-def _adder(column: Column, likelihood: Likelihood) -> tuple[Any, Column, tuple[Any, ...]]:
+    Tables of neighbouring features are joined into one while it is small: one look-up then does for all of them.
+    A bad value's score is NaN, which no later addition can hide.
+    """
     loops = compiled()
-    if isinstance(column, Codes):
-        assert isinstance(likelihood, TableLikelihood)
-        scores = np.ascontiguousarray(likelihood.log_prob.T)
-        place = (column.low, column.table, column.unknown, column.missing, column.feature.cells)
-        return loops.add_codes, column, (*place, scores)
-    feature = column.feature
-    assert isinstance(column, Numbers) and isinstance(feature, Numeric)
-    lattice = feature.lattice
-    if isinstance(likelihood, GaussianLikelihood):
-        constant, weight, absent = likelihood.constants(feature)
-        numbers = (feature.lower, feature.upper, likelihood.mean, weight, constant)
-        return loops.add_gaussian, column, (*numbers, feature.missing_code is not None, absent)
-    scores = np.ascontiguousarray(likelihood.log_prob.T)
-    gone = -1 if feature.missing_code is None else feature.missing_code
-    return loops.add_bins, column, (lattice.middle, lattice.inverse, lattice.half, bin_table(feature), gone, scores)
+    reader = Reader([column.values for column in rows.columns])
+    coders = [coder(column) for column in rows.columns]
+    steps: list[tuple[list[int], Any]] = []
+    for j, likelihood in enumerate(likelihoods):
+        if isinstance(likelihood, GaussianLikelihood):
+            steps.append(([j], None))
+            continue
+        bad = np.full((coders[j].cells - likelihood.log_prob.shape[1], len(prior)), np.nan)
+        scores = np.concatenate([likelihood.log_prob.T, bad])
+        if steps and steps[-1][1] is not None and len(steps[-1][1]) * len(scores) <= JOINED:
+            members, joint = steps.pop()
+            steps.append(([*members, j], (joint[:, None, :] + scores).reshape(-1, len(prior))))
+        else:
+            steps.append(([j], scores))
+
+    def work(part: Iterator[slice]) -> bool:
+        for span in part:
+            size = span.stop - span.start
+            values = reader.read(span)
+            block, lattice = np.tile(prior, (size, 1)), np.empty(size, np.int32)
+            for members, scores in steps:
+                if scores is None:
+                    _add_curve(rows.columns[members[0]].feature, likelihoods[members[0]], values[members[0]], block)
+                    continue
+                index = np.zeros(size, np.uint32)
+                for j in members:
+                    coders[j].index(values[j], index, lattice)
+                loops.add_scores(index, scores, block)
+            if np.isnan(block[:, 0]).any():
+                return False
+            keep(span, block)
+        return True
+
+    if not all(in_threads(work, spans(rows.size))):
+        for column, likelihood in zip(rows.columns, likelihoods, strict=True):
+            _plain(column, likelihood)
+
+
+def _add_curve(feature: Any, likelihood: Any, values: NDArray[Any], block: Floats) -> None:
+    assert isinstance(feature, Numeric)
+    constant, weight, absent = likelihood.constants(feature)
+    if feature.missing_code is None:
+        absent = np.full_like(absent, np.nan)
+    compiled().add_gaussian(values, feature.lower, feature.upper, likelihood.mean, weight, constant, absent, block)

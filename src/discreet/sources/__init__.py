@@ -8,7 +8,8 @@ from typing import Any
 
 from discreet.errors import DataError, SchemaError
 from discreet.schema import Schema
-from discreet.sources.count import Rows, tally
+from discreet.sources.blocks import Rows
+from discreet.sources.count import tally
 from discreet.sources.frames import (
     as_matrix,
     check_ids,

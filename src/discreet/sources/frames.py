@@ -10,8 +10,8 @@ import numpy as np
 from discreet.domain import text
 from discreet.errors import DataError
 from discreet.schema import Schema
+from discreet.sources.blocks import Rows
 from discreet.sources.columns import Codes, make_column
-from discreet.sources.count import Rows
 
 
 def open_frame(data: Any) -> Any:

@@ -1,4 +1,8 @@
-"""Kernels: the loops that count and score rows, written for the compiler and loaded when data are large."""
+"""Kernels: the loops over rows, written so that the compiler can vectorise them, and compiled when data are large.
+
+A block of rows is reduced to one index per row: the label, then for each column of a group `index·cells + code`.
+One pass of `histogram` then counts the whole group, and its margins are the tables of the single columns.
+"""
 
 from __future__ import annotations
 
@@ -9,135 +13,108 @@ from typing import Any
 import numpy as np
 
 
-def count_codes(
-    values: Any, label: Any, low: int, table: Any, unknown: int, missing: int, cells: int, out: Any
-) -> None:
-    """out[label·cells + cell] += 1 for every row of a categorical column."""
-    high = low + len(table)
-    for i in range(len(label)):
-        value = values[i]
-        if value >= low and value < high:
-            index = int(value) - low
-            code = table[index] if index + low == value else unknown
-        elif value == value:
-            code = unknown
-        else:
-            code = missing
-        out[label[i] * cells + code] += 1
+def index_same(values: Any, low: int, size: int, unknown: int, cells: int, index: Any) -> None:
+    """Integers low, low + 1, … whose codes are 0, 1, …: no table is needed."""
+    for i in range(len(index)):
+        code = np.int64(values[i]) - low
+        index[i] = index[i] * cells + np.uint32(code if (code >= 0) & (code < size) else unknown)
 
 
-def count_numbers(
-    values: Any,
-    label: Any,
-    middle: float,
-    inverse: float,
-    half: int,
-    bins: Any,
-    missing: int,
-    infinite: int,
-    cells: int,
-    out: Any,
-    moments: bool,
-    sums: Any,
-    squares: Any,
-) -> None:
-    """Bin counts, and on request sums and square sums of lattice points, of a numeric column."""
+def index_table(values: Any, low: int, size: int, table: Any, cells: int, index: Any) -> None:
+    """Integers whose codes stand in a table; entry `size` is for all others."""
+    for i in range(len(index)):
+        spot = np.int64(values[i]) - low
+        index[i] = index[i] * cells + table[spot if (spot >= 0) & (spot < size) else size]
+
+
+def index_float(values: Any, low: float, size: int, table: Any, cells: int, index: Any) -> None:
+    """Whole numbers stored as floats; entry `size` is for all other numbers, the next one for NaN."""
+    for i in range(len(index)):
+        spot = values[i] - low
+        whole = (spot >= 0) & (spot < size) & (np.floor(spot) == spot)
+        place = np.int64(spot) if whole else (size if spot == spot else size + 1)
+        index[i] = index[i] * cells + table[place]
+
+
+def index_whole(values: Any, low: float, size: int, unknown: int, missing: int, cells: int, index: Any) -> None:
+    """The same for codes 0, 1, … in order: no table is needed."""
+    for i in range(len(index)):
+        spot = values[i] - low
+        inside = (spot >= 0) & (spot < size)
+        code = np.int32(spot if inside else 0.0)
+        other = unknown if spot == spot else missing
+        index[i] = index[i] * np.uint32(cells) + np.uint32(code if inside & (float(code) == spot) else other)
+
+
+def untangle(matrix: Any, offsets: Any, out: Any) -> None:
+    """Columns of a row-major matrix side by side, a few rows at a time so that each is read from memory once."""
+    rows = len(matrix)
+    for start in range(0, rows, 256):
+        stop = min(start + 256, rows)
+        for j in range(len(offsets)):
+            offset = offsets[j]
+            for i in range(start, stop):
+                out[j, i] = matrix[i, offset]
+
+
+def points(values: Any, middle: float, inverse: float, half: int, out: Any) -> None:
+    """Lattice points of numbers clipped to −half … half; half + 1 stands for missing, half + 2 for infinite."""
     top = float(half)
-    for i in range(len(label)):
-        value = float(values[i])
-        group = label[i]
-        scaled = np.rint((value - middle) * inverse)
-        if scaled <= top and scaled >= -top:
-            point = int(scaled)
-        elif value - value == 0.0:
-            point = half if scaled > 0 else -half
-        else:
-            out[group * cells + (missing if value != value else infinite)] += 1
-            continue
-        out[group * cells + bins[point + half]] += 1
-        if moments:
-            sums[group] += point
-            squares[group] += point * point
-
-
-def encode(values: Any, low: int, table: Any, unknown: int, missing: int, out: Any) -> None:
-    """out[i] = the cell of row i of a categorical column."""
-    high = low + len(table)
-    for i in range(len(out)):
-        value = values[i]
-        if value >= low and value < high:
-            index = int(value) - low
-            out[i] = table[index] if index + low == value else unknown
-        elif value == value:
-            out[i] = unknown
-        else:
-            out[i] = missing
-
-
-def add_codes(values: Any, low: int, table: Any, unknown: int, missing: int, bad: int, scores: Any, out: Any) -> int:
-    """out[i, :] += scores[cell of row i, :]; returns how many rows have no cell."""
-    high = low + len(table)
-    wrong = 0
-    for i in range(len(out)):
-        value = values[i]
-        if value >= low and value < high:
-            index = int(value) - low
-            code = table[index] if index + low == value else unknown
-        elif value == value:
-            code = unknown
-        else:
-            code = missing
-        if code == bad:
-            wrong += 1
-        else:
-            for k in range(out.shape[1]):
-                out[i, k] += scores[code, k]
-    return wrong
-
-
-def add_bins(
-    values: Any,
-    middle: float,
-    inverse: float,
-    half: int,
-    bins: Any,
-    missing: int,
-    scores: Any,
-    out: Any,
-) -> int:
-    """out[i, :] += scores[bin of row i, :]; returns how many rows have no bin."""
-    top = float(half)
-    wrong = 0
     for i in range(len(out)):
         value = float(values[i])
-        scaled = np.rint((value - middle) * inverse)
-        if scaled <= top and scaled >= -top:
-            code = int(bins[int(scaled) + half])
-        elif value - value == 0.0:
-            code = int(bins[2 * half if scaled > 0 else 0])
-        elif value != value and missing >= 0:
-            code = missing
-        else:
-            wrong += 1
-            continue
+        point = np.rint((value - middle) * inverse)
+        point = point if point < top else top
+        point = point if point > -top else -top
+        finite = value - value == 0.0
+        out[i] = np.int32(point) if finite else np.int32(half + 1 if value != value else half + 2)
+
+
+def index_points(lattice: Any, cuts: Any, cells: int, index: Any) -> None:
+    """The bin of a lattice point is the number of cuts at or below it."""
+    for i in range(len(index)):
+        index[i] *= np.uint32(cells)
+    for j in range(len(cuts)):
+        cut = cuts[j]
+        for i in range(len(index)):
+            index[i] += np.uint32(lattice[i] >= cut)
+
+
+def index_many(lattice: Any, half: int, table: Any, cells: int, index: Any) -> None:
+    """The same by a table of all lattice points, for many bins."""
+    for i in range(len(index)):
+        index[i] = index[i] * np.uint32(cells) + table[lattice[i] + half]
+
+
+def histogram(index: Any, out: Any) -> None:
+    """Count indices."""
+    for i in range(len(index)):
+        out[index[i]] += 1
+
+
+def moments(lattice: Any, label: Any, half: int, sums: Any, squares: Any) -> None:
+    """Sums of lattice points and of their squares by class; integers, so any order gives the same."""
+    for group in range(len(sums)):
+        total = np.int64(0)
+        square = np.int64(0)
+        for i in range(len(label)):
+            point = np.int64(lattice[i]) if (label[i] == group) & (lattice[i] <= half) else np.int64(0)
+            total += point
+            square += point * point
+        sums[group] += total
+        squares[group] += square
+
+
+def add_scores(index: Any, scores: Any, out: Any) -> None:
+    """out[i, :] += scores[index[i], :]."""
+    for i in range(len(index)):
         for k in range(out.shape[1]):
-            out[i, k] += scores[code, k]
-    return wrong
+            out[i, k] += scores[index[i], k]
 
 
 def add_gaussian(
-    values: Any,
-    lower: float,
-    upper: float,
-    mean: Any,
-    weight: Any,
-    constant: Any,
-    missing: bool,
-    absent: Any,
-    out: Any,
-) -> int:
-    """out[i, :] += constant − weight·(value − mean)², or `absent` where missing; returns bad rows."""
-    wrong = 0
+    values: Any, lower: float, upper: float, mean: Any, weight: Any, constant: Any, absent: Any, out: Any
+) -> None:
+    """out[i, :] += constant − weight·(value − mean)²; `absent` where missing, NaN where infinite."""
     for i in range(len(out)):
         value = float(values[i])
         if value - value == 0.0:
@@ -145,12 +122,9 @@ def add_gaussian(
             for k in range(out.shape[1]):
                 gap = value - mean[k]
                 out[i, k] += constant[k] - weight[k] * (gap * gap)
-        elif value != value and missing:
-            for k in range(out.shape[1]):
-                out[i, k] += absent[k]
         else:
-            wrong += 1
-    return wrong
+            for k in range(out.shape[1]):
+                out[i, k] += absent[k] if value != value else np.nan
 
 
 def argmax(scores: Any, out: Any) -> None:
@@ -168,7 +142,10 @@ def compiled() -> Any:
     """The same loops as machine code; the compiler is loaded on first use and its work is kept on disk."""
     import numba
 
-    loops = (count_codes, count_numbers, encode, add_codes, add_bins, add_gaussian, argmax)
+    loops = (
+        *(index_same, index_table, index_float, index_whole, index_points, index_many, untangle, points),
+        *(histogram, moments, add_scores, add_gaussian, argmax),
+    )
     return SimpleNamespace(
         **{loop.__name__: numba.njit(nogil=True, cache=True, error_model="numpy")(loop) for loop in loops}
     )

@@ -13,8 +13,8 @@ from typing import Any
 
 from discreet.errors import DataError
 from discreet.schema import Schema
+from discreet.sources.blocks import Rows
 from discreet.sources.columns import make_column
-from discreet.sources.count import Rows
 from discreet.sources.frames import make_label, refuse_ids, require
 
 BATCH = 1 << 19

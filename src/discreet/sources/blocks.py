@@ -1,0 +1,162 @@
+"""Blocks: rows cut into pieces that fit the cache, and the compiled coder of each column."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.schema import Numeric
+from discreet.sources.columns import Codes, Column
+from discreet.sources.kernels import compiled
+
+SMALL = 100_000
+BLOCK = 1 << 15  # rows: few enough for a core's second cache, many enough to make calls cheap
+FEW_CUTS = 40
+
+
+@dataclass(slots=True)
+class Rows:
+    """Some rows of a table, column by column, with their labels if they have any."""
+
+    columns: list[Column]
+    size: int
+    label: Codes | None = None
+
+    def part(self, start: int, stop: int) -> Rows:
+        """The rows from `start` to before `stop`."""
+
+        def cut(column: Any) -> Any:
+            return replace(column, values=column.values[start:stop])
+
+        return Rows([cut(c) for c in self.columns], stop - start, cut(self.label) if self.label else None)
+
+
+def workers() -> int:
+    """How many threads this process may use."""
+    try:
+        return max(1, len(os.sched_getaffinity(0)))
+    except AttributeError:
+        return os.cpu_count() or 1
+
+
+def spans(size: int, block: int = BLOCK) -> list[Iterator[slice]]:
+    """Rows cut into one run of blocks per thread."""
+    threads = min(workers(), max(1, size // block))
+    ends = np.linspace(0, size, threads + 1).astype(int)
+
+    def run(start: int, stop: int) -> Iterator[slice]:
+        for low in range(start, stop, block):
+            yield slice(low, min(low + block, stop))
+
+    return [run(int(a), int(b)) for a, b in pairwise(ends)]
+
+
+class Reader:
+    """Blocks of columns; the columns of a row-major matrix are untangled together, one visit per block."""
+
+    def __init__(self, columns: list[NDArray[Any]]) -> None:
+        self.columns, self.spots = columns, {}
+        spread = [j for j, values in enumerate(columns) if len(values) > 1 and values.strides[0] > values.itemsize]
+        if len(spread) < 2:
+            return
+        first = min((columns[j] for j in spread), key=_address)
+        stride = first.strides[0]
+        offsets: list[int] = []
+        for j in spread:
+            gap = _address(columns[j]) - _address(first)
+            same = columns[j].dtype == first.dtype and columns[j].strides[0] == stride
+            if same and gap < stride and gap % first.itemsize == 0:
+                self.spots[j] = len(offsets)
+                offsets.append(gap // first.itemsize)
+        # The view ends at the last column that is really there, so it never reaches beyond the matrix.
+        self.matrix = np.lib.stride_tricks.as_strided(
+            first, (len(first), max(offsets) + 1), (stride, first.itemsize), writeable=False
+        )
+        self.offsets = np.array(offsets)
+
+    def read(self, span: slice) -> list[NDArray[Any]]:
+        """The rows in `span`, column by column."""
+        if not self.spots:
+            return [values[span] for values in self.columns]
+        side = np.empty((len(self.offsets), span.stop - span.start), self.matrix.dtype)
+        compiled().untangle(self.matrix[span], self.offsets, side)
+        return [side[self.spots[j]] if j in self.spots else v[span] for j, v in enumerate(self.columns)]
+
+
+def _address(values: NDArray[Any]) -> int:
+    return int(values.__array_interface__["data"][0])
+
+
+def in_threads(task: Callable[[Any], Any], parts: list[Any]) -> list[Any]:
+    """Run a task on every part at once."""
+    if len(parts) == 1:
+        return [task(parts[0])]
+    with ThreadPoolExecutor(len(parts)) as pool:
+        return list(pool.map(task, parts))
+
+
+class Coder:
+    """Appends the codes of one column to the indices of a block: index ← index·cells + code.
+
+    Codes from `feature.cells` on are bad values: one more cell for a categorical column, two for a number.
+    """
+
+    cells: int
+
+    def index(self, values: NDArray[Any], index: NDArray[np.uint32], lattice: Any) -> None:
+        """Append the codes of a block's values; a number also leaves its lattice points in `lattice`."""
+        raise NotImplementedError
+
+
+class _CategoryCoder(Coder):
+    def __init__(self, column: Codes) -> None:
+        self.cells = column.feature.cells + 1
+        loops, table, low, size = compiled(), column.table, column.low, len(column.table)
+        others = np.array([column.unknown, column.missing], table.dtype)
+        self.arguments: tuple[Any, ...] = (size, np.concatenate([table, others]).astype(np.uint32), self.cells)
+        plain = np.array_equal(table, np.arange(size))
+        if column.values.dtype.kind == "f" and plain:
+            self.loop = loops.index_whole
+            self.arguments = (float(low), size, column.unknown, column.missing, self.cells)
+        elif column.values.dtype.kind == "f":
+            self.loop, self.arguments = loops.index_float, (float(low), *self.arguments)
+        elif plain:
+            self.loop, self.arguments = loops.index_same, (low, size, column.unknown, self.cells)
+        else:
+            self.loop, self.arguments = loops.index_table, (low, *self.arguments)
+
+    def index(self, values: NDArray[Any], index: NDArray[np.uint32], lattice: Any) -> None:
+        self.loop(values, *self.arguments, index)
+
+
+class _NumberCoder(Coder):
+    def __init__(self, feature: Numeric, binned: bool) -> None:
+        lattice = feature.lattice
+        cuts = feature.cuts if binned else ()
+        self.cells = len(cuts) + 3 + (feature.missing_code is not None)
+        self.shape = (lattice.middle, lattice.inverse, lattice.half)
+        # Two more cuts turn the points that stand for missing and infinite into the cells after the last bin.
+        self.cuts = np.array([*cuts, lattice.half + 1, lattice.half + 2], np.int32)
+        self.table: NDArray[np.uint32] | None = None
+        if len(self.cuts) > FEW_CUTS:
+            every = np.arange(-lattice.half, lattice.half + 3)
+            self.table = np.searchsorted(self.cuts, every, side="right").astype(np.uint32)
+
+    def index(self, values: NDArray[Any], index: NDArray[np.uint32], lattice: NDArray[np.int32]) -> None:
+        compiled().points(values, *self.shape, lattice)
+        if self.table is None:
+            compiled().index_points(lattice, self.cuts, self.cells, index)
+        else:
+            compiled().index_many(lattice, self.shape[2], self.table, self.cells, index)
+
+
+def coder(column: Column, binned: bool = True) -> Coder:
+    """The compiled coder of a column; a number that is not binned is just present, missing or infinite."""
+    return _CategoryCoder(column) if isinstance(column, Codes) else _NumberCoder(column.feature, binned)
