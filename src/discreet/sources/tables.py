@@ -84,6 +84,7 @@ class _Duck(Stream):
         self.connection, self.source, self.parameters, self.texts = connection, source, parameters, texts
         import duckdb
 
+        connection.execute("SET enable_progress_bar = false")  # it would draw on standard output
         try:
             shape = connection.sql(f"SELECT * FROM {source} LIMIT 0", params=parameters)
             self.types = {str(name): str(kind) for name, kind in zip(shape.columns, shape.types, strict=True)}
