@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import math
+import warnings
 from dataclasses import dataclass
+from statistics import NormalDist
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +21,7 @@ Counts = NDArray[np.int64]
 _CLASSIFIER_ROWS = 20_000
 _CLASSIFIER_PARTS = 24
 _CLASSIFIER_CELLS = 24
+_STRICTER = 10
 _PENALTY = {"coordinate": 0.0, "whole output": 0.02, "score": 0.02}
 
 
@@ -39,8 +44,8 @@ def find_events(left: Rows, right: Rows, *, delta: float, alpha: float) -> tuple
     classifier = _train(build, tables)
     if classifier is not None:
         tables.append(_table(classifier, build, score))
-    # Thousands of candidates compete: scoring each at a stricter level keeps lucky ones from winning.
-    strict = alpha / 1000
+    # Many candidates compete: scoring each at a stricter level keeps merely lucky ones from winning.
+    strict = alpha / _STRICTER
     best = [_best(table, side, delta=delta, alpha=strict) for side in (0, 1) for table in tables]
     count = len(tables)
     if count == 0:
@@ -108,18 +113,23 @@ def _best(table: _Table, side: int, *, delta: float, alpha: float) -> tuple[floa
 def _promise(
     hits: Counts, trials: int, others: Counts, other_trials: int, *, delta: float, alpha: float
 ) -> Values:
-    """Approximate the final bound by score intervals: cheap, and only the choice depends on it."""
-    z2 = 2 * math.log(1 / alpha)
-    low = _wilson(hits, trials, z2, -1.0)
-    high = _wilson(others, other_trials, z2, 1.0)
+    """Approximate the final bound: cheap, and only the choice depends on it."""
+    z = NormalDist().inv_cdf(1 - alpha)
+    low, high = _limit(hits, trials, -z), _limit(others, other_trials, z)
     with np.errstate(divide="ignore"):
         return np.asarray(np.log(np.maximum(low - delta, 0.0)) - np.log(high))
 
 
-def _wilson(hits: Counts, trials: int, z2: float, sign: float) -> Values:
+def _limit(hits: Counts, trials: int, z: float) -> Values:
+    """Approximate Clopper-Pearson: Wilson's score, and Wilson and Hilferty's cube where hits are rare."""
     p = hits / trials
-    spread = np.sqrt(z2 * (p * (1 - p) + z2 / (4 * trials)) / trials)
-    return np.asarray(np.maximum((p + z2 / (2 * trials) + sign * spread) / (1 + z2 / trials), 1e-300))
+    spread = np.sqrt(p * (1 - p) / trials + (z / (2 * trials)) ** 2)
+    wilson = (p + z * z / (2 * trials) + z * spread) / (1 + z * z / trials)
+    count = np.maximum(hits + (z > 0), 1)
+    rare = count / trials * np.maximum(1 - 1 / (9 * count) + z / (3 * np.sqrt(count)), 0.0) ** 3
+    if z < 0:
+        rare = np.where(hits == 0, 0.0, rare)
+    return np.asarray(np.minimum(np.where(p < 0.1, rare, wilson), 1.0))
 
 
 def _fill(chosen: set[int], seen: Counts) -> list[int]:
@@ -162,13 +172,25 @@ def _train(build: tuple[Rows, Rows], tables: list[_Table]) -> Score | None:
         edges_of.append(tuple(edges.tolist()))
         features_of.append((ratio, place))
         columns += [ratio[cells], place[cells]]
-    model = LogisticRegression(C=1.0, max_iter=200).fit(np.column_stack(columns), target)
+    model = LogisticRegression(C=1.0, max_iter=200)
+    with warnings.catch_warnings(), _threads().limit(limits=1):
+        # A fit that stops early is a weaker guess at the event, never a wrong bound.
+        warnings.simplefilter("ignore")
+        model.fit(np.column_stack(columns), target)
     slopes = model.coef_[0].reshape(-1, 2)
     weights = [
         tuple((a * ratio + b * place).tolist())
         for (a, b), (ratio, place) in zip(slopes, features_of, strict=True)
     ]
     return Score(tuple(parts), tuple(edges_of), tuple(weights))
+
+
+@functools.cache
+def _threads() -> Any:
+    """Return the handle on BLAS threads: on so small a fit they cost more than they bring."""
+    from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
+
+    return ThreadpoolController()
 
 
 def _information(left: Counts, right: Counts) -> float:
