@@ -81,6 +81,14 @@ def test_bound_is_at_least_as_sharp_as_the_published_one_where_it_matters(canari
     assert guess_tail(canaries, canaries, canaries, epsilon) == pytest.approx(q**canaries)
 
 
+def test_published_expression_is_exceeded_far_below_the_mean():
+    # Of no use to an audit, but the proof note says so.
+    best = best_adversary(2, 2, 1, 1.0, 0.1)
+    assert best == pytest.approx(0.9618, abs=1e-4) and published(2, 2, 1, 1.0, 0.1) == pytest.approx(
+        0.9566, abs=1e-4
+    )
+
+
 def test_published_examples():
     # The paper prints 0.673 for these counts and 2.675 for the next; a sharper bound says no less.
     assert published(1000, 100, 75, 0.673, 1e-4) == pytest.approx(0.05, abs=1e-3)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import secrets
@@ -17,7 +18,7 @@ import numpy as np
 from discreet.audit.bounds import Hits, look_share
 from discreet.audit.errors import AuditError
 from discreet.audit.events import Event
-from discreet.audit.outputs import CallableSampler
+from discreet.audit.outputs import CallableSampler, flatten
 from discreet.audit.result import AuditResult, Law, Pair, law_of
 from discreet.audit.sampling import (
     SEARCH,
@@ -42,11 +43,12 @@ _DIRECTIONS = ("left against right", "right against left")
 
 @dataclass
 class _Progress:
-    """Everything a later run needs to carry on: entropy, events found, counts so far, looks taken."""
+    """Everything a later run needs to carry on: entropy, events found, counts so far."""
 
     title: str
     entropy: int
     search_runs: int
+    first_test: int
     columns: list[str] = field(default_factory=list)
     names: list[str] = field(default_factory=list)
     events: list[list[dict[str, Any]]] = field(default_factory=list)
@@ -54,9 +56,12 @@ class _Progress:
     hits: list[list[list[int]]] = field(default_factory=list)
     trials: list[list[int]] = field(default_factory=list)
     batches: list[list[int]] = field(default_factory=list)
-    looks: int = 0
-    looked_at: int = 0
     format: int = _FORMAT
+
+    def look(self, wanted: int) -> int:
+        """Return which doubling of the first test size is next at or above `wanted` and all runs made."""
+        reached = max([wanted, *(count for sides in self.trials for count in sides)])
+        return 1 + max(0, (-(-reached // self.first_test) - 1).bit_length())
 
     def save(self, path: Path | None) -> None:
         """Write to a temporary name and rename, so that an interrupted write loses nothing."""
@@ -90,18 +95,19 @@ def audit(
 
     `samples` counts all runs on one pair, both data sets and both halves together. Whatever the mechanism,
     the bound exceeds its true epsilon with probability at most 1 - confidence. `progress` is called
-    with (runs done, runs in all). With `checkpoint`, an interrupted audit carries on where it was,
-    and one that has finished can be taken further by asking for more samples; since the counts may
-    then be read again and again, the k-th reading spends (1 - confidence) / (k (k + 1)).
+    with (runs done, runs in all). With `checkpoint`, an interrupted audit carries on where it was, and one
+    that has finished can be taken further by asking for more samples. Since the counts may then be read
+    again and again, test runs grow by doublings only, and the k-th size has (1 - confidence) / (k (k + 1)).
     """
     began = time.perf_counter()
     pairs = (pairs,) if isinstance(pairs, Pair) else tuple(pairs)
     _check(pairs, epsilon, delta, samples, confidence)
     path = None if checkpoint is None else Path(checkpoint)
     label = name or str(getattr(mechanism, "__name__", type(mechanism).__name__))
-    title = f"{label} | delta {delta!r} | confidence {confidence!r} | " + " | ".join(p.note for p in pairs)
+    title = " | ".join([label, f"delta {delta!r}", f"confidence {confidence!r}", *map(_fingerprint, pairs)])
+    search = min(samples // 4, _SEARCH_CAP // 2)
     state = _load(path, title, seed) or _Progress(
-        title, secrets.randbits(64) if seed is None else seed, min(samples // 4, _SEARCH_CAP // 2)
+        title, secrets.randbits(64) if seed is None else seed, search, samples // 2 - search
     )
     source = make_source(mechanism, pairs, state.entropy)
     if isinstance(source.sampler, CallableSampler):
@@ -109,16 +115,13 @@ def audit(
         source.sampler.names = tuple(state.columns or source.sampler.names)
         state.columns = list(source.sampler.names)
     alpha = (1 - confidence) / (2 * len(pairs))
+    look = state.look(samples // 2 - state.search_runs)
     with Pool(source, processes) as pool:
-        runner = _Runner(source, pool, state, path, progress, samples)
+        runner = _Runner(source, pool, state, path, progress, state.first_test * 2 ** (look - 1))
         runner.search(alpha, delta)
         runner.test()
     if path is not None:
-        reached = sum(map(sum, state.trials))
-        if reached > state.looked_at:
-            state.looks, state.looked_at = state.looks + 1, reached
-        alpha *= look_share(state.looks)
-        state.save(path)
+        alpha *= look_share(look)
     bound, where, side = _strongest(state, alpha, delta)
     event = Event.from_dict(state.events[where][side])
     law = state.laws[where][side]
@@ -145,7 +148,7 @@ class _Runner:
     state: _Progress
     path: Path | None
     callback: ProgressCallback | None
-    samples: int
+    target: int
     done: int = 0
 
     def __post_init__(self) -> None:
@@ -155,11 +158,6 @@ class _Runner:
             self.state.trials = [[0, 0] for _ in range(count)]
             self.state.batches = [[0, 0] for _ in range(count)]
         self.done = 2 * self.state.search_runs * len(self.state.events) + sum(map(sum, self.state.trials))
-
-    @property
-    def target(self) -> int:
-        """Return the number of test runs per side."""
-        return max(self.samples // 2 - self.state.search_runs, 1)
 
     @property
     def total(self) -> int:
@@ -235,7 +233,11 @@ def _strongest(state: _Progress, alpha: float, delta: float) -> tuple[float, int
 
 
 def _load(path: Path | None, title: str, seed: int | None) -> _Progress | None:
-    if path is None or not path.exists():
+    if path is None:
+        return None
+    if not path.parent.is_dir():
+        raise AuditError(f"There is no directory {path.parent} to keep the checkpoint in; create it first.")
+    if not path.exists():
         return None
     try:
         state = _Progress(**json.loads(path.read_text(encoding="utf-8")))
@@ -253,6 +255,15 @@ def _check(pairs: tuple[Pair, ...], epsilon: float, delta: float, samples: int, 
         raise AuditError("Give epsilon >= 0, 0 <= delta < 1 and a confidence strictly between 0 and 1.")
     if samples < 200:
         raise AuditError("Give at least 200 samples: with fewer, no event can be both found and tested.")
+
+
+def _fingerprint(pair: Pair) -> str:
+    """Name a pair by its note and its numbers, so that counts of other data are not taken for its own."""
+    try:
+        content = [sorted(flatten(data).items()) for data in (pair.left, pair.right)]
+    except AuditError:
+        content = []
+    return f"{pair.note} {hashlib.blake2b(repr(content).encode(), digest_size=8).hexdigest()}"
 
 
 def _deep_tuple(value: Any) -> Any:
