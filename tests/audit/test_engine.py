@@ -134,6 +134,18 @@ def test_processes_do_not_change_the_answer():
     assert one.hits == two.hits and one.event == two.event and one.lower_bound == two.lower_bound
 
 
+def test_workers_survive_a_mechanism_that_uses_threads():
+    from sklearn.metrics import pairwise_distances_argmin
+
+    rows = np.random.default_rng(0).normal(size=(2000, 2))
+
+    def threaded(data, rng):
+        nearest = pairwise_distances_argmin(rows, rows[:4] + data)
+        return [float(nearest[0]) + discrete_laplace(1.0, 1, rng=rng)[0]]
+
+    assert audit(threaded, ONE, 1.0, samples=4096, seed=6, processes=2).samples == 4096
+
+
 def test_copied_generators_are_noticed():
     held = np.random.default_rng(0)
     with pytest.raises(AuditError, match="independent"):

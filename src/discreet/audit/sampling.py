@@ -173,6 +173,10 @@ _installed: list[Source] = []
 
 def _install(source: Source) -> None:
     _installed[:] = [source]
+    # GNU OpenMP hangs in a forked child that asks for a second thread, and the cores are taken anyway.
+    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+
+    threadpool_limits(limits=1)
 
 
 def _work(task: Task) -> Batch:
