@@ -61,9 +61,7 @@ SOUND = {
 def test_sound_mechanisms_are_flagged_no_more_often_than_stated(name, repeats):
     make, epsilon, delta = SOUND[name]
     mechanism = make()
-    flagged = sum(
-        audit(mechanism, ONE, epsilon, delta, samples=800, seed=seed).violated for seed in range(repeats)
-    )
+    flagged = sum(audit(mechanism, ONE, epsilon, delta, samples=800, seed=seed).violated for seed in range(repeats))
     # If the rate is the stated 5 % or less, more flags than this have chance < 1e-6.
     assert flagged <= binom.isf(1e-6, repeats, 0.05)
 

@@ -84,9 +84,7 @@ def test_views_compute_what_they_say():
 def test_events_survive_json_bit_for_bit():
     rows = np.random.default_rng(0).normal(size=(500, 2))
     part = Projection("coordinate", (0,))
-    score = Score(
-        (part, Projection("low bits", (1,), 3)), ((0.1,), (1.0, 2.0)), ((0.1, 0.2, 0.3, 0.4), (1.0,) * 6)
-    )
+    score = Score((part, Projection("low bits", (1,), 3)), ((0.1,), (1.0, 2.0)), ((0.1, 0.2, 0.3, 0.4), (1.0,) * 6))
     for view in (part, score):
         event = Event(view, (0.1 + 0.2, 1.1, math.inf), (1, 2, 7))
         again = Event.from_dict(json.loads(json.dumps(event.to_dict())))

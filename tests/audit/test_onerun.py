@@ -19,9 +19,7 @@ def best_adversary(canaries, guesses, correct, epsilon, delta):
     inputs = list(itertools.product([-1, 1], repeat=canaries))
     outputs = [t for t in itertools.product([-1, 0, 1], repeat=canaries) if np.abs(t).sum() <= guesses]
     rows, width = len(inputs), len(outputs)
-    links = [
-        (i, j) for i in range(rows) for j in range(rows) if np.not_equal(inputs[i], inputs[j]).sum() == 1
-    ]
+    links = [(i, j) for i in range(rows) for j in range(rows) if np.not_equal(inputs[i], inputs[j]).sum() == 1]
     variables = width * (rows + len(links))
     gain = np.zeros(variables)
     for (i, s), (k, t) in itertools.product(enumerate(inputs), enumerate(outputs)):
@@ -73,29 +71,21 @@ def test_bound_is_at_least_as_sharp_as_the_published_one_where_it_matters(canari
     for guesses in (canaries, canaries // 2):
         for correct in range(int(binom.isf(0.2, guesses, q)) + 1, guesses + 1):
             mine = guess_tail(correct, guesses, canaries, epsilon, 1e-4)
-            assert (
-                binom.sf(correct - 1, guesses, q)
-                < mine
-                < published(canaries, guesses, correct, epsilon, 1e-4)
-            )
+            assert binom.sf(correct - 1, guesses, q) < mine < published(canaries, guesses, correct, epsilon, 1e-4)
     assert guess_tail(canaries, canaries, canaries, epsilon) == pytest.approx(q**canaries)
 
 
 def test_published_expression_is_exceeded_far_below_the_mean():
     # Of no use to an audit, but the proof note says so.
     best = best_adversary(2, 2, 1, 1.0, 0.1)
-    assert best == pytest.approx(0.9618, abs=1e-4) and published(2, 2, 1, 1.0, 0.1) == pytest.approx(
-        0.9566, abs=1e-4
-    )
+    assert best == pytest.approx(0.9618, abs=1e-4) and published(2, 2, 1, 1.0, 0.1) == pytest.approx(0.9566, abs=1e-4)
 
 
 def test_published_examples():
     # The paper prints 0.673 for these counts and 2.675 for the next; a sharper bound says no less.
     assert published(1000, 100, 75, 0.673, 1e-4) == pytest.approx(0.05, abs=1e-3)
     assert 0.673 <= canary_lower_bound(75, 100, 1000, delta=1e-4) <= canary_lower_bound(75, 100, 1000)
-    assert (
-        2.675 <= canary_lower_bound(1439, 1510, 100_000, delta=1e-5) <= canary_lower_bound(1439, 1510, 1510)
-    )
+    assert 2.675 <= canary_lower_bound(1439, 1510, 100_000, delta=1e-5) <= canary_lower_bound(1439, 1510, 1510)
     low = clopper_pearson_lower(75, 100, 0.05)
     assert canary_lower_bound(75, 100, 100) == pytest.approx(math.log(low / (1 - low)), abs=1e-7)
 
@@ -128,11 +118,7 @@ def test_tail_increases_with_epsilon_until_it_is_one():
 
 def test_extreme_counts_do_not_break_down():
     assert canary_lower_bound(50_000, 50_000, 50_000) > 9
-    assert (
-        6
-        < canary_lower_bound(50_000, 50_000, 50_000, delta=1e-7)
-        < canary_lower_bound(50_000, 50_000, 50_000)
-    )
+    assert 6 < canary_lower_bound(50_000, 50_000, 50_000, delta=1e-7) < canary_lower_bound(50_000, 50_000, 50_000)
     assert canary_lower_bound(0, 10, 10) == 0.0
     assert guess_tail(900, 1000, 1000, 0.0, 1e-6) == pytest.approx(1e-3 / 900 * 1.0, rel=0.3)
 

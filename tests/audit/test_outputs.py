@@ -78,9 +78,7 @@ def test_rng_parameter_is_used_when_there_is_one():
     assert rows[:, 0].tolist() == np.random.default_rng(3).random(4).tolist()
 
 
-@pytest.mark.parametrize(
-    "bad", [np.zeros((3, 1)), np.zeros((2, 2, 2)), np.zeros((2, 0)), np.array([2**60, 1])]
-)
+@pytest.mark.parametrize("bad", [np.zeros((3, 1)), np.zeros((2, 2, 2)), np.zeros((2, 0)), np.array([2**60, 1])])
 def test_malformed_samples_are_refused(bad):
     with pytest.raises(AuditError):
         as_rows(bad, 2)

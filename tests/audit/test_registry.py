@@ -84,9 +84,7 @@ def test_entry_points_are_followed(monkeypatch):
             self.load = lambda: found
 
     entries = [Entry(lambda: [case("function")]), Entry(room("m", [case("module")]))]
-    monkeypatch.setattr(
-        registry_module, "entry_points", lambda group: entries if group == "discreet.audits" else []
-    )
+    monkeypatch.setattr(registry_module, "entry_points", lambda group: entries if group == "discreet.audits" else [])
     registry = Registry()
     registry.discover_entry_points()
     assert [c.name for c in registry.cases()] == ["function", "module"]
@@ -188,6 +186,4 @@ def test_user_script_errors_say_what_to_do(tmp_path):
 
 def test_import_is_light():
     code = "import sys, discreet.audit; print({'sklearn', 'scipy', 'matplotlib'} & set(sys.modules))"
-    assert (
-        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "set()"
-    )
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "set()"

@@ -59,6 +59,4 @@ def look_share(look: int) -> float:
 
 def _check_counts(hits: int, trials: int, alpha: float) -> None:
     if not (0 <= hits <= trials and trials > 0 and 0 < alpha < 1):
-        raise AuditError(
-            f"Give 0 <= hits <= trials, trials > 0 and 0 < alpha < 1; got {hits}, {trials} and {alpha}."
-        )
+        raise AuditError(f"Give 0 <= hits <= trials, trials > 0 and 0 < alpha < 1; got {hits}, {trials} and {alpha}.")

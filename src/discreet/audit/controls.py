@@ -139,9 +139,7 @@ class RepeatedSeed:
 def _case(
     name: str, adjacency: str, build: Callable[[float], Any], left: Any, right: Any, note: str, pair: str
 ) -> AuditCase:
-    return AuditCase(
-        name, Claim(1.0), build, lambda _: [Pair(left, right, pair)], adjacency, control=True, note=note
-    )
+    return AuditCase(name, Claim(1.0), build, lambda _: [Pair(left, right, pair)], adjacency, control=True, note=note)
 
 
 def audit_cases() -> list[AuditCase]:

@@ -18,9 +18,7 @@ Build = Callable[[list[Any]], Any]
 ADD_REMOVE, REPLACE = "add-remove", "replace"
 
 
-def neighbour_pairs(
-    rows: Sequence[Any], most: int, adjacency: str = ADD_REMOVE, build: Build = list
-) -> Iterator[Pair]:
+def neighbour_pairs(rows: Sequence[Any], most: int, adjacency: str = ADD_REMOVE, build: Build = list) -> Iterator[Pair]:
     """List every unordered pair of neighbouring data sets of at most `most` rows drawn from `rows`.
 
     A row is whatever the caller says, its label included, so a label change is one of the replacements.

@@ -162,9 +162,7 @@ def list_cases(control: bool | None = None) -> list[AuditCase]:
     return house().cases(control)
 
 
-def run_case(
-    name: str, epsilon: float | None = None, samples: int | None = None, **options: Any
-) -> AuditResult:
+def run_case(name: str, epsilon: float | None = None, samples: int | None = None, **options: Any) -> AuditResult:
     """Audit one registered case; `options` are those of `audit`."""
     return house().case(name).run(epsilon, samples, **options)
 

@@ -110,9 +110,7 @@ def _best(table: _Table, side: int, *, delta: float, alpha: float) -> tuple[floa
     return winner, Event(table.view, tuple(table.edges.tolist()), tuple(chosen))
 
 
-def _promise(
-    hits: Counts, trials: int, others: Counts, other_trials: int, *, delta: float, alpha: float
-) -> Values:
+def _promise(hits: Counts, trials: int, others: Counts, other_trials: int, *, delta: float, alpha: float) -> Values:
     """Approximate the final bound: cheap, and only the choice depends on it."""
     z = NormalDist().inv_cdf(1 - alpha)
     low, high = _limit(hits, trials, -z), _limit(others, other_trials, z)
@@ -179,8 +177,7 @@ def _train(build: tuple[Rows, Rows], tables: list[_Table]) -> Score | None:
         model.fit(np.column_stack(columns), target)
     slopes = model.coef_[0].reshape(-1, 2)
     weights = [
-        tuple((a * ratio + b * place).tolist())
-        for (a, b), (ratio, place) in zip(slopes, features_of, strict=True)
+        tuple((a * ratio + b * place).tolist()) for (a, b), (ratio, place) in zip(slopes, features_of, strict=True)
     ]
     return Score(tuple(parts), tuple(edges_of), tuple(weights))
 

@@ -115,7 +115,8 @@ def console() -> Any:
     """Where text for people goes."""
     from rich.console import Console
 
-    return Console(highlight=False, soft_wrap=True, markup=False)
+    width = None if sys.stdout.isatty() else 160  # a file or a pipe has no edge to fold at
+    return Console(highlight=False, soft_wrap=True, markup=False, width=width)
 
 
 def note(message: str) -> None:
