@@ -193,6 +193,13 @@ def test_gaussian_mechanism_with_delta(mixed):
     assert {c.mechanism for c in moments.certificate_.charges()} == {"discrete Gaussian"}
 
 
+def test_laplace_noise_leaves_delta_unspent(mixed):
+    frame, y, schema = mixed
+    ledger = Ledger(Budget(1))
+    fitted = PrivateNB(1.0, 1e-6, schema=schema, mechanism="laplace", random_state=0).fit(frame, y, ledger=ledger)
+    assert fitted.certificate_.delta == "0" and ledger.spent == 1
+
+
 def test_explicit_split_and_class_counts(mixed):
     frame, y, schema = mixed
     fitted = PrivateNB(2.0, schema=schema, split={"c": 0.25, "x": 0.5, "y": 0.25}, random_state=0).fit(frame, y)

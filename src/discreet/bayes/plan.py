@@ -149,6 +149,8 @@ def make_plan(
     contributions = int(contributions)
     if mechanism == "auto":
         mechanism = "laplace" if budget.kind in {"pure", "none"} else "gaussian"
+    if mechanism == "laplace" and budget.delta:
+        budget = Budget(budget.epsilon)  # it spends no delta, and the certificate should not claim that it did
     items = _items(schema, numeric)
     shares = _shares(schema, items, split, mechanism)
     items = [Item(i.kind, i.feature, i.cells, i.half, share) for i, share in zip(items, shares, strict=True)]
