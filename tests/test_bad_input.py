@@ -97,7 +97,6 @@ ROWS = {
         "colour,age,age,ill\nred,5,6,no\n",
         ["bad.csv", "every column needs a name of its own"],
     ),
-    "a column without a name": ("colour,,age,ill\nred,5,6,no\n", ["bad.csv", "every column needs a name of its own"]),
 }
 
 

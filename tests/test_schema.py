@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet import Categorical, Numeric, Schema, SchemaError, collect
-from discreet.schema import MAX_CELLS
+from discreet.features import MAX_CELLS
 
 DATASETS = [
     "accelerometer",

@@ -55,6 +55,8 @@ class Lookup:
         """The code of a declared value, None for any other."""
         name = text(value)
         code = self.codes.get(name)
+        if code is None and name in {"true", "false"} and not isinstance(value, str):
+            code = self.codes.get(name.capitalize())  # the way Python and R write truth values as text
         if code is not None:
             return code
         if self._integers:

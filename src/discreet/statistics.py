@@ -21,7 +21,7 @@ DETAILS: tuple[Detail, ...] = ("bins", "moments", "lattice")
 _LIMIT = 2**63 - 1
 
 
-OVERFLOW = "a sum left the range of 64-bit integers: split the data into parts"
+OVERFLOW = "a sum left the range of 64-bit integers: declare a larger step for that number, or fewer rows"
 
 
 def _add(left: Integers, right: Integers) -> Integers:

@@ -331,3 +331,91 @@ def test_tiny_budgets_give_finite_models(mixed):
         for settings in ({"epsilon": 1e-9}, {"epsilon": 1e-4, "delta": 1e-9}):
             fitted = PrivateNB(schema=schema, numeric=numeric, **settings).fit(frame, y)
             assert np.isfinite(fitted.predict_log_proba(frame)).all()
+
+
+# ---- ledgers and batches
+
+
+@pytest.fixture
+def few():
+    schema = Schema(features=[Categorical("a", ["p", "q"])], target="y", classes=[0, 1])
+    return schema, np.array([["p"], ["q"], ["p"], ["q"]], dtype=object), np.array([0, 1, 1, 0])
+
+
+def test_a_batch_is_free_only_on_the_ledger_that_paid_for_the_first(few):
+    schema, X, y = few
+    small = Ledger(Budget(0.1))
+    for first in (PrivateNB(1.0, schema=schema).fit(X, y), PrivateNB(1.0, schema=schema).partial_fit(X, y)):
+        with pytest.raises(BudgetError, match="left"):
+            first.partial_fit(X, y, ledger=small)
+    paid = Ledger(Budget(2))
+    stream = PrivateNB(1.0, schema=schema).partial_fit(X, y, ledger=paid)
+    for _ in range(3):
+        stream.partial_fit(X, y, ledger=paid)
+    assert paid.spent == 1 and stream.release_.batches == 4
+    continued = PrivateNB(1.0, schema=schema).fit(X, y, ledger=Ledger(Budget(1)))
+    continued.partial_fit(X, y, ledger=paid)
+    assert paid.spent == 2
+
+
+@pytest.mark.parametrize("copying", [copy.deepcopy, lambda c: pickle.loads(pickle.dumps(c)), copy.copy])
+def test_copies_of_an_estimator_pay_for_their_own_batches(few, copying):
+    schema, X, y = few
+    ledger = Ledger(Budget(2))
+    first = PrivateNB(1.0, schema=schema).partial_fit(X, y, ledger=ledger)
+    twin = copying(first)
+    twin.partial_fit(X, y, ledger=ledger)
+    assert ledger.spent == 2
+    with pytest.raises(BudgetError):
+        copying(first).partial_fit(X, y, ledger=ledger)
+
+
+@pytest.mark.parametrize("other", [{"adjacency": "replace"}, {"contributions": 10}])
+def test_a_ledger_counts_for_one_kind_of_neighbour_only(few, other):
+    schema, X, y = few
+    ledger = Ledger(Budget(1))
+    PrivateNB(0.5, schema=schema, **other).fit(X, y, ledger=ledger)
+    with pytest.raises(BudgetError, match="counts costs for"):
+        PrivateNB(0.5, schema=schema).fit(X, y, ledger=ledger)
+    assert ledger.spent == 0.5
+
+
+def test_one_seeded_batch_makes_the_whole_a_simulation(few):
+    schema, X, y = few
+    mixed = PrivateNB(1.0, schema=schema, random_state=0).partial_fit(X, y)
+    mixed.set_params(random_state=None).partial_fit(X, y)
+    assert mixed.certificate_.simulation and "study" in mixed.certificate_.covers
+    assert "opendp" in mixed.certificate_.sampler and "numpy" in mixed.certificate_.sampler
+
+
+def test_an_overspent_ledger_is_noticed_before_a_schema_is_read_off_the_data(few, monkeypatch):
+    _, X, y = few
+    ledger = Ledger(Budget(0.5))
+    monkeypatch.setattr(Schema, "infer", lambda *a, **k: pytest.fail("the data were read"))
+    with pytest.raises(BudgetError, match="left"):
+        PrivateNB(1.0, schema="infer").fit(X, y, ledger=ledger)
+
+
+# ---- the twin of GaussianNB where features differ in scale
+
+
+def test_gaussian_twin_on_features_of_very_different_scale():
+    from sklearn.datasets import load_breast_cancer
+
+    X, y = load_breast_cancer(return_X_y=True)
+    bounds = list(zip(X.min(axis=0), X.max(axis=0), strict=True))
+    schema = Schema(features=[Numeric(f"x{j}", a, b) for j, (a, b) in enumerate(bounds)], target="y", classes=[0, 1])
+    ours, theirs = PrivateNB(math.inf, schema=schema, numeric="gaussian").fit(X, y), GaussianNB().fit(X, y)
+    for j, likelihood in enumerate(ours.model_.likelihoods):
+        np.testing.assert_allclose(likelihood.variance, theirs.var_[:, j], rtol=1e-4)
+    np.testing.assert_allclose(ours.predict_proba(X), theirs.predict_proba(X), atol=1e-3)
+    np.testing.assert_array_equal(ours.predict(X), theirs.predict(X))
+
+
+def test_gaussian_twin_on_a_rare_flag():
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.random(20_000) < 0.003, rng.normal(size=20_000)]).astype(float)
+    y = (X[:, 1] + rng.normal(size=20_000) > 0).astype(int)
+    schema = Schema(features=[Numeric("b", 0, 1, True), Numeric("x", -8, 8)], target="y", classes=[0, 1])
+    ours, theirs = PrivateNB(math.inf, schema=schema, numeric="gaussian").fit(X, y), GaussianNB().fit(X, y)
+    np.testing.assert_allclose(ours.predict_proba(X), theirs.predict_proba(X), atol=2e-3)

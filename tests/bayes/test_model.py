@@ -169,3 +169,23 @@ def test_evaluation_matches_scikit_learn(frame):
     assert figures["log_loss"] == pytest.approx(log_loss(frame.y, score))
     assert figures["confusion"] == confusion_matrix(frame.y, predicted).tolist()
     assert evaluate(model, frame[frame.y == "no"])["auc"] is None
+
+
+@pytest.mark.parametrize("names", [("a__b", "verbose"), ("n_jobs", "x")])
+def test_export_of_arrays_and_of_awkward_names(frame, names):
+    schema = Schema(
+        features=[Categorical(names[0], [0, 1, 2]), Numeric(names[1], -4, 5)], target="y", classes=["no", "yes"]
+    )
+    X = np.column_stack([frame.c.map({"r": 0, "g": 1, "b": 2}), frame.x]).astype(float)
+    for numeric in ("histogram", "gaussian"):
+        fitted = PrivateNB(5.0, schema=schema, numeric=numeric, random_state=0).fit(X, frame.y)
+        np.testing.assert_allclose(fitted.to_sklearn().predict_proba(X), fitted.predict_proba(X), atol=1e-9)
+
+
+def test_a_certificate_that_claims_less_than_its_ledger_spends_is_refused(frame, tmp_path):
+    model = PrivateNB(1.0, schema=SCHEMA, random_state=0).fit(frame).model_
+    for epsilon in ("1/1000", "9" * 400):
+        path = tmp_path / "m.json"
+        path.write_text(json.dumps(broken(model, certificate__epsilon=epsilon)))
+        with pytest.raises(ModelError, match="certificate is damaged"):
+            NaiveBayesModel.load(path)

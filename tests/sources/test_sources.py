@@ -692,3 +692,26 @@ def test_private_nb_enforces_contributions():
     with pytest.raises(DataError, match="raise contributions"):
         PrivateNB(schema=IDS).fit(data)
     assert PrivateNB(schema=IDS, contributions=2).fit(data).certificate_.contributions == 2
+
+
+def test_a_nameless_column_such_as_a_written_index_is_no_feature(schema, frame, expected, tmp_path):
+    frame.to_csv(tmp_path / "indexed.csv")
+    assert count(tmp_path / "indexed.csv", schema) == expected
+
+
+@pytest.mark.parametrize("values", [["p", 1, "p"], ["1", 2.5, None], [True, "unknown", pd.NA], [1, None, "q"]])
+def test_values_of_several_types_in_one_column(values):
+    cells = ["p", "1", "2.5", "q", "unknown", "true"]
+    schema = Schema(features=[Categorical("a", cells, missing="category")], target="y", classes=["n", 1])
+    data = pd.DataFrame({"a": pd.Series(values, dtype=object), "y": pd.Series(["n", 1, "n"], dtype=object)})
+    found = count(data, schema)
+    assert found == count(data[["a"]].to_numpy(dtype=object), schema, data["y"])
+    assert found.tables["a"][:, -1].sum() == sum(v is None or v is pd.NA for v in values)
+
+
+def test_bounds_beyond_what_doubles_resolve_give_the_same_sums_in_parts(path):
+    schema = Schema(features=[Numeric("x", 2**53 - 1, 2**53 + 2, bins=2)], target="y", classes=[0, 1])
+    X, y = np.full((4, 1), 2.0**60), [0, 1, 0, 1]
+    whole = collect(X, schema, y)
+    assert whole == collect(X[:2], schema, y[:2]) + collect(X[2:], schema, y[2:])
+    assert whole.sums["x"].tolist() == [2 * schema.features[0].lattice.point(2**53 + 2)] * 2

@@ -19,7 +19,7 @@ from discreet.errors import BudgetError, DataError, SchemaError
 from discreet.mechanisms.noise import ExactSampler, Sampler, SimulationSampler
 from discreet.privacy.budget import Adjacency, Budget
 from discreet.privacy.certificate import Certificate, certify
-from discreet.privacy.ledger import Ledger, Node, Parallel
+from discreet.privacy.ledger import Ledger, Node, Parallel, Tab
 from discreet.schema import Schema
 from discreet.sources import Progress, collect, is_outside
 from discreet.sources.frames import as_matrix, open_frame
@@ -101,10 +101,11 @@ class PrivateNB(ClassifierMixin, BaseEstimator):
 
         The whole cost is known and, if there is a `ledger`, charged before the first row is read.
         """
+        if ledger is not None and isinstance(self.schema, str):
+            ledger.afford(Budget(self.epsilon, self.delta))  # the rows will be read for a schema: not in vain
         schema = self._schema_for(X, y)
         plan = self._plan(schema)
-        if ledger is not None:
-            ledger.charge(plan.node, plan.budget)
+        self._tab = None if ledger is None else ledger.charge(plan.node, plan.budget, self._unit(plan), self)
         released = self._release(X, y, plan, self._sampler(0), progress)
         self._remember(X, schema, released, plan.node)
         return self
@@ -121,13 +122,19 @@ class PrivateNB(ClassifierMixin, BaseEstimator):
             raise BudgetError("partial_fit goes on with the settings of the first batch: use fit to start anew")
         if earlier is not None:
             self._check_width(X)
-        if ledger is not None and earlier is None:  # later batches are covered by the first charge
-            ledger.charge(plan.node, plan.budget)
+        tab: Tab | None = getattr(self, "_tab", None)
+        if ledger is not None and not (tab is not None and earlier is not None and tab.covers(ledger, plan.node, self)):
+            self._tab = ledger.charge(plan.node, plan.budget, self._unit(plan), self)
         fresh = self._release(X, y, plan, self._sampler(0 if earlier is None else earlier.batches), None)
         whole = fresh if earlier is None else earlier + fresh
         node = Parallel("batches of different people", BATCHES, (plan.node,) * whole.batches)
         self._remember(X, schema, whole, node)
         return self
+
+    @staticmethod
+    def _unit(plan: Plan) -> str:
+        """Whom the cost of a plan is counted for."""
+        return f"{plan.adjacency} neighbours with up to {plan.contributions} row(s) per person"
 
     def _public_schema(self) -> Schema:
         if isinstance(self.schema, Schema):
@@ -178,7 +185,7 @@ class PrivateNB(ClassifierMixin, BaseEstimator):
 
     def _remember(self, X: Any, schema: Schema, released: Release, node: Node) -> None:
         self.release_ = released
-        self.certificate_ = self._certificate(released.plan, node)
+        self.certificate_ = self._certificate(released, node)
         prior, likelihoods = estimate(released, float(self.smoothing))
         self.model_ = NaiveBayesModel(schema, prior, likelihoods, self.certificate_)
         labels = schema.class_array()
@@ -194,32 +201,32 @@ class PrivateNB(ClassifierMixin, BaseEstimator):
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
 
-    def _certificate(self, plan: Plan, node: Node) -> Certificate:
-        sampler = ExactSampler if self.random_state is None else SimulationSampler
+    def _certificate(self, released: Release, node: Node) -> Certificate:
+        plan, simulation = released.plan, released.plan.budget.private and released.simulation
         assumptions = []
         if plan.schema.inferred:
             assumptions.append("the schema (classes, categories, bounds) was read off the data and assumed public")
         if isinstance(node, Parallel):
             assumptions.append(BATCHES)
-        if self.contributions > 1 or plan.schema.id is None:
-            assumptions.append(f"no person has more than {self.contributions} row(s) in the data")
-        exact = plan.budget.private and not sampler.simulation
+        if isinstance(node, Parallel) or plan.schema.id is None:
+            assumptions.append(f"no person has more than {plan.contributions} row(s) in the data, all batches together")
+        covers = "the parameters of this model and everything computed from them"
+        if plan.schema.inferred:
+            covers += ", except the classes, categories and bounds, which were read off the data"
+        if simulation or not plan.budget.private:
+            covers = "nothing: this model is for study, not for release"
         return certify(
             node,
             plan.budget,
             adjacency=plan.adjacency,
             contributions=plan.contributions,
             identified=plan.schema.id is not None,
-            simulation=plan.budget.private and sampler.simulation,
-            sampler=sampler.name if plan.budget.private else "none",
+            simulation=simulation,
+            sampler=" and ".join(released.samplers) if plan.budget.private else "none",
             schema_hash=plan.schema.hash,
             rho=None if plan.rho is None else str(plan.rho),
             accounting=plan.accounting,
-            covers=(
-                "the parameters of this model and everything computed from them"
-                if exact
-                else "nothing: this model is for study, not for release"
-            ),
+            covers=covers,
             assumptions=tuple(assumptions),
         )
 
@@ -259,7 +266,7 @@ class PrivateNB(ClassifierMixin, BaseEstimator):
         from discreet.bayes.export import to_sklearn
 
         check_is_fitted(self)
-        return to_sklearn(self.model_)
+        return to_sklearn(self.model_, named=hasattr(self, "feature_names_in_"))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,6 +69,7 @@ def log_table(table: Floats, totals: Floats, variance: float, smoothing: float) 
     return np.asarray(np.log(padded) - np.log(padded.sum(axis=1, keepdims=True)))
 
 
+NARROWEST = 1e-9  # of the widest feature's variance is added to every variance, as scikit-learn does
 NOISE_WEIGHT = 0.5  # measured on the reference data: 0 lets noise speak, 2 silences rare cells
 
 
@@ -89,7 +91,19 @@ def estimate(release: Release, smoothing: float = 1.0) -> tuple[Floats, list[Lik
         else:
             assert isinstance(feature, Numeric)
             likelihoods.append(_gaussian(release, feature, totals, smoothing))
+    widest = max((_overall(one, totals) for one in likelihoods if isinstance(one, GaussianLikelihood)), default=0.0)
+    likelihoods = [
+        replace(one, variance=one.variance + NARROWEST * widest) if isinstance(one, GaussianLikelihood) else one
+        for one in likelihoods
+    ]
     return log_prior(totals), likelihoods
+
+
+def _overall(likelihood: GaussianLikelihood, totals: Floats) -> float:
+    """The variance of a number over all classes, from what is released for each."""
+    shares = np.maximum(totals, 0.0) / max(float(np.maximum(totals, 0.0).sum()), 1.0)
+    mean = float(shares @ likelihood.mean)
+    return float(shares @ (likelihood.variance + (likelihood.mean - mean) ** 2))
 
 
 def _gaussian(release: Release, feature: Numeric, totals: Floats, smoothing: float) -> GaussianLikelihood:
@@ -113,8 +127,9 @@ def _gaussian(release: Release, feature: Numeric, totals: Floats, smoothing: flo
     mean_doubt = release.variance(total) / rows**2
     widest = float(half * half)
     spread = np.clip(spread, np.minimum(doubt, widest / 3), widest) + np.minimum(mean_doubt, widest / 3)
-    floor = max(float(np.max(spread)) * 1e-9, 1 / 12)
-    spread = np.maximum(spread, floor)
+    # Noise leaves no reason to trust a spread below that of rounding; without noise it is what it is.
+    spread = np.maximum(spread, 1 / 12 if release.variance(square) else 0.0)
+    spread = np.maximum(spread, (2e-9 * half) ** 2)
     centre = feature.lattice.middle
     return GaussianLikelihood(
         feature.name,

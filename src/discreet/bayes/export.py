@@ -12,21 +12,23 @@ from discreet.errors import ModelError
 from discreet.schema import Categorical, Numeric
 
 
-def to_sklearn(model: NaiveBayesModel) -> Any:
+def to_sklearn(model: NaiveBayesModel, named: bool = True) -> Any:
     """CategoricalNB where every feature is a table, GaussianNB where every one is a plain bell curve, else the
     logistic regression with the same probabilities; behind the encoders that bring columns into its form.
+
+    Columns are found by name, or by place if not `named`.
     """
     from sklearn.pipeline import Pipeline
 
     kinds = {type(likelihood) for likelihood in model.likelihoods}
     if kinds == {TableLikelihood}:
-        return Pipeline([("encode", _encoder(model, onehot=False)), ("classify", _categorical(model))])
+        return Pipeline([("encode", _encoder(model, onehot=False, named=named)), ("classify", _categorical(model))])
     if kinds == {GaussianLikelihood} and not any(
         likelihood.truncated or likelihood.present is not None  # type: ignore[union-attr]
         for likelihood in model.likelihoods
     ):
-        return Pipeline([("encode", _encoder(model, onehot=False)), ("classify", _gaussian(model))])
-    return Pipeline([("encode", _encoder(model, onehot=True)), ("classify", _logistic(model))])
+        return Pipeline([("encode", _encoder(model, onehot=False, named=named)), ("classify", _gaussian(model))])
+    return Pipeline([("encode", _encoder(model, onehot=True, named=named)), ("classify", _logistic(model))])
 
 
 def _order(model: NaiveBayesModel) -> Any:
@@ -44,7 +46,7 @@ def _cells(feature: Any) -> list[int]:
     return cells
 
 
-def _encoder(model: NaiveBayesModel, onehot: bool) -> Any:
+def _encoder(model: NaiveBayesModel, onehot: bool, named: bool) -> Any:
     """A column transformer fitted on nothing but the public schema."""
     from sklearn.compose import ColumnTransformer
     from sklearn.pipeline import make_pipeline
@@ -57,7 +59,7 @@ def _encoder(model: NaiveBayesModel, onehot: bool) -> Any:
 
     steps: list[Any] = []
     example: dict[str, list[Any]] = {}
-    for feature, likelihood in zip(model.schema.features, model.likelihoods, strict=True):
+    for j, (feature, likelihood) in enumerate(zip(model.schema.features, model.likelihoods, strict=True)):
         if isinstance(feature, Numeric):
             if feature.missing_code is not None:
                 raise ModelError(
@@ -95,10 +97,17 @@ def _encoder(model: NaiveBayesModel, onehot: bool) -> Any:
                 step = OrdinalEncoder(categories=[np.array(categories, object)], **unknown)
             if feature.missing_code is not None:  # the encoders know NaN as missing, but not None
                 step = make_pipeline(FunctionTransformer(pd.DataFrame.fillna, kw_args={"value": np.nan}), step)
-        steps.append((feature.name, step, [feature.name]))
-    encoder = ColumnTransformer(steps, verbose_feature_names_out=False).fit(pd.DataFrame(example))
-    for feature in model.schema.numeric:
-        fitted = encoder.named_transformers_[feature.name]
+        steps.append((f"f{j}", step, [feature.name if named else j]))
+    rows: Any = pd.DataFrame(example)
+    encoder = ColumnTransformer(steps, verbose_feature_names_out=False)
+    try:
+        encoder.fit(rows if named else rows.to_numpy(dtype=object))
+    except (TypeError, ValueError) as error:
+        raise ModelError(f"scikit-learn cannot encode these categories: {error}") from None
+    for j, feature in enumerate(model.schema.features):
+        fitted = encoder.named_transformers_[f"f{j}"]
+        if not isinstance(feature, Numeric):
+            continue
         if isinstance(fitted, KBinsDiscretizer):
             # A value belongs to the bin of its nearest lattice point, so bins change half a step early.
             starts = [feature.lattice.value(cut) - float(feature.lattice.step) / 2 for cut in feature.cuts]

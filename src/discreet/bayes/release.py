@@ -25,6 +25,8 @@ class Release:
     plan: Plan
     values: Mapping[tuple[str, str], Integers]
     batches: int = 1
+    samplers: tuple[str, ...] = ()
+    simulation: bool = False
 
     def variance(self, item: Item) -> float:
         """The variance of the noise on one integer of an item."""
@@ -35,7 +37,13 @@ class Release:
         if self.plan.items != other.plan.items or self.plan.schema != other.plan.schema:
             raise StatisticsError("only batches released under the same plan can be added")
         values = {key: value + other.values[key] for key, value in self.values.items()}
-        return replace(self, values=values, batches=self.batches + other.batches)
+        return replace(
+            self,
+            values=values,
+            batches=self.batches + other.batches,
+            samplers=tuple(dict.fromkeys((*self.samplers, *other.samplers))),
+            simulation=self.simulation or other.simulation,
+        )
 
 
 def exact_bundles(statistics: Statistics, plan: Plan) -> list[Bundle]:
@@ -84,4 +92,5 @@ def release(statistics: Statistics, plan: Plan, sampler: Sampler) -> Release:
     if statistics.schema != plan.schema:
         raise StatisticsError("the statistics are of another schema than the plan")
     bundles = [noised(bundle, plan, sampler) for bundle in exact_bundles(statistics, plan)]
-    return Release(plan, {item.key: np.stack([bundle[item.key] for bundle in bundles]) for item in plan.items})
+    values = {item.key: np.stack([bundle[item.key] for bundle in bundles]) for item in plan.items}
+    return Release(plan, values, samplers=(sampler.name,), simulation=sampler.simulation)

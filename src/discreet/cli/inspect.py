@@ -49,6 +49,8 @@ def show(loaded: object) -> None:
         if not certificate.private
         else "SIMULATION, NOT FOR RELEASE"
         if certificate.simulation
+        else "differentially private, but the schema was read off the data"
+        if loaded.schema.inferred
         else "differentially private"
     )
     facts = [

@@ -58,6 +58,7 @@ class Budget:
             raise BudgetError("give a budget either as epsilon (with or without delta) or as rho")
         amount, what = (rho, "rho") if epsilon is None else (epsilon, "epsilon")
         spent = None
+        amount = amount.item() if hasattr(amount, "item") else amount
         if not (isinstance(amount, float) and amount == math.inf):
             spent = number(amount, what)
             if spent <= 0:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
 from discreet.privacy.budget import Adjacency, Budget
 from discreet.privacy.ledger import Charge, Node, Parallel
@@ -63,6 +63,21 @@ class Certificate(_Record):
     assumptions: tuple[str, ...]
     ledger: LedgerRecord
 
+    @model_validator(mode="after")
+    def _adds_up(self) -> Self:
+        """The claim must pay for every charge of the ledger."""
+        for amount in (self.epsilon, self.delta, self.rho):
+            if amount is not None and not 0 <= Fraction(amount) <= 10**15:
+                raise ValueError("an amount of the certificate is out of range")
+        if not self.private:
+            return self
+        pure, concentrated = _spent(self.ledger, "epsilon"), _spent(self.ledger, "rho")
+        if concentrated and (self.rho is None or concentrated > Fraction(self.rho)):
+            raise ValueError("the ledger spends more rho than the certificate claims")
+        if pure > (0 if self.epsilon is None else Fraction(self.epsilon)):
+            raise ValueError("the ledger spends more epsilon than the certificate claims")
+        return self
+
     @property
     def epsilon_value(self) -> float:
         """ε as a float; infinity where there is no privacy."""
@@ -80,6 +95,14 @@ class Certificate(_Record):
             return [node] if isinstance(node, ChargeRecord) else [c for part in node.parts for c in walk(part)]
 
         return walk(self.ledger)
+
+
+def _spent(node: ChargeRecord | GroupRecord, measure: str) -> Fraction:
+    """What a recorded ledger costs in one measure."""
+    if isinstance(node, ChargeRecord):
+        return Fraction(node.cost) if node.measure == measure else Fraction(0)
+    costs = [_spent(part, measure) for part in node.parts]
+    return max(costs, default=Fraction(0)) if node.node == "parallel" else sum(costs, Fraction(0))
 
 
 GroupRecord.model_rebuild()
@@ -115,7 +138,7 @@ _NEIGHBOURS = {
 def protects(adjacency: Adjacency, contributions: int, identified: bool) -> str:
     """Whom the guarantee protects, in words."""
     rows = "one row" if contributions == 1 else f"up to {contributions} rows"
-    checked = "checked by the id column" if identified else "not checked: the schema names no id column"
+    checked = "checked by the id column of each batch" if identified else "not checked: the schema names no id column"
     return f"one person with {rows} ({checked}): the release hardly depends on {_NEIGHBOURS[adjacency]}"
 
 

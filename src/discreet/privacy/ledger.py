@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -68,6 +69,28 @@ def concentrated(node: Node) -> Fraction:
     return sum(costs, Fraction(0))
 
 
+class Tab:
+    """A charge that batches of other people may share; a copy of it is worthless."""
+
+    def __init__(self, ledger: Ledger, node: Node, owner: Any) -> None:
+        self._ledger, self._node = ledger, node
+        self._owner = None if owner is None else weakref.ref(owner)
+
+    def covers(self, ledger: Ledger, node: Node, owner: Any) -> bool:
+        """Whether this very ledger was charged by this very owner for releases like `node`."""
+        mine = self._owner is not None and self._owner() is owner
+        return mine and self._ledger is ledger and self._node == node
+
+    def __copy__(self) -> None:
+        return None
+
+    def __deepcopy__(self, memo: Any) -> None:
+        return None
+
+    def __reduce__(self) -> tuple[type[None], tuple[()]]:
+        return type(None), ()
+
+
 @dataclass
 class Ledger:
     """A budget shared by several fits: hand it to `fit(..., ledger=ledger)` and each fit is charged to it.
@@ -82,6 +105,7 @@ class Ledger:
     budget: Budget
     nodes: list[Node] = field(default_factory=list)
     grants: list[Budget] = field(default_factory=list)
+    unit: str | None = None
 
     @property
     def spent(self) -> Fraction:
@@ -110,8 +134,27 @@ class Ledger:
         fits = sum((grant.delta for grant in grants), Fraction(0)) <= self.budget.delta
         return min(basic, joint) if fits else joint
 
-    def charge(self, node: Node, grant: Budget) -> None:
-        """Enter a release, or raise before any data are read if the budget does not allow it."""
+    def charge(self, node: Node, grant: Budget, unit: str | None = None, owner: Any = None) -> Tab:
+        """Enter a release, or raise before any data are read if the budget does not allow it.
+
+        `unit` says whom the cost is counted for: neighbours and rows per person. Costs for different units do not
+        add up, so the first one holds for the whole ledger.
+        """
+        if unit is not None and self.unit is not None and unit != self.unit:
+            raise BudgetError(f"this ledger counts costs for {self.unit}, not for {unit}: use another ledger")
+        self._enter(node, grant)
+        self.unit = self.unit if unit is None else unit
+        return Tab(self, node, owner)
+
+    def afford(self, grant: Budget) -> None:
+        """Raise if a budget of that size could not be charged now."""
+        limit = self.budget.rho if self.budget.rho is not None else self.budget.epsilon
+        if limit is None or self.budget.kind != "pure":
+            return  # other budgets need the whole plan to tell
+        if grant.epsilon is None or grant.epsilon > limit - self.spent:
+            raise BudgetError(f"the ledger has {float(limit - self.spent):g} of {self.budget} left, not {grant}")
+
+    def _enter(self, node: Node, grant: Budget) -> None:
         if not self.budget.private:
             self.nodes.append(node)
             self.grants.append(grant)

@@ -141,7 +141,7 @@ class _NumberCoder(Coder):
         lattice = feature.lattice
         cuts = feature.cuts if binned else ()
         self.cells = len(cuts) + 3 + (feature.missing_code is not None)
-        self.shape = (lattice.middle, lattice.inverse, lattice.half)
+        self.shape = (feature.lower, feature.upper, lattice.middle, lattice.inverse, lattice.half)
         # Two more cuts turn the points that stand for missing and infinite into the cells after the last bin.
         self.cuts = np.array([*cuts, lattice.half + 1, lattice.half + 2], np.int32)
         self.table: NDArray[np.uint32] | None = None
@@ -154,7 +154,7 @@ class _NumberCoder(Coder):
         if self.table is None:
             compiled().index_points(lattice, self.cuts, self.cells, index)
         else:
-            compiled().index_many(lattice, self.shape[2], self.table, self.cells, index)
+            compiled().index_many(lattice, self.shape[-1], self.table, self.cells, index)
 
 
 def coder(column: Column, binned: bool = True) -> Coder:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,7 @@ class Codes:
     unknown: int
     missing: int
     names: list[Any] | None = None
+    label: bool = False
 
     def encode(self) -> NDArray[np.int64]:
         """The cell of every row."""
@@ -50,7 +52,7 @@ class Codes:
         if self.names is not None:
             value = self.names[int(value)] if int(value) < len(self.names) else None
         if value is None or (isinstance(value, float | np.floating) and math.isnan(value)):
-            hint = "" if self.feature.missing == "category" else ", or declare missing = 'category' for it"
+            hint = "" if self.label else ", or declare missing = 'category' for it"
             raise DataError(f"column {self.feature.name!r} has a missing value: fill it in{hint}")
         raise DataError(
             f"column {self.feature.name!r} holds {text(value)!r}, which the schema does not list: "
@@ -164,8 +166,15 @@ def _to_arrow(name: str, raw: Array) -> Any:
         return pa.array(np.ascontiguousarray(raw), from_pandas=True)
     except (pa.ArrowException, TypeError, ValueError, OverflowError):
         values = raw.tolist()
-        gone = [v is None or (isinstance(v, float) and math.isnan(v)) for v in values]
+        gone = [_is_missing(v) for v in values]
         return pa.array([None if g else text(v) for v, g in zip(values, gone, strict=True)], pa.string())
+
+
+def _is_missing(value: Any) -> bool:
+    """None, NaN of any kind, NaT and pandas' NA, which alone is equal to nothing and has no truth value."""
+    if value is None or type(value).__name__ in {"NAType", "NaTType"}:
+        return True
+    return isinstance(value, float | Decimal) and math.isnan(value)
 
 
 def _codes(feature: Categorical, raw: Any) -> Codes:

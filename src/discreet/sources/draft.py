@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -55,7 +56,10 @@ def check_labels(y: Any) -> None:
 
 def draft_schema(X: Any, y: Any = None, *, target: str = "target", classes: Sequence[Any] = ()) -> Schema:
     """The schema of `draft`, for callers who do not ask what was left out."""
-    return draft(X, y, target=target, classes=classes).schema
+    found = draft(X, y, target=target, classes=classes)
+    for name, reason in found.left_out.items():
+        warnings.warn(f"the schema leaves out {name!r}: {reason}", stacklevel=4)
+    return found.schema
 
 
 def draft(X: Any, y: Any = None, *, target: str = "target", classes: Sequence[Any] = ()) -> Draft:
@@ -121,8 +125,8 @@ def _relation(X: Any) -> _Duck:
         X = stream.data.to_table()  # type: ignore[attr-defined]
     frame = open_frame(X)
     if frame is not None:
-        columns = {text(name): frame[name].to_arrow() if isinstance(name, str) else frame[:, i].to_arrow()
-                   for i, name in enumerate(frame.columns)}  # fmt: skip
+        series = [frame[name] if isinstance(name, str) else frame[:, i] for i, name in enumerate(frame.columns)]
+        columns = {text(name): _arrow(one) for name, one in zip(frame.columns, series, strict=True)}
     else:
         matrix = as_matrix(X)
         if matrix.dtype.kind == "f" and np.isinf(matrix).any():
@@ -150,6 +154,15 @@ def _typed(stream: _Duck) -> _Duck:
         items.append(f"CAST({item} AS {kind}) AS {item}")
     source = f"(SELECT {', '.join(items)} FROM {stream.source})"
     return _Duck(stream.connection, source, stream.parameters, names=stream.names, label=stream.label)
+
+
+def _arrow(series: Any) -> Any:
+    native = series.to_native()
+    return (
+        _column(native.to_numpy())
+        if isinstance(getattr(native, "dtype", None), np.dtypes.ObjectDType)
+        else series.to_arrow()
+    )
 
 
 def _column(values: Any) -> Any:

@@ -63,6 +63,11 @@ def _series(series: Any) -> Any:
             values = series.to_numpy()
             if values.dtype.kind in "iuf":
                 return values
+    native = series.to_native()
+    if isinstance(
+        getattr(native, "dtype", None), np.dtypes.ObjectDType
+    ):  # pandas: values of several types may share a column
+        return native.to_numpy()
     return series.to_arrow()
 
 
@@ -128,6 +133,7 @@ def make_label(schema: Schema, raw: Any, size: int) -> Codes:
         raise DataError(f"X and y have inconsistent numbers of samples: [{size}, {len(raw)}]")
     label = make_column(schema.label, raw)
     assert isinstance(label, Codes)
+    label.label = True
     return label
 
 

@@ -57,12 +57,14 @@ def untangle(matrix: Any, offsets: Any, out: Any) -> None:
                 out[j, i] = matrix[i, offset]
 
 
-def points(values: Any, middle: float, inverse: float, half: int, out: Any) -> None:
-    """Lattice points of numbers clipped to −half … half; half + 1 stands for missing, half + 2 for infinite."""
+def points(values: Any, lower: float, upper: float, middle: float, inverse: float, half: int, out: Any) -> None:
+    """Lattice points of numbers clipped to their bounds; half + 1 stands for missing, half + 2 for infinite."""
     top = float(half)
     for i in range(len(out)):
         value = float(values[i])
-        point = np.rint((value - middle) * inverse)
+        inside = value if value < upper else upper
+        inside = inside if inside > lower else lower
+        point = np.rint((inside - middle) * inverse)
         point = point if point < top else top
         point = point if point > -top else -top
         finite = value - value == 0.0

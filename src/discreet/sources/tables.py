@@ -348,8 +348,10 @@ def _header(path: str) -> tuple[list[str], str]:
         raise DataError(f"{path} is not a UTF-8 text file with a header line") from None
     if not any(names):
         raise DataError(f"{path} has no header line with column names")
-    if len(set(names)) != len(names) or not all(names):
+    named = [name for name in names if name]  # a nameless column, such as a written index, can be no feature
+    if len(set(named)) != len(named):
         raise DataError(f"{path}: every column needs a name of its own in the header line")
+    names = [name or f"(column {i + 1})" for i, name in enumerate(names)]
     return names, delimiter
 
 
