@@ -1,7 +1,8 @@
 """discreet audit: names, scripts, controls, figures, JSON and exit codes, through the real command.
 
 The honest cases run at 40 times fewer runs than by default and at a confidence of 1 − 1e-8, so the chance of a
-false alarm in a whole run is below 1e-6; the controls exceed their claims by so much that they are flagged at that confidence too.
+false alarm in a whole run is below 1e-6; the controls exceed their claims by so much that they are flagged at that
+confidence too.
 """
 
 import json

@@ -46,6 +46,12 @@ def _cells(feature: Any) -> list[int]:
     return cells
 
 
+def _array(categories: list[Any]) -> Any:
+    """Whole numbers as numbers, so that they meet integers and floats alike; anything else as objects."""
+    plain = all(isinstance(one, int) and not isinstance(one, bool) for one in categories)
+    return np.array(categories) if plain else np.array(categories, dtype=object)
+
+
 def _encoder(model: NaiveBayesModel, onehot: bool, named: bool) -> Any:
     """A column transformer fitted on nothing but the public schema."""
     from sklearn.compose import ColumnTransformer
@@ -87,21 +93,21 @@ def _encoder(model: NaiveBayesModel, onehot: bool, named: bool) -> Any:
             if onehot:
                 if feature.other_code is not None:
                     raise ModelError(f"a mixed model with the 'other' bucket of {feature.name!r} cannot be exported")
-                step = OneHotEncoder(categories=[np.array(categories, object)], sparse_output=False)
+                step = OneHotEncoder(categories=[_array(categories)], sparse_output=False)
             else:
                 unknown: dict[str, Any] = {}
                 if feature.other_code is not None:
                     unknown = {"handle_unknown": "use_encoded_value", "unknown_value": len(categories)}
                 if feature.missing_code is not None:
                     unknown["encoded_missing_value"] = len(categories) - 1
-                step = OrdinalEncoder(categories=[np.array(categories, object)], **unknown)
+                step = OrdinalEncoder(categories=[_array(categories)], **unknown)
             if feature.missing_code is not None:  # the encoders know NaN as missing, but not None
                 step = make_pipeline(FunctionTransformer(pd.DataFrame.fillna, kw_args={"value": np.nan}), step)
         steps.append((f"f{j}", step, [feature.name if named else j]))
     rows: Any = pd.DataFrame(example)
     encoder = ColumnTransformer(steps, verbose_feature_names_out=False)
     try:
-        encoder.fit(rows if named else rows.to_numpy(dtype=object))
+        encoder.fit(rows if named else rows.to_numpy())
     except (TypeError, ValueError) as error:
         raise ModelError(f"scikit-learn cannot encode these categories: {error}") from None
     for j, feature in enumerate(model.schema.features):
