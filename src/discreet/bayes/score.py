@@ -109,7 +109,7 @@ def _blocks(rows: Rows, prior: Floats, likelihoods: Sequence[Likelihood], keep: 
             keep(span, block)
         return True
 
-    if not all(in_threads(work, spans(rows.size))):
+    if not all(in_threads(work, spans(rows.size, max(1 << 11, (1 << 16) // len(prior))))):
         for column, likelihood in zip(rows.columns, likelihoods, strict=True):
             _plain(column, likelihood)
 

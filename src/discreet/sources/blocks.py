@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -17,7 +18,7 @@ from discreet.sources.columns import Codes, Column
 from discreet.sources.kernels import compiled
 
 SMALL = 100_000
-BLOCK = 1 << 15  # rows: few enough for a core's second cache, many enough to make calls cheap
+BLOCK = 1 << 16  # rows: few enough for the caches, many enough to make calls cheap
 FEW_CUTS = 40
 
 
@@ -62,7 +63,7 @@ class Reader:
     """Blocks of columns; the columns of a row-major matrix are untangled together, one visit per block."""
 
     def __init__(self, columns: list[NDArray[Any]]) -> None:
-        self.columns, self.spots = columns, {}
+        self.columns, self.spots, self.own = columns, {}, threading.local()
         spread = [j for j, values in enumerate(columns) if len(values) > 1 and values.strides[0] > values.itemsize]
         if len(spread) < 2:
             return
@@ -85,7 +86,11 @@ class Reader:
         """The rows in `span`, column by column."""
         if not self.spots:
             return [values[span] for values in self.columns]
-        side = np.empty((len(self.offsets), span.stop - span.start), self.matrix.dtype)
+        size = span.stop - span.start
+        side = getattr(self.own, "side", None)  # one buffer per thread: fresh memory would cost more than the work
+        if side is None or side.shape[1] < size:
+            side = self.own.side = np.empty((len(self.offsets), size), self.matrix.dtype)
+        side = side[:, :size]
         compiled().untangle(self.matrix[span], self.offsets, side)
         return [side[self.spots[j]] if j in self.spots else v[span] for j, v in enumerate(self.columns)]
 
