@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from discreet.privacy.budget import Adjacency, Budget
-from discreet.privacy.ledger import Charge, Node, Parallel
+from discreet.privacy.ledger import Charge, Node, Parallel, SmoothCharge
 
 Exact = Annotated[str, StringConstraints(pattern=r"^[0-9]{1,400}(/[0-9]{1,400})?$")]
 
@@ -30,6 +30,18 @@ class ChargeRecord(_Record):
     cost: Exact
 
 
+class SmoothRecord(_Record):
+    """One release whose noise follows a smooth bound; its parameters are public, the bound and the scale are not."""
+
+    node: Literal["smooth"] = "smooth"
+    mechanism: str
+    what: str
+    measure: Literal["epsilon", "rho"]
+    cost: Exact
+    delta: Exact = "0"
+    parameters: dict[str, str] = {}
+
+
 class GroupRecord(_Record):
     """Releases that compose sequentially (costs add) or in parallel (the dearest counts)."""
 
@@ -39,7 +51,7 @@ class GroupRecord(_Record):
     parts: tuple[LedgerRecord, ...]
 
 
-LedgerRecord = Annotated[ChargeRecord | GroupRecord, Field(discriminator="node")]
+LedgerRecord = Annotated[ChargeRecord | SmoothRecord | GroupRecord, Field(discriminator="node")]
 
 
 class Certificate(_Record):
@@ -73,11 +85,11 @@ class Certificate(_Record):
         """δ as a float."""
         return float(Fraction(self.delta))
 
-    def charges(self) -> list[ChargeRecord]:
+    def charges(self) -> list[ChargeRecord | SmoothRecord]:
         """Every charge of the ledger, in order."""
 
-        def walk(node: ChargeRecord | GroupRecord) -> list[ChargeRecord]:
-            return [node] if isinstance(node, ChargeRecord) else [c for part in node.parts for c in walk(part)]
+        def walk(node: ChargeRecord | SmoothRecord | GroupRecord) -> list[ChargeRecord | SmoothRecord]:
+            return [c for part in node.parts for c in walk(part)] if isinstance(node, GroupRecord) else [node]
 
         return walk(self.ledger)
 
@@ -86,8 +98,17 @@ GroupRecord.model_rebuild()
 Certificate.model_rebuild()
 
 
-def record(node: Node) -> ChargeRecord | GroupRecord:
+def record(node: Node) -> ChargeRecord | SmoothRecord | GroupRecord:
     """A ledger node as it stands in a certificate."""
+    if isinstance(node, SmoothCharge):
+        return SmoothRecord(
+            mechanism=node.mechanism,
+            what=node.what,
+            measure=node.measure,
+            cost=str(node.cost),
+            delta=str(node.delta),
+            parameters=dict(node.parameters),
+        )
     if isinstance(node, Charge):
         return ChargeRecord(
             mechanism=node.mechanism,
