@@ -15,8 +15,8 @@ from discreet.mechanisms.smooth import ROUNDING
 from discreet.mechanisms.smooth_plan import Statistic
 
 Floats = NDArray[np.float64]
-UNKNOWN_RATIO = 1 / 16  # spread over half range where nobody knows it: rather too small, which trims a little more
-_EIGHTY = {1: 3.0777, 2: 1.8856, 3: 1.6377}  # |t| stays below this four times out of five
+UNKNOWN_RATIO = 1 / 64  # spread over half range where nobody knows it: too small only trims a little more
+_TAIL = {1: 6.3138, 2: 2.92, 3: 2.3534}  # |t| stays below this nine times out of ten
 _BETAS = np.geomspace(1e-3, 1.0, 25)
 
 
@@ -86,7 +86,7 @@ def unit_noise(law: NoiseLaw, epsilon: float, beta: float) -> float:
         # 2(cosh D − cosh β) = 4·sinh((D+β)/2)·sinh((D−β)/2), which keeps its digits for small arguments.
         stretched = 4 * math.exp(rate) * math.sinh((opposite + rate) / 2) * math.sinh((opposite - rate) / 2)
         divisor = math.sqrt(d * max(min((2 * math.sinh(epsilon / (d + 1))) ** 2, stretched), 0.0))
-        return _EIGHTY.get(d, law.typical) / divisor if divisor > 0 else math.inf
+        return _TAIL.get(d, law.typical) / divisor if divisor > 0 else math.inf
     if isinstance(law, LaplaceLogNormal):
         tuned = law.tuned(epsilon, rate)
         sigma = float(tuned.sigma)
