@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,9 +60,7 @@ def release_staged(statistics: Statistics, plan: Plan, sampler: Sampler) -> Rele
             continue
         items += pair
         for item in pair:
-            settled = tuple(
-                _settled(item, smooth, tuned, size) for tuned, size in zip(chosen[item.kind], rows, strict=True)
-            )
+            settled = tuple(_settled(item.kind, item.half, _step(item, smooth), one) for one in chosen[item.kind])
             plans[item.key] = settled
             values[item.key] = _drawn(statistics, item, settled, sampler, private=plan.budget.private)
             for charges, one in zip(by_class, settled, strict=True):
@@ -76,10 +75,6 @@ def _step(item: Item, smooth: Smooth) -> Fraction:
     return Fraction(1) if item.charge is None else smooth.step(item.charge.cost)
 
 
-def _half(item: Item) -> int:
-    return item.half**2 // 2 if item.kind == "second" else item.half
-
-
 def _tuned(item: Item, smooth: Smooth, rows: float, ratio: float | None) -> Tuned:
     """Law, trim and β for one class, from the released number of its rows and a declared or bought spread."""
     epsilon, share = _step(item, smooth), UNKNOWN_RATIO if ratio is None else ratio
@@ -92,17 +87,19 @@ def _tuned(item: Item, smooth: Smooth, rows: float, ratio: float | None) -> Tune
     return tune("variance" if item.kind == "variance" else "mean", laws, float(epsilon), rows, share, fixed)
 
 
-def _settled(item: Item, smooth: Smooth, tuned: Tuned, rows: float) -> SmoothPlan:
-    fine = max(1, -(-FINE // item.half))
+@lru_cache(maxsize=1024)
+def _settled(kind: Kind, half: int, epsilon: Fraction, tuned: Tuned) -> SmoothPlan:
+    """What is public about the release for one class; classes and features that agree share it."""
+    fine = max(1, -(-FINE // half))
     return plan_smooth(
-        "variance" if item.kind == "variance" else "mean",
+        "variance" if kind == "variance" else "mean",
         law=tuned.law,
-        epsilon=_step(item, smooth),
+        epsilon=epsilon,
         trim=tuned.trim,
-        half_range=_half(item),
-        rows=max(round(rows), 1),
+        half_range=half**2 // 2 if kind == "second" else half,
+        rows=1,  # a hint for the choice of β, which is settled
         beta=Fraction(tuned.beta),
-        fineness=fine if item.kind == "mean" else fine**2,
+        fineness=fine if kind == "mean" else fine**2,
     )
 
 
