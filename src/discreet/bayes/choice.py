@@ -13,42 +13,60 @@ from discreet.bayes.plan import Item, Kind, Plan, charged
 from discreet.bayes.tuning import UNKNOWN_RATIO, Tuned
 
 Floats = NDArray[np.float64]
+FAR = 0.03  # a bell has no rows to speak of beyond four deviations; this share of them makes it something else
 
 
 @dataclass(frozen=True)
 class Picture:
-    """What a noisy coarse histogram says of a number, pooled over classes; shares of the half range."""
+    """What a noisy histogram says of a number in all classes; the spread is a share of the half range.
+
+    `bell` is true only if the noise leaves little room for rows far from the middle, where trimming would lose them.
+    """
 
     ratio: float
-    spiky: bool
+    bell: bool
 
 
-def bought_spread(counts: NDArray[np.int64], variance: float) -> Picture | None:
-    """The spread of a bell around the median, and whether tails or spikes make the number no bell at all.
+def bought_spread(counts: NDArray[np.int64], variance: float) -> Picture:
+    """The spread around the median, and whether the number is a bell for all that can be seen.
 
-    `counts` are released, one row per class, and `variance` is that of the noise on each; None if noise hides all.
+    `counts` are released, one row per class, and `variance` is that of the noise on each of them.
     """
-    spreads, spiky, weights = [], False, []
-    for row in counts.astype(np.float64):
-        cells = len(row)
-        # Cells that noise alone could explain are left out; what is left keeps its total.
-        doubt = 2.5 * math.sqrt(variance)
-        firm = np.where(row > doubt, row, 0.0)
-        total = float(firm.sum())
-        if total <= 4 * doubt:
-            continue
-        centres = (np.arange(cells) + 0.5) / cells * 2 - 1
-        ranks = np.cumsum(firm) - firm / 2
-        low, high = np.interp([0.16 * total, 0.84 * total], ranks, centres)
-        robust = max((high - low) / 2, 1 / cells)
-        middle = float((firm * centres).sum() / total)
-        plain = float((firm * (centres - middle) ** 2).sum() / total)
-        spiky = spiky or (plain > 2.5 * robust**2 and plain > 4 / cells**2)
-        spreads.append(robust)
-        weights.append(total)
-    if not spreads:
-        return None
-    return Picture(float(np.average(spreads, weights=weights)), spiky)
+    views = [view for row in counts.astype(np.float64) if (view := _view(row, variance)) is not None]
+    if not views:  # noise hides everything
+        return Picture(UNKNOWN_RATIO, False)
+    weights = [weight for weight, _, _ in views]
+    ratio = float(np.average([spread for _, spread, _ in views], weights=weights))
+    return Picture(ratio, len(views) == len(counts) and all(bell for _, _, bell in views))
+
+
+def _view(row: Floats, variance: float) -> tuple[float, float, bool] | None:
+    """(rows, spread, bell) of one class at the finest resolution at which most of its rows stand out."""
+    total = float(row.sum())
+    width = 1
+    while len(row) >= 8 * width:
+        merged = row[: len(row) // width * width].reshape(-1, width).sum(axis=1)
+        firm = np.where(merged > 5 * math.sqrt(width * variance), merged, 0.0)
+        if firm.sum() > max(0.6 * total, 8 * math.sqrt(len(row) * variance)):
+            return total, *_shape(row, firm, width, variance)
+        width *= 2
+    return None
+
+
+def _shape(row: Floats, firm: Floats, width: int, variance: float) -> tuple[float, bool]:
+    edges = np.linspace(-1, -1 + 2 * len(firm) * width / len(row), len(firm) + 1)
+    below = np.concatenate([[0.0], np.cumsum(firm)])
+    low, middle, high = np.interp(np.array([0.16, 0.5, 0.84]) * below[-1], below, edges)
+    spread = max((high - low) / 2, 1 / len(row))
+    # Rings of doubling width around the middle: a few per cent of the rows in any of them is not a bell's tail.
+    distance = np.abs((np.arange(len(row)) + 0.5) / len(row) * 2 - 1 - middle)
+    inner, bell = 4 * spread + 2 * width / len(row), True
+    while inner < 2:
+        ring = (distance > inner) & (distance <= 2 * inner)
+        room = math.sqrt(variance * int(ring.sum()))
+        bell = bell and float(row[ring].sum()) + room < FAR * float(row.sum())
+        inner *= 2
+    return spread, bell
 
 
 def as_moments(pair: Sequence[Item], plan: Plan) -> list[Item]:
@@ -71,7 +89,7 @@ def prefers_smooth(
     plan: Plan,
 ) -> bool:
     """Whether trimmed statistics promise the smaller excess log-loss, ½(Δμ/σ)² + ¼(Δσ²/σ²)² per row."""
-    if picture is not None and picture.spiky:
+    if picture is not None and not picture.bell:
         return False
     share = UNKNOWN_RATIO if ratio is None else ratio
     moments = as_moments(pair, plan)

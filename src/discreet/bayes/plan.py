@@ -24,7 +24,7 @@ NUMERIC = ("histogram", "gaussian", "truncated-gaussian")
 MECHANISMS = ("auto", "laplace", "gaussian")
 COUNTS = {"class", "table", "present", "coarse"}
 SMOOTH = {"mean", "variance", "second"}
-COARSE = 64  # cells of the histogram that a bought spread is read off
+COARSE = 256  # cells of the histogram that a bought spread is read off
 CLASSES = {
     Adjacency.ADD_REMOVE: "a row belongs to one class, so a row more or less touches the releases of one class only",
     Adjacency.REPLACE: (
@@ -120,7 +120,7 @@ class Plan:
     def detail(self) -> tuple[Detail, ...]:
         """The statistics of numbers that have to be counted."""
         if self.smooth is not None:
-            return ("moments", "lattice") if self.smooth.sensitivity == "auto" else ("lattice",)
+            return ("lattice",)
         return ("bins",) if self.numeric == "histogram" else ("moments",)
 
     def rows(self) -> list[dict[str, Any]]:
@@ -258,7 +258,7 @@ def _emphasis(schema: Schema, item: Item, weight: Fraction) -> Fraction:
     """How much of the budget a statistic should get beside an equally large one of a categorical feature."""
     if item.feature not in {feature.name for feature in schema.numeric} or item.kind == "present":
         return Fraction(1)
-    return weight / 2 * (Fraction(1, 4) if item.kind == "coarse" else 1)
+    return weight / 2 * (Fraction(1, 3) if item.kind == "coarse" else 1)
 
 
 def _shares(schema: Schema, items: list[Item], split: Any, mechanism: str, weight: Fraction) -> list[Fraction]:

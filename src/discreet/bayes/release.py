@@ -24,7 +24,8 @@ Bundle = dict[tuple[str, str], Integers]
 class Release:
     """Noisy integers: `values[kind, feature]` has a row per class. Nothing in here is exact or private.
 
-    `smooth` says for each class how a number with noise under a smooth bound was released, `ledger` at which cost.
+    `smooth` says for each class how a number with noise under a smooth bound was released, `ledger` at which cost;
+    `ratios` holds declared or bought spreads of those numbers, as shares of the half range.
     """
 
     plan: Plan
@@ -32,6 +33,7 @@ class Release:
     batches: int = 1
     smooth: Mapping[tuple[str, str], tuple[SmoothPlan, ...]] = field(default_factory=dict)
     ledger: Sequential | None = None
+    ratios: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def node(self) -> Sequential:
@@ -64,9 +66,11 @@ def exact_bundles(statistics: Statistics, plan: Plan) -> list[Bundle]:
         there = statistics.present[name][group] if statistics.present else statistics.lattice[name][group].sum()
         if item.kind == "present":
             return [there, statistics.counts[group] - there]
-        if item.kind == "sum":
-            return [statistics.sums[name][group]]
-        return [recentred(int(statistics.squares[name][group]), int(there), item.half)]
+        if name in statistics.sums:
+            total, squares = statistics.sums[name][group], statistics.squares[name][group]
+        else:
+            total, squares = lattice_moments(statistics.lattice[name][group], item.half)
+        return [total] if item.kind == "sum" else [recentred(int(squares), int(there), item.half)]
 
     return [
         {item.key: np.asarray(integers(item, group), dtype=np.int64) for item in plan.items if item.kind not in SMOOTH}
@@ -78,6 +82,21 @@ def coarse_counts(histogram: Integers, cells: int) -> Integers:
     """Rows by coarse cell: each point of the lattice belongs to one of `cells` stretches of it."""
     starts = np.arange(cells) * len(histogram) // cells
     return np.asarray(np.add.reduceat(histogram, starts))
+
+
+def lattice_moments(histogram: Integers, half: int) -> tuple[int, int]:
+    """The sum of all lattice points and of their squares, exactly."""
+    rows = int(histogram.sum())
+    points = np.arange(-half, half + 1)
+    if rows * half * half < 2**62:
+        weighted = histogram * points
+        return int(weighted.sum()), int(np.dot(weighted, points))
+    used = np.flatnonzero(histogram)
+    pairs = list(zip(histogram[used].tolist(), points[used].tolist(), strict=True))
+    total, squares = sum(n * k for n, k in pairs), sum(n * k * k for n, k in pairs)
+    if max(abs(total), squares) >= 2**63:
+        raise StatisticsError("a sum left the range of 64-bit integers: split the data into parts")
+    return total, squares
 
 
 def recentred(squares: int, rows: int, half: int) -> int:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from discreet.bayes.choice import as_moments, bought_spread, prefers_smooth
 from discreet.bayes.estimate import class_totals, rows_present
 from discreet.bayes.plan import SMOOTH, Item, Kind, Plan
-from discreet.bayes.release import Release, exact_bundles, noised, release
+from discreet.bayes.release import Release, release
 from discreet.bayes.settings import Smooth
 from discreet.bayes.tuning import UNKNOWN_RATIO, Tuned, tune
 from discreet.errors import StatisticsError
@@ -38,6 +38,7 @@ def release_staged(statistics: Statistics, plan: Plan, sampler: Sampler) -> Rele
     totals, _ = class_totals(counts)
     by_class: list[list[SmoothCharge]] = [[] for _ in plan.schema.classes]
     values = dict(counts.values)
+    ratios: dict[str, float] = {}
     plans: dict[tuple[str, str], tuple[SmoothPlan, ...]] = {}
     items: list[Item] = [item for item in plan.items if item.kind not in SMOOTH]
     for feature in plan.schema.numeric:
@@ -45,20 +46,21 @@ def release_staged(statistics: Statistics, plan: Plan, sampler: Sampler) -> Rele
         pair = [item for item in plan.items if item.kind in SMOOTH and item.feature == feature.name]
         ratio = smooth.ratio(feature)
         coarse = next((item for item in plan.items if item.key == ("coarse", feature.name)), None)
-        picture = None if coarse is None else bought_spread(counts.values[coarse.key], counts.variance(coarse))
-        if picture is not None:
+        picture = None
+        if coarse is not None:
+            picture = bought_spread(counts.values[coarse.key], counts.variance(coarse))
             ratio = picture.ratio
         chosen: dict[Kind, list[Tuned]] = {
             item.kind: [_tuned(item, smooth, size, ratio) for size in rows] for item in pair
         }
         if smooth.sensitivity == "auto" and not prefers_smooth(pair, chosen, rows, ratio, picture, plan):
-            for item in as_moments(pair, plan):
-                items.append(item)
-                bundles = exact_bundles(statistics, replace(plan, items=(item,)))
-                noisy = [noised(bundle, replace(plan, items=(item,)), sampler)[item.key] for bundle in bundles]
-                values[item.key] = np.stack(noisy)
+            moments = tuple(as_moments(pair, plan))
+            items += moments
+            values |= release(statistics, replace(plan, items=moments), sampler).values
             continue
         items += pair
+        if ratio is not None:
+            ratios[feature.name] = ratio
         for item in pair:
             settled = tuple(_settled(item.kind, item.half, _step(item, smooth), one) for one in chosen[item.kind])
             plans[item.key] = settled
@@ -67,7 +69,8 @@ def release_staged(statistics: Statistics, plan: Plan, sampler: Sampler) -> Rele
                 if isinstance(item.charge, SmoothCharge):
                     charges.append(_entered(item.charge, one, smooth))
     final = replace(plan, items=tuple(items))
-    return Release(final, values, smooth=plans, ledger=final.entry([tuple(charges) for charges in by_class]))
+    entry = final.entry([tuple(charges) for charges in by_class])
+    return Release(final, values, smooth=plans, ledger=entry, ratios=ratios)
 
 
 def _step(item: Item, smooth: Smooth) -> Fraction:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.bayes.release import Release
 from discreet.bayes.tuning import kept_variance, relative_bound
-from discreet.mechanisms.smooth_plan import SmoothPlan
+from discreet.mechanisms.smooth_plan import SmoothPlan, Statistic
 from discreet.schema import Numeric
 
 Floats = NDArray[np.float64]
@@ -40,14 +41,16 @@ def trimmed_moments(release: Release, feature: Numeric, rows: Floats) -> tuple[F
         shrink, released = kept_variance(trims / rows), widths
     if not release.plan.budget.private:
         return means * half, released / shrink * half**2
-    scales = [_scale(plan, size, _SIZES) for plan, size in zip(release.smooth[first], sizes, strict=True)]
+    scales = [_scale(plan, size) for plan, size in zip(release.smooth[first], sizes, strict=True)]
     likelihoods = []
     for group, (plan, size) in enumerate(zip(release.smooth[second], sizes, strict=True)):
-        scale = _scale(plan, size, np.minimum(2 * _SIZES, 0.5) if squares else _SIZES)
+        scale = _scale(plan, size, 2 if squares else 1)
         if squares:
             scale = scale / 2 + 2 * abs(means[group]) * scales[group]
         likelihoods.append(_likelihood(plan, float(released[group]), shrink[group] * _SIZES**2, scale))
     spreads = np.array([_posterior(likelihoods, group) @ _SIZES**2 for group in range(len(sizes))])
+    # A spread far below the declared or bought one is what trimming makes of a spike with tails, not of a bell.
+    spreads = np.maximum(spreads, (release.ratios.get(feature.name, 0.0) / 2) ** 2)
     noise = np.array([np.interp(math.sqrt(v), _SIZES, scale) for v, scale in zip(spreads, scales, strict=True)])
     settled = [
         _mean(release.smooth[first][group], means, spreads, noise, group) if len(sizes) > 1 else (means[0], 0.0)
@@ -67,10 +70,16 @@ def _shares(release: Release, key: tuple[str, str]) -> Floats:
     return np.asarray(values / np.array(units, dtype=np.float64))
 
 
-def _scale(plan: SmoothPlan, rows: int, ratios: Floats) -> Floats:
-    """The scale of the noise for normal samples of these spreads."""
-    bound = relative_bound(plan.statistic, plan.trim, rows, ratios, np.array([float(plan.beta)]))[:, 0]
-    return np.asarray(np.maximum(bound / float(plan.divisor), 1e-12))
+def _scale(plan: SmoothPlan, rows: int, factor: int = 1) -> Floats:
+    """The scale of the noise for normal samples of the spreads in `_SIZES`, times `factor`."""
+    return _model_scale(plan.statistic, plan.trim, float(plan.beta), float(plan.divisor), rows, factor)
+
+
+@lru_cache(maxsize=1024)
+def _model_scale(statistic: Statistic, trim: int, beta: float, divisor: float, rows: int, factor: int) -> Floats:
+    ratios = _SIZES if factor == 1 else np.minimum(factor * _SIZES, 0.5)
+    bound = relative_bound(statistic, trim, rows, ratios, np.array([beta]))[:, 0]
+    return np.asarray(np.maximum(bound / divisor, 1e-12))
 
 
 def _likelihood(plan: SmoothPlan, released: float, centres: Floats, scale: Floats) -> Floats:
