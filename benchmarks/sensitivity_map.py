@@ -32,7 +32,6 @@ SHAPES = ("bell", "zeros and a tail")
 LOOSENESS = (4, 16, 64, 256)  # half range over standard deviation
 ROWS = (200, 1000, 10_000, 100_000)
 EPSILONS = (0.3, 1.0, 4.0)
-CHANCE = math.log(2)
 
 
 def draw(shape: str, rows: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
@@ -136,7 +135,8 @@ def figure(cells: list[dict[str, Any]], folder: Path) -> None:
         value = {(c["looseness"], c["rows"], c["method"]): c[by] for c in cells
                  if c["shape"] == shape and c["epsilon"] == epsilon}  # fmt: skip
         for (j, rows), (i, loose) in itertools.product(enumerate(ROWS), enumerate(LOOSENESS)):
-            axis.text(i, j, f"{value[loose, rows, fixed[grid[j][i]]]:.2g}", ha="center", va="center", color="white")
+            number = f"{value[loose, rows, fixed[grid[j][i]]]:.1g}"
+            axis.text(i, j, number, ha="center", va="center", color="white", fontsize=7)
         axis.set_xticks(range(len(LOOSENESS)), [str(loose) for loose in LOOSENESS])
         axis.set_yticks(range(len(ROWS)), [f"{rows:g}" for rows in ROWS])
         axis.set_title(f"{shape}, epsilon = {epsilon:g}: {by}", fontsize=9)
