@@ -1,4 +1,4 @@
-"""python -m benchmarks [speed memory accuracy startup sampler]: run, print a table, write results/benchmarks.json."""
+"""python -m benchmarks [NAME ...]: run, print a table, write results/benchmarks.json."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-ALL = ("startup", "sampler", "accuracy", "speed", "memory")
+ALL = ("startup", "sampler", "accuracy", "speed", "memory", "smooth_cost", "sensitivity_map")
 
 
 def main() -> None:
@@ -27,6 +27,7 @@ def main() -> None:
     if unknown:
         parser.error(f"there is no benchmark {', '.join(sorted(unknown))}; there are {', '.join(ALL)}")
     settings = {key: getattr(options, key) for key in ("rows", "file_rows", "repeats", "data")}
+    settings["folder"] = options.out.parent
     results = {}
     table = Table("benchmark", "what", "measured", "unit", "bar", "met", box=None)
     console = Console(width=150)

@@ -15,6 +15,8 @@ from discreet.mechanisms.smooth import (
     FLOOR,
     ROUNDING,
     Ends,
+    _compiled_maximum,
+    _halving_maximum,
     _monotone_maximum,
     _widest,
     charged_beta,
@@ -260,6 +262,9 @@ def test_divide_and_conquer_equals_all_pairs() -> None:
             low, np.exp(-beta * steps_low), high[::-1].copy(), np.exp(-beta * steps_high[::-1]), power
         )
         assert found == pytest.approx(every.max(), rel=1e-12)
+        for search in (_halving_maximum, _compiled_maximum()):
+            again = search(low, np.exp(-beta * steps_low), high[::-1].copy(), np.exp(-beta * steps_high[::-1]), power)
+            assert again == pytest.approx(every.max(), rel=1e-12)
         ends = Ends(steps_low, low, steps_high, high)
         assert _widest(ends, beta, power) == pytest.approx(every.max(), rel=1e-12)
 
@@ -363,3 +368,27 @@ def test_refuses_what_would_widen_a_sensitivity() -> None:
 def test_nothing_private_is_printed() -> None:
     shown = repr(TrimmedSample.from_values(np.array([7, 7, 7]), trim=0, half_range=10))
     assert "7" not in shown.split(" at ")[0]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_squares_of_a_histogram_equal_the_sample_of_squared_values(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    half_range, rows, trim = 2 * int(rng.integers(1, 20)), int(rng.integers(0, 60)), int(rng.integers(0, 5))
+    values = rng.integers(-half_range, half_range + 1, rows)
+    cap = half_range**2 // 2
+    folded = TrimmedSample.from_squares(
+        lattice_histogram(values, half_range=half_range), trim=trim, half_range=half_range
+    )
+    plain = _Partitioned(values * values - cap, trim, cap)
+    assert (folded.mean(), folded.count, folded.half_range) == (plain.mean(), plain.count, plain.half_range)
+    for beta in (0.01, 0.3, 2.0):
+        assert smooth_mean_bound(folded, beta) == smooth_mean_bound(plain, beta)
+
+
+def test_squares_of_fine_lattices_stay_exact() -> None:
+    half_range = 1 << 16
+    counts = np.zeros(2 * half_range + 1, dtype=np.int64)
+    counts[[0, 7, -1]] = [10**9, 3, 10**9]
+    view = TrimmedSample.from_squares(counts, trim=0, half_range=half_range)
+    total = 2 * 10**9 * half_range**2 + 3 * (half_range - 7) ** 2
+    assert view.mean() == Fraction(total, 2 * 10**9 + 3) - half_range**2 // 2

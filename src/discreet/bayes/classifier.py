@@ -14,7 +14,8 @@ from sklearn.utils.validation import check_is_fitted
 from discreet.bayes.estimate import estimate
 from discreet.bayes.model import NaiveBayesModel, normalised
 from discreet.bayes.plan import Plan, make_plan
-from discreet.bayes.release import Release, release
+from discreet.bayes.release import Release
+from discreet.bayes.smooth import release_staged
 from discreet.errors import BudgetError, DataError, SchemaError
 from discreet.mechanisms.noise import ExactSampler, Sampler, SimulationSampler
 from discreet.privacy.budget import Adjacency, Budget
@@ -58,6 +59,23 @@ class PrivateNB(ClassifierMixin, BaseEstimator):
         The most rows one person may have in the data. If the schema names an id column, this is enforced.
     random_state : int, Generator or None
         A seed makes the fit a reproducible simulation, which is not for release; the certificate says so.
+    sensitivity : {"global", "smooth", "auto"}
+        Noise on the moments of a bell curve: by what the public bounds allow, by a smooth bound that follows the
+        data (trimmed means and variances), or whichever of the two promises the smaller error for a feature.
+    estimator : {None, "moments", "trimmed", "bun-steinke"}
+        Plain sums (global), trimmed mean and variance (smooth), or Bun and Steinke's trimmed means of x and x²;
+        the last two imply smooth sensitivity.
+    noise : {None, "student-t", "cauchy", "laplace-log-normal", "laplace", "gaussian"}
+        The law under a smooth bound. "student-t", the default, has one to three degrees of freedom, as the released
+        counts suggest; "laplace-log-normal" is concentrated, "laplace" and "gaussian" need a delta.
+    trim : "auto", int or fraction
+        Rows cut from each end of every class: a public number, a share of the released class count, or what
+        promises the least error at the released count.
+    spread : None, "buy" or dict
+        Public standard deviations by feature name, which only tune the release; "buy" estimates those that are not
+        declared from a coarse noisy histogram. With sensitivity="auto" they are always bought.
+    numeric_weight : float or str, default 2
+        The budget of a numeric feature beside that of a categorical one, such as 2 or "2:1".
 
     Attributes
     ----------
@@ -78,6 +96,12 @@ class PrivateNB(ClassifierMixin, BaseEstimator):
         smoothing: float = 1.0,
         contributions: int = 1,
         random_state: Any = None,
+        sensitivity: str = "global",
+        estimator: str | None = None,
+        noise: str | None = None,
+        trim: Any = "auto",
+        spread: Any = None,
+        numeric_weight: Any = 2,
     ) -> None:
         self.epsilon = epsilon
         self.delta = delta
@@ -89,6 +113,12 @@ class PrivateNB(ClassifierMixin, BaseEstimator):
         self.smoothing = smoothing
         self.contributions = contributions
         self.random_state = random_state
+        self.sensitivity = sensitivity
+        self.estimator = estimator
+        self.noise = noise
+        self.trim = trim
+        self.spread = spread
+        self.numeric_weight = numeric_weight
 
     # ---- fitting
 
@@ -107,7 +137,7 @@ class PrivateNB(ClassifierMixin, BaseEstimator):
         plan = self._plan(schema)
         self._tab = None if ledger is None else ledger.charge(plan.node, plan.budget, self._unit(plan), self)
         released = self._release(X, y, plan, self._sampler(0), progress)
-        self._remember(X, schema, released, plan.node)
+        self._remember(X, schema, released, released.node)
         return self
 
     def partial_fit(self, X: Any, y: Any = None, classes: Any = None, *, ledger: Ledger | None = None) -> Self:
@@ -118,6 +148,10 @@ class PrivateNB(ClassifierMixin, BaseEstimator):
         if classes is not None and {schema.label.lookup.find(c) for c in classes} != set(range(len(schema.classes))):
             raise DataError("classes must be those of the schema")
         plan = self._plan(schema)
+        if plan.smooth is not None:
+            raise BudgetError(
+                "trimmed statistics of batches do not add up: use fit on all rows, or sensitivity='global' in batches"
+            )
         if earlier is not None and plan.items != earlier.plan.items:
             raise BudgetError("partial_fit goes on with the settings of the first batch: use fit to start anew")
         if earlier is not None:
@@ -166,6 +200,12 @@ class PrivateNB(ClassifierMixin, BaseEstimator):
             numeric=self.numeric,
             split=self.split,
             contributions=self.contributions,
+            numeric_weight=self.numeric_weight,
+            sensitivity=self.sensitivity,
+            estimator=self.estimator,
+            noise=self.noise,
+            trim=self.trim,
+            spread=self.spread,
         )
 
     def _sampler(self, batch: int) -> Sampler:
@@ -181,7 +221,7 @@ class PrivateNB(ClassifierMixin, BaseEstimator):
 
     def _release(self, X: Any, y: Any, plan: Plan, sampler: Sampler, progress: Progress | None) -> Release:
         statistics = collect(X, plan.schema, y, detail=plan.detail, contributions=self.contributions, progress=progress)
-        return release(statistics, plan, sampler)
+        return release_staged(statistics, plan, sampler)
 
     def _remember(self, X: Any, schema: Schema, released: Release, node: Node) -> None:
         self.release_ = released

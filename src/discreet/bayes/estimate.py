@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from discreet.bayes.likelihoods import GaussianLikelihood, Likelihood, TableLikelihood
 from discreet.bayes.plan import Item
 from discreet.bayes.release import Release
+from discreet.bayes.smooth_estimate import trimmed_moments
 from discreet.schema import Numeric
 
 Floats = NDArray[np.float64]
@@ -106,30 +107,30 @@ def _overall(likelihood: GaussianLikelihood, totals: Floats) -> float:
     return float(shares @ (likelihood.variance + (likelihood.mean - mean) ** 2))
 
 
+def rows_present(
+    release: Release, feature: Numeric, totals: Floats, smoothing: float = 1.0
+) -> tuple[Floats, Floats | None]:
+    """Rows per class in which a number is present, and the log-probabilities of present and missing."""
+    present = next((item for item in release.plan.items if item.key == ("present", feature.name)), None)
+    if present is None:
+        return totals, None
+    split = release.values[present.key].astype(np.float64)
+    fixed = consistent(split, totals, release.variance(present), math.inf)
+    return fixed[:, 0], log_table(fixed, totals, release.variance(present), smoothing)
+
+
 def _gaussian(release: Release, feature: Numeric, totals: Floats, smoothing: float) -> GaussianLikelihood:
     """Mean and variance per class from noisy lattice sums, inside what the bounds allow."""
-    items = {item.key: item for item in release.plan.items}
-    total, square = items["sum", feature.name], items["square", feature.name]
-    half, step = feature.lattice.half, float(feature.lattice.step)
-    there, absent = totals, None
-    present = items.get(("present", feature.name))
-    if present is not None:
-        split = release.values[present.key].astype(np.float64)
-        fixed = consistent(split, totals, release.variance(present), math.inf)
-        logs = log_table(fixed, totals, release.variance(present), smoothing)
-        there, absent = fixed[:, 0], logs
+    there, absent = rows_present(release, feature, totals, smoothing)
     rows = np.maximum(there, 1.0)
-    mean = np.clip(release.values[total.key][:, 0] / rows, -half, half)
-    second = release.values[square.key][:, 0] / rows + there / rows * (half * half / 2)
-    spread = second - mean**2
-    # A variance drowned in noise is not trusted below the noise's own size; the mean's error widens it further.
-    doubt = math.sqrt(release.variance(square)) / rows
-    mean_doubt = release.variance(total) / rows**2
-    widest = float(half * half)
-    spread = np.clip(spread, np.minimum(doubt, widest / 3), widest) + np.minimum(mean_doubt, widest / 3)
+    step = float(feature.lattice.step)
+    if ("mean", feature.name) in release.smooth:
+        mean, spread = trimmed_moments(release, feature, rows)
+    else:
+        mean, spread = _plain_moments(release, feature, there)
     # Noise leaves no reason to trust a spread below that of rounding; without noise it is what it is.
-    spread = np.maximum(spread, 1 / 12 if release.variance(square) else 0.0)
-    spread = np.maximum(spread, (2e-9 * half) ** 2)
+    spread = np.maximum(spread, 1 / 12 if release.plan.budget.private else 0.0)
+    spread = np.maximum(spread, (2e-9 * feature.lattice.half) ** 2)
     centre = feature.lattice.middle
     return GaussianLikelihood(
         feature.name,
@@ -138,3 +139,19 @@ def _gaussian(release: Release, feature: Numeric, totals: Floats, smoothing: flo
         truncated=release.plan.numeric == "truncated-gaussian",
         present=absent,
     )
+
+
+def _plain_moments(release: Release, feature: Numeric, there: Floats) -> tuple[Floats, Floats]:
+    """Mean and variance in lattice units from sums with noise of a known size."""
+    items = {item.key: item for item in release.plan.items}
+    total, square = items["sum", feature.name], items["square", feature.name]
+    half, rows = feature.lattice.half, np.maximum(there, 1.0)
+    mean = np.clip(release.values[total.key][:, 0] / rows, -half, half)
+    second = release.values[square.key][:, 0] / rows + there / rows * (half * half / 2)
+    spread = second - mean**2
+    # A variance drowned in noise is not trusted below the noise's own size; the mean's error widens it further.
+    doubt = math.sqrt(release.variance(square)) / rows
+    mean_doubt = release.variance(total) / rows**2
+    widest = float(half * half)
+    spread = np.clip(spread, np.minimum(doubt, widest / 3), widest) + np.minimum(mean_doubt, widest / 3)
+    return mean, spread

@@ -2,24 +2,37 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from numbers import Integral
 from typing import Any, Literal
 
 from discreet.bayes.sensitivity import Sensitivity, square_sensitivity, sum_sensitivity, table_sensitivity
+from discreet.bayes.settings import Smooth, choose_accounting, smooth_settings, steps_between
+from discreet.domain import text
 from discreet.errors import BudgetError
 from discreet.mechanisms.laws import gaussian_variance, laplace_variance
 from discreet.privacy.budget import Adjacency, Budget, number
 from discreet.privacy.calibrate import counting_rho, zcdp_rho
-from discreet.privacy.ledger import Charge, Sequential, cost
+from discreet.privacy.ledger import Charge, Node, Parallel, Sequential, SmoothCharge, cost
 from discreet.schema import Numeric, Schema
 from discreet.statistics import Detail
 
-Kind = Literal["class", "table", "present", "sum", "square"]
+Kind = Literal["class", "table", "present", "coarse", "sum", "square", "mean", "variance", "second"]
 NUMERIC = ("histogram", "gaussian", "truncated-gaussian")
 MECHANISMS = ("auto", "laplace", "gaussian")
+COUNTS = {"class", "table", "present", "coarse"}
+SMOOTH = {"mean", "variance", "second"}
+COARSE = 256  # cells of the histogram that a bought spread is read off
+CLASSES = {
+    Adjacency.ADD_REMOVE: "a row belongs to one class, so a row more or less touches the releases of one class only",
+    Adjacency.REPLACE: (
+        "a changed row leaves one class and enters one: two add-remove steps, each within one class, "
+        "and every cost below already pays for both"
+    ),
+}
 
 
 @dataclass(frozen=True)
@@ -31,7 +44,7 @@ class Item:
     cells: int
     half: int = 0
     share: Fraction = Fraction(0)
-    charge: Charge | None = None
+    charge: Charge | SmoothCharge | None = None
 
     @property
     def key(self) -> tuple[str, str]:
@@ -47,6 +60,10 @@ class Item:
             "present": f"rows by class and whether {self.feature} is present",
             "sum": f"sum of {self.feature} by class",
             "square": f"sum of squares of {self.feature} by class",
+            "coarse": f"rows by class and coarse cell of {self.feature}, for its spread",
+            "mean": f"mean of {self.feature} by class",
+            "variance": f"variance of {self.feature} by class",
+            "second": f"mean square of {self.feature} by class",
         }[self.kind]
 
     def sensitivity(self, adjacency: Adjacency, contributions: int) -> Sensitivity:
@@ -59,9 +76,11 @@ class Item:
 
     @property
     def variance(self) -> float:
-        """The variance of the noise on one integer; 0 without noise."""
+        """The variance of the noise on one integer; 0 without noise, NaN where it follows the data."""
         if self.charge is None:
             return 0.0
+        if isinstance(self.charge, SmoothCharge):
+            return math.nan
         spread = float(self.charge.spread)
         return laplace_variance(spread) if self.charge.measure == "epsilon" else gaussian_variance(spread)
 
@@ -79,15 +98,30 @@ class Plan:
     accounting: str
     rho: Fraction | None
     items: tuple[Item, ...] = field(repr=False)
+    smooth: Smooth | None = None
 
     @property
     def node(self) -> Sequential:
-        """The ledger entry of one fit."""
-        return Sequential("Naive Bayes statistics", tuple(item.charge for item in self.items if item.charge))
+        """The ledger entry of one fit, as far as it is known before the fit."""
+        charges = tuple(item.charge for item in self.items if isinstance(item.charge, SmoothCharge))
+        return self.entry([charges] * len(self.schema.classes))
+
+    def entry(self, by_class: list[tuple[SmoothCharge, ...]]) -> Sequential:
+        """The ledger entry with these smooth releases of each class, which compose in parallel."""
+        parts: list[Node] = [item.charge for item in self.items if isinstance(item.charge, Charge)]
+        if any(by_class):
+            groups = tuple(
+                Sequential(f"class {text(label)}", charges)
+                for label, charges in zip(self.schema.classes, by_class, strict=True)
+            )
+            parts.append(Parallel("means and variances of each class", CLASSES[self.adjacency], groups))
+        return Sequential("Naive Bayes statistics", tuple(parts))
 
     @property
     def detail(self) -> tuple[Detail, ...]:
         """The statistics of numbers that have to be counted."""
+        if self.smooth is not None:
+            return ("lattice",)
         return ("bins",) if self.numeric == "histogram" else ("moments",)
 
     def rows(self) -> list[dict[str, Any]]:
@@ -106,12 +140,17 @@ class Plan:
 
     def to_dict(self) -> dict[str, Any]:
         """The plan as plain values."""
+        extra: dict[str, Any] = {}
+        if self.smooth is not None:
+            smooth = self.smooth
+            extra = {"sensitivity": smooth.sensitivity, "estimator": smooth.estimator, "noise": smooth.noise}
         return {
             "schema_hash": self.schema.hash,
             "adjacency": str(self.adjacency),
             "contributions": self.contributions,
             "mechanism": self.mechanism,
             "numeric": self.numeric,
+            **extra,
             "epsilon": None if self.budget.epsilon is None else float(self.budget.epsilon),
             "delta": float(self.budget.delta),
             "rho": None if self.rho is None else float(self.rho),
@@ -123,8 +162,10 @@ class Plan:
         rows = self.rows()
         width = max(len(row["statistic"]) for row in rows)
         head = f"{'statistic':<{width}}  {'cells':>6}  {'share':>6}  noise (standard deviation)"
+        noise = ["follows the data" if math.isnan(row["noise"]) else f"{row['noise']:.4g}" for row in rows]
         lines = [
-            f"{row['statistic']:<{width}}  {row['cells']:>6}  {row['share']:>6.1%}  {row['noise']:.4g}" for row in rows
+            f"{row['statistic']:<{width}}  {row['cells']:>6}  {row['share']:>6.1%}  {size}"
+            for row, size in zip(rows, noise, strict=True)
         ]
         return "\n".join([f"{self.budget}, {self.adjacency} neighbours, {self.mechanism} noise", head, *lines])
 
@@ -138,8 +179,13 @@ def make_plan(
     numeric: str = "histogram",
     split: str | Mapping[str, Any] = "weighted",
     contributions: int = 1,
+    numeric_weight: Any = 2,
+    **numbers: Any,
 ) -> Plan:
-    """Split a budget over the statistics that Naive Bayes needs; raises if it does not suffice."""
+    """Split a budget over the statistics that Naive Bayes needs; raises if it does not suffice.
+
+    `numbers` are the settings of `smooth_settings`: sensitivity, estimator, noise, trim and spread.
+    """
     if numeric not in NUMERIC:
         raise BudgetError(f"numeric must be one of {', '.join(NUMERIC)}, not {numeric!r}")
     if mechanism not in MECHANISMS:
@@ -147,26 +193,45 @@ def make_plan(
     if isinstance(contributions, bool) or not isinstance(contributions, Integral) or int(contributions) < 1:
         raise BudgetError("contributions must be a whole number of rows, at least 1")
     contributions = int(contributions)
+    smooth = smooth_settings(schema, budget, numeric=numeric, **numbers)
+    items = _items(schema, numeric, smooth)
+    if smooth is not None:
+        smooth = replace(smooth, steps=steps_between(adjacency, contributions))
+        if budget.private:
+            accounting, mechanism = choose_accounting(smooth, budget, mechanism, len(items))
+            parts = sum(item.kind in SMOOTH for item in items)
+            delta = budget.delta / parts if accounting == "epsilon and delta" else Fraction(0)
+            smooth = replace(smooth, accounting=accounting, delta=delta)
     if mechanism == "auto":
         mechanism = "laplace" if budget.kind in {"pure", "none"} else "gaussian"
-    if mechanism == "laplace" and budget.delta:
+    if mechanism == "laplace" and budget.delta and smooth is None:
         budget = Budget(budget.epsilon)  # it spends no delta, and the certificate should not claim that it did
-    items = _items(schema, numeric)
-    shares = _shares(schema, items, split, mechanism)
-    items = [Item(i.kind, i.feature, i.cells, i.half, share) for i, share in zip(items, shares, strict=True)]
+    shares = _shares(schema, items, split, mechanism, _weight(numeric_weight))
+    items = [replace(item, share=share) for item, share in zip(items, shares, strict=True)]
     items = [item for item in items if item.share]
-    unit, accounting = _unit(budget, mechanism, items, adjacency, contributions)
+    unit, accounted = _unit(budget, mechanism, items, adjacency, contributions)
+    if smooth is not None and smooth.accounting == "epsilon and delta":
+        accounted = "epsilon and delta, both added up exactly (basic composition)"
     plan = Plan(
-        schema, budget, adjacency, contributions, mechanism if budget.private else "none", numeric, accounting,
+        schema, budget, adjacency, contributions, mechanism if budget.private else "none", numeric, accounted,
         unit if budget.private and mechanism == "gaussian" else None,
-        tuple(_charged(item, unit, mechanism, adjacency, contributions) for item in items),
+        tuple(
+            _promised(item, unit, smooth)
+            if smooth is not None and item.kind in SMOOTH
+            else charged(item, unit, mechanism, adjacency, contributions)
+            for item in items
+        ),
+        smooth,
     )  # fmt: skip
-    if unit is not None and cost(plan.node, "rho" if mechanism == "gaussian" else "epsilon") > unit:
+    if unit is not None and (
+        cost(plan.node, "rho" if mechanism == "gaussian" else "epsilon") > unit
+        or cost(plan.node, "delta") > budget.delta
+    ):
         raise BudgetError("the split spends more than the budget")
     return plan
 
 
-def _items(schema: Schema, numeric: str) -> list[Item]:
+def _items(schema: Schema, numeric: str, smooth: Smooth | None) -> list[Item]:
     items = [Item("class", schema.target, 1)]
     for feature in schema.features:
         if not isinstance(feature, Numeric) or numeric == "histogram":
@@ -175,27 +240,50 @@ def _items(schema: Schema, numeric: str) -> list[Item]:
         half = feature.lattice.half
         if feature.missing_code is not None:
             items.append(Item("present", feature.name, 2))
-        items += [Item("sum", feature.name, 1, half), Item("square", feature.name, 1, half)]
+        if smooth is None:
+            items += [Item("sum", feature.name, 1, half), Item("square", feature.name, 1, half)]
+            continue
+        if smooth.bought(feature):
+            items.append(Item("coarse", feature.name, min(COARSE, 2 * half), half))
+        items += [Item(kind, feature.name, 1, half) for kind in smooth.kinds]
     return items
 
 
-def _shares(schema: Schema, items: list[Item], split: Any, mechanism: str) -> list[Fraction]:
+def _weight(given: Any) -> Fraction:
+    """The budget of a numeric feature beside that of a categorical one: 2, or "2:1" as the literature writes it."""
+    parts = given.split(":") if isinstance(given, str) else [given]
+    values = [number(part.strip() if isinstance(part, str) else part, "numeric_weight") for part in parts]
+    if len(values) > 2 or any(value <= 0 for value in values):
+        raise BudgetError("numeric_weight must be a number above zero, or a ratio such as '2:1'")
+    return values[0] / values[1] if len(values) == 2 else values[0]
+
+
+def _emphasis(schema: Schema, item: Item, weight: Fraction) -> Fraction:
+    """How much of the budget a statistic should get beside an equally large one of a categorical feature."""
+    if item.feature not in {feature.name for feature in schema.numeric} or item.kind == "present":
+        return Fraction(1)
+    return weight / 2 * (Fraction(1, 3) if item.kind == "coarse" else 1)
+
+
+def _shares(schema: Schema, items: list[Item], split: Any, mechanism: str, weight: Fraction) -> list[Fraction]:
     """The share of the budget for each statistic; they add up to one at most, exactly."""
     counted = any(item.kind in {"table", "present"} for item in items)
     if isinstance(split, Mapping):
         return _explicit(schema, items, split, counted)
+    emphasis = [_emphasis(schema, item, weight) for item in items]
     if split == "equal":
-        weights = [1] * len(items)
+        weights = emphasis
     elif split == "weighted":
         # Minimising Σ cells/ε² under Σ ε gives ε ∝ cells^(1/3); under Σ ρ, with variance 1/ρ, ρ ∝ cells^(1/2).
         # Class totals come for free with any count table.
         power = 0.5 if mechanism == "gaussian" else 1 / 3
-        weights = [round(item.cells**power * 2**20) for item in items]
-        weights[0] = 0 if counted else weights[0]
+        sizes = [1 if item.kind == "coarse" else item.cells for item in items]
+        weights = [round(size**power * 2**20) * factor for size, factor in zip(sizes, emphasis, strict=True)]
+        weights[0] = Fraction(0) if counted else weights[0]
     else:
         raise BudgetError(f"split must be 'equal', 'weighted' or a mapping of shares, not {split!r}")
     whole = sum(weights)
-    return [Fraction(weight, whole) for weight in weights]
+    return [weight / whole for weight in weights]
 
 
 def _explicit(schema: Schema, items: list[Item], split: Mapping[str, Any], counted: bool) -> list[Fraction]:
@@ -212,8 +300,15 @@ def _explicit(schema: Schema, items: list[Item], split: Mapping[str, Any], count
         raise BudgetError(f"the shares in split add up to {float(sum(shares.values())):g}, which is more than 1")
     if not counted and not shares.get(schema.target):
         raise BudgetError(f"split needs a share for the class counts under the target's name, {schema.target!r}")
-    parts = {name: sum(item.feature == name for item in items) for name in shares}
-    return [shares.get(item.feature, Fraction(0)) / parts.get(item.feature, 1) for item in items]
+    emphasis = [_emphasis(schema, item, Fraction(2)) for item in items]
+    parts = {name: Fraction(0) for name in shares}
+    for item, factor in zip(items, emphasis, strict=True):
+        if item.feature in parts:
+            parts[item.feature] += factor
+    return [
+        shares[item.feature] * factor / parts[item.feature] if item.feature in shares else Fraction(0)
+        for item, factor in zip(items, emphasis, strict=True)
+    ]
 
 
 def _unit(
@@ -233,7 +328,7 @@ def _unit(
     assert budget.epsilon is not None
     rho = zcdp_rho(budget.epsilon, budget.delta)
     accounting = "rho of zCDP, costs added up exactly, then the tight conversion to (epsilon, delta)"
-    if contributions == 1 and all(item.kind in {"class", "table", "present"} for item in items):
+    if contributions == 1 and all(item.kind in COUNTS for item in items):
         moved = 1 if adjacency is Adjacency.ADD_REMOVE else 2
         tight = counting_rho(budget.epsilon, budget.delta, tuple((item.share, moved) for item in items))
         if tight > rho:
@@ -244,7 +339,17 @@ def _unit(
     return rho, accounting
 
 
-def _charged(item: Item, unit: Fraction | None, mechanism: str, adjacency: Adjacency, contributions: int) -> Item:
+def _promised(item: Item, unit: Fraction | None, smooth: Smooth) -> Item:
+    """The item with its cost; the law, β, s and the trim follow from the class counts that are released first."""
+    if unit is None:
+        return item
+    smooth.check(unit * item.share)
+    measure = "rho" if smooth.accounting == "rho" else "epsilon"
+    how = "global or smooth sensitivity" if smooth.sensitivity == "auto" else "smooth sensitivity"
+    return replace(item, charge=SmoothCharge(how, item.what, measure, unit * item.share, smooth.delta))
+
+
+def charged(item: Item, unit: Fraction | None, mechanism: str, adjacency: Adjacency, contributions: int) -> Item:
     """The item with its noise: scale Δ₁/ε, or σ² = Δ₂²/(2ρ)."""
     if unit is None:
         return item
@@ -258,4 +363,4 @@ def _charged(item: Item, unit: Fraction | None, mechanism: str, adjacency: Adjac
             "discrete Gaussian", item.what, "L2 squared", str(sensitivity.l2_squared),
             sensitivity.l2_squared / (2 * spent), "rho", spent,
         )  # fmt: skip
-    return Item(item.kind, item.feature, item.cells, item.half, item.share, charge)
+    return replace(item, charge=charge)

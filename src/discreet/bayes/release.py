@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.bayes.plan import Item, Plan
+from discreet.bayes.plan import SMOOTH, Item, Plan
 from discreet.errors import StatisticsError
 from discreet.mechanisms.noise import Sampler
+from discreet.mechanisms.smooth_plan import SmoothPlan
+from discreet.privacy.ledger import Charge, Sequential
 from discreet.statistics import Statistics
 
 Integers = NDArray[np.int64]
@@ -20,13 +22,25 @@ Bundle = dict[tuple[str, str], Integers]
 
 @dataclass(frozen=True)
 class Release:
-    """Noisy integers: `values[kind, feature]` has a row per class. Nothing in here is exact or private."""
+    """Noisy integers: `values[kind, feature]` has a row per class. Nothing in here is exact or private.
+
+    `smooth` says for each class how a number with noise under a smooth bound was released, `ledger` at which cost;
+    `ratios` holds declared or bought spreads of those numbers, as shares of the half range.
+    """
 
     plan: Plan
     values: Mapping[tuple[str, str], Integers]
     batches: int = 1
     samplers: tuple[str, ...] = ()
     simulation: bool = False
+    smooth: Mapping[tuple[str, str], tuple[SmoothPlan, ...]] = field(default_factory=dict)
+    ledger: Sequential | None = None
+    ratios: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def node(self) -> Sequential:
+        """The ledger entry of this release."""
+        return self.plan.node if self.ledger is None else self.ledger
 
     def variance(self, item: Item) -> float:
         """The variance of the noise on one integer of an item."""
@@ -55,17 +69,42 @@ def exact_bundles(statistics: Statistics, plan: Plan) -> list[Bundle]:
             return [statistics.counts[group]]
         if item.kind == "table":
             return statistics.tables[name][group]
-        there = statistics.present[name][group]
+        if item.kind == "coarse":
+            return coarse_counts(statistics.lattice[name][group], item.cells)
+        there = statistics.present[name][group] if statistics.present else statistics.lattice[name][group].sum()
         if item.kind == "present":
             return [there, statistics.counts[group] - there]
-        if item.kind == "sum":
-            return [statistics.sums[name][group]]
-        return [recentred(int(statistics.squares[name][group]), int(there), item.half)]
+        if name in statistics.sums:
+            total, squares = statistics.sums[name][group], statistics.squares[name][group]
+        else:
+            total, squares = lattice_moments(statistics.lattice[name][group], item.half)
+        return [total] if item.kind == "sum" else [recentred(int(squares), int(there), item.half)]
 
     return [
-        {item.key: np.asarray(integers(item, group), dtype=np.int64) for item in plan.items}
+        {item.key: np.asarray(integers(item, group), dtype=np.int64) for item in plan.items if item.kind not in SMOOTH}
         for group in range(len(plan.schema.classes))
     ]
+
+
+def coarse_counts(histogram: Integers, cells: int) -> Integers:
+    """Rows by coarse cell: each point of the lattice belongs to one of `cells` stretches of it."""
+    starts = np.arange(cells) * len(histogram) // cells
+    return np.asarray(np.add.reduceat(histogram, starts))
+
+
+def lattice_moments(histogram: Integers, half: int) -> tuple[int, int]:
+    """The sum of all lattice points and of their squares, exactly."""
+    rows = int(histogram.sum())
+    points = np.arange(-half, half + 1)
+    if rows * half * half < 2**62:
+        weighted = histogram * points
+        return int(weighted.sum()), int(np.dot(weighted, points))
+    used = np.flatnonzero(histogram)
+    pairs = list(zip(histogram[used].tolist(), points[used].tolist(), strict=True))
+    total, squares = sum(n * k for n, k in pairs), sum(n * k * k for n, k in pairs)
+    if max(abs(total), squares) >= 2**63:
+        raise StatisticsError("a sum left the range of 64-bit integers: split the data into parts")
+    return total, squares
 
 
 def recentred(squares: int, rows: int, half: int) -> int:
@@ -77,8 +116,10 @@ def noised(bundle: Bundle, plan: Plan, sampler: Sampler) -> Bundle:
     """One class's bundle with fresh noise on every integer."""
     result: Bundle = {}
     for item in plan.items:
+        if item.kind in SMOOTH:
+            continue
         values, charge = bundle[item.key], item.charge
-        if charge is None:
+        if not isinstance(charge, Charge):
             result[item.key] = values
         elif charge.measure == "epsilon":
             result[item.key] = sampler.laplace(values, charge.spread)
@@ -92,5 +133,5 @@ def release(statistics: Statistics, plan: Plan, sampler: Sampler) -> Release:
     if statistics.schema != plan.schema:
         raise StatisticsError("the statistics are of another schema than the plan")
     bundles = [noised(bundle, plan, sampler) for bundle in exact_bundles(statistics, plan)]
-    values = {item.key: np.stack([bundle[item.key] for bundle in bundles]) for item in plan.items}
+    values = {key: np.stack([bundle[key] for bundle in bundles]) for key in bundles[0]}
     return Release(plan, values, samplers=(sampler.name,), simulation=sampler.simulation)

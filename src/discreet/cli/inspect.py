@@ -38,6 +38,7 @@ def show(loaded: object) -> None:
 
     from discreet.bayes.model import NaiveBayesModel
     from discreet.domain import text
+    from discreet.privacy.certificate import SmoothRecord
 
     assert isinstance(loaded, NaiveBayesModel)
     certificate, screen = loaded.certificate, console()
@@ -73,8 +74,8 @@ def show(loaded: object) -> None:
         [
             c.what,
             c.mechanism,
-            c.sensitivity,
-            f"{float(Fraction(c.spread)):.4g}",
+            "private bound" if isinstance(c, SmoothRecord) else c.sensitivity,
+            "private" if isinstance(c, SmoothRecord) else f"{float(Fraction(c.spread)):.4g}",
             f"{float(Fraction(c.cost)):.4g}",
         ]
         for c in certificate.charges()

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache
+from importlib import import_module
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +27,7 @@ ROUNDING = Fraction(1, 2**30)
 FLOOR = Fraction(1, 2**64)
 
 _DIRECT = 1 << 12
+_COMPILED = 1 << 11
 
 
 def charged_beta(beta: Number) -> Fraction:
@@ -153,7 +158,45 @@ def _widest(ends: Ends, rate: float, power: int) -> float:
     if low.size * high.size <= _DIRECT:
         width = np.maximum(high[None, :] - low[:, None], 0.0) ** power
         return float((width * low_weight[:, None] * high_weight[None, :]).max())
+    if low.size + high.size >= _COMPILED:
+        return float(_compiled_maximum()(low, low_weight, high, high_weight, power))
     return _monotone_maximum(low, low_weight, high, high_weight, power)
+
+
+@cache
+def _compiled_maximum() -> Callable[..., float]:
+    """The same search as `_monotone_maximum` in machine code, for the ends of large samples."""
+    numba: Any = import_module("numba")
+    kernel: Callable[..., float] = numba.njit(cache=True, nogil=True)(_halving_maximum)
+    return kernel
+
+
+def _halving_maximum(
+    low: NDArray[np.float64],
+    low_weight: NDArray[np.float64],
+    high: NDArray[np.float64],
+    high_weight: NDArray[np.float64],
+    power: int,
+) -> float:
+    rows, columns = low.size, high.size
+    best = np.zeros(rows, dtype=np.int64)
+    largest, step = 0.0, 1
+    while 2 * step <= rows:
+        step *= 2
+    while step > 0:
+        for row in range(step - 1, rows, 2 * step):
+            first = best[row - step] if row >= step else 0
+            last = best[row + step] if row + step < rows else columns - 1
+            top, place = -1.0, first
+            for column in range(first, last + 1):
+                width = max(high[column] - low[row], 0.0)
+                value = (width if power == 1 else width * width) * low_weight[row] * high_weight[column]
+                if value > top:
+                    top, place = value, column
+            best[row] = place
+            largest = max(largest, top)
+        step //= 2
+    return largest
 
 
 def _monotone_maximum(

@@ -49,13 +49,19 @@ class SmoothPlan:
     beta: Fraction
     law: NoiseLaw
     divisor: Fraction
+    fineness: int = 1
 
     @property
     def limits(self) -> tuple[int, int]:
-        """Return the lattice range of the released value, in lattice units or their squares."""
+        """Return the range of the released integer: lattice units or their squares, times `fineness`."""
         if self.statistic == "mean":
-            return -self.half_range, self.half_range
-        return 0, self.half_range**2
+            return -self.half_range * self.fineness, self.half_range * self.fineness
+        return 0, self.half_range**2 * self.fineness
+
+    @property
+    def spacing(self) -> Fraction:
+        """Return the distance between two neighbouring values that can be released."""
+        return Fraction(1, self.fineness)
 
 
 def plan_smooth(
@@ -68,11 +74,12 @@ def plan_smooth(
     rows: int,
     spread: float | None = None,
     beta: Number | None = None,
+    fineness: int = 1,
 ) -> SmoothPlan:
     """Fix β and s before any row is read, from public or already released quantities only.
 
     `rows` is a public or noisy class count and `spread` a declared or bought standard deviation in lattice
-    units; a wrong one costs accuracy, never privacy.
+    units; a wrong one costs accuracy, never privacy. The release counts units of 1/`fineness`.
     """
     if statistic not in ("mean", "variance"):
         raise BudgetError("A smooth release is of the mean or of the variance.")
@@ -84,7 +91,7 @@ def plan_smooth(
     charged = charged_beta(rate)
     tuned = law.tuned(epsilon, charged)
     divisor = tuned.scale_divisor(epsilon, charged)
-    return SmoothPlan(statistic, trim, half_range, Fraction(epsilon), rate, tuned, divisor)
+    return SmoothPlan(statistic, trim, half_range, Fraction(epsilon), rate, tuned, divisor, fineness)
 
 
 def choose_beta(
@@ -178,7 +185,7 @@ def release_smooth(sample: TrimmedSample, plan: SmoothPlan, *, rng: BitSource | 
     """Release the statistic on the lattice, privately under add-remove neighbours at the plan's cost."""
     center, scale = _center_and_scale(sample, plan)
     lower, upper = plan.limits
-    return draw_rounded(center, scale, plan.law, lower=lower, upper=upper, rng=rng)
+    return draw_rounded(center, scale, plan.law, lower=lower, upper=upper, spacing=plan.spacing, rng=rng)
 
 
 def simulate_smooth(
@@ -187,4 +194,4 @@ def simulate_smooth(
     """Draw many would-be releases in floating point, for studies only."""
     center, scale = _center_and_scale(sample, plan)
     lower, upper = plan.limits
-    return draw_simulated(center, scale, plan.law, size=size, lower=lower, upper=upper, rng=rng)
+    return draw_simulated(center, scale, plan.law, size=size, lower=lower, upper=upper, spacing=plan.spacing, rng=rng)

@@ -62,6 +62,18 @@ class TrimmedSample(ABC):
             raise DataError("A lattice histogram cannot hold a negative count.")
         return _Counted(array.astype(np.int64, copy=False), trim, half_range)
 
+    @staticmethod
+    def from_squares(counts: NDArray[Any], *, trim: int, half_range: int) -> TrimmedSample:
+        """Return the sample of the squares k² - R²/2, in [-R²/2, R²/2], of the coordinates k counted here."""
+        plain = TrimmedSample.from_histogram(counts, trim=trim, half_range=half_range)
+        if half_range % 2:
+            raise DataError("Squares are centred on a lattice point only if the half range is even.")
+        assert isinstance(plain, _Counted)
+        reach = np.arange(half_range + 1, dtype=np.int64)
+        folded = plain.cell_counts[half_range:].copy()
+        folded[1:] += plain.cell_counts[:half_range][::-1]
+        return _Counted(folded, trim, half_range**2 // 2, reach * reach - half_range**2 // 2)
+
     @property
     def kept(self) -> int:
         """Rows in the window; zero or less means that the window is empty."""
@@ -71,7 +83,7 @@ class TrimmedSample(ABC):
         """Return the exact mean of the window in lattice units; the midpoint 0 if the window is empty."""
         if self.kept < 1:
             return Fraction(0)
-        return Fraction(self._moments()[0], self.kept)
+        return Fraction(self._total(), self.kept)
 
     def variance(self) -> Fraction:
         """Return the exact (1/N) variance of the window, squared lattice units; 0 if the window is empty."""
@@ -103,6 +115,9 @@ class TrimmedSample(ABC):
             steps = np.append(steps, self.count + 1 - start)
             values = np.append(values, self.half_range)
         return steps, values
+
+    def _total(self) -> int:
+        return self._moments()[0]
 
     @abstractmethod
     def _moments(self) -> tuple[int, int]: ...
@@ -241,18 +256,26 @@ class _Partitioned(TrimmedSample):
 class _Counted(TrimmedSample):
     """A sample known by its cell counts; every rank is a lookup in their running sum."""
 
-    __slots__ = ("_counts", "_running")
+    __slots__ = ("_running", "_values", "cell_counts")
 
-    def __init__(self, counts: IntArray, trim: int, half_range: int) -> None:
-        self._counts = counts
+    def __init__(self, counts: IntArray, trim: int, half_range: int, values: IntArray | None = None) -> None:
+        self.cell_counts = counts
         self._running: IntArray = np.cumsum(counts, dtype=np.int64)
+        self._values = np.arange(-half_range, half_range + 1, dtype=np.int64) if values is None else values
         super().__init__(int(self._running[-1]), trim, half_range)
 
-    def _moments(self) -> tuple[int, int]:
+    def _window(self) -> tuple[IntArray, IntArray]:
         first, last = self._cell(self.trim + 1), self._cell(self.count - self.trim)
         kept = np.clip(self._running[first : last + 1], self.trim, self.count - self.trim)
-        weights = np.diff(kept, prepend=self.trim)
-        values = np.arange(first - self.half_range, last - self.half_range + 1, dtype=np.int64)
+        return np.diff(kept, prepend=self.trim), self._values[first : last + 1]
+
+    def _total(self) -> int:
+        if self.count * self.half_range >= _INT64_SAFE:
+            return self._moments()[0]
+        return int(np.dot(*self._window()))
+
+    def _moments(self) -> tuple[int, int]:
+        weights, values = self._window()
         if self.count * self.half_range**2 < _INT64_SAFE:
             weighted = weights * values
             return int(weighted.sum()), int(np.dot(weighted, values))
@@ -264,22 +287,22 @@ class _Counted(TrimmedSample):
         return int(np.searchsorted(self._running, position, side="left"))
 
     def _order(self, position: int) -> int:
-        return self._cell(position) - self.half_range
+        return int(self._values[self._cell(position)])
 
     def _low(self, top: int, bottom: int, start: int) -> tuple[IntArray, IntArray]:
         if bottom > top:
             return _nothing()
         first, last = self._cell(bottom), self._cell(top)
-        cells = first + np.flatnonzero(self._counts[first : last + 1])[::-1]
-        return start - np.minimum(self._running[cells], top), cells - self.half_range
+        cells = first + np.flatnonzero(self.cell_counts[first : last + 1])[::-1]
+        return start - np.minimum(self._running[cells], top), self._values[cells]
 
     def _high(self, bottom: int, top: int, start: int) -> tuple[IntArray, IntArray]:
         if bottom > top:
             return _nothing()
         first, last = self._cell(bottom), self._cell(top)
-        cells = first + np.flatnonzero(self._counts[first : last + 1])
-        before = self._running[cells] - self._counts[cells]
-        return np.maximum(before + 1, bottom) - start, cells - self.half_range
+        cells = first + np.flatnonzero(self.cell_counts[first : last + 1])
+        before = self._running[cells] - self.cell_counts[cells]
+        return np.maximum(before + 1, bottom) - start, self._values[cells]
 
 
 def _nothing() -> tuple[IntArray, IntArray]:

@@ -2,6 +2,6 @@
 
 from discreet.privacy.budget import Adjacency, Budget
 from discreet.privacy.certificate import Certificate
-from discreet.privacy.ledger import Charge, Ledger, Parallel, Sequential
+from discreet.privacy.ledger import Charge, Ledger, Parallel, Sequential, SmoothCharge
 
-__all__ = ["Adjacency", "Budget", "Certificate", "Charge", "Ledger", "Parallel", "Sequential"]
+__all__ = ["Adjacency", "Budget", "Certificate", "Charge", "Ledger", "Parallel", "Sequential", "SmoothCharge"]

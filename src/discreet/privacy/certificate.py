@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
 from discreet.privacy.budget import Adjacency, Budget
-from discreet.privacy.ledger import Charge, Node, Parallel
+from discreet.privacy.ledger import Charge, Node, Parallel, SmoothCharge
 
 Exact = Annotated[str, StringConstraints(pattern=r"^[0-9]{1,400}(/[1-9][0-9]{0,399})?$")]
 
@@ -30,6 +30,18 @@ class ChargeRecord(_Record):
     cost: Exact
 
 
+class SmoothRecord(_Record):
+    """One release whose noise follows a smooth bound; its parameters are public, the bound and the scale are not."""
+
+    node: Literal["smooth"] = "smooth"
+    mechanism: str
+    what: str
+    measure: Literal["epsilon", "rho"]
+    cost: Exact
+    delta: Exact = "0"
+    parameters: dict[str, str] = {}
+
+
 class GroupRecord(_Record):
     """Releases that compose sequentially (costs add) or in parallel (the dearest counts)."""
 
@@ -39,7 +51,7 @@ class GroupRecord(_Record):
     parts: tuple[LedgerRecord, ...]
 
 
-LedgerRecord = Annotated[ChargeRecord | GroupRecord, Field(discriminator="node")]
+LedgerRecord = Annotated[ChargeRecord | SmoothRecord | GroupRecord, Field(discriminator="node")]
 
 
 class Certificate(_Record):
@@ -74,6 +86,8 @@ class Certificate(_Record):
         pure, concentrated = _spent(self.ledger, "epsilon"), _spent(self.ledger, "rho")
         if concentrated and (self.rho is None or concentrated > Fraction(self.rho)):
             raise ValueError("the ledger spends more rho than the certificate claims")
+        if _spent(self.ledger, "delta") > Fraction(self.delta):
+            raise ValueError("the ledger spends more delta than the certificate claims")
         if pure > (0 if self.epsilon is None else Fraction(self.epsilon)):
             raise ValueError("the ledger spends more epsilon than the certificate claims")
         return self
@@ -88,18 +102,20 @@ class Certificate(_Record):
         """δ as a float."""
         return float(Fraction(self.delta))
 
-    def charges(self) -> list[ChargeRecord]:
+    def charges(self) -> list[ChargeRecord | SmoothRecord]:
         """Every charge of the ledger, in order."""
 
-        def walk(node: ChargeRecord | GroupRecord) -> list[ChargeRecord]:
-            return [node] if isinstance(node, ChargeRecord) else [c for part in node.parts for c in walk(part)]
+        def walk(node: ChargeRecord | SmoothRecord | GroupRecord) -> list[ChargeRecord | SmoothRecord]:
+            return [c for part in node.parts for c in walk(part)] if isinstance(node, GroupRecord) else [node]
 
         return walk(self.ledger)
 
 
-def _spent(node: ChargeRecord | GroupRecord, measure: str) -> Fraction:
+def _spent(node: ChargeRecord | SmoothRecord | GroupRecord, measure: str) -> Fraction:
     """What a recorded ledger costs in one measure."""
-    if isinstance(node, ChargeRecord):
+    if isinstance(node, SmoothRecord) and measure == "delta":
+        return Fraction(node.delta)
+    if not isinstance(node, GroupRecord):
         return Fraction(node.cost) if node.measure == measure else Fraction(0)
     costs = [_spent(part, measure) for part in node.parts]
     return max(costs, default=Fraction(0)) if node.node == "parallel" else sum(costs, Fraction(0))
@@ -109,8 +125,17 @@ GroupRecord.model_rebuild()
 Certificate.model_rebuild()
 
 
-def record(node: Node) -> ChargeRecord | GroupRecord:
+def record(node: Node) -> ChargeRecord | SmoothRecord | GroupRecord:
     """A ledger node as it stands in a certificate."""
+    if isinstance(node, SmoothCharge):
+        return SmoothRecord(
+            mechanism=node.mechanism,
+            what=node.what,
+            measure=node.measure,
+            cost=str(node.cost),
+            delta=str(node.delta),
+            parameters=dict(node.parameters),
+        )
     if isinstance(node, Charge):
         return ChargeRecord(
             mechanism=node.mechanism,

@@ -30,11 +30,27 @@ class Charge:
 
 
 @dataclass(frozen=True)
+class SmoothCharge:
+    """One release whose noise follows a smooth bound: the bound and the scale are private and not written here.
+
+    `cost` (and `delta`, if any) is for the neighbours of the whole ledger. `parameters` are public: the law, β, s,
+    the rows trimmed at each end, the cap, and how many add-remove steps the cost pays for.
+    """
+
+    mechanism: str
+    what: str
+    measure: str
+    cost: Fraction
+    delta: Fraction = Fraction(0)
+    parameters: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True)
 class Sequential:
     """Releases from the same rows: costs add up."""
 
     what: str
-    parts: tuple[Charge | Sequential | Parallel, ...]
+    parts: tuple[Charge | SmoothCharge | Sequential | Parallel, ...]
 
 
 @dataclass(frozen=True)
@@ -43,15 +59,17 @@ class Parallel:
 
     what: str
     assumption: str
-    parts: tuple[Charge | Sequential | Parallel, ...]
+    parts: tuple[Charge | SmoothCharge | Sequential | Parallel, ...]
 
 
-Node = Charge | Sequential | Parallel
+Node = Charge | SmoothCharge | Sequential | Parallel
 
 
 def cost(node: Node, measure: str) -> Fraction:
-    """The exact cost of a node in one measure."""
-    if isinstance(node, Charge):
+    """The exact cost of a node in one measure: `epsilon`, `rho` or `delta`."""
+    if isinstance(node, SmoothCharge) and measure == "delta":
+        return node.delta
+    if isinstance(node, Charge | SmoothCharge):
         return node.cost if node.measure == measure else Fraction(0)
     costs = [cost(part, measure) for part in node.parts]
     if isinstance(node, Parallel):
@@ -60,8 +78,10 @@ def cost(node: Node, measure: str) -> Fraction:
 
 
 def concentrated(node: Node) -> Fraction:
-    """The ρ of a node when its pure parts are read as zCDP: ε-DP implies ε²/2-zCDP."""
-    if isinstance(node, Charge):
+    """The ρ of a node when its pure parts are read as zCDP: ε-DP implies ε²/2-zCDP. A part with a δ has none."""
+    if isinstance(node, SmoothCharge) and node.delta:
+        raise BudgetError("a release with a delta of its own has no rho: charge it to a budget of epsilon and delta")
+    if isinstance(node, Charge | SmoothCharge):
         return node.cost if node.measure == "rho" else node.cost**2 / 2
     costs = [concentrated(part) for part in node.parts]
     if isinstance(node, Parallel):
@@ -129,9 +149,13 @@ class Ledger:
         from discreet.privacy.calibrate import zcdp_epsilon
 
         # Two valid readings of the whole: adding up (ε, δ), or one zCDP composition converted at the end.
+        fits = sum((grant.delta for grant in grants), Fraction(0)) <= self.budget.delta
+        if any(cost(node, "delta") for node in nodes):
+            if not fits:
+                raise BudgetError("the deltas of these fits add up to more than the ledger's: lower them or stop here")
+            return basic
         rho = sum((concentrated(node) for node in nodes), Fraction(0))
         joint = exact(zcdp_epsilon(float(rho) * (1 + 1e-12), float(self.budget.delta)))
-        fits = sum((grant.delta for grant in grants), Fraction(0)) <= self.budget.delta
         return min(basic, joint) if fits else joint
 
     def charge(self, node: Node, grant: Budget, unit: str | None = None, owner: Any = None) -> Tab:

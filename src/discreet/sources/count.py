@@ -23,7 +23,9 @@ def tally(schema: Schema, rows: Rows, detail: Collection[Detail]) -> Statistics:
     """The statistics of some rows; a bad value raises an error that names it."""
     assert rows.label is not None
     tallest = max((c.feature.lattice.half for c in rows.columns if isinstance(c, Numbers)), default=0)
-    if rows.size > 1 and "moments" in detail and rows.size * tallest**2 >= 2**62:
+    if rows.size > 1 and (
+        ("moments" in detail and rows.size * tallest**2 >= 2**62) or ("lattice" in detail and rows.size >= 2**32)
+    ):
         middle = rows.size // 2
         return tally(schema, rows.part(0, middle), detail) + tally(schema, rows.part(middle, rows.size), detail)
     classes = len(schema.classes)
@@ -80,7 +82,9 @@ def _fast(rows: Rows, tables: list[_Tables], classes: int) -> NDArray[np.int64]:
             tables[j].margin = joint.sum(axis=tuple(a for a in range(1, len(shape)) if a != axis))
     for j, table in enumerate(tables):
         table.moments = np.sum([one.moments[j] for one in done], axis=0)
-        table.points = np.sum([one.points[j] for one in done], axis=0)
+        table.points = done[0].points[j].astype(np.int64)
+        for one in done[1:]:
+            table.points += one.points[j]
     return np.asarray(sum(one.labels for one in done))
 
 
@@ -106,7 +110,8 @@ class _Partial:
         self.labels = np.zeros(classes + 1, np.int64)
         self.joint = [np.zeros(classes * math.prod(tables[j].cells for j in group), np.int64) for group in groups]
         self.moments = [np.zeros((2, classes), np.int64) for _ in tables]
-        self.points = [np.zeros(classes * table.width, np.int64) for table in tables]
+        # 32 bits hold the rows of a batch and halve the memory that the counting jumps about in.
+        self.points = [np.zeros((classes, table.width), np.uint32) for table in tables]
 
     def numbers(self, j: int, lattice: NDArray[np.int32], group: NDArray[np.uint32]) -> None:
         """Moments and lattice points of one block of a number, if they are wanted."""
@@ -117,8 +122,7 @@ class _Partial:
         if "moments" in table.detail:
             compiled().moments(lattice, group, half, *self.moments[j])
         if table.width:
-            spots = group * np.uint32(table.width) + (lattice + np.int32(half)).astype(np.uint32)
-            compiled().histogram(spots, self.points[j])
+            compiled().spots(lattice, group, half, self.points[j])
 
 
 class _Tables:
@@ -137,7 +141,7 @@ class _Tables:
         self.width = 2 * column.feature.lattice.half + 3 if isinstance(column, Numbers) and "lattice" in detail else 0
         self.margin = np.zeros((classes, self.cells), np.int64)
         self.moments = np.zeros((2, classes), np.int64)
-        self.points = np.zeros(classes * self.width, np.int64)
+        self.points = np.zeros((classes, self.width), np.int64)
 
     def plain(self, groups: NDArray[np.int64]) -> None:
         """Count all rows at once with NumPy."""
@@ -155,7 +159,7 @@ class _Tables:
                 np.add.at(self.moments[power - 1], groups[there], points[there] ** power)
             if self.width:
                 flat = groups[there] * self.width + points[there] + column.feature.lattice.half
-                self.points = np.bincount(flat, minlength=self.classes * self.width)
+                self.points = np.bincount(flat, minlength=self.classes * self.width).reshape(self.classes, self.width)
         flat = np.bincount(groups * self.cells + codes, minlength=self.classes * self.cells)
         self.margin = flat.reshape(self.classes, self.cells)
 
@@ -172,4 +176,4 @@ class _Tables:
             result["present"][name] = counts - table[:, -1] if gone else counts
             result["sums"][name], result["squares"][name] = self.moments
         if self.width:
-            result["lattice"][name] = self.points.reshape(self.classes, self.width)[:, : self.width - 2]
+            result["lattice"][name] = self.points[:, : self.width - 2]

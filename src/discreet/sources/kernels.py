@@ -95,6 +95,12 @@ def histogram(index: Any, out: Any) -> None:
         out[index[i]] += 1
 
 
+def spots(lattice: Any, label: Any, half: int, out: Any) -> None:
+    """Count lattice points by class: a row of `out` per class, a column per point, the missing and infinite last."""
+    for i in range(len(label)):
+        out[label[i], lattice[i] + half] += np.uint32(1)
+
+
 def moments(lattice: Any, label: Any, half: int, sums: Any, squares: Any) -> None:
     """Sums of lattice points and of their squares by class; integers, so any order gives the same."""
     for group in range(len(sums)):
@@ -148,7 +154,7 @@ def compiled() -> Any:
 
     loops = (
         *(index_same, index_table, index_float, index_whole, index_points, index_many, untangle, points),
-        *(histogram, moments, add_scores, add_gaussian, argmax),
+        *(histogram, spots, moments, add_scores, add_gaussian, argmax),
     )
     return SimpleNamespace(
         **{loop.__name__: numba.njit(nogil=True, cache=True, error_model="numpy")(loop) for loop in loops}
