@@ -39,7 +39,7 @@ def _axes(title: str, x: str, y: str) -> tuple[Any, Any]:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(7, 4.5), layout="constrained")
+    figure = Figure(figsize=(9.5, 4.5), layout="constrained")
     FigureCanvasAgg(figure)
     axes = figure.add_subplot()
     axes.set_title(title)
@@ -80,7 +80,7 @@ def accuracy_against_epsilon(
     for style, (label, level) in zip((":", "-.", "--"), (levels or {}).items(), strict=False):
         axes.axhline(level, color="#555555", linewidth=1, linestyle=style, label=label)
     axes.set_xscale("log")
-    _legend(axes)
+    _legend(figure, axes)
     return _save(figure, out, name)
 
 
@@ -90,10 +90,10 @@ def time_against_rows(out: Path, name: str, title: str, lines: Sequence[Line]) -
     _draw(axes, lines)
     axes.set_xscale("log")
     axes.set_yscale("log")
-    _legend(axes)
+    _legend(figure, axes)
     return _save(figure, out, name)
 
 
-def _legend(axes: Any) -> None:
+def _legend(figure: Any, axes: Any) -> None:
     if axes.get_legend_handles_labels()[0]:
-        axes.legend(fontsize="x-small", loc="best")
+        figure.legend(fontsize="x-small", loc="outside right upper")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,17 +49,26 @@ def _first_steps(values: Floats, direction: int) -> NDArray[np.int64]:
 
 def literal_bound(x: Floats, cut: int, beta: float, power: int) -> float:
     """The same bound by the paper's search over all k and l: O(n²)."""
-    n = len(x)
-    padded = np.concatenate([np.zeros(n + 2), x, np.ones(n + 2)])
-    origin = n + 1  # padded[origin + i] is order statistic i, counted from one
-    best = 0.0
-    for k in range(n + 1):
-        below = np.arange(0, k + 2)
-        upper = np.minimum(n - cut + 1 + k - below, n + 1)
-        lower = np.maximum(cut + 1 - below, 0)
-        span = padded[origin + upper] - padded[origin + lower]
-        best = max(best, float(span.max()) ** power * math.exp(-beta * k))
-    return best
+    return float(_search()(x, cut, beta, power))
+
+
+@lru_cache(maxsize=1)
+def _search() -> Any:
+    from numba import njit
+
+    def search(x: Floats, cut: int, beta: float, power: int) -> float:
+        n, best = len(x), 0.0
+        for k in range(n + 1):
+            widest = 0.0
+            for below in range(k + 2):
+                upper, lower = n - cut + 1 + k - below, cut + 1 - below
+                top = 1.0 if upper > n else x[upper - 1]
+                bottom = 0.0 if lower < 1 else x[lower - 1]
+                widest = max(widest, top - bottom)
+            best = max(best, widest**power * math.exp(-beta * k))
+        return best
+
+    return njit(search)
 
 
 def square_bound(x: Floats, cut: int, beta: float) -> float:
