@@ -15,8 +15,8 @@ from discreet.studies.results import Estimate
 
 Points = Sequence[tuple[float, Estimate]]
 # Okabe and Ito's colours, which colour-blind readers can tell apart.
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#8C6D31")
-MARKERS = "osD^vPX*"
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#8C6D31", "#999999", "#5E3C99")
+MARKERS = "osD^vPX*<>"
 
 
 @dataclass(frozen=True)
