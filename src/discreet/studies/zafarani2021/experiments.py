@@ -64,11 +64,14 @@ FAST = Size(
     approximate_epsilons=(0.5, 1.0, 10.0),
     weight_epsilons=(0.05, 0.1, 0.5, 1.0),
     rows={"census_kdd": 40_000, "skin": 40_000}, weight_repeats=1,
-    timed_rows=(1000, 2000, 5000, 10_000, 20_000, 50_000, 100_000, 200_000, 400_000),
+    timed_rows=(1000, 2000, 5000, 10_000, 20_000, 50_000, 100_000, 300_000, 1_000_000),
     timed_repeats=2,
 )  # fmt: skip
-# Rows of the whole data sets, for the estimate of the time left only.
+# For the estimate of the time left only: rows of the whole data sets, curves to release (numbers times classes), and
+# the seconds that planning a curve takes where it is not negligible.
 _ROWS = {"adult": 49_000, "census_kdd": 299_000, "skin": 245_000, "mushroom": 8_000}
+_CURVES = {"adult": 12, "census_kdd": 10, "skin": 6, "seeds": 21, "glass": 63, "mushroom": 0}
+_PLANNING = {"smooth-gaussian": 0.04, "smooth": 0.003, "smooth-t": 0.003, "bun-steinke": 0.003, "auto": 0.003}
 
 
 def tasks(fast: bool) -> list[Task]:
@@ -83,7 +86,6 @@ def _sweep(size: Size) -> list[Task]:
         options: tuple[Option, ...] = (("folds", size.folds),)
         if name in size.rows:
             options = (*options, ("rows", size.rows[name]))
-        cost = 0.05 + size.rows.get(name, _ROWS.get(name, 200)) / 100_000
         for repeat in range(size.repeats):
             for fold in range(size.folds):
                 common: dict[str, Any] = {
@@ -91,7 +93,6 @@ def _sweep(size: Size) -> list[Task]:
                     "repeat": repeat,
                     "fold": fold,
                     "options": options,
-                    "cost": cost,
                 }
                 planned += [Task("sweep", method=m, epsilon=float("inf"), **common) for m in BASELINES]
                 planned += [Task("sweep", method=m, epsilon=e, **common) for m in PURE for e in size.epsilons]
@@ -101,13 +102,18 @@ def _sweep(size: Size) -> list[Task]:
                     for delta in DELTAS
                     for e in size.approximate_epsilons
                 ]
-    return planned
+    return [replace(task, cost=_cost(task)) for task in planned]
+
+
+def _cost(task: Task) -> float:
+    rows = task.option("rows") or _ROWS.get(task.data, 10_000)
+    return 0.005 + rows * 5e-7 + _CURVES.get(task.data, 10) * _PLANNING.get(task.method, 0.0)
 
 
 def _weights(size: Size) -> list[Task]:
     return [
         Task("weights", name, method, epsilon, repeat=repeat, fold=fold,
-             options=(("folds", size.folds), ("weight", weight)), cost=0.05 + _ROWS.get(name, 10_000) / 100_000)
+             options=(("folds", size.folds), ("weight", weight)), cost=0.05)
         for name in ("adult", *SYNTHETIC)
         for repeat in range(size.weight_repeats)
         for fold in range(size.folds)
@@ -119,7 +125,7 @@ def _weights(size: Size) -> list[Task]:
 
 def _times(size: Size) -> list[Task]:
     return [
-        Task("time", "adult", method, 1.0, repeat=repeat, options=(("n", rows),), alone=True, cost=rows / 100_000)
+        Task("time", "adult", method, 1.0, repeat=repeat, options=(("n", rows),), alone=True, cost=0.05 + rows * 1e-6)
         for repeat in range(size.timed_repeats)
         for rows in size.timed_rows
         for method in TIMED
