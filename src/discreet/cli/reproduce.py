@@ -45,8 +45,13 @@ def command(
     from discreet.studies.data import find_data
     from discreet.studies.study import reproduce
 
-    with _bar(chosen.name, quiet=as_json) as report:
-        outcome = reproduce(chosen, find_data(data), out, fast=fast, seed=seed, workers=workers, report=report)
+    directory = find_data(data)
+    try:
+        with _bar(chosen.name, quiet=as_json) as report:
+            outcome = reproduce(chosen, directory, out, fast=fast, seed=seed, workers=workers, report=report)
+    except KeyboardInterrupt:
+        note(f"stopped: what was measured is kept in {out}, and the same command goes on from there")
+        raise typer.Exit(130) from None
     failed = len(outcome.results.failures)
     if as_json:
         print_json({"study": chosen.name, "fast": fast, "failed_tasks": failed, "claims": outcome.claims,

@@ -127,8 +127,8 @@ def _in_processes(
             try:
                 while waiting or running:
                     while waiting and len(running) < 2 * workers:
-                        chunk = waiting.pop()
-                        running[pool.submit(_measure_chunk, chunk, execute, seed)] = chunk
+                        running[pool.submit(_measure_chunk, waiting[-1], execute, seed)] = waiting[-1]
+                        waiting.pop()  # only now: submitting to a broken pool raises
                     finished, _ = wait(running, return_when=FIRST_COMPLETED)
                     for future in finished:
                         rows = future.result()
