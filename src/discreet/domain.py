@@ -26,12 +26,12 @@ def text(value: Any) -> str:
         return value
     if isinstance(value, bytes):
         return value.decode("utf-8", "replace")
-    kind = type(value).__name__
+    kind = type(value).__name__.removeprefix("long")
     if isinstance(value, bool) or kind == "bool":
         return "true" if value else "false"
     if isinstance(value, int) or kind.startswith(("int", "uint")):
         return str(int(value))
-    if isinstance(value, float | Decimal) or kind.startswith("float"):
+    if isinstance(value, float | Decimal) or kind.startswith(("float", "double")):
         number = float(value)
         return str(int(value)) if math.isfinite(number) and number == int(value) else repr(number)
     return str(value)
@@ -107,7 +107,8 @@ class Lattice:
 
     def point(self, value: float) -> int:
         """The lattice point of a finite value: the one rounding rule of the whole package."""
-        return max(-self.half, min(self.half, round((value - self.middle) * self.inverse)))
+        scaled = (value - self.middle) * self.inverse
+        return round(max(-float(self.half), min(float(self.half), scaled)))
 
     def value(self, point: int) -> float:
         """The number a lattice point stands for."""
@@ -117,12 +118,12 @@ class Lattice:
 def bin_starts(lower: float, upper: float, integer: bool, bins: int | Sequence[float]) -> tuple[float, ...]:
     """Where the second, third, … bin begins, in the data's own unit."""
     if not isinstance(bins, int):
-        edges = tuple(bins)
+        edges = tuple(float(edge) for edge in bins)
         if len(edges) < 2 or edges[0] != lower or edges[-1] != upper:
             raise ValueError("bins given as edges must run from lower to upper")
         if not all(a < b for a, b in pairwise(edges)):
             raise ValueError("bin edges must rise")
-        return edges[1:-1]
+        return tuple(float(math.ceil(edge)) for edge in edges[1:-1]) if integer else edges[1:-1]
     low, high = exact(lower), exact(upper)
     if integer:
         values = int(high - low) + 1
@@ -131,9 +132,16 @@ def bin_starts(lower: float, upper: float, integer: bool, bins: int | Sequence[f
     return tuple(float(low + (high - low) * i / bins) for i in range(1, bins))
 
 
-def bin_cuts(lattice: Lattice, starts: Sequence[float]) -> tuple[int, ...]:
-    """The lattice points of bin starts, rounded as the data are: a value on an edge opens its bin."""
-    cuts = tuple(lattice.point(start) for start in starts)
+def bin_cuts(lattice: Lattice, starts: Sequence[float], declared: bool = False) -> tuple[int, ...]:
+    """The lattice points at which bins start: a value on an edge opens its bin.
+
+    Where the data are declared to be multiples of a step, a bin starts at the first of them that is not below the
+    edge; elsewhere an edge is rounded as the data are.
+    """
+    if declared:
+        cuts = tuple(math.ceil((exact(start) - exact(lattice.middle)) / lattice.step) for start in starts)
+    else:
+        cuts = tuple(lattice.point(start) for start in starts)
     if not all(a < b for a, b in zip((-lattice.half, *cuts), cuts, strict=False)):
         raise ValueError("bin edges must rise by at least one lattice step; use fewer bins")
     return cuts

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -51,7 +52,12 @@ def _plains(values: Any) -> Any:
     return tuple(_plain(value) for value in values)
 
 
+# Adding zero makes -0.0 the same bound as 0.0.
+Bound = Annotated[float, BeforeValidator(_plain), Field(allow_inf_nan=False), AfterValidator(lambda x: x + 0.0)]
 Values = Annotated[tuple[Value, ...], BeforeValidator(_plains)]
+
+
+_INTERNAL = {"categorical", "numeric", "constrained-int", "int"}
 
 
 def _sentence(error: ValidationError, name: Any) -> str:
@@ -61,7 +67,9 @@ def _sentence(error: ValidationError, name: Any) -> str:
     if first["type"] == "value_error":
         return message
     where = f"feature {name!r}: " if name else ""
-    key = ".".join(str(part) for part in first["loc"][:2] if part not in {"categorical", "numeric"})
+    key = ".".join(str(part) for part in first["loc"][:2] if part not in _INTERNAL)
+    if first["loc"][0] in {"categories", "classes"} and len(first["loc"]) > 1:
+        message = "A category or class is a text, a whole number or a truth value"
     if first["type"] == "extra_forbidden":
         return f"{where}there is no setting {key!r}"
     return f"{where}{key}: {message[0].lower()}{message[1:]}"
@@ -145,8 +153,8 @@ class Numeric(_Public):
 
     kind: Literal["numeric"] = "numeric"
     name: StrictStr = Field(min_length=1)
-    lower: Annotated[float, BeforeValidator(_plain), Field(allow_inf_nan=False)]
-    upper: Annotated[float, BeforeValidator(_plain), Field(allow_inf_nan=False)]
+    lower: Bound
+    upper: Bound
     integer: bool = False
     step: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
     bins: Annotated[int, Field(ge=1, le=65536)] | Annotated[tuple[float, ...], BeforeValidator(_plains)] = DEFAULT_BINS
@@ -163,7 +171,8 @@ class Numeric(_Public):
             raise ValueError(f"feature {self.name!r} is an integer, so its bounds must be integers")
         try:
             lattice = Lattice.of(self.lower, self.upper, self.integer, self.step)
-            bin_cuts(lattice, bin_starts(self.lower, self.upper, self.integer, self.bins))
+            starts = bin_starts(self.lower, self.upper, self.integer, self.bins)
+            bin_cuts(lattice, starts, self._declared)
         except ValueError as error:
             raise ValueError(f"feature {self.name!r}: {error}") from None
         return self
@@ -176,7 +185,12 @@ class Numeric(_Public):
     @cached_property
     def cuts(self) -> tuple[int, ...]:
         """The lattice points at which bins 1, 2, … begin."""
-        return bin_cuts(self.lattice, self.edges[1:-1])
+        return bin_cuts(self.lattice, self.edges[1:-1], self._declared)
+
+    @property
+    def _declared(self) -> bool:
+        """Whether the values are said to be multiples of a step that the lattice holds."""
+        return self.step is not None or (self.integer and self.lattice.step <= 1)
 
     @cached_property
     def edges(self) -> tuple[float, ...]:
@@ -229,7 +243,7 @@ class Schema(_Public):
     version: Literal[1] = 1
     target: StrictStr = Field(min_length=1)
     classes: Values
-    id: StrictStr | None = None
+    id: Annotated[StrictStr, Field(min_length=1)] | None = None
     inferred: bool = False
     features: tuple[
         Annotated[Annotated[Feature, Field(discriminator="kind")], BeforeValidator(_kind)],
@@ -325,9 +339,10 @@ class Schema(_Public):
         try:
             content = raw.decode("utf-8-sig")
             fields = parse_json(content) if _is_json(path) else tomllib.loads(content)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             kind = "JSON" if _is_json(path) else "TOML"
-            raise SchemaError(f"{path} is not valid {kind}: {error}") from None
+            reason = "it is nested too deeply" if isinstance(error, RecursionError) else error
+            raise SchemaError(f"{path} is not valid {kind}: {reason}") from None
         try:
             return cls.from_dict(fields)
         except SchemaError as error:
@@ -358,7 +373,13 @@ class Schema(_Public):
             raise SchemaError(f"{path} is not a manifest of data sets: {error}") from None
         if name not in sets:
             raise SchemaError(f"the manifest has no data set {name!r}; it has {', '.join(sorted(sets))}")
-        entry, gone = sets[name], set(drop)
+        try:
+            return cls._from_entry(sets[name], set(drop), bins)
+        except (KeyError, TypeError) as error:
+            raise SchemaError(f"the manifest describes {name!r} wrongly: {error}") from None
+
+    @classmethod
+    def _from_entry(cls, entry: Any, gone: set[str], bins: int) -> Schema:
         features: list[Feature] = [
             Numeric(item["name"], *item["bounds"], integer=item.get("integer", False), bins=item.get("bins", bins))
             for item in entry["numeric"]

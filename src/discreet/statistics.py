@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import SchemaError, StatisticsError
-from discreet.files import replacing
+from discreet.files import parse_json, replacing
 from discreet.schema import Numeric, Schema
 
 Integers = NDArray[np.int64]
@@ -21,12 +21,33 @@ DETAILS: tuple[Detail, ...] = ("bins", "moments", "lattice")
 _LIMIT = 2**63 - 1
 
 
+OVERFLOW = "a sum left the range of 64-bit integers: split the data into parts"
+
+
 def _add(left: Integers, right: Integers) -> Integers:
     """left + right, or an error where a 64-bit integer would overflow."""
     total = left + right
     if np.any(((left ^ total) & (right ^ total)) < 0):
-        raise StatisticsError("a sum left the range of 64-bit integers: split the data into parts")
+        raise StatisticsError(OVERFLOW)
     return total
+
+
+def _subtract(left: Integers, right: Integers) -> Integers:
+    """left − right, or an error where a 64-bit integer would overflow."""
+    rest = left - right
+    if np.any(((left ^ right) & (left ^ rest)) < 0):
+        raise StatisticsError(OVERFLOW)
+    return rest
+
+
+def _integers(values: Any) -> Integers:
+    """64-bit integers, and nothing that would have to be rounded to become one."""
+    array = np.asarray(values)
+    if array.size and array.dtype.kind not in "iub":
+        raise StatisticsError("statistics are integers that fit 64 bits")
+    if array.dtype == np.uint64 and array.size and array.max() > _LIMIT:
+        raise StatisticsError(OVERFLOW)
+    return array.astype(np.int64)
 
 
 class Statistics:
@@ -53,12 +74,12 @@ class Statistics:
         lattice: Mapping[str, Any] | None = None,
     ) -> None:
         self.schema = schema
-        self.counts = np.asarray(counts, dtype=np.int64)
-        self.tables = {name: np.asarray(table, dtype=np.int64) for name, table in tables.items()}
-        self.present = {name: np.asarray(row, dtype=np.int64) for name, row in (present or {}).items()}
-        self.sums = {name: np.asarray(row, dtype=np.int64) for name, row in (sums or {}).items()}
-        self.squares = {name: np.asarray(row, dtype=np.int64) for name, row in (squares or {}).items()}
-        self.lattice = {name: np.asarray(table, dtype=np.int64) for name, table in (lattice or {}).items()}
+        self.counts = _integers(counts)
+        self.tables = {name: _integers(table) for name, table in tables.items()}
+        self.present = {name: _integers(row) for name, row in (present or {}).items()}
+        self.sums = {name: _integers(row) for name, row in (sums or {}).items()}
+        self.squares = {name: _integers(row) for name, row in (squares or {}).items()}
+        self.lattice = {name: _integers(table) for name, table in (lattice or {}).items()}
         self._check()
 
     @property
@@ -98,7 +119,11 @@ class Statistics:
         absent = [feature.name for feature in self.schema.categorical if feature.name not in self.tables]
         if absent:
             raise StatisticsError(f"there is no table of {absent[0]!r}")
-        if len({frozenset(k) for k in (self.present, self.sums, self.squares)}) != 1:
+        numbers = {feature.name for feature in self.schema.numeric}
+        for held in (self.tables.keys() & numbers, set(self.sums), set(self.lattice)):
+            if held and held != numbers:
+                raise StatisticsError("every number must be held in the same detail")
+        if not set(self.present) == set(self.sums) == set(self.squares):
             raise StatisticsError("sums, squares and present rows must be of the same features")
 
     def _combine(self, other: Statistics, operation: Callable[[Integers, Integers], Integers]) -> Statistics:
@@ -129,7 +154,7 @@ class Statistics:
 
     def __sub__(self, other: Statistics) -> Statistics:
         """The statistics of the rows that remain when `other`'s are taken away."""
-        return self._combine(other, lambda left, right: _add(left, -right))
+        return self._combine(other, _subtract)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Statistics):
@@ -206,7 +231,7 @@ class Statistics:
             metadata = table.schema.metadata or {}
             if metadata.get(b"discreet.statistics") != b"1":
                 raise StatisticsError(f"{path} does not hold statistics of this version")
-            schema = Schema.from_dict(json.loads(metadata[b"discreet.schema"]))
+            schema = Schema.from_dict(parse_json(metadata[b"discreet.schema"]))
             kinds, names, values = (table.column(key).to_numpy() for key in ("kind", "feature", "value"))
         except OSError as error:
             raise StatisticsError(f"cannot read the statistics {path}: {error.strerror or error}") from None

@@ -50,9 +50,7 @@ IDS = ["cauchy", "t2", "t3", "t6", "laplace-log-normal", "laplace", "gaussian"]
 def pairs(divisor: float, beta: float, ratios: int = 41) -> list[tuple[float, float]]:
     """List (ratio of scales, shift) of neighbours, the first law having scale 1: shift <= s·min(1, ratio)."""
     logs = np.linspace(-beta, beta, ratios)
-    return [
-        (math.exp(x), part * divisor * min(1.0, math.exp(x))) for x in logs for part in (0.0, 0.4, 0.8, 1.0)
-    ]
+    return [(math.exp(x), part * divisor * min(1.0, math.exp(x))) for x in logs for part in (0.0, 0.4, 0.8, 1.0)]
 
 
 def largest_log_ratio(law: NoiseLaw, divisor: float, beta: float) -> float:
@@ -85,9 +83,7 @@ def test_cauchy_constant_is_the_closed_form_rounded_down() -> None:
     with mpmath.workdps(60):
         for epsilon, part in BUDGETS:
             e, b = mpmath.mpf(epsilon), mpmath.mpf(epsilon * part)
-            exact = min(
-                2 * mpmath.sinh(e / 2), mpmath.sqrt(2 * mpmath.exp(b) * (mpmath.cosh(e) - mpmath.cosh(b)))
-            )
+            exact = min(2 * mpmath.sinh(e / 2), mpmath.sqrt(2 * mpmath.exp(b) * (mpmath.cosh(e) - mpmath.cosh(b))))
             s = mpmath.mpf(float(CAUCHY.scale_divisor(epsilon, epsilon * part)))
             assert exact * (1 - mpmath.mpf(2) ** -51) <= s <= exact
 
@@ -224,11 +220,7 @@ def test_rationals_are_enclosed_and_floored() -> None:
         q = Fraction(rng.getrandbits(200) - 2**199, rng.getrandbits(150) + 1)
         low, high = intervals.ends(intervals.enclose(intervals.context(64), q))
         assert low <= q <= high
-        assert (
-            intervals.float_below(q)
-            <= q
-            < Fraction(math.nextafter(float(intervals.float_below(q)), math.inf))
-        )
+        assert intervals.float_below(q) <= q < Fraction(math.nextafter(float(intervals.float_below(q)), math.inf))
 
 
 # --- exact draws --------------------------------------------------------------------------------------------
@@ -306,10 +298,7 @@ def test_draws_have_the_claimed_scale_and_no_other(law: NoiseLaw, exact: bool) -
         draws = 2200 if isinstance(law, LaplaceLogNormal) else 3500
         source = random.Random(2024)
         values = np.array(
-            [
-                draw_rounded(Fraction(0), scale, law, lower=-limit, upper=limit, rng=source)
-                for _ in range(draws)
-            ]
+            [draw_rounded(Fraction(0), scale, law, lower=-limit, upper=limit, rng=source) for _ in range(draws)]
         )
     else:
         draws = 40_000
@@ -347,9 +336,7 @@ def test_releases_do_not_follow_a_seed() -> None:
     def draws() -> list[int]:
         random.seed(1)
         np.random.seed(1)
-        return [
-            draw_rounded(Fraction(0), Fraction(10**6), CAUCHY, lower=-(10**9), upper=10**9) for _ in range(8)
-        ]
+        return [draw_rounded(Fraction(0), Fraction(10**6), CAUCHY, lower=-(10**9), upper=10**9) for _ in range(8)]
 
     # Two runs coincide with probability below 1e-40.
     assert draws() != draws()
@@ -387,16 +374,12 @@ def output_laws(
             laws[x] = np.append(np.where(z < 0, left, 0), 0) + np.append(0, np.where(z >= 0, right, 0))
             crossing = int((z < 0).sum())
             laws[x][crossing] = (
-                1
-                - (lower_tail[crossing - 1] if crossing else 0)
-                - (upper_tail[crossing] if crossing < z.size else 0)
+                1 - (lower_tail[crossing - 1] if crossing else 0) - (upper_tail[crossing] if crossing < z.size else 0)
             )
     return laws
 
 
-def neighbours(
-    laws: dict[tuple[int, ...], np.ndarray], half_range: int
-) -> list[tuple[np.ndarray, np.ndarray]]:
+def neighbours(laws: dict[tuple[int, ...], np.ndarray], half_range: int) -> list[tuple[np.ndarray, np.ndarray]]:
     return [
         (law, laws[tuple(sorted((*x, v)))])
         for x, law in laws.items()
@@ -422,9 +405,7 @@ def test_pure_privacy_of_every_neighbour_pair(statistic: str, law: StudentT, par
 
 @pytest.mark.parametrize("statistic", ["mean", "variance"])
 @pytest.mark.parametrize("family", [Laplace, Gaussian])
-def test_approximate_privacy_of_every_neighbour_pair(
-    statistic: str, family: type[Laplace] | type[Gaussian]
-) -> None:
+def test_approximate_privacy_of_every_neighbour_pair(statistic: str, family: type[Laplace] | type[Gaussian]) -> None:
     epsilon, delta, half_range, rows = 0.8, 0.01, 2, 6
     law = family(Fraction(delta))
     beta = 0.4 * law.beta_limit(epsilon)

@@ -152,8 +152,7 @@ def reference(rows: Rows, trim: int, half_range: int, beta: float, power: int) -
     kept = n - 2 * m
     outward = max(n, m) + 1
     best = max(
-        max(0, padded(x, n - m + 1 + t, half_range) - padded(x, m - s, half_range)) ** power
-        * math.exp(-beta * (s + t))
+        max(0, padded(x, n - m + 1 + t, half_range) - padded(x, m - s, half_range)) ** power * math.exp(-beta * (s + t))
         for s in range(outward)
         for t in range(outward)
     )
@@ -186,8 +185,7 @@ def published_sketch(rows: Rows, trim: int, half_range: int, beta: float, power:
     if kept < 1:
         return cap
     best = max(
-        (padded(x, n - m + 1 + t, half_range) - padded(x, m - s, half_range)) ** power
-        * math.exp(-beta * (s + t))
+        (padded(x, n - m + 1 + t, half_range) - padded(x, m - s, half_range)) ** power * math.exp(-beta * (s + t))
         for s in range(m + 1)
         for t in range(m + 1)
     )
@@ -227,9 +225,7 @@ def test_agrees_with_the_literal_quadratic_reference(seed: int) -> None:
         assert close(smooth_mean_bound(view, beta), reference(rows, trim, half_range, beta, 1))
         assert close(smooth_variance_bound(view, beta), reference(rows, trim, half_range, beta, 2))
         if view.kept > 0:
-            assert close(
-                smooth_mean_bound_replace(view, beta), reference_replace(rows, trim, half_range, beta)
-            )
+            assert close(smooth_mean_bound_replace(view, beta), reference_replace(rows, trim, half_range, beta))
         for power, bound in ((1, smooth_mean_bound), (2, smooth_variance_bound)):
             sketch = max(published_sketch(rows, trim, half_range, beta, power), float(FLOOR))
             assert float(bound(view, beta)) <= sketch * (1 + 2 * float(ROUNDING))
@@ -259,9 +255,7 @@ def test_divide_and_conquer_equals_all_pairs() -> None:
         high = np.cumsum(rng.pareto(1.0, columns))
         beta, power = 10 ** rng.uniform(-4, 0), int(rng.integers(1, 3))
         steps_low, steps_high = (np.cumsum(rng.integers(1, 4, k)) for k in (rows, columns))
-        every = (high[None, :] - low[:, None]) ** power * np.exp(
-            -beta * (steps_low[:, None] + steps_high[None, :])
-        )
+        every = (high[None, :] - low[:, None]) ** power * np.exp(-beta * (steps_low[:, None] + steps_high[None, :]))
         found = _monotone_maximum(
             low, np.exp(-beta * steps_low), high[::-1].copy(), np.exp(-beta * steps_high[::-1]), power
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
@@ -167,6 +168,8 @@ class PrivateNB(ClassifierMixin, BaseEstimator):
             return ExactSampler()
         if isinstance(seed, np.random.RandomState):
             seed = seed.randint(2**31)
+        if not isinstance(seed, np.random.Generator) and not (isinstance(seed, Integral) and int(seed) >= 0):
+            raise BudgetError(f"random_state must be None, a seed of at least 0 or a NumPy generator, not {seed!r}")
         return SimulationSampler(seed if isinstance(seed, np.random.Generator) else [int(seed), batch])
 
     def _release(self, X: Any, y: Any, plan: Plan, sampler: Sampler, progress: Progress | None) -> Release:

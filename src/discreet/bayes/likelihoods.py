@@ -32,6 +32,8 @@ class TableLikelihood:
             raise ModelError(f"the table of {self.name!r} has the wrong shape")
         if not (np.isfinite(self.log_prob).all() and (self.log_prob <= 1e-9).all()):
             raise ModelError(f"the table of {self.name!r} holds numbers that are no log-probabilities")
+        if not np.allclose(np.exp(self.log_prob).sum(axis=1), 1, atol=0.01):
+            raise ModelError(f"the probabilities of {self.name!r} do not add up to one")
 
 
 @dataclass(frozen=True)
@@ -76,6 +78,10 @@ class GaussianLikelihood:
             raise ModelError(f"the parameters of {self.name!r} have the wrong shape")
         if not (np.isfinite(self.mean).all() and np.isfinite(self.variance).all() and (self.variance > 0).all()):
             raise ModelError(f"the parameters of {self.name!r} are no mean and variance")
+        width = feature.upper - feature.lower
+        outside = np.abs(self.mean - feature.lattice.middle) > 0.5001 * width
+        if outside.any() or (self.variance > width**2).any() or (self.variance < (1e-9 * width) ** 2).any():
+            raise ModelError(f"the parameters of {self.name!r} do not fit its bounds")
         if (self.present is None) != (feature.missing_code is None):
             raise ModelError(f"the missing values of {self.name!r} do not fit the schema")
         if self.present is not None and (self.present.shape != (classes, 2) or not np.isfinite(self.present).all()):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from numbers import Integral
 from typing import Any, Literal
 
 from discreet.bayes.sensitivity import Sensitivity, square_sensitivity, sum_sensitivity, table_sensitivity
@@ -143,8 +144,9 @@ def make_plan(
         raise BudgetError(f"numeric must be one of {', '.join(NUMERIC)}, not {numeric!r}")
     if mechanism not in MECHANISMS:
         raise BudgetError(f"mechanism must be one of {', '.join(MECHANISMS)}, not {mechanism!r}")
-    if isinstance(contributions, bool) or not isinstance(contributions, int) or contributions < 1:
+    if isinstance(contributions, bool) or not isinstance(contributions, Integral) or int(contributions) < 1:
         raise BudgetError("contributions must be a whole number of rows, at least 1")
+    contributions = int(contributions)
     if mechanism == "auto":
         mechanism = "laplace" if budget.kind in {"pure", "none"} else "gaussian"
     items = _items(schema, numeric)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -82,6 +83,8 @@ def check_out(path: Path | None) -> None:
         raise DiscreetError(f"{path} is a directory: --out needs the name of a file")
     if not path.parent.is_dir():
         raise DiscreetError(f"there is no directory {path.parent}: make it first or choose another --out")
+    if not os.access(path.parent, os.W_OK):
+        raise DiscreetError(f"the directory {path.parent} is not writable: choose another --out")
 
 
 def estimator(**settings: Any) -> Any:
@@ -112,7 +115,8 @@ def console() -> Any:
     """Where text for people goes."""
     from rich.console import Console
 
-    return Console(highlight=False, soft_wrap=True)
+    width = None if sys.stdout.isatty() else 160  # a file or a pipe has no edge to fold at
+    return Console(highlight=False, soft_wrap=True, markup=False, width=width)
 
 
 def note(message: str) -> None:
@@ -123,12 +127,13 @@ def note(message: str) -> None:
 def table(title: str, columns: list[str], rows: list[list[str]], *, left: int = 1) -> Any:
     """A table for people; all but the first columns are right-aligned."""
     from rich.table import Table
+    from rich.text import Text
 
-    result = Table(title=title, title_justify="left", box=None, pad_edge=False, header_style="bold")
+    result = Table(title=Text(title), title_justify="left", box=None, pad_edge=False, header_style="bold")
     for i, column in enumerate(columns):
-        result.add_column(column, justify="left" if i < left else "right", overflow="fold")
+        result.add_column(Text(column), justify="left" if i < left else "right", overflow="fold")
     for row in rows:
-        result.add_row(*row)
+        result.add_row(*(Text(cell) for cell in row))
     return result
 
 

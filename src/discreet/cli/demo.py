@@ -35,11 +35,12 @@ def command(
 
     def say(step: str, detail: str = "") -> None:
         if not as_json:
-            screen.print(f"\n[bold]{step}[/bold]{'  ' + detail if detail else ''}")
+            screen.print(f"\n{step}", style="bold", end="")
+            screen.print(f"  {detail}" if detail else "")
 
     say("1. Data", f"{rows} rows for training in {train}, {rows // 2} for testing in {test}")
     if not as_json:
-        screen.print(demo.STORY, markup=False)
+        screen.print(demo.STORY)
     say("2. Schema", f"{schema_file} declares what is public: classes, categories, bounds")
     say("3. Plan", "how epsilon = 1 will be spent, before any row is read")
     if not as_json:
@@ -69,8 +70,8 @@ def command(
 
     inspect.show(NaiveBayesModel.load(model))
     say("Next", "the same on your own data:")
-    screen.print("  discreet schema YOUR.csv --target COLUMN --out schema.toml", markup=False)
-    screen.print(f"or look around here:\n  discreet evaluate {model} {test}", markup=False)
+    screen.print("  discreet schema YOUR.csv --target COLUMN --out schema.toml")
+    screen.print(f"or look around here:\n  discreet evaluate {model} {test}")
 
 
 def _short(figures: dict[str, Any]) -> dict[str, Any]:

@@ -65,8 +65,8 @@ def show(loaded: object) -> None:
         ["made by", certificate.library],
     ]
     for name, value in facts:
-        screen.print(f"[bold]{name:<11}[/bold] ", end="")
-        screen.print(value, markup=False)
+        screen.print(f"{name:<11} ", style="bold", end="")
+        screen.print(value)
     charges = [
         [
             c.what,

@@ -58,9 +58,7 @@ class NoiseLaw(Protocol):
 def check_budget(epsilon: Number, beta: Number) -> tuple[Fraction, Fraction]:
     """Return both as exact fractions, or refuse."""
     if not (0 < epsilon < math.inf and 0 <= beta < math.inf):
-        raise BudgetError(
-            "Smooth sensitivity needs a positive finite epsilon and a beta that is not negative."
-        )
+        raise BudgetError("Smooth sensitivity needs a positive finite epsilon and a beta that is not negative.")
     return Fraction(epsilon), Fraction(beta)
 
 
@@ -110,9 +108,7 @@ class StudentT:
         still = ctx.exp(half) - ctx.exp(-half)
         opposite = intervals.enclose(ctx, (2 * eps - (d - 1) * rate) / (d + 1))
         growth = intervals.enclose(ctx, rate)
-        stretched = ctx.exp(growth) * (
-            ctx.exp(opposite) + ctx.exp(-opposite) - ctx.exp(growth) - ctx.exp(-growth)
-        )
+        stretched = ctx.exp(growth) * (ctx.exp(opposite) + ctx.exp(-opposite) - ctx.exp(growth) - ctx.exp(-growth))
         low = min(intervals.ends(still * still)[0], intervals.ends(stretched)[0])
         return intervals.float_below(intervals.ends(ctx.sqrt(intervals.enclose(ctx, d * low)))[0])
 

@@ -130,9 +130,7 @@ def lattice_histogram(values: NDArray[Any], *, half_range: int) -> IntArray:
     return counts
 
 
-def class_histograms(
-    values: NDArray[Any], labels: NDArray[Any], *, classes: int, half_range: int
-) -> IntArray:
+def class_histograms(values: NDArray[Any], labels: NDArray[Any], *, classes: int, half_range: int) -> IntArray:
     """Count coordinates per class in one pass: row c is the lattice histogram of the rows labelled c."""
     if values.shape != labels.shape or values.ndim != 1:
         raise DataError("Coordinates and class labels come in pairs.")

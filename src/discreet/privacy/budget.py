@@ -11,6 +11,8 @@ from typing import Any
 from discreet.domain import exact
 from discreet.errors import BudgetError
 
+LEAST = Fraction(1, 10**15)
+
 
 class Adjacency(StrEnum):
     """Which data sets are neighbours: one row more or less, or one row changed (label included)."""
@@ -60,6 +62,8 @@ class Budget:
             spent = number(amount, what)
             if spent <= 0:
                 raise BudgetError(f"{what} must be above zero: nothing can be released for a budget of {amount}")
+            if not LEAST <= spent <= 1 / LEAST:
+                raise BudgetError(f"{what} = {amount} is out of reach: it must lie between 1e-15 and 1e15")
         delta = number(delta, "delta")
         if not 0 <= delta < 1:
             raise BudgetError("delta must lie between 0 and 1")

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 from discreet.privacy.budget import Adjacency, Budget
 from discreet.privacy.ledger import Charge, Node, Parallel
 
-Exact = Annotated[str, StringConstraints(pattern=r"^[0-9]{1,400}(/[0-9]{1,400})?$")]
+Exact = Annotated[str, StringConstraints(pattern=r"^[0-9]{1,400}(/[1-9][0-9]{0,399})?$")]
 
 
 class _Record(BaseModel):

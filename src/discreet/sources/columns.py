@@ -35,11 +35,10 @@ class Codes:
     def encode(self) -> NDArray[np.int64]:
         """The cell of every row."""
         values, size = self.values, len(self.table)
-        inside = (values >= self.low) & (values < self.low + size)
-        if values.dtype.kind == "f":
-            inside &= np.floor(values) == values
-        index = np.where(inside, values, self.low).astype(np.int64) - self.low
-        codes = np.where(inside, self.table[index] if size else self.unknown, self.unknown).astype(np.int64)
+        whole = np.floor(values) == values if values.dtype.kind == "f" else np.ones(len(values), bool)
+        inside = whole & (values >= self.low) & (values < self.low + size)
+        codes = np.full(len(values), self.unknown, np.int64)
+        codes[inside] = self.table[values[inside].astype(np.int64) - self.low]
         if values.dtype.kind == "f":
             codes[np.isnan(values)] = self.missing
         return codes
@@ -108,13 +107,9 @@ def _numbers(name: str, raw: Any) -> Array:
     import pyarrow as pa
 
     if not is_arrow(raw):
-        kind = raw.dtype.kind
-        if kind == "b":
-            return np.asarray(raw.view(np.uint8))
-        if kind in "iu" or raw.dtype in (np.float32, np.float64):
+        raw = _usual(raw)
+        if raw.dtype.kind in "iuf":
             return np.asarray(raw)
-        if kind == "f":
-            return np.asarray(raw, dtype=np.float64)
         raw = _to_arrow(name, raw)
     if raw.type == pa.bool_():
         raw = raw.cast(pa.uint8())
@@ -126,6 +121,15 @@ def _numbers(name: str, raw: Any) -> Array:
         if isinstance(raw, pa.ChunkedArray):  # no chunks at all
             return np.zeros(0)
     return np.asarray(raw.to_numpy(zero_copy_only=False))
+
+
+def _usual(raw: Array) -> Array:
+    """Booleans as 0 and 1, numbers in the machine's own byte order and in a width that loops are compiled for."""
+    if raw.dtype.kind == "b":
+        return raw.view(np.uint8)
+    if raw.dtype.kind == "f" and raw.dtype.itemsize not in (4, 8):
+        return raw.astype(np.float64)
+    return raw if raw.dtype.isnative or raw.dtype.kind not in "iuf" else raw.astype(raw.dtype.newbyteorder("="))
 
 
 def _cast_numbers(name: str, raw: Any) -> Any:
@@ -180,6 +184,8 @@ def _codes(feature: Categorical, raw: Any) -> Codes:
             return None
         if high - low >= _WIDEST or not -(2**53) < low <= high < 2**53:
             return None
+        if values.dtype == np.uint64 and len(values) and values.max() >= 2**63:
+            return None
         table = np.full(high - low + 1, unknown, np.int32)
         if lookup.integers is not None:
             table[np.array(lookup.integers) - low] = np.arange(len(lookup.integers))
@@ -192,7 +198,8 @@ def _codes(feature: Categorical, raw: Any) -> Codes:
         if kind == "b":
             table = np.array([_place(lookup, False, bad), _place(lookup, True, bad)], np.int32)
             return Codes(feature, raw.view(np.uint8), 0, table, unknown, missing)
-        if kind in "iu" or raw.dtype in (np.float32, np.float64):
+        raw = _usual(raw)
+        if kind in "iuf":
             found = direct(raw)
             if found is not None:
                 return found
@@ -218,7 +225,8 @@ def _place(lookup: Lookup, value: Any, bad: int) -> int:
 def _fill(table: NDArray[np.int32], lookup: Lookup, low: int) -> None:
     """Enter every declared category that reads as an integer in the table's range."""
     for name, code in lookup.codes.items():
-        if name.lstrip("-").isdigit() and str(int(name)) == name and 0 <= int(name) - low < len(table):
+        digits = name.isascii() and name.lstrip("-").isdecimal()
+        if digits and str(int(name)) == name and 0 <= int(name) - low < len(table):
             table[int(name) - low] = code
     for value in (0, 1):  # booleans stored as 0 and 1
         found = lookup.find(value)
@@ -235,7 +243,10 @@ def _from_dictionary(feature: Categorical, raw: Any, unknown: int, missing: int)
     if pa.types.is_string_view(raw.type):
         raw = raw.cast(pa.string())
     if not pa.types.is_dictionary(raw.type):
-        raw = raw.dictionary_encode()
+        try:
+            raw = raw.dictionary_encode()
+        except pa.ArrowException:
+            raise DataError(f"column {feature.name!r} holds values of type {raw.type}, not categories") from None
     if isinstance(raw, pa.ChunkedArray):
         raw = raw.unify_dictionaries().combine_chunks()
         if isinstance(raw, pa.ChunkedArray):

@@ -13,7 +13,7 @@ from discreet.domain import text
 from discreet.errors import DataError
 from discreet.schema import Categorical, Feature, Numeric, Schema
 from discreet.sources.frames import as_matrix, label_values, open_frame
-from discreet.sources.tables import Stream, Table, _Duck, open_files, open_table, quote
+from discreet.sources.tables import Stream, Table, _Duck, open_files, open_table
 
 WARNING = (
     "This draft was read off the data, so it discloses their ranges, categories and classes.\n"
@@ -92,8 +92,8 @@ def _distinct(labels: Any) -> list[Any]:
 
 
 def _labels(stream: _Duck, target: str) -> list[Any]:
-    item = quote(target)
-    rows = stream.ask(f"SELECT DISTINCT {item} FROM {{}} WHERE {item} IS NOT NULL ORDER BY 1 LIMIT 1001")
+    item = stream.items[target]
+    rows = stream.ask(f"SELECT DISTINCT {item} FROM {stream.source} WHERE {item} IS NOT NULL ORDER BY 1 LIMIT 1001")
     if len(rows) > 1000:
         raise DataError(f"the column {target!r} has more than 1,000 values: it is no class label")
     return [row[0] if isinstance(row[0], bool | int | str | float) else text(row[0]) for row in rows]
@@ -141,14 +141,15 @@ def _typed(stream: _Duck) -> _Duck:
     """CSV columns with the types they seem to have; '007' is a code and 'yes' a word, not a number or a flag."""
     items = []
     for name in stream.names:
-        item = quote(name)
+        item = stream.items[name]
         number, whole = stream.ask(
             f"SELECT bool_and(TRY_CAST({item} AS DOUBLE) IS NOT NULL AND NOT regexp_matches({item}, '^0[0-9]')), "
-            f"bool_and(regexp_full_match({item}, '[+-]?[0-9]{{1,18}}')) FROM {{}} WHERE {item} IS NOT NULL"
+            f"bool_and(regexp_full_match({item}, '[+-]?[0-9]{{1,18}}')) FROM {stream.source} WHERE {item} IS NOT NULL"
         )[0]
         kind = "BIGINT" if number and whole else "DOUBLE" if number else "VARCHAR"
         items.append(f"CAST({item} AS {kind}) AS {item}")
-    return _Duck(stream.connection, f"(SELECT {', '.join(items)} FROM {stream.source})", stream.parameters)
+    source = f"(SELECT {', '.join(items)} FROM {stream.source})"
+    return _Duck(stream.connection, source, stream.parameters, names=stream.names, label=stream.label)
 
 
 def _column(values: Any) -> Any:
@@ -165,9 +166,9 @@ def _features(stream: _Duck, skip: Sequence[str]) -> tuple[list[Feature], dict[s
     features: list[Feature] = []
     left_out: dict[str, str] = {}
     for name in names:
-        item, kind = quote(name), stream.types[name].split("(")[0]
+        item, kind = stream.items[name], stream.types[name].split("(")[0]
         distinct, nulls, rows = stream.ask(
-            f"SELECT count(DISTINCT {item}), count(*) - count({item}), count(*) FROM {{}}"
+            f"SELECT count(DISTINCT {item}), count(*) - count({item}), count(*) FROM {stream.source}"
         )[0]
         if not distinct:
             left_out[name] = "it has no values"
@@ -177,7 +178,7 @@ def _features(stream: _Duck, skip: Sequence[str]) -> tuple[list[Feature], dict[s
             if distinct > MANY_TEXTS or (kind == "VARCHAR" and distinct > 20 and distinct > 0.9 * rows):
                 left_out[name] = "it has so many values that it looks like an identifier or free text"
                 continue
-            found = stream.ask(f"SELECT DISTINCT {item} FROM {{}} WHERE {item} IS NOT NULL ORDER BY 1")
+            found = stream.ask(f"SELECT DISTINCT {item} FROM {stream.source} WHERE {item} IS NOT NULL ORDER BY 1")
             missing = "category" if nulls else "error"
             features.append(Categorical(name, [row[0] for row in found], missing=missing))
         else:
@@ -186,11 +187,11 @@ def _features(stream: _Duck, skip: Sequence[str]) -> tuple[list[Feature], dict[s
 
 
 def _number(stream: _Duck, name: str, integer: bool, nulls: bool) -> Numeric:
-    item = quote(name)
+    item = stream.items[name]
     low, high, nan = stream.ask(
         f"SELECT CAST(min({item}) FILTER (NOT isnan({item})) AS DOUBLE), "
         f"CAST(max({item}) FILTER (NOT isnan({item})) AS DOUBLE), bool_or(isnan({item})) "
-        f"FROM (SELECT CAST({item} AS DOUBLE) AS {item} FROM {{}})"
+        f"FROM (SELECT CAST({item} AS DOUBLE) AS {item} FROM {stream.source})"
     )[0]
     if low is None:
         raise DataError(f"column {name!r} has no numbers")
@@ -202,10 +203,14 @@ def _number(stream: _Duck, name: str, integer: bool, nulls: bool) -> Numeric:
 
 def _outward(low: float, high: float) -> tuple[float, float]:
     """Bounds that contain the values, rounded to two significant digits of their distance."""
+    least, most = low, high
     width = high - low or max(abs(low), 1.0)
     unit = 10.0 ** (math.floor(math.log10(width)) - 1)
     low, high = math.floor(low / unit) * unit, math.ceil(high / unit) * unit
     if unit >= 1:
         low, high = float(round(low)), float(round(high))
-    low, high = float(f"{low:.12g}"), float(f"{high:.12g}")
+    short = float(f"{low:.12g}"), float(f"{high:.12g}")  # 0.3 instead of 0.30000000000000004
+    if short[0] <= least and most <= short[1]:
+        low, high = short
+    low, high = min(low, least), max(high, most)
     return (low, high) if low < high else (low, low + unit)

@@ -25,9 +25,16 @@ def open_frame(data: Any) -> Any:
 
         if isinstance(data, pa.RecordBatch):
             data = pa.Table.from_batches([data])
-    frame = nw.from_native(data, pass_through=True)
-    if isinstance(frame, nw.LazyFrame):
-        frame = frame.collect()
+    try:
+        frame = nw.from_native(data, pass_through=True)
+        if isinstance(frame, nw.LazyFrame):
+            frame = frame.collect()
+        if isinstance(frame, nw.DataFrame) and len(set(frame.columns)) != len(frame.columns):
+            raise nw.exceptions.DuplicateError
+    except nw.exceptions.DuplicateError:
+        twice = [str(name) for name in getattr(data, "columns", ())]
+        names = sorted({name for name in twice if twice.count(name) > 1})
+        raise DataError(f"the data frame has several columns of one name: {', '.join(names)}") from None
     return frame if isinstance(frame, nw.DataFrame) else None
 
 

@@ -30,20 +30,20 @@ def index_table(values: Any, low: int, size: int, table: Any, cells: int, index:
 def index_float(values: Any, low: float, size: int, table: Any, cells: int, index: Any) -> None:
     """Whole numbers stored as floats; entry `size` is for all other numbers, the next one for NaN."""
     for i in range(len(index)):
-        spot = values[i] - low
-        whole = (spot >= 0) & (spot < size) & (np.floor(spot) == spot)
-        place = np.int64(spot) if whole else (size if spot == spot else size + 1)
+        value = float(values[i])
+        whole = (value >= low) & (value < low + size) & (np.floor(value) == value)
+        place = np.int64(value - low) if whole else (size if value == value else size + 1)
         index[i] = index[i] * cells + table[place]
 
 
 def index_whole(values: Any, low: float, size: int, unknown: int, missing: int, cells: int, index: Any) -> None:
     """The same for codes 0, 1, … in order: no table is needed."""
     for i in range(len(index)):
-        spot = values[i] - low
-        inside = (spot >= 0) & (spot < size)
-        code = np.int32(spot if inside else 0.0)
-        other = unknown if spot == spot else missing
-        index[i] = index[i] * np.uint32(cells) + np.uint32(code if inside & (float(code) == spot) else other)
+        value = float(values[i])
+        whole = (value >= low) & (value < low + size) & (np.floor(value) == value)
+        code = np.int32(value - low if whole else 0.0)
+        other = unknown if value == value else missing
+        index[i] = index[i] * np.uint32(cells) + np.uint32(code if whole else other)
 
 
 def untangle(matrix: Any, offsets: Any, out: Any) -> None:

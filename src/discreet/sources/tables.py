@@ -78,34 +78,64 @@ class Stream:
 
 
 class _Duck(Stream):
-    """Anything DuckDB can select from."""
+    """Anything DuckDB can select from.
 
-    def __init__(self, connection: Any, source: str, parameters: list[Any], *, texts: bool = False) -> None:
-        self.connection, self.source, self.parameters, self.texts = connection, source, parameters, texts
+    DuckDB does not tell names apart that differ in case only, so columns are known by their own names here and
+    by DuckDB's names in its queries.
+    """
+
+    def __init__(
+        self,
+        connection: Any,
+        source: str,
+        parameters: list[Any],
+        *,
+        names: list[str] | None = None,
+        label: str = "",
+        texts: bool = False,
+        owned: bool = True,
+    ) -> None:
         import duckdb
 
+        self.connection, self.source, self.parameters = connection, source, parameters
+        self.label, self.texts, self.owned = label, texts, owned
         try:
+            # DuckDB's own progress bar would draw on standard output.
+            self.bar = connection.execute("SELECT current_setting('enable_progress_bar')").fetchall()[0][0]
+            connection.execute("SET enable_progress_bar = false")
             shape = connection.sql(f"SELECT * FROM {source} LIMIT 0", params=parameters)
-            self.types = {str(name): str(kind) for name, kind in zip(shape.columns, shape.types, strict=True)}
+            inner, kinds = list(shape.columns), [str(kind) for kind in shape.types]
         except duckdb.Error as error:
-            raise DataError(_first_line(error)) from None
-        self.names = list(self.types)
+            raise self._refusal(error) from None
+        self.names = names if names is not None and len(names) == len(inner) else inner
+        self.items = {name: quote(known) for name, known in zip(self.names, inner, strict=True)}
+        self.types = dict(zip(self.names, kinds, strict=True))
+
+    def _refusal(self, error: BaseException) -> DataError:
+        """What stopped DuckDB, in one sentence."""
+        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+        found = [line for line in lines if line.startswith(("Expected Number of Columns", "Value with unterminated"))]
+        first = lines[0].split("Error: ", 1)[-1] if lines else type(error).__name__
+        text = " ".join([first, *found])
+        if "unicode" in str(error).lower() or "utf-8" in str(error).lower():
+            text = f"it is not UTF-8 text ({text})"
+        return DataError(f"{self.label}: {text}" if self.label else text)
 
     def ask(self, query: str) -> list[tuple[Any, ...]]:
-        """All rows that answer a query, in which {} stands for the source."""
+        """All rows that answer a query on the source."""
         import duckdb
 
         try:
-            return list(self.connection.execute(query.replace("{}", self.source, 1), self.parameters).fetchall())
+            return list(self.connection.execute(query, self.parameters).fetchall())
         except duckdb.Error as error:
-            raise DataError(_first_line(error)) from None
+            raise self._refusal(error) from None
 
     def batches(self, wanted: list[str], numbers: set[str]) -> Iterator[dict[str, Any]]:
         import duckdb
         import pyarrow as pa
 
         def expression(name: str) -> str:
-            return f"CAST({quote(name)} AS DOUBLE)" if self.texts and name in numbers else quote(name)
+            return f"CAST({self.items[name]} AS DOUBLE)" if self.texts and name in numbers else self.items[name]
 
         items = ", ".join(f"{expression(name)} AS c{i}" for i, name in enumerate(wanted))
         query = f"SELECT {items} FROM {self.source}"
@@ -114,29 +144,32 @@ class _Duck(Stream):
                 yield {name: batch.column(i) for i, name in enumerate(wanted)}
         except (duckdb.Error, pa.ArrowException, OSError) as error:
             self._explain_numbers(wanted, numbers)
-            raise DataError(_first_line(error)) from None
+            raise self._refusal(error) from None
 
     def _explain_numbers(self, wanted: list[str], numbers: set[str]) -> None:
         """If a text that should be a number stopped the scan, say which."""
         for name in (name for name in wanted if self.texts and name in numbers):
-            item = quote(name)
-            query = f"SELECT {item} FROM {{}} WHERE TRY_CAST({item} AS DOUBLE) IS NULL AND {item} IS NOT NULL LIMIT 1"
+            item = self.items[name]
+            query = f"SELECT {item} FROM {self.source} WHERE TRY_CAST({item} AS DOUBLE) IS NULL AND {item} IS NOT NULL"
             try:
-                found = self.ask(query)
+                found = self.ask(query + " LIMIT 1")
             except DataError:
                 return
             if found:
                 raise DataError(f"column {name!r} holds {found[0][0]!r}, which is not a number")
 
     def most_rows_of_one(self, name: str) -> int:
-        item = quote(name)
-        inner = f"SELECT {item} IS NULL AS gone, count(*) AS size FROM {{}} GROUP BY {item}"
+        item = self.items[name]
+        inner = f"SELECT {item} IS NULL AS gone, count(*) AS size FROM {self.source} GROUP BY {item}"
         query = f"SELECT coalesce(max(size), 0), coalesce(bool_or(gone), false) FROM ({inner})"
         most, gone = self.ask(query)[0]
         return -1 if gone else int(most)
 
     def close(self) -> None:
-        self.connection.close()
+        if self.owned:
+            self.connection.close()
+        else:
+            self.connection.execute(f"SET enable_progress_bar = {str(self.bar).lower()}")
 
 
 class _Arrow(Stream):
@@ -219,7 +252,7 @@ class _DBAPI(Stream):
 def open_table(table: Table) -> Stream:
     """Stream a database table."""
     if type(table.connection).__module__.split(".")[0] in {"duckdb", "_duckdb"}:
-        return _Duck(table.connection.cursor(), _quote_table(table.name), [])
+        return _Duck(table.connection, _quote_table(table.name), [], owned=False)
     return _DBAPI(table)
 
 
@@ -232,22 +265,35 @@ def open_files(path: str | os.PathLike[str], *, ordered: bool = False) -> Stream
     import duckdb
 
     connection = duckdb.connect(config={"preserve_insertion_order": ordered, "memory_limit": "1GB"})
+    # A real file name may hold the marks of a pattern; brackets around a mark make it stand for itself.
+    literal = ["".join(f"[{mark}]" if mark in "*?[" else mark for mark in one) for one in paths]
     if kind == "parquet":
-        try:
-            stream = _Duck(connection, "read_parquet(?)", [paths])
-        except DataError as error:
-            raise DataError(f"{paths[0]} is not a readable Parquet file: {error}") from None
-        stream.total = int(stream.ask("SELECT count(*) FROM {}")[0][0])
+        names = _parquet_names(paths[0])
+        source = "read_parquet(?, hive_partitioning = false)"
+        stream = _Duck(connection, source, [literal], names=names, label=paths[0])
+        stream.total = int(stream.ask(f"SELECT count(*) FROM {source}")[0][0])
         return stream
     names, delimiter = _header(paths[0])
+    for other in paths[1:]:
+        if _header(other) != (names, delimiter):
+            raise DataError(f"{other} has another header line than {paths[0]}")
     # Everything is declared: a sniffer could take a row for a comment or skip it, and rows must not get lost.
-    options = (
-        "auto_detect = false, header = true, skip = 0, delim = ?, quote = '\"', escape = '\"', "
-        "nullstr = '', strict_mode = true, columns = {"
-        + ", ".join(f"'{name.replace(chr(39), chr(39) * 2)}': 'VARCHAR'" for name in names)
-        + "}"
+    columns = ", ".join(f"'c{i}': 'VARCHAR'" for i in range(len(names)))
+    source = (
+        "read_csv(?, delim = ?, auto_detect = false, header = true, skip = 0, quote = '\"', escape = '\"', "
+        f"nullstr = '', strict_mode = true, hive_partitioning = false, columns = {{{columns}}})"
     )
-    return _Duck(connection, f"read_csv(?, {options})", [paths, delimiter], texts=True)
+    return _Duck(connection, source, [literal, delimiter], names=names, label=paths[0], texts=True)
+
+
+def _parquet_names(path: str) -> list[str]:
+    import pyarrow as pa
+    import pyarrow.parquet as parquet
+
+    try:
+        return list(parquet.read_schema(path).names)
+    except (pa.ArrowException, OSError) as error:
+        raise DataError(f"{path} is not a readable Parquet file: {_first_line(error)}") from None
 
 
 def _expand(path: str) -> list[str]:
@@ -292,10 +338,12 @@ def _header(path: str) -> tuple[list[str], str]:
     try:
         opener: Any = gzip.open if path.lower().endswith(".gz") else open
         with opener(path, "rt", encoding="utf-8-sig", newline="") as file:
-            line = file.readline(1 << 20)
-            delimiter = max(",;\t|", key=lambda mark: (line.count(mark), mark == ","))
-            file.seek(0)
-            names = next(csv.reader(file, delimiter=delimiter), [])
+            readings = {}
+            for mark in ",;\t|":
+                file.seek(0)
+                readings[mark] = next(csv.reader(file, delimiter=mark), [])
+        delimiter = max(readings, key=lambda mark: len(readings[mark]))
+        names = readings[delimiter]
     except (UnicodeDecodeError, csv.Error, OSError, EOFError):
         raise DataError(f"{path} is not a UTF-8 text file with a header line") from None
     if not any(names):

@@ -1,0 +1,120 @@
+"""What an audit needs of Naive Bayes: its release and its whole fit, on the neighbours that move it farthest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.audit import AuditCase, Claim, Pair
+from discreet.bayes.classifier import PrivateNB
+from discreet.bayes.plan import Plan
+from discreet.bayes.release import exact_bundles, noised
+from discreet.mechanisms.noise import ExactSampler
+from discreet.schema import Categorical, Numeric, Schema
+from discreet.sources import collect
+
+DELTA = 1e-5
+SCHEMA = Schema(
+    features=[Categorical("c", ["p", "q", "r"]), Numeric("x", 1000, 1001, step=0.25, bins=2)],
+    target="y",
+    classes=[0, 1],
+)
+# Extreme rows: at the ends of the bounds the sum and the square sum move as far as they can.
+FEW = (("p", 1000.0, 0), ("q", 1001.0, 1), ("q", 1000.5, 0))
+ADDED = ("r", 1001.0, 1)
+RELABELLED = (("p", 1001.0, 0), ("q", 1001.0, 1))
+
+
+def _columns(rows: Sequence[tuple[Any, ...]]) -> tuple[Any, Any]:
+    table = np.empty((len(rows), 3), dtype=object)
+    for i, row in enumerate(rows):
+        table[i] = row
+    return table[:, :2], table[:, 2]
+
+
+@dataclass(frozen=True)
+class NoisyRelease:
+    """All integers of a Naive Bayes release, drawn many times at once by the code that fits use."""
+
+    epsilon: float
+    settings: dict[str, Any] = field(default_factory=dict)
+
+    @cached_property
+    def plan(self) -> Plan:
+        """The plan of a fit with these settings."""
+        return PrivateNB(self.epsilon, schema=SCHEMA, **self.settings).plan()
+
+    def sample(self, data: Sequence[tuple[Any, ...]], size: int, *, rng: np.random.Generator) -> NDArray[Any]:
+        """Noisy tables, one release per row; the noise is the exact one and ignores `rng`."""
+        X, y = _columns(data)
+        statistics = collect(X, SCHEMA, y, detail=self.plan.detail)
+        drawn = []
+        for bundle in exact_bundles(statistics, self.plan):
+            copies = {key: np.tile(values, (size, 1)) for key, values in bundle.items()}
+            drawn += list(noised(copies, self.plan, ExactSampler()).values())
+        return np.concatenate(drawn, axis=1)
+
+
+@dataclass(frozen=True)
+class WholeFit:
+    """The parameters of a released model, from rows to estimates."""
+
+    epsilon: float
+    settings: dict[str, Any] = field(default_factory=dict)
+
+    def __call__(self, data: Sequence[tuple[Any, ...]]) -> Any:
+        """Fit once and return what is published."""
+        X, y = _columns(data)
+        model = PrivateNB(self.epsilon, schema=SCHEMA, **self.settings).fit(X, y).model_
+        tables = [np.ravel(value) for one in model.likelihoods for value in vars(one).values() if _is_array(value)]
+        return np.concatenate([model.log_prior, *tables])
+
+
+def _is_array(value: Any) -> bool:
+    return isinstance(value, np.ndarray)
+
+
+def _pairs(adjacency: str) -> Callable[[float], list[Pair]]:
+    if adjacency == "add-remove":
+        return lambda epsilon: [Pair(FEW, (*FEW, ADDED), "one more row, at the end of the bounds")]
+    return lambda epsilon: [
+        Pair((*FEW, ("p", 1001.0, 0)), (*FEW, ("q", 1001.0, 1)), "a row at the end of the bounds changes its label"),
+        Pair((*FEW, ("p", 1000.0, 0)), (*FEW, ("p", 1001.0, 0)), "a row moves from one bound to the other"),
+    ]
+
+
+def audit_cases() -> list[AuditCase]:
+    """Releases of tables and of moments under both adjacencies and both laws, and a whole fit."""
+    cases = []
+    for numeric, what in (("histogram", "tables"), ("gaussian", "moments")):
+        for adjacency in ("add-remove", "replace"):
+            for delta in (0.0, DELTA):
+                settings = {"numeric": numeric, "adjacency": adjacency, "delta": delta}
+                cases.append(
+                    AuditCase(
+                        name=f"naive-bayes-{what}-{adjacency}{'-gaussian' if delta else ''}",
+                        claim=Claim(1.0, delta),
+                        build=lambda epsilon, settings=settings: NoisyRelease(epsilon, settings),  # type: ignore[misc]
+                        pairs=_pairs(adjacency),
+                        adjacency=adjacency,
+                        note="every integer that a release publishes",
+                        samples=40_000,
+                    )
+                )
+    cases.append(
+        AuditCase(
+            name="naive-bayes-fit",
+            claim=Claim(1.0),
+            build=lambda epsilon: WholeFit(epsilon),
+            pairs=_pairs("add-remove"),
+            adjacency="add-remove",
+            note="the parameters of a fitted PrivateNB",
+            samples=4_000,
+        )
+    )
+    return cases

@@ -1,0 +1,132 @@
+"""discreet audit: measure the privacy that is really there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from discreet.cli.common import JsonOption, check_out, console, note, print_json, progress, table
+
+if TYPE_CHECKING:
+    from discreet.audit import AuditResult
+
+
+def command(
+    name: Annotated[
+        str | None, typer.Argument(help="A name from --list, or a function of your own as script.py:function.")
+    ] = None,
+    everything: Annotated[bool, typer.Option("--all", help="Audit every honest claim of this library.")] = False,
+    controls: Annotated[
+        bool, typer.Option("--controls", help="Audit mechanisms that are broken on purpose: all must be flagged.")
+    ] = False,
+    listing: Annotated[bool, typer.Option("--list", help="Show what can be audited by name.")] = False,
+    epsilon: Annotated[float | None, typer.Option(help="The claim; each case has its own by default.")] = None,
+    delta: Annotated[float, typer.Option(help="The delta of your own function's claim.")] = 0.0,
+    samples: Annotated[int | None, typer.Option(min=400, help="Runs per pair of neighbours.")] = None,
+    confidence: Annotated[float, typer.Option(help="The confidence of the lower bound.")] = 0.95,
+    seed: Annotated[int | None, typer.Option(min=0, help="For a repeatable search.")] = None,
+    checkpoint: Annotated[Path | None, typer.Option(help="A file to continue from after an interruption.")] = None,
+    figure: Annotated[Path | None, typer.Option(help="Draw both output laws into this PNG or SVG file.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Measure a statistically valid lower bound on the epsilon a mechanism really has.
+
+    Exit code 0 if no claim was refuted (with --controls: if every control was), 1 otherwise.
+    """
+    from discreet.audit import AuditError, list_cases
+
+    if listing:
+        _list(as_json)
+        return
+    if sum((name is not None, everything, controls)) != 1:
+        raise AuditError("say what to audit: a NAME from --list, script.py:function, --all or --controls")
+    if figure is not None and name is None:
+        raise AuditError("a figure shows one audit: give a NAME with --figure")
+    check_out(figure)
+    check_out(checkpoint)
+    options: dict[str, Any] = {"confidence": confidence, "seed": seed, "samples": samples}
+    results = []
+    if name is not None:
+        results.append(_one(name, epsilon, delta, checkpoint, options, quiet=as_json))
+    else:
+        for case in list_cases(control=controls):
+            with progress(f"auditing {case.name}", quiet=as_json) as report:
+                results.append(case.run(None if controls else epsilon, progress=report, **options))
+    if figure is not None:
+        from discreet.audit import figure as draw
+
+        draw(results[0], str(figure))
+    good = [result.violated == controls for result in results]
+    if as_json:
+        found: Any = [result.to_dict() for result in results]
+        print_json(found[0] if name is not None else found)
+    else:
+        _show(results, controls)
+        if figure is not None:
+            note(f"wrote {figure}")
+    if not all(good):
+        raise typer.Exit(1)
+
+
+def _one(
+    name: str, epsilon: float | None, delta: float, checkpoint: Path | None, options: dict[str, Any], *, quiet: bool
+) -> AuditResult:
+    from discreet.audit import audit, load_user_function, load_user_pairs, run_case
+
+    place = None if checkpoint is None else str(checkpoint)
+    with progress(f"auditing {name}", quiet=quiet) as report:
+        if ":" not in name:
+            return run_case(name, epsilon, progress=report, checkpoint=place, **options)
+        function, pairs = load_user_function(name), load_user_pairs(name)
+        own = {key: value for key, value in options.items() if value is not None}
+        claim = 1.0 if epsilon is None else epsilon
+        return audit(function, pairs, claim, delta, progress=report, checkpoint=place, name=name, **own)
+
+
+def _list(as_json: bool) -> None:
+    from discreet.audit import list_cases
+
+    cases = list_cases()
+    if as_json:
+        print_json(
+            [
+                {"name": c.name, "epsilon": c.claim.epsilon, "delta": c.claim.delta, "adjacency": c.adjacency,
+                 "control": c.control, "note": c.note}
+                for c in cases
+            ]
+        )  # fmt: skip
+        return
+    rows = [
+        [c.name, c.adjacency, f"{c.claim.delta:g}", "broken on purpose" if c.control else "", c.note] for c in cases
+    ]
+    console().print(table("what can be audited", ["name", "neighbours", "delta", "", "note"], rows, left=5))
+
+
+def _show(results: list[AuditResult], controls: bool) -> None:
+    rows = [
+        [
+            r.name,
+            f"{r.epsilon:g}",
+            f"{r.delta:g}",
+            f"{r.lower_bound:.3f}",
+            r.verdict,
+            str(r.samples),
+            f"{r.seconds:.1f}",
+        ]
+        for r in results
+    ]
+    screen = console()
+    title = (
+        f"lower bounds on epsilon, each with confidence {results[0].confidence:g}" if results else "nothing to audit"
+    )
+    screen.print(table(title, ["mechanism", "claimed", "delta", "at least", "verdict", "runs", "s"], rows))
+    for result in results:
+        if result.violated or len(results) == 1:
+            screen.print(f"{result.name}: shown by the event '{result.event}' on '{result.pair}'")
+    wrong = [result.name for result in results if result.violated != controls]
+    if wrong and controls:
+        note(f"these controls escaped, so the audit cannot be trusted: {', '.join(wrong)}")
+    elif wrong:
+        note(f"these claims are refuted: {', '.join(wrong)}")

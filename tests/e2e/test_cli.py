@@ -1,0 +1,307 @@
+"""The console commands, run as a stranger runs them: in processes of their own, judged by files and output."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.metrics import balanced_accuracy_score, roc_auc_score
+
+from discreet import Certificate, NaiveBayesModel, PrivateNB, Schema, demo
+
+COMMANDS = ("demo", "schema", "plan", "fit", "predict", "evaluate", "inspect")
+
+
+def ok(done):
+    assert done.returncode == 0, done.stderr
+    assert "Traceback" not in done.stderr
+    return done
+
+
+def as_json(done):
+    """One JSON document and nothing else on standard output."""
+    return json.loads(ok(done).stdout, parse_constant=lambda name: pytest.fail(f"{name} is not JSON"))
+
+
+@pytest.fixture(scope="module")
+def job(tmp_path_factory, discreet):
+    """A directory in which a model has been made from a CSV by the commands alone."""
+    folder = tmp_path_factory.mktemp("job")
+    demo.write_rows(folder / "train.csv", 4000, seed=11)
+    demo.write_rows(folder / "test.csv", 1500, seed=12)
+    done = ok(discreet("schema", "train.csv", "--target", "income", "--out", "draft.toml", cwd=folder))
+    (folder / "schema.err").write_text(done.stderr)
+    (folder / "schema.out").write_text(done.stdout)
+    text = (folder / "draft.toml").read_text()
+    (folder / "s.toml").write_text(text.replace("inferred = true", "inferred = false"))
+    fit = ["fit", "train.csv", "--schema", "s.toml", "--epsilon", "1", "--out", "model.json"]
+    (folder / "fit.out").write_text(ok(discreet(*fit, cwd=folder)).stdout)
+    return folder
+
+
+# ---- the demonstration
+
+
+def test_the_demonstration(discreet, tmp_path):
+    start = time.perf_counter()
+    done = ok(discreet("demo", cwd=tmp_path))
+    assert time.perf_counter() - start < 20  # half of it on an idle machine
+    out = done.stdout
+    lines = out.splitlines()
+    scores = {}
+    for line in lines:
+        found = re.match(r"\s*(epsilon = [\d.]+|without privacy|majority class)((?:\s+\d\.\d{4}){3})\s*$", line)
+        if found:
+            scores[found[1]] = [float(word) for word in found[2].split()]
+    assert list(scores) == [*(f"epsilon = {e}" for e in ("0.1", "0.5", "1", "4")), "without privacy", "majority class"]
+    auc = {name: figures[2] for name, figures in scores.items()}
+    assert auc["without privacy"] > 0.85 and abs(auc["epsilon = 4"] - auc["without privacy"]) < 0.02
+    assert auc["majority class"] == 0.5 < auc["epsilon = 0.1"]
+    assert "synthetic" in out  # it says where the rows come from
+    assert "differentially private: epsilon = 1" in out and "ledger" in out
+    assert lines[-1].strip().startswith("discreet ")  # the next command to try
+    assert ok(discreet(*lines[-1].split()[1:], "--json", cwd=tmp_path)).stdout.startswith("{")
+    folder = tmp_path / "discreet-demo"
+    names = {path.name for path in folder.iterdir()}
+    assert names >= {
+        "schema.toml",
+        "train.csv",
+        "test.csv",
+        "predictions.csv",
+        *(f"model-{e}.json" for e in (0.1, 0.5, 1, 4)),
+    }
+    certificate = NaiveBayesModel.load(folder / "model-0.5.json").certificate
+    assert certificate.epsilon == "1/2" and certificate.private and not certificate.simulation
+    assert os.listdir(tmp_path) == ["discreet-demo"]
+
+
+def test_the_demonstration_for_machines(discreet, tmp_path):
+    found = as_json(discreet("demo", "--out", tmp_path / "d", "--rows", "1000", "--json"))
+    assert set(found) == {"private", "non_private", "majority", "files"}
+    assert [line["epsilon"] for line in found["private"]] == [0.1, 0.5, 1, 4]
+    for line in (*found["private"], found["non_private"], found["majority"]):
+        assert {"accuracy", "balanced_accuracy", "auc", "n"} <= set(line) and line["n"] == 500
+
+
+# ---- schema, plan, fit, predict, evaluate, inspect
+
+
+def test_a_draft_is_written_with_its_warning(job):
+    warning = (job / "schema.err").read_text()
+    assert "discloses" in warning and "draft" in warning
+    assert "discreet plan --schema draft.toml" in warning
+    assert (job / "schema.out").read_text() == ""
+    text = (job / "draft.toml").read_text()
+    assert text.startswith("#") and "discloses" in text.split("\n\n")[0] and "inferred = true" in text
+    assert Schema.load(job / "draft.toml").inferred
+    assert Schema.load(job / "draft.toml").classes == ("<=50K", ">50K")
+
+
+def test_a_draft_on_standard_output(job, discreet, tmp_path):
+    done = ok(discreet("schema", "train.csv", "--target", "income", cwd=job))
+    (tmp_path / "s.toml").write_text(done.stdout)
+    assert Schema.load(tmp_path / "s.toml") == Schema.load(job / "draft.toml")
+    found = as_json(discreet("schema", "train.csv", "--target", "income", "--json", cwd=job))
+    assert set(found) == {"schema", "left_out", "warning"} and "discloses" in found["warning"]
+    assert Schema.from_dict(found["schema"]) == Schema.load(job / "draft.toml")
+
+
+def test_the_plan(job, discreet):
+    done = ok(discreet("plan", "--schema", "s.toml", "--epsilon", "1", cwd=job))
+    assert "epsilon = 1" in done.stdout and "add-remove" in done.stdout
+    for name in Schema.load(job / "s.toml").names:
+        assert name in done.stdout
+    command = ["plan", "--schema", "s.toml", "--epsilon", "0.5", "--adjacency", "replace", "--json"]
+    plan = as_json(discreet(*command, cwd=job))
+    assert (plan["epsilon"], plan["delta"], plan["adjacency"]) == (0.5, 0, "replace")
+    assert plan["schema_hash"] == Schema.load(job / "s.toml").hash
+    assert sum(row["cost"] for row in plan["statistics"]) == pytest.approx(0.5)
+    assert sum(row["share"] for row in plan["statistics"]) == pytest.approx(1)
+
+
+def test_the_model_carries_its_certificate(job):
+    model = NaiveBayesModel.load(job / "model.json")
+    certificate = model.certificate
+    assert certificate.epsilon == "1" and certificate.delta == "0" and certificate.adjacency == "add-remove"
+    assert certificate.schema_hash == Schema.load(job / "s.toml").hash
+    assert sum(Fraction(charge.cost) for charge in certificate.charges()) <= 1
+    assert "model.json" in (job / "fit.out").read_text()
+
+
+def test_fit_with_every_flag(job, discreet, tmp_path):
+    out = tmp_path / "m.json"
+    flags = ["--epsilon", "2", "--delta", "1e-6", "--adjacency", "replace", "--numeric", "truncated-gaussian"]
+    more = ["--split", "equal", "--smoothing", "0.5", "--contributions", "2", "--mechanism", "gaussian", "--seed", "3"]
+    found = as_json(discreet("fit", "train.csv", "--schema", "s.toml", "--out", out, "--json", *flags, *more, cwd=job))
+    certificate = Certificate.model_validate(found["certificate"])
+    assert found["model"] == str(out)
+    assert (certificate.epsilon, certificate.delta, certificate.adjacency) == ("2", "1/1000000", "replace")
+    assert certificate.contributions == 2 and certificate.simulation and certificate.rho is not None
+    assert {charge.mechanism for charge in certificate.charges()} == {"discrete Gaussian"}
+    twin = PrivateNB(
+        schema=Schema.load(job / "s.toml"), epsilon=2.0, delta=1e-6, adjacency="replace", numeric="truncated-gaussian",
+        split="equal", smoothing=0.5, contributions=2, mechanism="gaussian", random_state=3,
+    ).fit(job / "train.csv")  # fmt: skip
+    assert NaiveBayesModel.load(out).to_dict() == twin.model_.to_dict()
+
+
+def test_an_unedited_draft_is_mentioned(job, discreet, tmp_path):
+    done = ok(
+        discreet("fit", "train.csv", "--schema", "draft.toml", "--out", tmp_path / "m.json", "--seed", "1", cwd=job)
+    )
+    assert "warning" in done.stderr and "draft" in done.stderr and "not for release" in done.stderr
+    assert any("read off" in a for a in NaiveBayesModel.load(tmp_path / "m.json").certificate.assumptions)
+
+
+def test_predictions_stand_beside_their_rows(job, discreet):
+    done = ok(discreet("predict", "model.json", "test.csv", "--out", "p.csv", "--proba", cwd=job))
+    assert "1500" in done.stdout
+    model, rows = NaiveBayesModel.load(job / "model.json"), pd.read_csv(job / "test.csv")
+    with open(job / "p.csv", newline="") as file:
+        lines = list(csv.DictReader(file))
+    assert list(lines[0]) == ["prediction", "probability", "P(<=50K)", "P(>50K)"]
+    assert [line["prediction"] for line in lines] == model.predict(rows).tolist()
+    found = np.array([[float(line["P(<=50K)"]), float(line["P(>50K)"])] for line in lines])
+    np.testing.assert_allclose(found, model.predict_proba(rows), rtol=1e-12)
+    np.testing.assert_allclose([float(line["probability"]) for line in lines], found.max(axis=1))
+    # Shuffled rows, without the target, from another kind of file, to standard output.
+    shuffled = rows.drop(columns="income").sample(frac=1, random_state=0)
+    shuffled.to_parquet(job / "shuffled.parquet")
+    again = ok(discreet("predict", "model.json", "shuffled.parquet", cwd=job)).stdout
+    assert [line["prediction"] for line in csv.DictReader(again.splitlines())] == model.predict(shuffled).tolist()
+
+
+def test_predict_for_machines(job, discreet):
+    found = as_json(discreet("predict", "model.json", "test.csv", "--out", "q.csv", "--json", cwd=job))
+    assert found == {"predictions": "q.csv", "rows": 1500}
+    assert len((job / "q.csv").read_text().splitlines()) == 1501
+    done = discreet("predict", "model.json", "test.csv", "--json", cwd=job)
+    assert done.returncode == 2 and "--out" in done.stderr
+
+
+def test_evaluate_measures_what_scikit_learn_measures(job, discreet):
+    command = ["evaluate", "model.json", "test.csv", "--twin", "train.csv", "--out", "figures.json", "--json"]
+    found = as_json(discreet(*command, cwd=job))
+    assert json.loads((job / "figures.json").read_text()) == found
+    model, rows = NaiveBayesModel.load(job / "model.json"), pd.read_csv(job / "test.csv")
+    guess, truth = model.predict(rows), rows.income.to_numpy()
+    assert found["n"] == 1500
+    assert found["accuracy"] == pytest.approx(float((guess == truth).mean()))
+    assert found["balanced_accuracy"] == pytest.approx(balanced_accuracy_score(truth, guess))
+    score = model.predict_joint_log_proba(rows) @ [-1, 1]
+    assert found["auc"] == pytest.approx(roc_auc_score(truth == ">50K", score))
+    confusion = pd.crosstab(truth, guess).reindex(index=found["classes"], columns=found["classes"], fill_value=0)
+    assert found["confusion"] == confusion.to_numpy().tolist()
+    assert found["majority"]["accuracy"] == pytest.approx(float((truth == "<=50K").mean()))
+    assert found["majority"]["balanced_accuracy"] == 0.5
+    plain = PrivateNB(epsilon=float("inf"), schema=model.schema).fit(job / "train.csv")
+    assert found["non_private"]["accuracy"] == pytest.approx(float((plain.predict(rows) == truth).mean()))
+
+
+def test_evaluate_for_people(job, discreet):
+    done = ok(discreet("evaluate", "model.json", "test.csv", "--twin", "train.csv", cwd=job))
+    for words in ("this model", "majority class", "without privacy", "accuracy", "balanced", "AUC", "1500 rows"):
+        assert words in done.stdout
+    assert "exact statistics" in done.stderr  # figures of evaluation rows are not covered
+
+
+def test_evaluate_on_one_class_has_no_auc(job, discreet):
+    rows = pd.read_csv(job / "test.csv")
+    rows[rows.income == ">50K"].to_csv(job / "one.csv", index=False)
+    found = as_json(discreet("evaluate", "model.json", "one.csv", "--json", cwd=job))
+    assert found["auc"] is None and found["balanced_accuracy"] == found["accuracy"]
+
+
+def test_inspect(job, discreet):
+    out = ok(discreet("inspect", "model.json", cwd=job)).stdout
+    for words in (
+        "differentially private: epsilon = 1",
+        "add-remove",
+        "protects",
+        "ledger",
+        "discrete Laplace",
+        "income",
+    ):
+        assert words in out
+    found = as_json(discreet("inspect", "model.json", "--json", cwd=job))
+    assert found["epsilon"] == 1 and found["delta"] == 0
+    assert Certificate.model_validate(found["certificate"]) == NaiveBayesModel.load(job / "model.json").certificate
+    assert Schema.from_dict(found["schema"]) == Schema.load(job / "s.toml")
+    assert [feature["name"] for feature in found["features"]] == list(Schema.load(job / "s.toml").names)
+
+
+def test_the_name_of_the_data_is_not_in_the_model(job):
+    text = (job / "model.json").read_text()
+    assert "train" not in text and str(job) not in text
+
+
+# ---- manners
+
+
+def test_help_and_version(discreet):
+    out = ok(discreet("--help")).stdout
+    assert all(re.search(rf"\b{command}\b", out) for command in COMMANDS)
+    from importlib.metadata import version
+
+    assert ok(discreet("--version")).stdout.strip() == f"discreet {version('discreet')}"
+    assert "--epsilon" in ok(discreet("fit", "--help")).stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["fit", "--wrong"], "--wrong"),
+        (["frobnicate"], "frobnicate"),
+        (["fit", "data.csv", "--adjacency", "near", "--out", "m.json"], "near"),
+        (["fit", "data.csv"], "--out"),
+    ],
+)
+def test_wrong_flags_end_with_code_2(arguments, words, discreet):
+    done = discreet(*arguments)
+    assert done.returncode == 2 and words in done.stderr and "Traceback" not in done.stderr
+    assert done.stdout == ""
+
+
+def test_help_is_quick(discreet):
+    discreet("--help")
+    times = []
+    for _ in range(3):
+        start = time.perf_counter()
+        ok(discreet("--help"))
+        times.append(time.perf_counter() - start)
+    assert min(times) < 1.0
+
+
+def test_shell_completion(discreet):
+    if shutil.which("bash") is None:
+        pytest.skip("there is no bash")
+    env = {"SHELL": "/bin/bash", "_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"}
+    done = ok(discreet("--show-completion", "bash", env=env))
+    assert "_DISCREET_COMPLETE" in done.stdout
+    env |= {"_DISCREET_COMPLETE": "complete_bash", "COMP_WORDS": "discreet ev", "COMP_CWORD": "1"}
+    assert discreet(env=env).stdout.split() == ["evaluate"]
+
+
+def test_a_closed_pipe_is_no_traceback(job):
+    header, body = (job / "train.csv").read_text().split("\n", 1)
+    (job / "many.csv").write_text(header + "\n" + body * 25)  # more predictions than any pipe holds
+    script = Path(sys.executable).with_name("discreet")
+    with subprocess.Popen(
+        [script, "predict", "model.json", "many.csv"], cwd=job, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        process.stdout.read(10)
+        process.stdout.close()
+        error = process.stderr.read().decode()
+        process.wait(timeout=60)
+    assert "Traceback" not in error and process.returncode != 0
