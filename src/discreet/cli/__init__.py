@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from discreet.cli import audit, demo, evaluate, fit, inspect, plan, predict, schema
+from discreet.cli import audit, demo, evaluate, fit, inspect, plan, predict, reproduce, schema
 from discreet.cli.common import run
 
 app = typer.Typer(
@@ -36,7 +36,7 @@ def _root(
     pass
 
 
-for command in (demo, schema, plan, fit, predict, evaluate, inspect, audit):
+for command in (demo, schema, plan, fit, predict, evaluate, inspect, audit, reproduce):
     app.command(name=command.__name__.rsplit(".", 1)[1])(command.command)
 
 

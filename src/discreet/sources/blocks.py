@@ -40,7 +40,10 @@ class Rows:
 
 
 def workers() -> int:
-    """How many threads this process may use."""
+    """How many threads this process may use; DISCREET_THREADS says so where several processes share the cores."""
+    asked = os.environ.get("DISCREET_THREADS", "")
+    if asked.isdigit() and int(asked):
+        return int(asked)
     try:
         return max(1, len(os.sched_getaffinity(0)))
     except AttributeError:

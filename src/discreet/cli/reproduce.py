@@ -1,0 +1,109 @@
+"""discreet reproduce: run a paper's experiments again and judge its claims."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from discreet.cli.common import JsonOption, console, note, print_json, table
+
+
+def command(
+    study: Annotated[str | None, typer.Argument(help="The study, by its short name.", show_default=False)] = None,
+    listing: Annotated[bool, typer.Option("--list", help="Show which studies there are.")] = False,
+    fast: Annotated[bool, typer.Option("--fast", help="Minutes instead of hours: fewer repeats and rows.")] = False,
+    data: Annotated[
+        Path | None, typer.Option("--data", help="The directory of the reference data sets (or DISCREET_DATA).")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Where to put results, figures, summary and claims.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="The root of all seeds.")] = 0,
+    workers: Annotated[int | None, typer.Option(min=0, help="Processes at once; all cores unless told.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Run a paper's experiments again and judge its claims; a killed run goes on where it stopped."""
+    from discreet.studies import STUDIES, StudyError, find_study
+
+    if listing:
+        if as_json:
+            print_json([{"study": name, "title": title} for name, title in STUDIES.items()])
+        else:
+            console().print(table("", ["study", "paper"], [[name, title] for name, title in STUDIES.items()], left=2))
+        return
+    if study is None:
+        raise StudyError("name a study: 'discreet reproduce --list' shows them")
+    chosen = find_study(study)
+    if out is None:
+        raise StudyError("say where the results should go: --out DIR")
+    if out.exists() and not out.is_dir():
+        raise StudyError(f"{out} is a file: --out needs a directory")
+    from discreet.studies.data import find_data
+    from discreet.studies.study import reproduce
+
+    directory = find_data(data)
+    try:
+        with _bar(chosen.name, quiet=as_json) as report:
+            outcome = reproduce(chosen, directory, out, fast=fast, seed=seed, workers=workers, report=report)
+    except KeyboardInterrupt:
+        note(f"stopped: what was measured is kept in {out}, and the same command goes on from there")
+        raise typer.Exit(130) from None
+    failed = len(outcome.results.failures)
+    if as_json:
+        print_json({"study": chosen.name, "fast": fast, "failed_tasks": failed, "claims": outcome.claims,
+                    "files": [str(file) for file in outcome.files]})  # fmt: skip
+        return
+    from rich.markup import escape
+
+    rows = [[escape(one[key]) for key in ("claim", "verdict", "reason")] for one in outcome.claims]
+    console().print(table(chosen.title, ["claim", "verdict", "why"], rows, left=3))
+    if failed:
+        note(f"note: {failed} of {len(outcome.results.rows)} tasks failed; summary.md says why")
+    note(f"note: all noise was simulated; results, figures, summary.md and claims.json are in {out}")
+
+
+@contextmanager
+def _bar(label: str, *, quiet: bool) -> Iterator[Any]:
+    """A bar with the time left on a terminal; a line now and then elsewhere."""
+    import time
+
+    from rich.console import Console
+
+    screen = Console(stderr=True)
+    if quiet:
+        yield None
+        return
+    if not screen.is_terminal:
+        last = [time.monotonic()]
+
+        def line(state: Any) -> None:
+            if time.monotonic() - last[0] >= 30:
+                last[0] = time.monotonic()
+                note(f"{label}: {state.done} of {state.total} tasks, {_words(state.left)} left")
+
+        yield line
+        return
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    with Progress(TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), TextColumn("{task.fields[left]}"),
+                  console=screen, transient=True) as bar:  # fmt: skip
+        task = bar.add_task(label, total=1.0, left="")
+
+        def update(state: Any) -> None:
+            failed = f", {state.failed} failed" if state.failed else ""
+            text = f"{state.done}/{state.total} tasks{failed}, {_words(state.left)} left"
+            bar.update(task, completed=state.share, left=text)
+
+        yield update
+
+
+def _words(seconds: float | None) -> str:
+    if seconds is None:
+        return "time unknown"
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

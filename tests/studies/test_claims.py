@@ -1,0 +1,200 @@
+"""Claims on made-up results: every verdict can be reached, and for the right reason."""
+
+import json
+
+import pytest
+
+from discreet.studies.claims import Claim, Finding, Verdict, judge, verdict_of, write_claims
+from discreet.studies.results import Estimate, MissingResultsError, Results, average, difference, slope
+from discreet.studies.zafarani2021 import CLAIMS
+from discreet.studies.zafarani2021.experiments import DATA, SYNTHETIC, WEIGHTS, tasks
+from discreet.studies.zafarani2021.methods import APPROXIMATE, METHODS, PURE, TIMED
+
+ALL = [Verdict.HOLDS, Verdict.FAILS, Verdict.UNSOUND, Verdict.UNTESTED]
+
+
+def made_up(accuracy=lambda **spot: 0.8, seconds=lambda method, n: n * 1e-6, without=()):
+    """Results of a whole run with a little scatter over the folds."""
+    rows = []
+
+    def add(method, **spot):
+        error = "NotAvailableError: not available yet" if method in without else None
+        for fold in range(10):
+            value = {} if error else {"accuracy": accuracy(method=method, **spot) + 0.002 * (fold % 2)}
+            row = {"method": method, "repeat": 0, "fold": fold, "delta": "0", "error": error}
+            rows.append({**row, **spot, **value})
+
+    for data in DATA:
+        for method in PURE:
+            for epsilon in (0.5, 1.0):
+                add(method, experiment="sweep", data=data, epsilon=epsilon)
+        for method in APPROXIMATE:
+            for delta in ("1/n", "1/n^2"):
+                add(method, experiment="approximate", data=data, epsilon=1.0, delta=delta)
+    for data in ("adult", *SYNTHETIC):
+        for method in ("smooth", "paper-smooth"):
+            for weight in WEIGHTS:
+                add(method, experiment="weights", data=data, epsilon=1.0, weight=weight)
+    for method in TIMED:
+        for n in (1000, 3000, 10_000, 30_000, 100_000):
+            error = "NotAvailableError: not available yet" if method in without else None
+            row = {"experiment": "time", "data": "adult", "method": method, "epsilon": 1.0, "error": error}
+            rows.append({**row, "train_rows": n, **({} if error else {"fit_seconds": seconds(method, n)})})
+    return Results(rows)
+
+
+def verdicts(results):
+    return {one["claim"]: one["verdict"] for one in judge(CLAIMS, results)}
+
+
+def find(text):
+    (claim,) = [claim for claim in CLAIMS if text in claim.text]
+    return claim
+
+
+def lifted(*methods, by=0.05, data=DATA):
+    return lambda method, **spot: 0.8 + by * (method in methods and spot["data"] in data)
+
+
+def test_every_claim_gets_a_verdict_and_strict_json(tmp_path):
+    judged = judge(CLAIMS, made_up())
+    assert len(judged) == len(CLAIMS) == 11
+    write_claims(tmp_path / "claims.json", judged)
+    loaded = json.loads((tmp_path / "claims.json").read_text(), parse_constant=pytest.fail)
+    assert all(set(one) == {"paper", "claim", "measured", "verdict", "reason"} for one in loaded)
+    assert {one["verdict"] for one in loaded} <= {verdict.value for verdict in ALL}
+    assert all(one["reason"] for one in loaded)
+
+
+@pytest.mark.parametrize(
+    ("accuracy", "without", "verdict"),
+    [
+        (lifted("smooth"), (), Verdict.HOLDS),
+        (lifted("smooth-t"), (), Verdict.HOLDS),  # either law of the noise will do
+        (lifted("smooth", by=-0.05), (), Verdict.FAILS),
+        (lifted("paper-smooth"), (), Verdict.UNSOUND),
+        (lifted("paper-untrimmed"), (), Verdict.UNSOUND),
+        (lifted(), ("smooth",), Verdict.UNTESTED),
+        (lifted("smooth", data=("adult", "skin")), (), Verdict.FAILS),  # two of five sets are no majority
+    ],
+)
+def test_smooth_against_global(accuracy, without, verdict):
+    claim = find("more accurate than global")
+    (judged,) = judge([claim], made_up(accuracy, without=without))
+    assert judged["verdict"] == verdict
+    if without:
+        assert "not available yet" in judged["reason"]
+
+
+def test_one_data_set_that_gets_worse_spoils_it():
+    def accuracy(method, **spot):
+        return 0.8 + (method == "smooth") * (-0.05 if spot["data"] == "glass" else 0.05)
+
+    assert verdicts(made_up(accuracy))[find("more accurate than global").text] == Verdict.FAILS
+
+
+def test_gain_on_people():
+    claim = find("data about people").text
+    people = ("adult", "census_kdd")
+    assert verdicts(made_up(lifted("smooth", data=people)))[claim] == Verdict.HOLDS
+    assert verdicts(made_up(lifted("smooth")))[claim] == Verdict.FAILS  # the same gain everywhere
+    assert verdicts(made_up(lifted("paper-smooth", data=people)))[claim] == Verdict.UNSOUND
+    assert verdicts(made_up(without=("global",)))[claim] == Verdict.UNTESTED
+
+
+def test_approximate_against_pure():
+    claim = find("(ε, δ)").text
+    assert verdicts(made_up(lifted("smooth-gaussian")))[claim] == Verdict.HOLDS
+    assert verdicts(made_up(lifted("paper-gaussian-swap")))[claim] == Verdict.UNSOUND
+    assert verdicts(made_up(lifted()))[claim] == Verdict.FAILS
+    assert verdicts(made_up(without=("smooth-gaussian",)))[claim] == Verdict.UNTESTED
+
+
+def test_mushroom():
+    claim = find("Mushroom").text
+    assert verdicts(made_up())[claim] == Verdict.HOLDS
+    assert verdicts(made_up(lifted("smooth")))[claim] == Verdict.UNSOUND
+    assert verdicts(made_up(lifted("smooth", "paper-smooth")))[claim] == Verdict.FAILS
+
+
+def test_weights():
+    default, depends = find("2:1").text, find("depends on the data").text
+
+    def by_weight(gain):
+        def accuracy(method, data, weight=None, **spot):
+            return 0.8 + (gain(data, weight) if weight and method == "smooth" else 0)
+
+        return verdicts(made_up(accuracy))
+
+    assert by_weight(lambda data, weight: 0)[default] == Verdict.HOLDS
+    assert by_weight(lambda data, weight: 0.05 * (weight == "3:1"))[default] == Verdict.UNSOUND
+    sides = {"synthetic-numeric": "3:1", "synthetic-categorical": "1:2"}
+    assert by_weight(lambda data, weight: 0.05 * (sides.get(data) == weight))[depends] == Verdict.HOLDS
+    assert by_weight(lambda data, weight: 0)[depends] == Verdict.FAILS
+
+
+def test_run_time():
+    quadratic, gap = find("grow as n²").text, find("run-time gap").text
+
+    def seconds(method, n):
+        return 1e-8 * n**2 if method == "paper-literal" else 1e-6 * n + (0.01 if method == "smooth" else 0)
+
+    found = verdicts(made_up(seconds=seconds))
+    assert found[quadratic] == Verdict.UNSOUND
+    assert found[gap] == Verdict.HOLDS
+    found = verdicts(made_up(seconds=lambda method, n: 1e-8 * n ** (1 if method == "global" else 2)))
+    assert found[quadratic] == Verdict.HOLDS
+    assert found[gap] == Verdict.FAILS
+    assert verdicts(made_up(seconds=lambda method, n: 1e-8 * n))[quadratic] == Verdict.FAILS
+    assert verdicts(made_up(without=("smooth",)))[quadratic] == Verdict.UNTESTED
+
+
+def test_what_no_measurement_can_change():
+    found = verdicts(Results([]))
+    assert found[find("ε-differentially private").text] == Verdict.FAILS
+    assert found[find("1940 census").text] == Verdict.UNTESTED
+    assert set(found.values()) == {Verdict.FAILS, Verdict.UNTESTED}
+
+
+def test_verdicts_by_the_two_versions():
+    assert [verdict_of(True), verdict_of(False), verdict_of(False, True), verdict_of(None, True)] == ALL
+    claim = Claim("p", "t", lambda results: Finding(Verdict.HOLDS, {"x": float("nan"), "y": Estimate(1, 2, 3)}, "r"))
+    (judged,) = judge([claim], Results([]))
+    assert judged["measured"] == {"x": None, "y": {"mean": 1, "standard_error": 2, "count": 3}}
+
+
+def test_estimates():
+    assert Estimate.of([1, 3]).error == 1
+    assert not Estimate.of([5.0]).above  # one measurement proves nothing
+    both = average([Estimate(1, 3, 4), Estimate(3, 4, 5)])
+    assert (both.mean, both.error, both.count) == (2, 2.5, 9)
+    assert difference(Estimate(1, 3, 4), Estimate(3, 4, 5)) == Estimate(-2, 5, 4)
+    rising = slope([(n, 3 * n**2) for n in (10, 20, 50)])
+    assert rising.mean == pytest.approx(2)
+    assert rising.error == pytest.approx(0, abs=1e-9)
+    with pytest.raises(MissingResultsError):
+        slope([(1, 1), (2, 2)])
+    with pytest.raises(MissingResultsError):
+        average([])
+
+
+def test_pairs_meet_on_the_same_fold():
+    rows = [{"method": m, "repeat": 0, "fold": f, "accuracy": f + (m == "a"), "error": None}
+            for m in "ab" for f in range(4 if m == "a" else 3)]  # fmt: skip
+    assert Results(rows).paired({"method": "a"}, {"method": "b"}) == Estimate(1, 0, 3)
+    with pytest.raises(MissingResultsError, match="method c"):
+        Results(rows).paired({"method": "a"}, {"method": "c"})
+
+
+@pytest.mark.parametrize("fast", [True, False])
+def test_the_plan_covers_what_the_claims_ask_for(fast):
+    planned = tasks(fast)
+    assert len({task.key for task in planned}) == len(planned)
+    assert {task.method for task in planned} == {*METHODS, "paper-literal"}
+    assert {task.data for task in planned if task.experiment == "sweep"} == set(DATA)
+    pure = {task.epsilon for task in planned if task.experiment == "sweep"}
+    assert {task.epsilon for task in planned if task.experiment == "approximate"} <= pure
+    if not fast:
+        spots = {(task.repeat, task.fold) for task in planned if task.experiment == "sweep"}
+        assert len(spots) == 50  # five times ten folds, as in the paper
+        assert max(task.option("n", 0) for task in planned) == 1_700_000
