@@ -57,9 +57,8 @@ def command(
         print_json({"study": chosen.name, "fast": fast, "failed_tasks": failed, "claims": outcome.claims,
                     "files": [str(file) for file in outcome.files]})  # fmt: skip
         return
-    from rich.markup import escape
 
-    rows = [[escape(one[key]) for key in ("claim", "verdict", "reason")] for one in outcome.claims]
+    rows = [[one[key] for key in ("claim", "verdict", "reason")] for one in outcome.claims]
     console().print(table(chosen.title, ["claim", "verdict", "why"], rows, left=3))
     if failed:
         note(f"note: {failed} of {len(outcome.results.rows)} tasks failed; summary.md says why")

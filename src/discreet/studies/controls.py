@@ -1,0 +1,68 @@
+"""As-published variants as audit controls: their claims must be found violated."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.audit import AuditCase, Claim, Pair
+from discreet.studies.published.zafarani2021 import TRIM, Access, algorithm1_curve
+
+ACCESSES = 3  # class counts, mean and deviation of one number: each gets a third of the budget
+COUNT_SCALE = 2**0.5
+GRID, FAR = 2.0**16, 2.0**20
+
+
+class _Constant:
+    """A generator whose only draw is known: 0 shows where a noisy value is centred, 1 how far its noise reaches."""
+
+    def __init__(self, value: float) -> None:
+        self.value = value
+
+    def standard_cauchy(self) -> float:
+        """The constant."""
+        return self.value
+
+
+@dataclass(frozen=True)
+class SmoothAsPublished:
+    """Counts, means and deviations of one number in two classes, as Algorithm 1 of zafarani2021 releases them."""
+
+    epsilon: float
+
+    def sample(self, data: tuple[tuple[float, ...], ...], size: int, *, rng: np.random.Generator) -> NDArray[Any]:
+        """Many releases: a column each for a class's count, mean and deviation."""
+        access = Access(self.epsilon / ACCESSES, 0.0)
+        columns = []
+        for values in data:
+            curve: Any = partial(algorithm1_curve, np.sort(np.array(values)), access, noise="cauchy", trim=TRIM)
+            centre = np.array(curve(rng=_Constant(0.0)))
+            reach = np.array(curve(rng=_Constant(1.0))) - centre
+            columns.append(len(values) + COUNT_SCALE / access.epsilon * rng.standard_cauchy(size))
+            columns += list((centre + reach * rng.standard_cauchy((size, 2))).T)
+        # On a grid, lest the bits of floating-point noise give it away before the labels do.
+        return np.rint(np.clip(np.stack(columns, axis=1), -FAR, FAR) * GRID) / GRID
+
+
+def audit_cases() -> list[AuditCase]:
+    """zafarani2021 as published, on pairs that differ in one label."""
+    half = 0.5  # with the twentieth row of a class one row is trimmed at either end, and its bound falls
+    pairs = [
+        Pair(((half,) * 20, (half,) * 19), ((half,) * 19, (half,) * 20), "one of 39 rows changes its label"),
+        Pair(((0.0, 0.0, 1.0), (0.0,)), ((0.0, 0.0), (0.0, 1.0)), "one of four rows changes its label"),
+    ]
+    return [
+        AuditCase(
+            name="control-zafarani2021-as-published",
+            claim=Claim(1.0),
+            build=SmoothAsPublished,
+            pairs=lambda epsilon: pairs,
+            adjacency="replace",
+            control=True,
+            note="smooth sensitivity with known class sizes: a label change touches two classes",
+        )
+    ]
