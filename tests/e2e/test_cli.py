@@ -305,3 +305,16 @@ def test_a_closed_pipe_is_no_traceback(job):
         error = process.stderr.read().decode()
         process.wait(timeout=60)
     assert "Traceback" not in error and process.returncode != 0
+
+
+def test_smooth_sensitivity_from_the_command_line(discreet, tmp_path):
+    discreet("demo", "--rows", "2000", cwd=tmp_path)
+    common = ("--schema", "discreet-demo/schema.toml", "--numeric", "gaussian", "--epsilon", "2")
+    plan = discreet("plan", *common, "--sensitivity", "smooth", cwd=tmp_path)
+    assert plan.returncode == 0 and "mean of age" in plan.stdout and "nan" not in plan.stdout.lower()
+    words = ("discreet-demo/train.csv", *common, "--estimator", "bun-steinke", "--out", "m.json")
+    assert discreet("fit", *words, cwd=tmp_path).returncode == 0
+    shown = discreet("inspect", "m.json", cwd=tmp_path)
+    assert shown.returncode == 0 and "epsilon = 2" in shown.stdout
+    refused = discreet("plan", "--schema", "discreet-demo/schema.toml", "--sensitivity", "smooth", cwd=tmp_path)
+    assert refused.returncode == 2 and "numeric='gaussian'" in refused.stderr

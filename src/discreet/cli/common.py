@@ -50,6 +50,29 @@ class SplitName(StrEnum):
     equal = "equal"
 
 
+class SensitivityName(StrEnum):
+    """How far noise on the moments of a bell curve must reach."""
+
+    everywhere = "global"
+    smooth = "smooth"
+    auto = "auto"
+
+
+class EstimatorName(StrEnum):
+    """How the moments of a bell curve are estimated."""
+
+    moments = "moments"
+    trimmed = "trimmed"
+    bun_steinke = "bun-steinke"
+
+
+SensitivityOption = Annotated[
+    SensitivityName, typer.Option(help="Noise on bell curves: by the public bounds, or by a smooth bound.")
+]
+EstimatorOption = Annotated[
+    EstimatorName | None,
+    typer.Option("--estimator", help="Moments of bell curves; 'trimmed' and 'bun-steinke' imply smooth bounds."),
+]
 SchemaOption = Annotated[
     Path | None, typer.Option("--schema", "-s", help="The schema file (TOML or JSON).", show_default=False)
 ]

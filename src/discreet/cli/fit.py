@@ -13,12 +13,15 @@ from discreet.cli.common import (
     ContributionsOption,
     DeltaOption,
     EpsilonOption,
+    EstimatorOption,
     JsonOption,
     MechanismName,
     MechanismOption,
     NumericName,
     NumericOption,
     SchemaOption,
+    SensitivityName,
+    SensitivityOption,
     SplitName,
     SplitOption,
     check_out,
@@ -43,6 +46,8 @@ def command(
     split: SplitOption = SplitName.weighted,
     smoothing: Annotated[float, typer.Option(help="Rows added to every cell.")] = 1.0,
     contributions: ContributionsOption = 1,
+    sensitivity: SensitivityOption = SensitivityName.everywhere,
+    moments: EstimatorOption = None,
     seed: Annotated[
         int | None, typer.Option(help="Make it a reproducible simulation, which is not for release.")
     ] = None,
@@ -53,7 +58,8 @@ def command(
     check_out(out)
     classifier = estimator(
         schema=public, epsilon=epsilon, delta=delta, adjacency=adjacency, mechanism=mechanism, numeric=numeric,
-        split=split, smoothing=smoothing, contributions=contributions, random_state=seed,
+        split=split, smoothing=smoothing, contributions=contributions, sensitivity=sensitivity, estimator=moments,
+        random_state=seed,
     )  # fmt: skip
     with progress("reading rows", quiet=as_json) as report:
         classifier.fit(data, progress=report)

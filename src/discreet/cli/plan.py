@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import math
+
 from discreet.cli.common import (
     AdjacencyName,
     AdjacencyOption,
     ContributionsOption,
     DeltaOption,
     EpsilonOption,
+    EstimatorOption,
     JsonOption,
     MechanismName,
     MechanismOption,
     NumericName,
     NumericOption,
     SchemaOption,
+    SensitivityName,
+    SensitivityOption,
     SplitName,
     SplitOption,
     console,
@@ -33,12 +38,14 @@ def command(
     numeric: NumericOption = NumericName.histogram,
     split: SplitOption = SplitName.weighted,
     contributions: ContributionsOption = 1,
+    sensitivity: SensitivityOption = SensitivityName.everywhere,
+    moments: EstimatorOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Show how a budget would be spent. No data are read and nothing is charged."""
     plan = estimator(
         schema=load_schema(schema), epsilon=epsilon, delta=delta, adjacency=adjacency, mechanism=mechanism,
-        numeric=numeric, split=split, contributions=contributions,
+        numeric=numeric, split=split, contributions=contributions, sensitivity=sensitivity, estimator=moments,
     ).plan()  # fmt: skip
     if as_json:
         print_json(plan.to_dict())
@@ -51,7 +58,12 @@ def show(plan: object) -> None:
     from discreet.bayes.plan import Plan
 
     assert isinstance(plan, Plan)
-    rows = [[row["statistic"], str(row["cells"]), f"{row['share']:.1%}", f"{row['noise']:.4g}"] for row in plan.rows()]
+    rows = [[row["statistic"], str(row["cells"]), f"{row['share']:.1%}", _noise(row["noise"])] for row in plan.rows()]
     title = f"{plan.budget}, {plan.adjacency} neighbours, {plan.mechanism} noise"
     console().print(table(title, ["statistic", "cells", "share", "noise sd"], rows))
     console().print(f"accounting: {plan.accounting}")
+
+
+def _noise(deviation: float) -> str:
+    """The noise of a planned release; under a smooth bound it follows the data and is not known, nor told."""
+    return "private" if math.isnan(deviation) else f"{deviation:.4g}"
