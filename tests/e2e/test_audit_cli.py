@@ -83,6 +83,10 @@ def test_a_script_of_ones_own(discreet, tmp_path):
         (("zebra",), "No audit case"),
         (("absent.py:fit",), "no script"),
         (("--all", "--figure", "x.png"), "one audit"),
+        (("--all", "--checkpoint", "x.json"), "one audit"),
+        (("discrete-laplace", "--delta", "0.5"), "delta of their own"),
+        (("--controls", "--epsilon", "2"), "claim of their own"),
+        (("discrete-laplace", "--epsilon", "nan"), "positive"),
     ],
 )
 def test_mistakes_are_one_sentence(discreet, arguments, words):

@@ -57,6 +57,14 @@ def test_approximate_ledger_uses_the_tighter_composition():
     assert ledger.spent <= 1
 
 
+def test_a_rho_is_not_free_on_a_ledger_of_epsilon_and_delta():
+    ledger = Ledger(Budget(1, 1e-5))
+    with pytest.raises(BudgetError, match="left"):
+        ledger.charge(charge(5, "rho"), Budget(rho=5))
+    ledger.charge(charge(Fraction(1, 1000), "rho"), Budget(rho="0.001"))
+    assert Fraction(1, 10) < ledger.spent < 1
+
+
 def test_kinds_that_do_not_fit():
     with pytest.raises(BudgetError, match="pure epsilon"):
         Ledger(Budget(1)).charge(charge(Fraction(1, 100), "rho"), Budget(1, 1e-6))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
+import inspect
 import json
 import os
 import secrets
@@ -77,6 +79,17 @@ class _Progress:
             raise
 
 
+def _identity(mechanism: Any) -> str:
+    """What tells a mechanism from another of its name: its settings if it shows them, its source if it has one."""
+    function = getattr(mechanism, "function", mechanism)
+    try:
+        source = inspect.getsource(function if inspect.isroutine(function) else type(function))
+    except (OSError, TypeError):
+        source = ""
+    shown = repr(mechanism) if dataclasses.is_dataclass(mechanism) else ""
+    return hashlib.blake2b(f"{source}|{shown}".encode(), digest_size=12).hexdigest()
+
+
 def audit(
     mechanism: Any,
     pairs: Pair | Sequence[Pair],
@@ -104,7 +117,8 @@ def audit(
     _check(pairs, epsilon, delta, samples, confidence)
     path = None if checkpoint is None else Path(checkpoint)
     label = name or str(getattr(mechanism, "__name__", type(mechanism).__name__))
-    title = " | ".join([label, f"delta {delta!r}", f"confidence {confidence!r}", *map(_fingerprint, pairs)])
+    what = [label, _identity(mechanism), f"epsilon {epsilon!r}", f"delta {delta!r}", f"confidence {confidence!r}"]
+    title = " | ".join([*what, *map(_fingerprint, pairs)])
     search = min(samples // 4, _SEARCH_CAP // 2)
     state = _load(path, title, seed) or _Progress(
         title, secrets.randbits(64) if seed is None else seed, search, samples // 2 - search

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import math
 import pkgutil
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -49,6 +50,8 @@ class AuditCase:
     def run(self, epsilon: float | None = None, samples: int | None = None, **options: Any) -> AuditResult:
         """Audit this case at `epsilon`, or at the claim's own."""
         at = self.claim.epsilon if epsilon is None else epsilon
+        if not (math.isfinite(at) and at > 0):
+            raise AuditError(f"The claimed epsilon must be a positive number; got {at}.")
         result = audit(
             self.build(at),
             self.pairs(at),

@@ -73,7 +73,7 @@ class PrivateNB(ClassifierMixin, BaseEstimator):
         promises the least error at the released count.
     spread : None, "buy" or dict
         Public standard deviations by feature name, which only tune the release; "buy" estimates those that are not
-        declared from a coarse noisy histogram. With sensitivity="auto" they are always bought.
+        declared from a coarse noisy histogram. With sensitivity="auto" it is the default.
     numeric_weight : float or str, default 2
         The budget of a numeric feature beside that of a categorical one, such as 2 or "2:1".
 

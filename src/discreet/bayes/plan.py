@@ -204,7 +204,7 @@ def make_plan(
             smooth = replace(smooth, accounting=accounting, delta=delta)
     if mechanism == "auto":
         mechanism = "laplace" if budget.kind in {"pure", "none"} else "gaussian"
-    if mechanism == "laplace" and budget.delta and smooth is None:
+    if mechanism == "laplace" and budget.delta and (smooth is None or smooth.accounting == "epsilon"):
         budget = Budget(budget.epsilon)  # it spends no delta, and the certificate should not claim that it did
     shares = _shares(schema, items, split, mechanism, _weight(numeric_weight))
     items = [replace(item, share=share) for item, share in zip(items, shares, strict=True)]

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from numbers import Integral
 from typing import Any, Literal
 
 from discreet.errors import BudgetError
@@ -65,7 +66,11 @@ class Smooth:
 
     def step_delta(self, epsilon: Fraction) -> Fraction:
         """The δ of one step: k steps of (ε, δ) are (kε, δ(1 + e^ε + … + e^{(k−1)ε})), rounded down."""
-        growth = sum(math.exp(j * float(epsilon)) for j in range(self.steps))
+        growth = sum(math.exp(min(j * float(epsilon), 700.0)) for j in range(self.steps))
+        if (self.steps - 1) * float(epsilon) > 700:
+            raise BudgetError(
+                "the budget is too large for a delta shared by several rows: lower epsilon or contributions"
+            )
         return self.delta if self.steps == 1 else Fraction(float(self.delta) / growth * (1 - 1e-9))
 
     def laws(self, epsilon: Fraction) -> tuple[NoiseLaw, ...]:
@@ -120,8 +125,8 @@ def smooth_settings(
 def _trim(trim: Any) -> int | Fraction | None:
     if isinstance(trim, str) and trim == "auto":
         return None
-    if isinstance(trim, int) and not isinstance(trim, bool) and trim >= 0:
-        return trim
+    if isinstance(trim, Integral) and not isinstance(trim, bool) and int(trim) >= 0:
+        return int(trim)
     share = number(trim, "trim")
     if not 0 <= share < Fraction(1, 2):
         raise BudgetError("trim must be 'auto', a whole number of rows, or a share of the rows below one half")

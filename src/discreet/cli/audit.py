@@ -42,6 +42,12 @@ def command(
         return
     if sum((name is not None, everything, controls)) != 1:
         raise AuditError("say what to audit: a NAME from --list, script.py:function, --all or --controls")
+    if checkpoint is not None and name is None:
+        raise AuditError("a checkpoint is of one audit: give a NAME with --checkpoint")
+    if delta and (name is None or ":" not in name):
+        raise AuditError("registered cases have a delta of their own: --delta is for script.py:function")
+    if controls and epsilon is not None:
+        raise AuditError("controls have a claim of their own: leave out --epsilon")
     if figure is not None and name is None:
         raise AuditError("a figure shows one audit: give a NAME with --figure")
     check_out(figure)
@@ -124,7 +130,8 @@ def _show(results: list[AuditResult], controls: bool) -> None:
     screen.print(table(title, ["mechanism", "claimed", "delta", "at least", "verdict", "runs", "s"], rows))
     for result in results:
         if result.violated or len(results) == 1:
-            screen.print(f"{result.name}: shown by the event '{result.event}' on '{result.pair}'")
+            found = "shown by" if result.violated else "strongest event found:"
+            screen.print(f"{result.name}: {found} '{result.event}' on '{result.pair}'")
     wrong = [result.name for result in results if result.violated != controls]
     if wrong and controls:
         note(f"these controls escaped, so the audit cannot be trusted: {', '.join(wrong)}")

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from functools import cached_property
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.audit import AuditCase, Claim, Pair
 from discreet.domain import exact
+from discreet.mechanisms.heavy import CAUCHY, LaplaceLogNormal, NoiseLaw, StudentT
+from discreet.mechanisms.heavy_approx import Gaussian, Laplace
 from discreet.mechanisms.noise import ExactSampler, SimulationSampler
+from discreet.mechanisms.smooth_plan import SmoothPlan, plan_smooth, release_smooth, simulate_smooth
+from discreet.mechanisms.trimmed import TrimmedSample
 from discreet.privacy.calibrate import zcdp_rho
 
 DELTA = Fraction(1, 10**5)
+HALF = 8
 
 
 @dataclass(frozen=True)
@@ -42,8 +49,74 @@ def _build(law: str, simulated: bool) -> Callable[[float], NoisyCount]:
     return build
 
 
+@dataclass(frozen=True)
+class SmoothStatistic:
+    """A mean or variance under a smooth bound with the whole budget on it, as a release draws it."""
+
+    law: str
+    statistic: Literal["mean", "variance"]
+    epsilon: float
+    exact: bool = False
+
+    @cached_property
+    def plan(self) -> SmoothPlan:
+        """The public plan at the claimed ε; a concentrated law is tuned to the ρ that converts to it."""
+        epsilon = exact(self.epsilon)
+        laws: dict[str, NoiseLaw] = {
+            "student-t": StudentT(3),
+            "cauchy": CAUCHY,
+            "laplace-log-normal": LaplaceLogNormal(Fraction(1, 2)),
+            "laplace": Laplace(DELTA),
+            "gaussian": Gaussian(DELTA),
+        }
+        law = laws[self.law]
+        if law.measure == "zcdp":
+            epsilon = Fraction(math.sqrt(2 * float(zcdp_rho(epsilon, DELTA))) * (1 - 1e-9))
+        return plan_smooth(self.statistic, law=law, epsilon=epsilon, trim=0, half_range=HALF, rows=2, fineness=4)
+
+    def sample(self, data: Sequence[int], size: int, *, rng: np.random.Generator) -> NDArray[Any]:
+        """Releases of one sample of lattice points; exact draws come from the operating system."""
+        found = TrimmedSample.from_values(np.array(data, np.int64), trim=0, half_range=HALF)
+        if self.exact:
+            return np.array([[release_smooth(found, self.plan)] for _ in range(size)])
+        return np.asarray(simulate_smooth(found, self.plan, size=size, rng=rng))[:, None]
+
+
+SMOOTH_PAIRS = {
+    # An empty window has the midpoint for its mean and no variance; one row at a bound moves it as far as can be.
+    "mean": [Pair((), (HALF,), "the first row, at a bound"), Pair((-HALF, HALF), (-HALF, HALF, HALF), "a third row")],
+    "variance": [
+        Pair((-HALF,), (-HALF, HALF), "a second row, at the other bound"),
+        Pair((0, 0, 0), (0, 0, 0, HALF), "a row away from the others"),
+    ],
+}
+
+
+def _smooth_cases() -> list[AuditCase]:
+    def build(law: str, statistic: Any, exact: bool) -> Callable[[float], SmoothStatistic]:
+        return lambda epsilon: SmoothStatistic(law, statistic, epsilon, exact)
+
+    def pairs(statistic: str) -> Callable[[float], list[Pair]]:
+        return lambda epsilon: SMOOTH_PAIRS[statistic]
+
+    return [
+        AuditCase(
+            name=f"smooth-{statistic}-{law}{'-exact' if exact else ''}",
+            claim=Claim(1.0, 0.0 if law in {"student-t", "cauchy"} else float(DELTA)),
+            build=build(law, statistic, exact),
+            pairs=pairs(statistic),
+            adjacency="add-remove",
+            note="drawn exactly" if exact else "drawn by the simulation twin",
+            samples=4_000 if exact else None,
+        )
+        for law in ("student-t", "cauchy", "laplace-log-normal", "laplace", "gaussian")
+        for statistic in ("mean", "variance")
+        for exact in ((False, True) if law == "student-t" else (False,))
+    ]
+
+
 def audit_cases() -> list[AuditCase]:
-    """Discrete Laplace and Gaussian noise on a count, exact and simulated."""
+    """Discrete Laplace and Gaussian noise on a count, exact and simulated; heavy tails under smooth bounds."""
     pairs = [Pair(0, 1, "a count and the count of one row more")]
     return [
         AuditCase(
@@ -56,4 +129,4 @@ def audit_cases() -> list[AuditCase]:
         )
         for law in ("laplace", "gaussian")
         for simulated in (False, True)
-    ]
+    ] + _smooth_cases()

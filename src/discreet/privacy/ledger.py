@@ -142,6 +142,7 @@ class Ledger:
         nodes, grants = list(nodes), list(grants)
         if self.budget.kind == "zcdp":
             return sum((concentrated(node) for node in nodes), Fraction(0))
+        adds = all(grant.epsilon is not None for grant in grants)  # a rho has no epsilon to add up
         basic = sum((grant.epsilon or Fraction(0) for grant in grants), Fraction(0))
         if self.budget.kind != "approximate" or not nodes:
             return basic
@@ -151,12 +152,14 @@ class Ledger:
         # Two valid readings of the whole: adding up (ε, δ), or one zCDP composition converted at the end.
         fits = sum((grant.delta for grant in grants), Fraction(0)) <= self.budget.delta
         if any(cost(node, "delta") for node in nodes):
+            if not adds:
+                raise BudgetError("a release with a delta of its own and one of rho do not add up on one ledger")
             if not fits:
                 raise BudgetError("the deltas of these fits add up to more than the ledger's: lower them or stop here")
             return basic
         rho = sum((concentrated(node) for node in nodes), Fraction(0))
         joint = exact(zcdp_epsilon(float(rho) * (1 + 1e-12), float(self.budget.delta)))
-        return min(basic, joint) if fits else joint
+        return min(basic, joint) if fits and adds else joint
 
     def charge(self, node: Node, grant: Budget, unit: str | None = None, owner: Any = None) -> Tab:
         """Enter a release, or raise before any data are read if the budget does not allow it.

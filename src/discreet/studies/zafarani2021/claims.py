@@ -12,6 +12,7 @@ from discreet.studies.zafarani2021.experiments import DELTAS, HUMAN, OTHER, SYNT
 
 PAPER = "zafarani2021"
 NUMERIC = (*HUMAN, *OTHER)
+ALIKE, SANE = 0.005, 0.01  # half a point of accuracy is no difference, and a default may lose a point
 SMOOTH = (("smooth", "global"), ("smooth-t", "global"))
 READINGS = ("paper-smooth", "paper-untrimmed")  # the paper does not print how much it trims
 
@@ -38,8 +39,20 @@ def _absent(results: Results, method: str, data: str) -> str:
 
 
 def better(found: dict[str, Estimate]) -> bool:
-    """Better by two standard errors on most data sets, and worse by that much on none."""
-    return 2 * sum(one.above for one in found.values()) > len(found) and not any(one.below for one in found.values())
+    """Better by two standard errors on most data sets, and worse by that much on none.
+
+    Where too many differences are neither, although a point could still hide in their errors, nothing is known.
+    """
+    if any(one.below for one in found.values()):
+        return False
+    clear = sum(one.above for one in found.values())
+    hidden = sum(not one.above and one.mean + 2 * one.error > SANE for one in found.values())
+    if 2 * clear > len(found):
+        return True
+    if 2 * (clear + hidden) > len(found):
+        words = "; ".join(f"{name} {one}" for name, one in found.items())
+        raise MissingResultsError(f"too few repeats to tell a gain of {SANE} from none: {words}")
+    return False
 
 
 Pairs = Sequence[tuple[str, str]]
@@ -151,7 +164,11 @@ def same_on_mushroom(results: Results) -> Finding:
         for other in others:
             gap = gains(results, other, base, ("mushroom",))["mushroom"]
             measured[f"{other} - {base}"] = gap
-            alike = alike and (abs(gap.mean) <= 0.005 or not (gap.above or gap.below))
+            if abs(gap.mean) + 2 * gap.error > ALIKE and abs(gap.mean) - 2 * gap.error <= ALIKE:
+                raise MissingResultsError(
+                    f"{other} - {base} is {gap}: too few repeats to tell a gap of {ALIKE} from none"
+                )
+            alike = alike and abs(gap.mean) + 2 * gap.error <= ALIKE
         return alike
 
     sound, gap = attempt(lambda: check(("global", "smooth", "bun-steinke")))
@@ -161,7 +178,7 @@ def same_on_mushroom(results: Results) -> Finding:
     return Finding(
         verdict, measured,
         gap if verdict is Verdict.UNTESTED else "the widest gap in mean accuracy over ε is "
-        f"{far[1]} ({far[0]}); alike means within half a point or two standard errors",
+        f"{far[1]} ({far[0]}); alike means within half a point, two standard errors included",
     )  # fmt: skip
 
 
@@ -170,7 +187,7 @@ def two_to_one(results: Results) -> Finding:
     measured: dict[str, Any] = {}
 
     def check(method: str) -> bool:
-        fine = True
+        lost = unclear = False
         for name in ("adult", *SYNTHETIC):
             gains = {
                 weight: _weight_gain(results, method, name, weight, "2:1") for weight in WEIGHTS if weight != "2:1"
@@ -181,8 +198,11 @@ def two_to_one(results: Results) -> Finding:
                 "less that of 2:1": gains,
                 "regret of 2:1": regret,
             }
-            fine = fine and (regret.mean <= 0.01 or not regret.above)
-        return fine
+            lost = lost or regret.mean - 2 * regret.error > SANE
+            unclear = unclear or regret.mean + 2 * regret.error > SANE
+        if unclear and not lost:
+            raise MissingResultsError(f"{method}: too few repeats to tell a loss of {SANE} from none")
+        return not lost
 
     sound, gap = attempt(lambda: check("smooth"))
     published, _ = attempt(lambda: check("paper-smooth"))
