@@ -8,7 +8,6 @@ import inspect
 import json
 import os
 import secrets
-import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
@@ -35,6 +34,7 @@ from discreet.audit.sampling import (
     split,
 )
 from discreet.audit.search import find_events
+from discreet.files import write_text
 
 DEFAULT_SAMPLES = 100_000
 _FORMAT = 1
@@ -69,14 +69,7 @@ class _Progress:
         """Write to a temporary name and rename, so that an interrupted write loses nothing."""
         if path is None:
             return
-        handle, temporary = tempfile.mkstemp(dir=path.parent or Path("."), prefix=path.name, suffix=".part")
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8") as stream:
-                json.dump(asdict(self), stream)
-            os.replace(temporary, path)
-        except BaseException:
-            Path(temporary).unlink(missing_ok=True)
-            raise
+        write_text(path, json.dumps(asdict(self)))
 
 
 def _identity(mechanism: Any) -> str:
