@@ -48,13 +48,12 @@ def index_whole(values: Any, low: float, size: int, unknown: int, missing: int, 
 
 def untangle(matrix: Any, offsets: Any, out: Any) -> None:
     """Columns of a row-major matrix side by side, a few rows at a time so that each is read from memory once."""
-    rows = len(matrix)
-    for start in range(0, rows, 256):
-        stop = min(start + 256, rows)
+    for start in range(0, len(matrix), 256):
+        tile = matrix[start : start + 256]
         for j in range(len(offsets)):
-            offset = offsets[j]
-            for i in range(start, stop):
-                out[j, i] = matrix[i, offset]
+            source, target = tile[:, offsets[j]], out[j, start : start + 256]
+            for i in range(len(source)):
+                target[i] = source[i]
 
 
 def points(values: Any, lower: float, upper: float, middle: float, inverse: float, half: int, out: Any) -> None:
