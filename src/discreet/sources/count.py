@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.schema import Schema
-from discreet.sources.blocks import SMALL, Reader, Rows, coder, in_threads, spans
+from discreet.sources.blocks import BLOCK, SMALL, Reader, Rows, coder, in_threads, spans
 from discreet.sources.columns import Codes, Numbers
 from discreet.sources.kernels import compiled
 from discreet.statistics import Detail, Statistics
@@ -53,7 +53,7 @@ def _fast(rows: Rows, tables: list[_Tables], classes: int) -> NDArray[np.int64]:
     coders = [coder(table.column, table.binned) for table in tables]
     groups = _grouped([table.cells for table in tables], classes)
     reader = Reader([rows.label.values, *(column.values for column in rows.columns)])
-    parts = spans(rows.size)
+    parts = spans(rows.size, BLOCK // 2 if reader.spots else BLOCK)
     done = [_Partial(groups, tables, classes) for _ in parts]
 
     def work(numbered: tuple[int, Iterator[slice]]) -> None:
