@@ -28,7 +28,6 @@ from discreet.mechanisms.trimmed import (
     TrimmedSample,
     _Counted,
     _Partitioned,
-    class_histograms,
     lattice_histogram,
 )
 
@@ -302,18 +301,6 @@ def test_both_representations_are_reached_from_values() -> None:
     counted = TrimmedSample.from_values(many, trim=1, half_range=10)
     assert isinstance(counted, _Counted)
     assert counted.count == 300_000
-
-
-def test_one_pass_over_the_classes_equals_a_histogram_each() -> None:
-    rng = np.random.default_rng(2)
-    values, labels = rng.integers(-50, 51, 500), rng.integers(0, 3, 500)
-    counts = class_histograms(values, labels, classes=3, half_range=50)
-    for c in range(3):
-        assert (counts[c] == lattice_histogram(values[labels == c], half_range=50)).all()
-    with pytest.raises(DataError):
-        class_histograms(values, labels, classes=2, half_range=50)
-    with pytest.raises(DataError):
-        class_histograms(values, labels, classes=3, half_range=49)
 
 
 def test_moments_stay_exact_beyond_64_bits() -> None:

@@ -14,10 +14,8 @@ from numpy.typing import NDArray
 
 from discreet.audit import AuditCase, Claim, Pair
 from discreet.domain import exact
-from discreet.mechanisms.heavy import CAUCHY, LaplaceLogNormal, NoiseLaw, StudentT
-from discreet.mechanisms.heavy_approx import Gaussian, Laplace
 from discreet.mechanisms.noise import ExactSampler, SimulationSampler
-from discreet.mechanisms.smooth_plan import SmoothPlan, plan_smooth, release_smooth, simulate_smooth
+from discreet.mechanisms.smooth_plan import FAMILIES, SmoothPlan, plan_smooth, release_smooth, simulate_smooth
 from discreet.mechanisms.trimmed import TrimmedSample
 from discreet.privacy.calibrate import zcdp_rho
 
@@ -62,14 +60,7 @@ class SmoothStatistic:
     def plan(self) -> SmoothPlan:
         """The public plan at the claimed ε; a concentrated law is tuned to the ρ that converts to it."""
         epsilon = exact(self.epsilon)
-        laws: dict[str, NoiseLaw] = {
-            "student-t": StudentT(3),
-            "cauchy": CAUCHY,
-            "laplace-log-normal": LaplaceLogNormal(Fraction(1, 2)),
-            "laplace": Laplace(DELTA),
-            "gaussian": Gaussian(DELTA),
-        }
-        law = laws[self.law]
+        law = FAMILIES[self.law](*((DELTA,) if self.law in {"laplace", "gaussian"} else ()))
         if law.measure == "zcdp":
             epsilon = Fraction(math.sqrt(2 * float(zcdp_rho(epsilon, DELTA))) * (1 - 1e-9))
         return plan_smooth(self.statistic, law=law, epsilon=epsilon, trim=0, half_range=HALF, rows=2, fineness=4)

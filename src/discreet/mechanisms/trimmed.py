@@ -145,35 +145,6 @@ def lattice_histogram(values: NDArray[Any], *, half_range: int) -> IntArray:
     return counts
 
 
-def class_histograms(values: NDArray[Any], labels: NDArray[Any], *, classes: int, half_range: int) -> IntArray:
-    """Count coordinates per class in one pass: row c is the lattice histogram of the rows labelled c."""
-    if values.shape != labels.shape or values.ndim != 1:
-        raise DataError("Coordinates and class labels come in pairs.")
-    counts = np.zeros((classes, 2 * half_range + 1), dtype=np.int64)
-    if _class_counting_kernel()(values, labels, half_range, counts):
-        raise DataError("A lattice coordinate or a class label lies outside the public schema.")
-    return counts
-
-
-@cache
-def _class_counting_kernel() -> Callable[[NDArray[Any], NDArray[Any], int, IntArray], bool]:
-    numba: Any = import_module("numba")
-
-    def count(values: NDArray[Any], labels: NDArray[Any], half_range: int, counts: IntArray) -> bool:
-        outside = 0
-        for row in range(values.size):
-            cell, label = values[row] + half_range, labels[row]
-            if 0 <= cell < counts.shape[1] and 0 <= label < counts.shape[0]:
-                counts[label, cell] += 1
-            else:
-                outside += 1
-        return outside > 0
-
-    kernel: Callable[[NDArray[Any], NDArray[Any], int, IntArray], bool]
-    kernel = numba.njit(cache=True, nogil=True)(count)
-    return kernel
-
-
 @cache
 def _counting_kernel() -> Callable[[NDArray[Any], int, IntArray], bool]:
     """Compile on first use: checking and counting in one pass halves the cost of the numpy route."""
