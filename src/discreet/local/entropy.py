@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from itertools import pairwise
 from typing import Any, Protocol
 
 import numpy as np
@@ -73,5 +74,5 @@ def words(size: int, rng: np.random.Generator | None = None) -> Words:
             result[start:stop] = np.frombuffer(os.urandom(8 * (stop - start)), np.uint64)
 
     edges = np.linspace(0, size, workers() + 1).astype(int).tolist()
-    in_threads(fill, list(zip(edges, edges[1:], strict=False)))
+    in_threads(fill, list(pairwise(edges)))
     return result
