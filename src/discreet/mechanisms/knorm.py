@@ -1,0 +1,183 @@
+"""K-norm noise: one draw for all count tables of a class, shaped like what one row can change, exact on integers.
+
+A row adds one unit vector to each of d tables (blocks). The noise z has P(z) ∝ exp(−ε·max_j ‖z_j‖₁) on the integer
+points whose block sums are all equal; adding a row moves the norm by at most one, so ε is the exact cost. It is drawn as
+a radius r with weight e^−εr·N(r), N(r) counting the points of norm at most r, and then a point evenly among these N(r).
+N is a polynomial of degree `dim` in r (Ehrhart), so its series is h(x)/(1−x)^(dim+1) with whole h_k ≥ 0: r is a k with
+weight h_k·e^−εk plus dim+1 geometric numbers. docs/proofs/k-norm.md has the proofs.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from fractions import Fraction
+from functools import cached_property, lru_cache
+from itertools import accumulate
+from math import comb
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.errors import BudgetError
+from discreet.mechanisms.exact import Source, geometric, system
+from discreet.mechanisms.intervals import context, enclose, ends
+
+Integers = NDArray[np.int64]
+LARGEST = 20_000  # dimensions: beyond, the polynomial would take minutes
+
+
+def slice_count(size: int, total: int, radius: int) -> int:
+    """How many whole vectors of a length have this sum and at most this sum of absolute values."""
+    total = abs(total)
+    if total > radius:
+        return 0
+    low = (radius - total) // 2  # the most that the negative entries can add up to
+    rising, count = low + total, 0
+    for i in range(min(size - 1, low) + 1):
+        term = comb(size - 1, i) * comb(rising - i + size - 1, size - 1) * comb(low - i + size - 1, size - 1)
+        count += -term if i % 2 else term
+    return count
+
+
+class KNorm:
+    """Noise for one class's tables, given how many cells each table has.
+
+    >>> noise = KNorm([2, 3])
+    >>> noise.dim, noise.numerator
+    (4, (1, 8, 14, 8, 1))
+    """
+
+    def __init__(self, sizes: Sequence[int]) -> None:
+        self.sizes = tuple(int(size) for size in sizes)
+        if not self.sizes or min(self.sizes) < 1:
+            raise BudgetError("K-norm noise needs at least one table, and each table a cell")
+        self.dim = 1 + sum(size - 1 for size in self.sizes)
+        if self.dim > LARGEST:
+            raise BudgetError(f"{self.dim} dimensions are too many for one K-norm draw: release the tables in groups")
+        self._kinds = Counter(self.sizes)
+
+    # ---- counting
+
+    def weight(self, total: int, radius: int) -> int:
+        """How many points of norm at most `radius` have this common block sum."""
+        product = 1
+        for size, times in self._kinds.items():
+            product *= slice_count(size, total, radius) ** times
+        return product
+
+    @cached_property
+    def numerator(self) -> tuple[int, ...]:
+        """h_0 … h_dim; they read the same backwards, because every facet lies at distance one from the centre."""
+        return _numerator(tuple(sorted(self._kinds.items())), self.dim)
+
+    def count(self, radius: int) -> int:
+        """N(radius), by its polynomial."""
+        return sum(h * comb(radius - k + self.dim, self.dim) for k, h in enumerate(self.numerator) if k <= radius)
+
+    # ---- drawing
+
+    def draw(self, epsilon: Fraction, source: Source | None = None) -> list[Integers]:
+        """One draw: a vector for each table. Without `source` the randomness is the operating system's."""
+        source = system() if source is None else source
+        radius = self._radius(Fraction(epsilon), source)
+        total = self._total(radius, source)
+        return [np.array(self._block(size, total, radius, source), np.int64) for size in self.sizes]
+
+    def _radius(self, epsilon: Fraction, source: Source) -> int:
+        start = self._start(epsilon, source)
+        return start + sum(geometric(epsilon, source) for _ in range(self.dim + 1))
+
+    def _start(self, epsilon: Fraction, source: Source) -> int:
+        """k with weight h_k·e^−εk: random bits are drawn until they decide between enclosures of the weights."""
+        bits, value = 64, source.getrandbits(64)
+        while True:
+            low, high = _enclosures(self.numerator, epsilon, bits + 64)
+            bottom, top = list(accumulate(low)), list(accumulate(high))
+            for k in range(len(low)):
+                if value * top[-1] < bottom[k] << bits:  # not certainly beyond k
+                    certain = (value + 1) * top[-1] <= bottom[k] << bits
+                    if certain and (k == 0 or value * bottom[-1] >= top[k - 1] << bits):
+                        return k
+                    break
+            bits, value = bits + 64, value << 64 | source.getrandbits(64)
+
+    def _total(self, radius: int, source: Source) -> int:
+        """The common block sum, from zero outwards."""
+        rest, total = source.randrange(self.count(radius)), 0
+        while True:
+            weight = self.weight(total, radius)
+            for sign in (1, -1) if total else (1,):
+                if rest < weight:
+                    return sign * total
+                rest -= weight
+            total += 1
+
+    @staticmethod
+    def _block(size: int, total: int, radius: int, source: Source) -> list[int]:
+        """A whole vector drawn evenly among those with this sum and norm at most `radius`."""
+        sign, total = (-1, -total) if total < 0 else (1, total)
+        rest = source.randrange(slice_count(size, total, radius))
+        low, high = 0, (radius - total) // 2
+        while low < high:  # the least negative mass whose vectors, with all of smaller mass, are more than `rest`
+            middle = (low + high) // 2
+            if slice_count(size, total, total + 2 * middle) > rest:
+                high = middle
+            else:
+                low = middle + 1
+        return [sign * entry for entry in _signed(size, low + total, low, source)]
+
+
+def _signed(size: int, positive: int, negative: int, source: Source) -> list[int]:
+    """A vector drawn evenly among those whose positive entries add up to one number and negative ones to another."""
+    if positive == 0:  # then the sum and with it the negative mass is zero, or the roles are exchanged
+        return [-entry for entry in _signed(size, negative, 0, source)] if negative else [0] * size
+    ways = []
+    for k in range(1, size + 1):
+        others = size - k
+        spread = comb(negative + others - 1, others - 1) if others else int(negative == 0)
+        ways.append(comb(size, k) * comb(positive - 1, k - 1) * spread)
+    rest, k = source.randrange(sum(ways)), 0
+    while rest >= ways[k]:
+        rest -= ways[k]
+        k += 1
+    k += 1
+    places = source.sample(range(size), k)
+    cuts = sorted(source.sample(range(1, positive), k - 1))
+    parts = [b - a for a, b in zip([0, *cuts], [*cuts, positive], strict=True)]
+    vector = [0] * size
+    for place, part in zip(places, parts, strict=True):
+        vector[place] = part
+    free = [place for place in range(size) if vector[place] == 0]
+    if free and negative:
+        bars = sorted(source.sample(range(negative + len(free) - 1), len(free) - 1))
+        edges = [-1, *bars, negative + len(free) - 1]
+        for place, (a, b) in zip(free, zip(edges, edges[1:], strict=False), strict=True):
+            vector[place] = -(b - a - 1)
+    return vector
+
+
+@lru_cache(64)
+def _numerator(kinds: tuple[tuple[int, int], ...], dim: int) -> tuple[int, ...]:
+    """The numerator of the series of N: its first half from N itself, its second half by symmetry."""
+    half = dim // 2
+    counts = []
+    for radius in range(half + 1):
+        sums = [1] * (radius + 1)
+        for size, times in kinds:
+            sums = [have * slice_count(size, total, radius) ** times for total, have in enumerate(sums)]
+        counts.append(sums[0] + 2 * sum(sums[1:]))
+    first = [sum((-1) ** i * comb(dim + 1, i) * counts[k - i] for i in range(k + 1)) for k in range(half + 1)]
+    return tuple(first + [first[dim - k] for k in range(half + 1, dim + 1)])
+
+
+@lru_cache(256)
+def _enclosures(weights: tuple[int, ...], epsilon: Fraction, bits: int) -> tuple[list[int], list[int]]:
+    """Whole numbers below and above weights[k]·e^−εk·2^bits, in proportion to the largest of them."""
+    ctx = context(bits + 64)
+    powers = [ends(ctx.exp(enclose(ctx, -epsilon * k))) for k in range(len(weights))]
+    largest = max(weight * high for weight, (_, high) in zip(weights, powers, strict=True))
+    unit = (1 << bits) / largest
+    low = [int(weight * power[0] * unit) for weight, power in zip(weights, powers, strict=True)]
+    high = [int(weight * power[1] * unit) + 1 for weight, power in zip(weights, powers, strict=True)]
+    return low, high
