@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from itertools import accumulate
-from math import comb
+from math import comb, exp
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +38,27 @@ def slice_count(size: int, total: int, radius: int) -> int:
         term = comb(size - 1, i) * comb(rising - i + size - 1, size - 1) * comb(low - i + size - 1, size - 1)
         count += -term if i % 2 else term
     return count
+
+
+def slice_square(size: int, total: int, radius: int) -> int:
+    """The sum of the squares of the first entry over all vectors that `slice_count` counts."""
+    total = abs(total)
+    if total > radius:
+        return 0
+    if size == 1:
+        return total * total
+    low = (radius - total) // 2
+
+    def side(own: int, other: int) -> int:
+        """Vectors whose first entry has the sign of the mass `own`."""
+        result = 0
+        for i in range(min(size - 2, low) + 1):
+            rise = comb(max(own - i + size, 0), size + 1) + comb(max(own - i + size - 1, 0), size + 1)
+            term = comb(size - 2, i) * rise * comb(other - i + size - 2, size - 2)
+            result += -term if i % 2 else term
+        return result
+
+    return side(low + total, low) + side(low, low + total)
 
 
 class KNorm:
@@ -74,6 +95,42 @@ class KNorm:
     def count(self, radius: int) -> int:
         """N(radius), by its polynomial."""
         return sum(h * comb(radius - k + self.dim, self.dim) for k, h in enumerate(self.numerator) if k <= radius)
+
+    def moments(self, epsilon: Fraction) -> tuple[dict[int, float], float]:
+        """The variance of one cell by the size of its table, and the variance of the common block sum.
+
+        Given the radius they are even polynomials in r + 1/2 over another; they are taken at the mean radius (or at ten
+        times the dimension, if that is less) and carried over by the square of r + 1/2.
+        """
+        mean, square = self._radius_moments(Fraction(epsilon))
+        at = max(1, min(round(mean), 10 * self.dim))
+        weights: list[float] = []
+        cells: dict[int, list[float]] = {size: [] for size in self._kinds}
+        total, top = 0, 0.0
+        every = self.count(at)
+        while total <= at:
+            weight = self.weight(total, at)
+            share = weight / every * (2 if total else 1)
+            weights.append(share * total * total)
+            for size, values in cells.items():
+                values.append(share * (slice_square(size, total, at) / slice_count(size, total, at)))
+            top = max(top, share)
+            if share < 1e-15 * top:
+                break
+            total += 1
+        scale = (square + mean + 0.25) / (at + 0.5) ** 2
+        return {size: sum(values) * scale for size, values in cells.items()}, sum(weights) * scale
+
+    def _radius_moments(self, epsilon: Fraction) -> tuple[float, float]:
+        """The mean of the radius and of its square."""
+        low, _ = _enclosures(self.numerator, epsilon, 128)
+        whole = sum(low)
+        first = sum(k * weight for k, weight in enumerate(low)) / whole
+        second = sum(k * k * weight for k, weight in enumerate(low)) / whole
+        ratio = exp(-float(epsilon))
+        mean = (self.dim + 1) * ratio / (1 - ratio)
+        spread = mean / (1 - ratio)
+        return first + mean, second + 2 * first * mean + spread + mean * mean
 
     # ---- drawing
 
