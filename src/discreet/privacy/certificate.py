@@ -189,12 +189,13 @@ def certify(
     """The certificate of a release that spent `node` of `budget`."""
     from importlib.metadata import version
 
+    whom = fields.pop("protects", None) or protects(adjacency, contributions, identified)
     return Certificate(
         library=f"discreet {version('discreet')}",
         private=budget.private,
         adjacency=adjacency,
         contributions=contributions,
-        protects=protects(adjacency, contributions, identified) if budget.private else "nobody: no noise was added",
+        protects=whom if budget.private else "nobody: no noise was added",
         epsilon=None if budget.epsilon is None else str(budget.epsilon),
         delta=str(budget.delta),
         ledger=record(node),
