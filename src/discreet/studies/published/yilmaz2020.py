@@ -35,9 +35,9 @@ ORACLES = {"de": "grr", "sue": "sue", "oue": "oue", "she": "she", "the": "the"}
 TITLES = {"de": "DE", "sue": "SUE", "oue": "OUE", "she": "SHE", "the": f"THE({THETA})"}
 
 
-def positive(counts: Floats) -> Floats:
+def positive(counts: Any) -> Floats:
     """Negative estimates are set to 1 (and so is zero, whose logarithm would rule a class out for ever)."""
-    return np.where(counts > 0, counts, 1.0)
+    return np.where(np.asarray(counts) > 0, counts, 1.0)
 
 
 @dataclass(frozen=True, eq=False)

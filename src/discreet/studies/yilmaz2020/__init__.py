@@ -8,6 +8,7 @@ from typing import Any
 
 from discreet.studies import STUDIES
 from discreet.studies.figures import Line, accuracy_against_epsilon
+from discreet.studies.published.yilmaz2020 import THETA
 from discreet.studies.results import MissingResultsError, Results
 from discreet.studies.study import Study
 from discreet.studies.yilmaz2020.claims import CLAIMS
@@ -32,8 +33,8 @@ CHANGES = (
     "The library combines the class prior from all inputs by inverse variance, moves every table to it and projects it "
     "on the simplex; as published the prior comes from its own input alone and negative estimates (here zero too) "
     "become 1.",
-    f"THE uses p = 1 − ½·e^((ε/2)(θ−1)) with θ = {0.25}; the printed exponent has the wrong sign.",
-    "Oracles beyond the paper: OLH, subset selection, Hadamard response, and for each input the one of lowest variance.",
+    f"THE uses p = 1 − ½·e^((ε/2)(θ−1)) with θ = {THETA}; the printed exponent has the wrong sign.",
+    "Oracles beyond the paper: OLH, subset selection, Hadamard response, and per input the one of lowest variance.",
     "As published, numbers are scaled by the smallest and largest private values and projected by PCA or DCA of the "
     f"private rows. The sound methods take bounds and directions from {PUBLIC_SHARE:.0%} of the training rows, treated "
     "as public and left out of the reports.",
@@ -101,8 +102,8 @@ def tables(results: Results) -> str:
     """Accuracy of every method per data set and ε, and the best dimensions."""
     text: list[str] = []
     for data in DISCRETE_DATA:
-        text += _table(results, f"Accuracy on {data}", ("plain", "majority", *PAPER_DISCRETE, *PAPER_ALL, *OURS_DISCRETE),
-                       {"experiment": "discrete", "data": data})  # fmt: skip
+        names = ("plain", "majority", *PAPER_DISCRETE, *PAPER_ALL, *OURS_DISCRETE)
+        text += _table(results, f"Accuracy on {data}", names, {"experiment": "discrete", "data": data})
     for data in CONTINUOUS_DATA:
         for projection, label in PROJECTED.items():
             text += _table(results, f"Buckets on {data}, {label}", ("plain", *PAPER_BUCKETS, *OURS_BUCKETS),

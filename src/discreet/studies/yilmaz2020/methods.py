@@ -67,6 +67,10 @@ def continuous(name: str, title: str, **parameters: Any) -> Method:
     return Method(name, title, fit, private=True)
 
 
+def _same(rows: Floats) -> Floats:
+    return rows
+
+
 def prepared(setting: Setting, X: Floats, y: NDArray[np.int64]) -> tuple[Schema, Any]:
     """The public schema of what is reported, and how a device makes it of its row, both from public rows."""
     kind, count = setting.options.get("projection", "none"), int(setting.options["buckets"])
@@ -76,32 +80,27 @@ def prepared(setting: Setting, X: Floats, y: NDArray[np.int64]) -> tuple[Schema,
     features = [Numeric(name, a, b, bins=count) for name, a, b in bounds]
     schema = Schema(features, setting.schema.target, setting.schema.classes)
     if kind == "none":
-        return schema, lambda rows: rows
+        return schema, _same
     build: Any = PublicPCA if kind == "pca" else PublicDCA
     projection = build(int(setting.options["dims"]), schema, X, y, bounds="sample", bins=count).fit()
     return projection.schema_, projection.transform
 
 
-def _without(title: str, **parameters: Any) -> Any:
+def _without(name: str, title: str, **parameters: Any) -> Method:
     """A twin that is told everything exactly."""
 
     def fit(setting: Setting, X: Floats, y: NDArray[np.int64]) -> Scores:
-        schema, view = setting.schema, (lambda rows: rows)
+        schema, view = setting.schema, _same
         if "buckets" in setting.options:
             schema, view = prepared(setting, X, y)
         fitted = LocalNB(math.inf, schema, **parameters).fit(view(X), y)
         return lambda rows: fitted.predict_joint_log_proba(view(rows))
 
-    return title, fit
+    return Method(name, title, fit, private=False, reason="no noise is added")
 
 
-PLAIN = Method("plain", *_without("without privacy"), private=False, reason="no noise is added")
-PLAIN_GAUSSIAN = Method(
-    "plain-gaussian",
-    *_without("bell curves without privacy", numeric="laplace"),
-    private=False,
-    reason="no noise is added",
-)
+PLAIN = _without("plain", "without privacy")
+PLAIN_GAUSSIAN = _without("plain-gaussian", "bell curves without privacy", numeric="laplace")
 DISCRETE = tuple(discrete(oracle) for oracle in TITLES)
 BUCKETS = tuple(
     continuous(f"buckets-{oracle}", f"buckets by {TITLES[oracle]}", oracle=oracle) for oracle in ("grr", "oue", "auto")
