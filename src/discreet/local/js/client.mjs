@@ -418,3 +418,317 @@ const MECHANISMS = {
   1: grr, 2: unary, 3: unary, 4: histogram, 5: unary, 6: hashing, 7: subset, 8: hadamard,
   16: laplace, 17: oneBit, 18: piecewise, 19: hybrid, 20: laplaceAll, 21: oneBitSampled,
 };
+
+// ---- the row in the schema's terms
+
+const SPACE = "[\\t-\\r\\x1c-\\x20\\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000]*";
+const INTEGER = new RegExp(`^${SPACE}([+-]?)0*(\\p{Nd}+)(?:\\.0*)?${SPACE}$`, "u");
+
+/** @param {unknown} value */
+const missing = (value) => value === null || value === undefined || Number.isNaN(value);
+/** @param {unknown} name */
+const quoted = (name) => `'${name}'`;
+
+/**
+ * The canonical text of a category, as Python writes it: 1, 1n and "1" are one category, true is "true".
+ * @param {unknown} value
+ */
+export function text(value) {
+  if (typeof value === "string") return value;
+  if (typeof value === "boolean" || typeof value === "bigint") return String(value);
+  if (typeof value !== "number") throw new DataError("a value is a text, a number, a truth value or null");
+  if (Number.isInteger(value)) return String(BigInt(value));
+  if (!Number.isFinite(value)) return value > 0 ? "inf" : "-inf";
+  if (Math.abs(value) >= 1e-4) return String(value);
+  return value.toExponential().replace(/e-(\d)$/, "e-0$1");
+}
+
+/** The code of a declared value, or undefined. @param {any} column @param {unknown} value @returns {number | undefined} */
+function find(column, value) {
+  const { codes } = column;
+  const [name, truth] = [text(value), typeof value === "boolean"];
+  const found = codes.get(name) ?? (truth ? codes.get(value ? "True" : "False") : undefined);
+  if (found !== undefined) return found;
+  if (column.kinds.includes("int")) {
+    const [, sign, digits] = INTEGER.exec(name) ?? [];
+    if (digits !== undefined) return codes.get(digits === "0" ? "0" : sign.replace("+", "") + digits);
+    if (truth) return codes.get(value ? "1" : "0");
+  }
+  if (!column.kinds.includes("bool")) return undefined;
+  /** @type {Record<string, string>} */
+  const alias = { 1: "true", 0: "false", "1.0": "true", "0.0": "false" };
+  return codes.get(Object.hasOwn(alias, name) ? alias[name] : name.toLowerCase());
+}
+
+/** To the nearest whole number, ties to the even one. @param {number} value */
+function rounded(value) {
+  const size = Math.abs(value);
+  const floor = Math.floor(size);
+  const gap = size - floor; // exact
+  return Math.sign(value) * (floor + Number(gap > 0.5 || (gap === 0.5 && floor % 2 === 1)));
+}
+
+/** The cell of a value and, for a number, its lattice point. @param {any} column @param {unknown} value */
+function place(column, value) {
+  const name = quoted(column.name);
+  if (missing(value)) {
+    if (column.missing === null) throw new DataError(`${name} is missing, and the schema gives missing values no place`);
+    return { cell: column.missing, point: 0 };
+  }
+  if (column.codes) {
+    const cell = find(column, value) ?? column.other;
+    if (cell === null) throw new DataError(`${name} is ${quoted(text(value))}, which the schema does not list`);
+    return { cell, point: 0 };
+  }
+  if (!["number", "bigint", "boolean"].includes(typeof value)) {
+    throw new DataError(`${name} is ${quoted(text(value))}, which is not a number`);
+  }
+  const number = Number(value);
+  if (!Number.isFinite(number)) throw new DataError(`${name} is infinite`);
+  const scaled = (Math.min(Math.max(number, column.lower), column.upper) - column.middle) * column.inverse;
+  const point = rounded(Math.max(-column.half, Math.min(column.half, scaled)));
+  let cell = 0;
+  while (cell < column.cuts.length && column.cuts[cell] <= point) cell += 1;
+  return { cell, point };
+}
+
+// ---- the campaign
+
+/** One column of the campaign, checked: no value may get a cell outside its cells. @param {any} raw */
+function columnOf(raw) {
+  demand(raw !== null && typeof raw === "object" && typeof raw.name === "string", "a column of the campaign has no name");
+  const what = `column ${quoted(raw.name)}`;
+  const cells = Number(whole(raw.cells, what, 1n, 1n << 20n));
+  const cellOf = (/** @type {unknown} */ code) => Number(whole(code, what, 0n, BigInt(cells - 1)));
+  const column = { name: raw.name, cells, missing: raw.missing === null ? null : cellOf(raw.missing) };
+  if (raw.codes) {
+    demand(typeof raw.codes === "object" && Array.isArray(raw.kinds), `the campaign's ${what} has no list of categories`);
+    const codes = new Map(Object.entries(raw.codes).map(([name, code]) => [name, cellOf(code)]));
+    return { ...column, codes, kinds: raw.kinds, other: raw.other === null ? null : cellOf(raw.other) };
+  }
+  const { lower, upper, middle, inverse, half, cuts } = raw;
+  const fine = [lower, upper, middle, inverse].every(Number.isFinite) && lower < upper && inverse > 0;
+  demand(fine && whole(half, what, 1n, 1n << 20n), `the campaign's ${what} has no proper bounds`);
+  const rises = Array.isArray(cuts) && cuts.length < cells
+    && cuts.every((cut, i) => Number.isSafeInteger(cut) && (i === 0 || cuts[i - 1] < cut));
+  demand(rises, `the campaign's ${what} has no proper bins`);
+  return { ...column, lower, upper, middle, inverse, half, cuts };
+}
+
+/** A checked question: which input, its head on the wire, what it asks of a person, and how the answer is drawn. */
+function questionOf(/** @type {any} */ raw, /** @type {any[]} */ columns, /** @type {any} */ target, /** @type {Price} */ price) {
+  const [input, classes] = [Number(whole(raw?.input, "input", 0n, 1n << 32n)), target.cells];
+  const numbers = columns.filter((column) => column.cuts && column.missing === null);
+  const [spot, rest] = [Math.floor((input - 1) / 3), (input + 2) % 3];
+  const column = columns[spot];
+  const all = input - 3 * columns.length;
+  /** @type {any[]} */
+  const asked = column ? [column] : numbers;
+  const kind = input === 0 ? "class" : column ? ["cells", "mean", "square"][rest] : ["means", "squares"][all - 1];
+  demand(kind !== undefined && raw.kind === kind, `the campaign's input ${input} is not one of its schema`);
+  const code = Number(whole(raw.code, "mechanism", 0n, 255n));
+  const numeric = kind !== "class" && kind !== "cells";
+  const fits = Object.hasOwn(MECHANISMS, code) && code >= 16 === numeric && (code === 20) === (numeric && !column);
+  demand(fits && (!numeric || (asked.length && asked.every((one) => numbers.includes(one)))),
+    `the campaign's mechanism ${code} does not fit its input ${input}`);
+  const square = kind.startsWith("square");
+  const halves = numeric ? asked.map((one) => BigInt(one.half) ** (square ? 2n : 1n)) : [];
+  const d = kind === "cells" ? classes * column.cells : classes;
+  demand(d <= 1 << 20, `the campaign's input ${input} has too many values`);
+  const draw = MECHANISMS[code](raw.constants ?? {}, { d, classes, halves }, price);
+  const width = Number(whole(raw.width, "width", 1n, BigInt(LONGEST)));
+  const head = [...varint(input), code, ...varint(whole(raw.parameter, "parameter", 0n, 1000n)), ...varint(width)];
+  /** @type {(label: number, places: Map<any, {cell: number, point: number}>) => Answer} */
+  const ask = (label, places) => ({
+    label,
+    value: kind === "cells" ? label * column.cells + places.get(column).cell : label,
+    points: numeric ? asked.map((one) => {
+      const [point, half] = [BigInt(places.get(one).point), BigInt(one.half)];
+      return square ? 2n * point * point - half * half : point;
+    }) : [],
+  });
+  return { input, head, width, ask, draw };
+}
+
+/** A campaign file's contents, checked. @param {any} raw */
+function campaignOf(raw) {
+  demand(raw?.format === "discreet/campaign", "this is not a campaign");
+  demand(raw.version === 1, "the campaign is of another version than this client");
+  demand(/^[0-9a-f]{64}$/.test(raw.schema_hash), "the campaign lacks the fingerprint of its schema");
+  demand(Array.isArray(raw.columns) && raw.columns.length && raw.target?.codes, "the campaign lacks its columns or target");
+  demand(Array.isArray(raw.questions) && raw.questions.length, "the campaign asks nothing");
+  const epsilon = millionths(raw.epsilon);
+  const fine = epsilon?.exact && epsilon.count > 0n && epsilon.count <= LARGEST_EPSILON * MILLION;
+  demand(fine && typeof raw.epsilon === "string", "the campaign's epsilon is not a number of millionths up to 30");
+  const reports = Number(whole(raw.reports, "number of answers", 1n, BigInt(Math.min(255, raw.questions.length))));
+  const [columns, target] = [raw.columns.map(columnOf), columnOf(raw.target)];
+  demand(new Set([...columns, target].map((one) => one.name)).size === columns.length + 1, "the campaign names a column twice");
+  demand(target.cells > 1 && target.missing === null && target.other === null, "the campaign's target has no proper classes");
+  const price = new Price(epsilon.count, MILLION * BigInt(reports));
+  const questions = raw.questions.map((/** @type {any} */ one) => questionOf(one, columns, target, price));
+  const inputs = new Set(questions.map((/** @type {{input: number}} */ one) => one.input));
+  demand(inputs.size === questions.length, "the campaign asks a question twice");
+  const mark = little(BigInt(`0x${raw.schema_hash.slice(0, 2 * SCHEMA_BYTES)}`), SCHEMA_BYTES).reverse();
+  return { epsilon: epsilon.count, reports, columns, target, questions, mark };
+}
+
+// ---- the client
+
+const FORMAT = "discreet/client";
+/** @param {bigint} count millionths */
+const shown = (count) => String(Number(count) / 1e6);
+/** @param {number} milliseconds */
+const pause = (milliseconds) => new Promise((done) => setTimeout(done, milliseconds));
+
+/** One person's side of a campaign: makes one report, remembers it, and sends it. */
+export class LocalClient {
+  #campaign; #budget; #word; #read; #write;
+
+  /**
+   * @param {object} campaign  the parsed campaign file
+   * @param {object} [options]
+   * @param {Store} [options.store]  where the client remembers what it has spent: localStorage, or memory by default
+   * @param {string} [options.key]  under which key; clients with the same store and key share one budget
+   * @param {number | string} [options.budget]  what all reports may cost together; by default one report's ε
+   * @param {Words} [options.words]  randomness; only tests have a reason to give it
+   */
+  constructor(campaign, { store = new Map(), key = FORMAT, budget, words = systemWords } = {}) {
+    this.#campaign = campaignOf(campaign);
+    const found = budget === undefined ? { count: this.#campaign.epsilon } : millionths(budget);
+    if (!found || found.count > LARGEST_EPSILON * MILLION) throw new BudgetError("the budget must be a number up to 30");
+    if (found.count < this.#campaign.epsilon) {
+      throw new BudgetError("the budget of this client does not suffice for one report");
+    }
+    const given = /** @type {any} */ (store);
+    const plain = typeof given.get === "function";
+    [this.#budget, this.#word] = [found.count, words];
+    this.#read = () => (plain ? given.get(key) : given.getItem(key)) ?? null;
+    this.#write = (/** @type {string} */ value) => (plain ? given.set(key, value) : given.setItem(key, value));
+    this.#recall();
+  }
+
+  /** What the reports so far have cost. */
+  get spent() {
+    return Number(this.#recall().spent) / 1e6;
+  }
+
+  /** The last report once more (empty if there is none), for sending again what may have been lost: it costs nothing. */
+  get lastReport() {
+    return this.#recall().last;
+  }
+
+  /**
+   * A randomised report about a row: an object by column name, the class included.
+   * What is asked is drawn before the row is looked at; the cost is remembered before the report is handed out.
+   * @param {Record<string, unknown>} row
+   */
+  report(row) {
+    const [{ spent }, { epsilon }] = [this.#recall(), this.#campaign];
+    if (spent + epsilon > this.#budget) {
+      throw new BudgetError(`this client has spent ${shown(spent)} of its ${shown(this.#budget)}: a further report would `
+        + "tell more than was promised; send lastReport again, or give the client a larger budget");
+    }
+    const frame = this.#frame(row);
+    const last = btoa(Array.from(frame, (byte) => String.fromCharCode(byte)).join(""));
+    const memory = JSON.stringify({ format: FORMAT, spent: `${spent + epsilon}/${MILLION}`, last });
+    this.#write(memory);
+    if (this.#read() !== memory) throw new DiscreetError("the store did not keep what was spent, so nothing is reported");
+    return frame;
+  }
+
+  /**
+   * Send the last report, again and again until the collector answers. It is counted once, however often it arrives.
+   * @param {string | URL} url
+   * @param {object} [options]
+   * @param {typeof globalThis.fetch} [options.fetch]
+   * @param {number} [options.tries]
+   * @param {number} [options.wait]  milliseconds before the second try; each further wait is twice as long
+   */
+  async post(url, { fetch = globalThis.fetch, tries = 6, wait = 500 } = {}) {
+    const body = this.lastReport;
+    if (!body.length) throw new SendError("there is no report to send: make one with report(row)");
+    let reason = "";
+    for (let i = 0; i < tries; i += 1) {
+      if (i) await pause(wait * 2 ** (i - 1) * (0.5 + Math.random()));
+      try {
+        // No cookies and no referrer: nothing that names the person goes along.
+        const answer = await fetch(url, {
+          method: "POST", body, headers: { "Content-Type": "application/octet-stream" },
+          credentials: "omit", referrerPolicy: "no-referrer", cache: "no-store",
+        });
+        if (answer.ok) return answer;
+        reason = `it answered ${answer.status}`;
+        if (answer.status < 500 && ![408, 425, 429].includes(answer.status)) break;
+      } catch (error) {
+        reason = error instanceof Error ? error.message : String(error);
+      }
+    }
+    throw new SendError(`the collector did not take the report: ${reason}`);
+  }
+
+  /**
+   * Report about a row and send it; where this campaign's report was made before, send that one again.
+   * Tabs that share a store take turns where the browser offers locks.
+   * @param {Record<string, unknown>} row
+   * @param {string | URL} url
+   * @param {Parameters<LocalClient["post"]>[1]} [options]
+   */
+  async send(row, url, options) {
+    const make = () => {
+      const last = this.lastReport;
+      const ours = last.length && this.#campaign.mark.every((byte, i) => last[HEAD + i] === byte);
+      if (!ours) this.report(row);
+    };
+    const locks = globalThis.navigator?.locks;
+    await (locks ? locks.request(FORMAT, make) : make());
+    return this.post(url, options);
+  }
+
+  /** @param {Record<string, unknown>} row */
+  #frame(row) {
+    const { columns, target, questions, mark, epsilon, reports } = this.#campaign;
+    const word = this.#word;
+    const identity = [little(word(), 8), little(word(), 8)];
+    const asked = [...questions];
+    for (let i = 0; i < reports; i += 1) {
+      const j = i + Number(below(word, BigInt(asked.length - i)));
+      [asked[i], asked[j]] = [asked[j], asked[i]];
+    }
+    if (row === null || typeof row !== "object") throw new DataError("a row is an object by column name");
+    for (const { name } of [...columns, target]) {
+      if (!Object.hasOwn(row, name)) {
+        throw new DataError(`the row lacks ${quoted(name)}: it needs every feature and ${quoted(target.name)}`);
+      }
+    }
+    const places = new Map(columns.map((/** @type {any} */ one) => [one, place(one, row[one.name])]));
+    const given = row[target.name];
+    const label = missing(given) ? undefined : find(target, given);
+    if (label === undefined) {
+      const seen = missing(given) ? "a missing value" : quoted(text(given));
+      throw new DataError(`${seen} is not one of the classes of ${quoted(target.name)}`);
+    }
+    const parts = asked.slice(0, reports).flatMap(({ head, width, ask, draw }) => {
+      const said = draw(ask(label, places), word);
+      if (said.length !== width) throw new CampaignError("the campaign is wrong about the length of an answer");
+      return [head, said];
+    });
+    const body = joined([mark, ...identity, varint(epsilon), [reports], ...parts]);
+    if (body.length > LONGEST) throw new CampaignError(`a report of ${body.length} bytes is too long`);
+    const frame = joined([MARKER, [1], little(body.length, 2), body]);
+    return joined([frame, little(crc32(frame), 4)]);
+  }
+
+  /** What was spent, and the last report. A damaged memory is an error, never a fresh start. */
+  #recall() {
+    const raw = this.#read();
+    if (raw === null) return { spent: 0n, last: new Uint8Array() };
+    try {
+      const { format, spent, last } = JSON.parse(raw);
+      const found = millionths(spent);
+      if (format !== FORMAT || !found?.exact) throw new Error("it is not a client's memory");
+      return { spent: found.count, last: Uint8Array.from(atob(last), (one) => one.charCodeAt(0)) };
+    } catch (error) {
+      throw new DiscreetError(`the client's memory is damaged, so nothing is reported: ${/** @type {Error} */ (error).message}`);
+    }
+  }
+}
