@@ -30,6 +30,7 @@ class Oracle(ABC):
 
     name: ClassVar[str]
     code: ClassVar[int]
+    parameter: int = 0  # what a report says about the oracle beside d and ε: θ in thousandths, for the one that has it
     p: Fraction
     q: Fraction
     width: int
