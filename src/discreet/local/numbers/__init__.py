@@ -9,6 +9,7 @@ from discreet.errors import SchemaError
 from discreet.local.numbers.base import NumberMechanism
 from discreet.local.numbers.hybrid import Hybrid
 from discreet.local.numbers.laplace import LaplaceAll, LaplaceSampled
+from discreet.local.numbers.moments import Group, gaussian_parameters, square_points
 from discreet.local.numbers.onebit import OneBit, OneBitSampled, best_oracle
 from discreet.local.numbers.piecewise import Piecewise
 
@@ -31,6 +32,7 @@ def make_number(name: str, classes: int, halves: Sequence[int], epsilon: Any) ->
 
 __all__ = [
     "NUMBERS",
+    "Group",
     "Hybrid",
     "Laplace",
     "LaplaceAll",
@@ -40,5 +42,7 @@ __all__ = [
     "OneBitSampled",
     "Piecewise",
     "best_oracle",
+    "gaussian_parameters",
     "make_number",
+    "square_points",
 ]
