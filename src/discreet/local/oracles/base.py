@@ -88,8 +88,8 @@ class Oracle(ABC):
 
     def variance(self, m: int, frequency: float = 0.0) -> float:
         """The variance of a count estimated from m reports, if that share of the people has the value."""
-        p, q = float(self.p), float(self.q)
-        return m * q * (1 - q) / (p - q) ** 2 + m * frequency * (1 - p - q) / (p - q)
+        p, q, share = self.p, self.q, Fraction(frequency)
+        return float(m * (q * (1 - q) / (p - q) ** 2 + share * (1 - p - q) / (p - q)))
 
     def simulate(self, counts: Any, rng: np.random.Generator) -> Integers:
         """The support of a population with these true counts, drawn by its law.

@@ -29,7 +29,7 @@ class HadamardResponse(Oracle):
 
     >>> oracle = HadamardResponse(50, 1)
     >>> oracle.blocks, oracle.reports
-    (2, 64)
+    (1, 64)
     """
 
     name: ClassVar[str] = "hadamard"
@@ -127,14 +127,17 @@ class HadamardResponse(Oracle):
         Without it, the people who do not have the value are taken to be spread evenly over the other values, and
         blocks to have their mean size.
         """
-        own = self.half * (self.high + self.low) / WHOLE  # the chance that a report lies in the block it favours
-        foreign = 2 * self.half * self.low / WHOLE
+        own = Fraction(self.half * (self.high + self.low), WHOLE)  # the chance to lie in the block it favours
+        foreign = Fraction(2 * self.half * self.low, WHOLE)
+        slope, share = self.p - Fraction(self.half * self.low, WHOLE), Fraction(frequency)
         if block is None:
             fewer, more = divmod(self.d, self.blocks)
             mates = more * (fewer + 1) * fewer + (self.blocks - more) * fewer * (fewer - 1)
-            block = (1 - frequency) * mates / (self.d * (self.d - 1))
-        spread = (frequency + block) * own + (1 - frequency - block) * foreign - frequency * self.slope**2
-        return m * spread / self.slope**2
+            near = (1 - share) * Fraction(mates, self.d * (self.d - 1))
+        else:
+            near = Fraction(block)
+        spread = (share + near) * own + (1 - share - near) * foreign - share * slope**2
+        return float(m * spread / slope**2)
 
     def simulate(self, counts: Any, rng: np.random.Generator) -> Integers:
         """A report is an even draw from the value's set with chance s(high − low)/2⁶⁴, else from all reports."""
