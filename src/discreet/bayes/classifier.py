@@ -7,12 +7,11 @@ from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.validation import check_is_fitted
+from sklearn.base import BaseEstimator
 
+from discreet.bayes.base import ModelPredictor
 from discreet.bayes.estimate import estimate
-from discreet.bayes.model import NaiveBayesModel, normalised
+from discreet.bayes.model import NaiveBayesModel
 from discreet.bayes.plan import Plan, make_plan
 from discreet.bayes.release import Release
 from discreet.bayes.smooth import release_staged
@@ -23,16 +22,15 @@ from discreet.privacy.certificate import Certificate, certify
 from discreet.privacy.ledger import Ledger, Node, Parallel, Tab
 from discreet.schema import Schema
 from discreet.sources import Progress, collect, is_outside
-from discreet.sources.frames import as_matrix, open_frame
+from discreet.sources.frames import open_frame
 
-Floats = NDArray[np.float64]
 BATCHES = (
     "the batches are disjoint, every person is in one batch only, and which batch a row is in depends on that row "
     "alone, not on its position or on other rows"
 )
 
 
-class PrivateNB(ClassifierMixin, BaseEstimator):
+class PrivateNB(ModelPredictor, BaseEstimator):
     """Naive Bayes on categorical and numeric features with differential privacy.
 
     Parameters
@@ -228,18 +226,7 @@ class PrivateNB(ClassifierMixin, BaseEstimator):
         self.certificate_ = self._certificate(released, node)
         prior, likelihoods = estimate(released, float(self.smoothing))
         self.model_ = NaiveBayesModel(schema, prior, likelihoods, self.certificate_)
-        labels = schema.class_array()
-        try:
-            self._order = np.argsort(labels)
-        except TypeError:  # labels of several types have no order but the schema's
-            self._order = np.arange(len(labels))
-        self.classes_ = labels[self._order]
-        self.n_features_in_ = len(schema.features)
-        frame = None if is_outside(X) else open_frame(X)
-        if frame is not None and all(isinstance(name, str) for name in frame.columns):
-            self.feature_names_in_ = np.array(schema.names, dtype=object)
-        elif hasattr(self, "feature_names_in_"):
-            del self.feature_names_in_
+        self._remember_columns(X, schema)
 
     def _certificate(self, released: Release, node: Node) -> Certificate:
         plan, simulation = released.plan, released.plan.budget.private and released.simulation
@@ -269,44 +256,6 @@ class PrivateNB(ClassifierMixin, BaseEstimator):
             covers=covers,
             assumptions=tuple(assumptions),
         )
-
-    # ---- prediction
-
-    def _check_width(self, X: Any) -> None:
-        """Scikit-learn's message where a matrix has another number of columns than in fit."""
-        if is_outside(X) or open_frame(X) is not None:
-            return
-        width = as_matrix(X).shape[1]
-        if width != self.n_features_in_:
-            name, expected = type(self).__name__, self.n_features_in_
-            raise DataError(f"X has {width} features, but {name} is expecting {expected} features as input")
-
-    def predict_joint_log_proba(self, X: Any) -> Floats:
-        """log P(class, features), columns in the order of `classes_`."""
-        check_is_fitted(self)
-        self._check_width(X)
-        return self.model_.predict_joint_log_proba(X)[:, self._order]
-
-    def predict_log_proba(self, X: Any) -> Floats:
-        """log P(class | features), columns in the order of `classes_`."""
-        return normalised(self.predict_joint_log_proba(X))
-
-    def predict_proba(self, X: Any) -> Floats:
-        """P(class | features), columns in the order of `classes_`."""
-        return np.exp(self.predict_log_proba(X))
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """The most probable class of each row."""
-        check_is_fitted(self)
-        self._check_width(X)
-        return self.model_.predict(X)
-
-    def to_sklearn(self) -> Any:
-        """The released model as a fitted scikit-learn pipeline, which needs this library no longer."""
-        from discreet.bayes.export import to_sklearn
-
-        check_is_fitted(self)
-        return to_sklearn(self.model_, named=hasattr(self, "feature_names_in_"))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

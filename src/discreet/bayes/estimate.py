@@ -33,7 +33,7 @@ def class_totals(release: Release) -> tuple[Floats, float]:
     return np.tensordot(weights / weights.sum(), np.array(estimates), axes=1), float(1 / weights.sum())
 
 
-def consistent(table: Floats, totals: Floats, variance: float, total_variance: float) -> Floats:
+def consistent(table: Floats, totals: Floats, variance: float, total_variance: float | Floats) -> Floats:
     """The table moved towards the known class totals (least squares), then to the nearest non-negative one."""
     if variance == 0.0:
         return table
