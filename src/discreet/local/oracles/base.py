@@ -55,6 +55,10 @@ class Oracle(ABC):
     def perturb(self, values: Any, *, rng: np.random.Generator | None = None) -> Reports:
         """Reports of many people at once, from the operating system's randomness (or a seeded simulation)."""
 
+    def packed(self, said: tuple[int, ...]) -> bytes:
+        """What `draw` returned as `width` bytes. Oracles whose reports are not single numbers override this."""
+        return self.encode(np.array(said, np.int64)).tobytes()
+
     @abstractmethod
     def encode(self, reports: Reports) -> Raw:
         """Reports as bytes, `width` per person."""
