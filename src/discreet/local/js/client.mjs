@@ -83,7 +83,7 @@ function demand(fine, message) {
 function whole(value, what, least = 0n, most = WHOLE) {
   const plain = typeof value === "string" ? /^-?\d{1,60}$/.test(value) : Number.isSafeInteger(value);
   demand(plain, `the campaign's ${what} is not a whole number`);
-  const number = BigInt(/** @type {string | number} */ (value));
+  const number = BigInt(value);
   demand(number >= least && number <= most, `the campaign's ${what} is out of range`);
   return number;
 }
@@ -98,7 +98,7 @@ function millionths(value) {
 }
 
 /** Multiples of 2⁻²⁵⁶ below and above e^(n/d), n/d ≥ 0: Taylor's series, each term rounded down and up. */
-function expBounds(/** @type {bigint} */ n, /** @type {bigint} */ d) {
+function expBounds(n, d) {
   let [low, high, down, up] = [ONE, ONE, ONE, ONE];
   for (let k = 1n; ; k += 1n) {
     down = (down * n) / (d * k);
@@ -119,13 +119,13 @@ class Price {
   }
 
   /** Refuse chances a and b of one report under two rows unless each is at most e^ε times the other. */
-  keeps(/** @type {bigint} */ a, /** @type {bigint} */ b) {
+  keeps(a, b) {
     const fine = a > 0n && b > 0n && a * ONE <= b * this.least && b * ONE <= a * this.least;
     demand(fine, "the campaign's chances do not keep its epsilon: nothing is reported");
   }
 
   /** The thresholds that noise must have which hides `size`, as [thresholds, 28 scales]; `numbers` pay their slack. */
-  laplace(/** @type {bigint} */ size, /** @type {bigint} */ numbers) {
+  laplace(size, numbers) {
     const [n, d] = [this.n * SLACK - numbers * this.d, this.d * SLACK * size]; // 1/scale = n/d
     demand(n > 0n, "the campaign's epsilon is too small for its numbers");
     const key = `${n}/${d}`;
@@ -194,11 +194,11 @@ function crc32(bytes) {
 // ---- mechanisms: each checks its chances against the price and returns how one answer is drawn
 
 /** One of `size` values: the true one, or any other. Returns a draw of a number, for use inside others. */
-function direct(/** @type {any} */ c, /** @type {number} */ size, /** @type {Price} */ price) {
+function direct(c, size, price) {
   const [kept, other] = [whole(c.true, "chance"), whole(c.other, "chance", 1n)];
   demand(kept + BigInt(size - 1) * other === WHOLE, "the campaign's chances do not add up");
   price.keeps(kept, other);
-  return (/** @type {number} */ value, /** @type {Words} */ word) => {
+  return (value, word) => {
     const drawn = word();
     if (drawn < kept) return value;
     const place = Number((drawn - kept) / other);
@@ -207,13 +207,13 @@ function direct(/** @type {any} */ c, /** @type {number} */ size, /** @type {Pri
 }
 
 /** Noise on whole numbers of size up to `half` (or 0 … unit), checked threshold by threshold. */
-function laplaceNoise(/** @type {any} */ c, /** @type {{thresholds: bigint[]}} */ right) {
+function laplaceNoise(c, right) {
   demand(Array.isArray(c.thresholds), "the campaign lacks the thresholds of its noise");
   const same = c.thresholds.length === right.thresholds.length && c.thresholds.every(
-    (/** @type {unknown} */ one, /** @type {number} */ i) => whole(one, "threshold", 1n, FINE) === right.thresholds[i]);
+    (one, i) => whole(one, "threshold", 1n, FINE) === right.thresholds[i]);
   demand(same, "the campaign's noise does not keep its epsilon: nothing is reported");
   const halves = right.thresholds.map((one) => [one >> 64n, one & (WHOLE - 1n)]);
-  return (/** @type {Words} */ word) => {
+  return (word) => {
     for (;;) {
       let magnitude = 0n;
       halves.forEach(([high, low], i) => {
@@ -226,9 +226,9 @@ function laplaceNoise(/** @type {any} */ c, /** @type {{thresholds: bigint[]}} *
   };
 }
 
-/** A number of size up to `half` with noise that hides `size`, as bytes. @returns {(value: bigint, word: Words) => Uint8Array} */
-function coordinate(/** @type {any} */ c, half = 0n, size = 0n, numbers = 0n, /** @type {Price} */ price) {
-  demand(whole(c.half, "half") === half, "the campaign's largest number is not that of its schema");
+/** A number of size up to `half`, with noise that hides `size`, as bytes. */
+function coordinate(c, half, size, numbers, price) {
+  fits(c, half);
   const right = price.laplace(size, numbers);
   const noise = laplaceNoise(c, right);
   const reach = 1n << BigInt(right.thresholds.length - 1);
@@ -243,20 +243,24 @@ function coordinate(/** @type {any} */ c, half = 0n, size = 0n, numbers = 0n, /*
   };
 }
 
+/** The campaign and its schema must agree on the largest number. */
+function fits(c, half) {
+  demand(whole(c.half, "half") === half, "the campaign's largest number is not that of its schema");
+}
+
 /** The sign of a number, rounded at random without bias. @param {bigint} half */
-const signOf = (half) => (/** @type {bigint} */ point, /** @type {Words} */ word) =>
-  Number(below(word, 2n * half) < half + point);
+const signOf = (half) => (point, word) => Number(below(word, 2n * half) < half + point);
 
 /** ±1 for a number. @returns {(point: bigint, word: Words) => bigint} */
-function signValue(/** @type {any} */ c, /** @type {bigint} */ half, /** @type {Price} */ price) {
-  demand(whole(c.half, "half") === half, "the campaign's largest number is not that of its schema");
+function signValue(c, half, price) {
+  fits(c, half);
   const [sign, coin] = [signOf(half), direct(c, 2, price)];
   return (point, word) => BigInt(2 * coin(sign(point, word), word) - 1);
 }
 
 /** A number by a window. @returns {(point: bigint, word: Words) => bigint} */
-function windowValue(/** @type {any} */ c, /** @type {bigint} */ half, /** @type {Price} */ price) {
-  demand(whole(c.half, "half") === half, "the campaign's largest number is not that of its schema");
+function windowValue(c, half, price) {
+  fits(c, half);
   const most = 1n << 30n;
   const [centre, spread] = [whole(c.centre, "centre", 1n, most), whole(c.spread, "spread", 0n, most)];
   const [hi, lo, outside] = [whole(c.hi, "chance", 1n), whole(c.lo, "chance", 1n), whole(c.outside, "chance")];
@@ -295,7 +299,8 @@ const histogram = (c, { d }, price) => {
   const noise = laplaceNoise(c, right);
   const high = 1n << BigInt(right.thresholds.length - 1);
   const low = UNIT - high;
-  const fine = whole(c.unit, "unit") === UNIT && whole(c.high, "limit") === high && whole(c.low, "limit", -WHOLE) === low;
+  const [top, bottom] = [whole(c.high, "limit"), whole(c.low, "limit", -WHOLE)];
+  const fine = whole(c.unit, "unit") === UNIT && top === high && bottom === low;
   demand(fine, "the campaign's noise is cut off at the wrong place");
   const width = Number(whole(c.bytes, "bytes", 1n, 8n));
   demand(high < 1n << BigInt(8 * width - 1), "the campaign's numbers do not fit their bytes");
@@ -354,7 +359,7 @@ const hadamard = (c, { d }, price) => {
     }
     const least = row & -row; // this bit is left out of the index, and decides the parity
     let place = (index / least) * 2n * least + (index % least);
-    const odd = bitLength(place & row) > 0 && [...(place & row).toString(2)].filter((bit) => bit === "1").length % 2 === 1;
+    const odd = (place & row).toString(2).replaceAll("0", "").length % 2 === 1;
     if (odd !== wrong) place |= least;
     return little(mine * block + place, width);
   };
@@ -374,18 +379,18 @@ const laplace = (c, shape, price) => laplaceAll({ numbers: [c] }, shape, price);
 
 /** @type {Mechanism} */
 const oneBit = (c, { classes, halves: [half] }, price) => {
-  demand(whole(c.half, "half") === half, "the campaign's largest number is not that of its schema");
+  fits(c, half);
   demand([1, 2, 3].includes(c.oracle), "the campaign reports a sign in an unknown way");
   const [sign, draw] = [signOf(half), MECHANISMS[c.oracle](c, { d: 2 * classes, classes, halves: [] }, price)];
   return ({ label, points }, word) => draw({ label, points, value: 2 * label + sign(points[0], word) }, word);
 };
 
 /** A class drawn openly, then the value about the person's number, or about 0 if the class is another. */
-function sampled(/** @type {any} */ c, /** @type {number} */ classes,
-  /** @type {(point: bigint, word: Words, last: number) => Uint8Array} */ rest) {
+function sampled(c, classes,
+  rest) {
   demand(Array.isArray(c.bytes), "the campaign does not say how long its answers are");
-  const widths = c.bytes.map((/** @type {unknown} */ one) => Number(whole(one, "bytes", 1n, 8n)));
-  return (/** @type {Answer} */ { label, points }, /** @type {Words} */ word) => {
+  const widths = c.bytes.map((one) => Number(whole(one, "bytes", 1n, 8n)));
+  return ({ label, points }, word) => {
     const chosen = Number(below(word, BigInt(classes)));
     return joined([little(chosen, widths[0]), rest(chosen === label ? points[0] : 0n, word, widths.at(-1))]);
   };
@@ -443,7 +448,7 @@ export function text(value) {
   return value.toExponential().replace(/e-(\d)$/, "e-0$1");
 }
 
-/** The code of a declared value, or undefined. @param {any} column @param {unknown} value @returns {number | undefined} */
+/** The code of a declared value, or undefined. */
 function find(column, value) {
   const { codes } = column;
   const [name, truth] = [text(value), typeof value === "boolean"];
@@ -472,8 +477,8 @@ function rounded(value) {
 function place(column, value) {
   const name = quoted(column.name);
   if (missing(value)) {
-    if (column.missing === null) throw new DataError(`${name} is missing, and the schema gives missing values no place`);
-    return { cell: column.missing, point: 0 };
+    if (column.missing !== null) return { cell: column.missing, point: 0 };
+    throw new DataError(`${name} is missing, and the schema gives missing values no place`);
   }
   if (column.codes) {
     const cell = find(column, value) ?? column.other;
@@ -496,19 +501,20 @@ function place(column, value) {
 
 /** One column of the campaign, checked: no value may get a cell outside its cells. @param {any} raw */
 function columnOf(raw) {
-  demand(raw !== null && typeof raw === "object" && typeof raw.name === "string", "a column of the campaign has no name");
+  demand(typeof raw?.name === "string", "a column of the campaign has no name");
   const what = `column ${quoted(raw.name)}`;
   const cells = Number(whole(raw.cells, what, 1n, 1n << 20n));
-  const cellOf = (/** @type {unknown} */ code) => Number(whole(code, what, 0n, BigInt(cells - 1)));
+  const cellOf = (code) => Number(whole(code, what, 0n, BigInt(cells - 1)));
   const column = { name: raw.name, cells, missing: raw.missing === null ? null : cellOf(raw.missing) };
   if (raw.codes) {
-    demand(typeof raw.codes === "object" && Array.isArray(raw.kinds), `the campaign's ${what} has no list of categories`);
+    demand(Array.isArray(raw.kinds), `the campaign's ${what} does not say of what kind its categories are`);
     const codes = new Map(Object.entries(raw.codes).map(([name, code]) => [name, cellOf(code)]));
     return { ...column, codes, kinds: raw.kinds, other: raw.other === null ? null : cellOf(raw.other) };
   }
-  const { lower, upper, middle, inverse, half, cuts } = raw;
+  const { lower, upper, middle, inverse, cuts } = raw;
+  const half = Number(whole(raw.half, what, 1n, 1n << 20n));
   const fine = [lower, upper, middle, inverse].every(Number.isFinite) && lower < upper && inverse > 0;
-  demand(fine && whole(half, what, 1n, 1n << 20n), `the campaign's ${what} has no proper bounds`);
+  demand(fine, `the campaign's ${what} has no proper bounds`);
   const rises = Array.isArray(cuts) && cuts.length < cells
     && cuts.every((cut, i) => Number.isSafeInteger(cut) && (i === 0 || cuts[i - 1] < cut));
   demand(rises, `the campaign's ${what} has no proper bins`);
@@ -516,7 +522,7 @@ function columnOf(raw) {
 }
 
 /** A checked question: which input, its head on the wire, what it asks of a person, and how the answer is drawn. */
-function questionOf(/** @type {any} */ raw, /** @type {any[]} */ columns, /** @type {any} */ target, /** @type {Price} */ price) {
+function questionOf(raw, columns, target, price) {
   const [input, classes] = [Number(whole(raw?.input, "input", 0n, 1n << 32n)), target.cells];
   const numbers = columns.filter((column) => column.cuts && column.missing === null);
   const [spot, rest] = [Math.floor((input - 1) / 3), (input + 2) % 3];
@@ -555,18 +561,20 @@ function campaignOf(raw) {
   demand(raw?.format === "discreet/campaign", "this is not a campaign");
   demand(raw.version === 1, "the campaign is of another version than this client");
   demand(/^[0-9a-f]{64}$/.test(raw.schema_hash), "the campaign lacks the fingerprint of its schema");
-  demand(Array.isArray(raw.columns) && raw.columns.length && raw.target?.codes, "the campaign lacks its columns or target");
+  demand(Array.isArray(raw.columns) && raw.columns.length, "the campaign lacks its columns");
+  demand(raw.target?.codes, "the campaign lacks its classes");
   demand(Array.isArray(raw.questions) && raw.questions.length, "the campaign asks nothing");
   const epsilon = millionths(raw.epsilon);
   const fine = epsilon?.exact && epsilon.count > 0n && epsilon.count <= LARGEST_EPSILON * MILLION;
   demand(fine && typeof raw.epsilon === "string", "the campaign's epsilon is not a number of millionths up to 30");
   const reports = Number(whole(raw.reports, "number of answers", 1n, BigInt(Math.min(255, raw.questions.length))));
   const [columns, target] = [raw.columns.map(columnOf), columnOf(raw.target)];
-  demand(new Set([...columns, target].map((one) => one.name)).size === columns.length + 1, "the campaign names a column twice");
-  demand(target.cells > 1 && target.missing === null && target.other === null, "the campaign's target has no proper classes");
+  const names = new Set([...columns, target].map((one) => one.name));
+  demand(names.size === columns.length + 1, "the campaign names a column twice");
+  demand(target.cells > 1 && target.missing === null && target.other === null, "the campaign has no proper classes");
   const price = new Price(epsilon.count, MILLION * BigInt(reports));
-  const questions = raw.questions.map((/** @type {any} */ one) => questionOf(one, columns, target, price));
-  const inputs = new Set(questions.map((/** @type {{input: number}} */ one) => one.input));
+  const questions = raw.questions.map((one) => questionOf(one, columns, target, price));
+  const inputs = new Set(questions.map((one) => one.input));
   demand(inputs.size === questions.length, "the campaign asks a question twice");
   const mark = little(BigInt(`0x${raw.schema_hash.slice(0, 2 * SCHEMA_BYTES)}`), SCHEMA_BYTES).reverse();
   return { epsilon: epsilon.count, reports, columns, target, questions, mark };
@@ -582,7 +590,7 @@ const pause = (milliseconds) => new Promise((done) => setTimeout(done, milliseco
 
 /** One person's side of a campaign: makes one report, remembers it, and sends it. */
 export class LocalClient {
-  #campaign; #budget; #word; #read; #write;
+  #campaign; #budget; #word; #read; #write; #lock;
 
   /**
    * @param {object} campaign  the parsed campaign file
@@ -595,15 +603,15 @@ export class LocalClient {
   constructor(campaign, { store = new Map(), key = FORMAT, budget, words = systemWords } = {}) {
     this.#campaign = campaignOf(campaign);
     const found = budget === undefined ? { count: this.#campaign.epsilon } : millionths(budget);
-    if (!found || found.count > LARGEST_EPSILON * MILLION) throw new BudgetError("the budget must be a number up to 30");
+    if (!found || found.count > LARGEST_EPSILON * MILLION) throw new BudgetError("a budget is a number up to 30");
     if (found.count < this.#campaign.epsilon) {
       throw new BudgetError("the budget of this client does not suffice for one report");
     }
-    const given = /** @type {any} */ (store);
+    const given = store;
     const plain = typeof given.get === "function";
-    [this.#budget, this.#word] = [found.count, words];
+    [this.#budget, this.#word, this.#lock] = [found.count, words, key];
     this.#read = () => (plain ? given.get(key) : given.getItem(key)) ?? null;
-    this.#write = (/** @type {string} */ value) => (plain ? given.set(key, value) : given.setItem(key, value));
+    this.#write = (value) => (plain ? given.set(key, value) : given.setItem(key, value));
     this.#recall();
   }
 
@@ -612,7 +620,7 @@ export class LocalClient {
     return Number(this.#recall().spent) / 1e6;
   }
 
-  /** The last report once more (empty if there is none), for sending again what may have been lost: it costs nothing. */
+  /** The last report once more, or no bytes: for sending again what may have been lost. It costs nothing. */
   get lastReport() {
     return this.#recall().last;
   }
@@ -625,14 +633,15 @@ export class LocalClient {
   report(row) {
     const [{ spent }, { epsilon }] = [this.#recall(), this.#campaign];
     if (spent + epsilon > this.#budget) {
-      throw new BudgetError(`this client has spent ${shown(spent)} of its ${shown(this.#budget)}: a further report would `
-        + "tell more than was promised; send lastReport again, or give the client a larger budget");
+      throw new BudgetError(
+        `this client has spent ${shown(spent)} of its ${shown(this.#budget)}: a further report would tell more than `
+        + "was promised; send lastReport again, or give the client a larger budget");
     }
     const frame = this.#frame(row);
     const last = btoa(Array.from(frame, (byte) => String.fromCharCode(byte)).join(""));
     const memory = JSON.stringify({ format: FORMAT, spent: `${spent + epsilon}/${MILLION}`, last });
     this.#write(memory);
-    if (this.#read() !== memory) throw new DiscreetError("the store did not keep what was spent, so nothing is reported");
+    if (this.#read() !== memory) throw new DiscreetError("the store keeps nothing, so nothing is reported");
     return frame;
   }
 
@@ -680,7 +689,7 @@ export class LocalClient {
       if (!ours) this.report(row);
     };
     const locks = globalThis.navigator?.locks;
-    await (locks ? locks.request(FORMAT, make) : make());
+    await (locks ? locks.request(this.#lock, make) : make());
     return this.post(url, options);
   }
 
@@ -700,7 +709,7 @@ export class LocalClient {
         throw new DataError(`the row lacks ${quoted(name)}: it needs every feature and ${quoted(target.name)}`);
       }
     }
-    const places = new Map(columns.map((/** @type {any} */ one) => [one, place(one, row[one.name])]));
+    const places = new Map(columns.map((one) => [one, place(one, row[one.name])]));
     const given = row[target.name];
     const label = missing(given) ? undefined : find(target, given);
     if (label === undefined) {
@@ -723,12 +732,13 @@ export class LocalClient {
     const raw = this.#read();
     if (raw === null) return { spent: 0n, last: new Uint8Array() };
     try {
+      if (typeof raw !== "string") throw new Error("the store does not answer at once with a text");
       const { format, spent, last } = JSON.parse(raw);
       const found = millionths(spent);
       if (format !== FORMAT || !found?.exact) throw new Error("it is not a client's memory");
       return { spent: found.count, last: Uint8Array.from(atob(last), (one) => one.charCodeAt(0)) };
     } catch (error) {
-      throw new DiscreetError(`the client's memory is damaged, so nothing is reported: ${/** @type {Error} */ (error).message}`);
+      throw new DiscreetError(`the client's memory is damaged, so nothing is reported: ${error.message}`);
     }
   }
 }
