@@ -278,22 +278,20 @@ function windowValue(c, half, price) {
   };
 }
 
-/** @typedef {(c: any, shape: Shape, price: Price) => Draw} Mechanism */
+/** @typedef {(constants: any, shape: Shape, price: Price) => Draw} Mechanism  grr, unary, … to the end of this part */
 
-/** @type {Mechanism} */
 const grr = (c, { d }, price) => {
   const [draw, width] = [direct(c, d, price), widthOf(d - 1)];
   return ({ value }, word) => little(draw(value, word), width);
 };
 
-/** @type {Mechanism} One bit per value, each on its own. */
+/** One bit per value, each on its own. */
 const unary = (c, { d }, price) => {
   const [own, other] = [whole(c.true, "chance", 1n, WHOLE - 1n), whole(c.other, "chance", 1n, WHOLE - 1n)];
   price.keeps(own * (WHOLE - other), other * (WHOLE - own));
   return ({ value }, word) => packedBits(Array.from({ length: d }, (_, one) => word() < (one === value ? own : other)));
 };
 
-/** @type {Mechanism} */
 const histogram = (c, { d }, price) => {
   const right = price.laplace(2n * UNIT, 2n);
   const noise = laplaceNoise(c, right);
@@ -310,7 +308,6 @@ const histogram = (c, { d }, price) => {
   }));
 };
 
-/** @type {Mechanism} */
 const hashing = (c, _, price) => {
   const buckets = Number(whole(c.buckets, "buckets", 2n, 1n << 30n));
   demand(c.prime === PRIME, "the campaign's hash is not known");
@@ -323,7 +320,6 @@ const hashing = (c, _, price) => {
   };
 };
 
-/** @type {Mechanism} */
 const subset = (c, { d }, price) => {
   const [own, size] = [whole(c.true, "chance", 1n, WHOLE - 1n), whole(c.size, "size", 1n, BigInt(d - 1))];
   price.keeps(own * (BigInt(d) - size), (WHOLE - own) * size);
@@ -339,7 +335,6 @@ const subset = (c, { d }, price) => {
   };
 };
 
-/** @type {Mechanism} */
 const hadamard = (c, { d }, price) => {
   const [blocks, block] = [whole(c.blocks, "blocks", 1n, 1n << 21n), whole(c.block, "block", 2n, 1n << 22n)];
   const [high, low, half] = [whole(c.high, "chance", 1n), whole(c.low, "chance", 1n), block / 2n];
@@ -365,7 +360,7 @@ const hadamard = (c, { d }, price) => {
   };
 };
 
-/** @type {Mechanism} Every number with noise n times as large, at the place of the person's class. */
+/** Every number with noise n times as large, at the place of the person's class. */
 const laplaceAll = (c, { classes, halves }, price) => {
   const [count, two] = [BigInt(halves.length), classes > 1 ? 2n : 1n];
   demand(Array.isArray(c.numbers) && c.numbers.length === halves.length, "the campaign's numbers are not its schema's");
@@ -374,10 +369,8 @@ const laplaceAll = (c, { classes, halves }, price) => {
     Array.from({ length: classes }, (_, one) => noisy(one === label ? points[j] : 0n, word))));
 };
 
-/** @type {Mechanism} */
 const laplace = (c, shape, price) => laplaceAll({ numbers: [c] }, shape, price);
 
-/** @type {Mechanism} */
 const oneBit = (c, { classes, halves: [half] }, price) => {
   fits(c, half);
   demand([1, 2, 3].includes(c.oracle), "the campaign reports a sign in an unknown way");
@@ -396,19 +389,16 @@ function sampled(c, classes,
   };
 }
 
-/** @type {Mechanism} */
 const piecewise = (c, { classes, halves: [half] }, price) => {
   const value = windowValue(c, half, price);
   return sampled(c, classes, (point, word, width) => little(value(point, word), width));
 };
 
-/** @type {Mechanism} */
 const oneBitSampled = (c, { classes, halves: [half] }, price) => {
   const value = signValue(c, half, price);
   return sampled(c, classes, (point, word, width) => little(value(point, word), width));
 };
 
-/** @type {Mechanism} */
 const hybrid = (c, { classes, halves: [half] }, price) => {
   const often = whole(c.threshold, "chance");
   const [wide, sign] = [windowValue(c.piecewise ?? {}, half, price), signValue(c.one_bit ?? {}, half, price)];
