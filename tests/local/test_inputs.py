@@ -109,7 +109,9 @@ def test_rows_come_as_mappings_or_sequences() -> None:
     assert Person.read(SCHEMA, list(GOOD.values())) == expected
     assert Person.read(SCHEMA, list(GOOD.values())[:-1], "no") == expected
     assert Person.read(SCHEMA, {k: v for k, v in GOOD.items() if k != "ill"}, "no") == expected
-    assert Person.read(SCHEMA, GOOD | {"weight": Decimal("0.5"), "grade": np.int64(1), "age": np.float32(3)}) == expected
+    assert (
+        Person.read(SCHEMA, GOOD | {"weight": Decimal("0.5"), "grade": np.int64(1), "age": np.float32(3)}) == expected
+    )
     for bad in ("text", 5, [1, 2], {"colour": "red"}):
         with pytest.raises(DataError):
             Person.read(SCHEMA, bad)

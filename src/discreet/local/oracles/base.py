@@ -55,10 +55,6 @@ class Oracle(ABC):
     def perturb(self, values: Any, *, rng: np.random.Generator | None = None) -> Reports:
         """Reports of many people at once, from the operating system's randomness (or a seeded simulation)."""
 
-    def packed(self, said: tuple[int, ...]) -> bytes:
-        """What `draw` returned as `width` bytes. Oracles whose reports are not single numbers override this."""
-        return self.encode(np.array(said, np.int64)).tobytes()
-
     @abstractmethod
     def encode(self, reports: Reports) -> Raw:
         """Reports as bytes, `width` per person."""
@@ -74,6 +70,10 @@ class Oracle(ABC):
     @abstractmethod
     def constants(self) -> dict[str, Any]:
         """Whole numbers (large ones as decimal text) that a client in another language needs to draw."""
+
+    def packed(self, report: tuple[int, ...]) -> bytes:
+        """What `draw` returned as `width` bytes."""
+        return self.encode(np.array([report], np.int64)).tobytes()
 
     # ---- the collector's side
 

@@ -70,9 +70,6 @@ class SHE(Oracle):
             planes = np.stack([coins(one, count, rng, bits=128) for one in self.noise.thresholds])
             done += compiled().signed(planes, words(count, rng), out[done:])
 
-    def packed(self, said: tuple[int, ...]) -> bytes:
-        return self.encode(np.array([said], np.int64)).tobytes()
-
     def encode(self, reports: Reports) -> Raw:
         return np.ascontiguousarray(to_bytes(self._rows(reports), self.each)).reshape(len(reports), self.width)
 
