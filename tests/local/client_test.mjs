@@ -107,28 +107,32 @@ test("sending: again after failures, not after a refusal, and without cookies", 
   const client = new LocalClient(campaign, { store });
   await assert.rejects(client.post("https://collector.example/"), SendError);
   const calls = [];
-  const answers = [new Error("no network"), 503, 429, 202];
+  const answers = [new Error("no network"), 503, 429, { accepted: 1, replayed: 0 }];
   const fetch = async (url, request) => {
     calls.push([url, request]);
     const next = answers.shift();
     if (next instanceof Error) throw next;
-    return { ok: next < 300, status: next };
+    if (typeof next === "number") return new Response("", { status: next });
+    return Response.json(next);
   };
-  const answer = await client.send(row, "https://collector.example/reports", { fetch, wait: 1 });
-  assert.equal(answer.status, 202);
+  const said = await client.send(row, "https://collector.example/reports", { fetch, wait: 1 });
+  assert.deepEqual(said, { accepted: 1, replayed: 0 });
   assert.equal(calls.length, 4);
   for (const [url, request] of calls) {
     assert.equal(url, "https://collector.example/reports");
     assert.deepEqual(request.body, client.lastReport);
     assert.equal(request.credentials, "omit");
   }
-  answers.push(200);
+  answers.push({ accepted: 0, replayed: 1 });
   await new LocalClient(campaign, { store }).send({ ...row, ill: "yes" }, "https://collector.example/reports", { fetch });
   assert.deepEqual(calls[4][1].body, calls[0][1].body);
   answers.push(400, 400);
   await assert.rejects(client.post("/", { fetch, wait: 1 }), /it answered 400/);
   assert.equal(answers.length, 1);
-  answers.splice(0, 1, 500, 500);
+  answers.splice(0, 1, { accepted: 0, foreign: 1 }, 200);
+  await assert.rejects(client.post("/", { fetch, wait: 1 }), /it is foreign/);
+  assert.deepEqual(await client.post("/", { fetch, wait: 1 }), {});
+  answers.push(500, 500);
   await assert.rejects(client.post("/", { fetch, wait: 1, tries: 2 }), /it answered 500/);
 });
 

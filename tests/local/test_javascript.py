@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import random
+import re
 import shutil
 import subprocess
 from importlib import resources
@@ -145,3 +146,26 @@ def test_module_is_installed_with_the_package() -> None:
         assert "require(" not in line
     for float_function in ("Math.exp", "Math.log", "Math.pow"):
         assert float_function not in module
+
+
+_STUBS = """
+const kept = {};
+globalThis.localStorage = { getItem: (key) => kept[key] ?? null, setItem: (key, value) => { kept[key] = value; } };
+globalThis.fetch = async (url, request) =>
+  Response.json(request ? { accepted: 1, replayed: 0 } : JSON.parse(readFileSync("campaign.json", "utf8")));
+"""
+
+
+@needs_node
+def test_page_about_the_client_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = (HERE.parents[1] / "docs" / "javascript-client.md").read_text("utf-8")
+    blocks = {kind: re.findall(rf"```{kind}\n(.*?)```", page, re.DOTALL) for kind in ("python", "js")}
+    monkeypatch.chdir(tmp_path)
+    for block in blocks["python"]:
+        exec(block, {})
+    assert Campaign.load("campaign.json").epsilon == 1
+    shutil.copy(str(resources.files(discreet) / "local" / "js" / "client.mjs"), "client.mjs")
+    Path("page.mjs").write_text('import { readFileSync } from "node:fs";' + _STUBS + "".join(blocks["js"]), "utf-8")
+    done = subprocess.run([str(NODE), "page.mjs"], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert re.fullmatch(r"1\n\d+ 1\n", done.stdout)

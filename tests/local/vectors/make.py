@@ -97,8 +97,39 @@ def campaigns(name: str) -> Iterator[tuple[Campaign, list[dict[str, Any]]]]:
 def _texts() -> Iterator[dict[str, Any]]:
     """Values of every kind at each feature in turn: what is one category, and what is an error."""
     odd = [None, _NAN, math.inf, -math.inf, True, False, 0, 1, -0.0, 1.0, 2.5, -3, 10**16, 1e16, 1e22, 10**25, 1e-5]
-    odd += [0.0001, 1.5e-7, "1", "01", "+1", "1.", "1.00", " 1\n", "１", "-0", "0", "1e0", "TRUE", "true", "True", "", "f"]
-    odd += ["\x1c2\x85", "\ufeff2", "ß", "\u00e4", "a\u0308", "?", "NaN", "inf", 0.5, "0.50", 1.7976931348623157e308, 5e-324]
+    odd += [
+        0.0001,
+        1.5e-7,
+        "1",
+        "01",
+        "+1",
+        "1.",
+        "1.00",
+        " 1\n",
+        "１",
+        "-0",
+        "0",
+        "1e0",
+        "TRUE",
+        "true",
+        "True",
+        "",
+        "f",
+    ]
+    odd += [
+        "\x1c2\x85",
+        "\ufeff2",
+        "ß",
+        "\u00e4",
+        "a\u0308",
+        "?",
+        "NaN",
+        "inf",
+        0.5,
+        "0.50",
+        1.7976931348623157e308,
+        5e-324,
+    ]
     for name in [*CODES.names, CODES.target]:
         for value in odd:
             yield {**ROWS["codes"][0], name: value}

@@ -636,7 +636,8 @@ export class LocalClient {
   }
 
   /**
-   * Send the last report, again and again until the collector answers. It is counted once, however often it arrives.
+   * Send the last report, again and again until the collector has it. It is counted once, however often it arrives.
+   * Returns what the collector says of it.
    * @param {string | URL} url
    * @param {object} [options]
    * @param {typeof globalThis.fetch} [options.fetch]
@@ -646,18 +647,25 @@ export class LocalClient {
   async post(url, { fetch = globalThis.fetch, tries = 6, wait = 500 } = {}) {
     const body = this.lastReport;
     if (!body.length) throw new SendError("there is no report to send: make one with report(row)");
-    let reason = "";
+    let [reason, least] = ["", 0];
     for (let i = 0; i < tries; i += 1) {
-      if (i) await pause(wait * 2 ** (i - 1) * (0.5 + Math.random()));
+      if (i) await pause(Math.max(least, wait * 2 ** (i - 1) * (0.5 + Math.random())));
       try {
         // No cookies and no referrer: nothing that names the person goes along.
         const answer = await fetch(url, {
           method: "POST", body, headers: { "Content-Type": "application/octet-stream" },
           credentials: "omit", referrerPolicy: "no-referrer", cache: "no-store",
         });
-        if (answer.ok) return answer;
+        if (answer.ok) {
+          const said = (await answer.json().catch(() => null)) ?? {};
+          const fate = ["malformed", "foreign", "unexpected"].find((one) => said[one]);
+          if (!fate) return said;
+          reason = `it is ${fate}`;
+          break;
+        }
         reason = `it answered ${answer.status}`;
         if (answer.status < 500 && ![408, 425, 429].includes(answer.status)) break;
+        least = 1000 * Math.min(60, Number(answer.headers.get("retry-after")) || 0);
       } catch (error) {
         reason = error instanceof Error ? error.message : String(error);
       }
