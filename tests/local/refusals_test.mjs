@@ -16,7 +16,8 @@ function changed(campaign, change) {
 }
 
 function refused(campaign, message = /./) {
-  assert.throws(() => new LocalClient(campaign), (error) => error instanceof CampaignError && message.test(error.message));
+  const right = (error) => error instanceof CampaignError && message.test(error.message);
+  assert.throws(() => new LocalClient(campaign), right);
 }
 
 /** The domain of a question about a list of values. */
@@ -26,7 +27,10 @@ function domain(campaign, { feature }) {
 }
 
 const direct = (c, values) => { c.other = plus(c.other, -1); c.true = plus(c.true, values - 1); };
-const piecewise = (c) => { c.hi = plus(c.hi, 1); c.total = plus(c.total, 2 * c.spread + 1); };
+const piecewise = (c) => {
+  c.lo = plus(c.lo, -1);
+  [c.outside, c.total] = [plus(c.outside, -2 * c.centre), plus(c.total, -2 * c.centre)];
+};
 const oneMore = (list) => { list[0] = plus(list[0], 1); };
 const dropped = (list) => { list.pop(); };
 

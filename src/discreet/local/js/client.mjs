@@ -2,7 +2,7 @@
  * The client of a local campaign for browsers, web views and Node: it sees one person's row and sends a report.
  *
  * Random words, chances and bytes are those of the Python client. Probabilities are whole numbers; nothing here takes
- * an exponential or rounds a float at draw time. A campaign whose chances do not hold its ε is refused.
+ * an exponential at draw time. A campaign whose chances do not keep its ε is refused.
  *
  * @typedef {() => bigint} Words  the next random number below 2⁶⁴
  * @typedef {{getItem(key: string): ?string, setItem(key: string, value: string): void}
@@ -278,7 +278,7 @@ function windowValue(c, half, price) {
   };
 }
 
-/** @typedef {(constants: any, shape: Shape, price: Price) => Draw} Mechanism  grr, unary, … to the end of this part */
+/** @typedef {(constants: any, shape: Shape, price: Price) => Draw} Mechanism  from here to the end of this part */
 
 const grr = (c, { d }, price) => {
   const [draw, width] = [direct(c, d, price), widthOf(d - 1)];
