@@ -265,6 +265,17 @@ def gather(raw: Any, spots: Any, out: Any) -> None:
             out[i, k] = raw[spots[i] + k]
 
 
+def cut(raw: Any, starts: Any, ends: Any) -> Any:
+    """The stretches of a buffer one after another."""
+    out = np.empty((ends - starts).sum(), np.uint8)
+    spot = 0
+    for i in range(len(starts)):
+        size = ends[i] - starts[i]
+        out[spot : spot + size] = raw[starts[i] : ends[i]]
+        spot += size
+    return out
+
+
 @functools.cache
 def compiled() -> SimpleNamespace:
     """The loops as machine code, kept on disk between processes, with the tables that they need."""
@@ -275,5 +286,5 @@ def compiled() -> SimpleNamespace:
         helper = globals()[name]  # compiled loops find their helpers by these names
         globals()[name] = helper if hasattr(helper, "py_func") else jit(helper)
     table = jit(crc_table)()
-    loops = {loop.__name__: jit(loop) for loop in (split, parse, group, gather)}
+    loops = {loop.__name__: jit(loop) for loop in (split, parse, group, gather, cut)}
     return SimpleNamespace(table=table, powers=jit(crc_powers)(table), **loops)
