@@ -64,7 +64,7 @@ def half_of(feature: Numeric, kind: str) -> int:
     return half if kind in {"mean", "means"} else half * half
 
 
-def as_square(point: int, half: int) -> int:
+def as_square(point: Any, half: int) -> Any:
     """A lattice point's square, moved and stretched so that it fills −half² … half²."""
     return 2 * point * point - half * half
 
@@ -94,7 +94,7 @@ class Person:
         if asked.kind in {"means", "squares"}:
             spots = [i for i, one in enumerate(schema.features) if one in point_features(schema)]
             return self.label, tuple(self._point(schema, i, asked.kind) for i in spots)
-        place = schema.features.index(asked.feature)  # type: ignore[arg-type]
+        place = schema.features.index(asked.feature)
         if asked.kind == "cells":
             return self.label * schema.features[place].cells + self.cells[place]
         return self.label, self._point(schema, place, asked.kind)

@@ -71,6 +71,10 @@ class Oracle(ABC):
     def constants(self) -> dict[str, Any]:
         """Whole numbers (large ones as decimal text) that a client in another language needs to draw."""
 
+    def packed(self, report: tuple[int, ...]) -> bytes:
+        """What `draw` returned as `width` bytes."""
+        return self.encode(np.array([report], np.int64)).tobytes()
+
     # ---- the collector's side
 
     @abstractmethod

@@ -18,6 +18,9 @@ _STRIPE = 512  # bytes: the histograms of a stripe fit the cache
 class PackedOracle(Oracle):
     """An oracle that reports bits 0 … d − 1, eight to a byte; what is left of the last byte is zero."""
 
+    def packed(self, report: tuple[int, ...]) -> bytes:
+        return bytes(report)
+
     def encode(self, reports: Reports) -> Raw:
         return self._packed(reports)
 
