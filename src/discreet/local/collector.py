@@ -26,6 +26,7 @@ from discreet.local.frames import (
     READABLE,
     Frames,
     Integers,
+    Key,
     Parts,
     cut,
     frames_of_buffers,
@@ -37,7 +38,7 @@ from discreet.local.frames import (
 )
 from discreet.local.inputs import input_of
 from discreet.local.report import MILLION, schema_mark
-from discreet.local.store import Key, Store, StoreError
+from discreet.local.store import Store, StoreError
 from discreet.schema import Schema
 
 UNEXPECTED, REPLAYED = 3, 4
@@ -255,8 +256,7 @@ class Collector:
         late = []
         for number, first in enumerate(firsts.tolist()):
             rows = order[edges[number] : edges[number + 1]]
-            key = Key(*(int(column[first]) for column in (parts.input, parts.code, parts.parameter, parts.epsilon)),
-                      int(parts.count[first]))  # fmt: skip
+            key = parts.key(first)
             if not self._wanted(key, kept):
                 late.append(rows)
                 continue
@@ -332,7 +332,7 @@ class Collector:
     @property
     def since(self) -> str:
         """When the store was made."""
-        return self._store.facts["since"]
+        return str(self._store.facts["since"])
 
     def tallies(self) -> list[Tally]:
         """What the reports said in sum, by input and mechanism."""

@@ -9,13 +9,13 @@ import sqlite3
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import IO, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import DiscreetError
 from discreet.files import parse_json, replacing
+from discreet.local.frames import Key
 from discreet.local.report import ID_BYTES
 from discreet.schema import Schema
 
@@ -44,16 +44,6 @@ class StoreError(DiscreetError):
     """A store that cannot be opened, read or written."""
 
 
-class Key(NamedTuple):
-    """What the reports of one tally have in common; ε in millionths, of all parts of a report together."""
-
-    input: int
-    code: int
-    parameter: int
-    epsilon: int
-    parts: int
-
-
 class Store:
     """A database file that one process at a time may write; without a path, a temporary one that leaves with it."""
 
@@ -61,7 +51,7 @@ class Store:
         self, path: str | os.PathLike[str] | None = None, schema: Schema | None = None, *, readonly: bool = False
     ) -> None:
         self.path, self.readonly = None if path is None else Path(path), readonly
-        self._lock: IO[str] | None = None
+        self._lock: int | None = None
         self._broken = False
         try:
             with self._errors():
@@ -122,7 +112,7 @@ class Store:
             import fcntl
         except ImportError:  # no such locks on this system: the database's own have to do
             return
-        self._lock = open(f"{self.path}.lock", "a")
+        self._lock = os.open(f"{self.path}.lock", os.O_RDWR | os.O_CREAT, 0o644)
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
@@ -184,7 +174,11 @@ class Store:
         return batch, fresh
 
     def write(
-        self, batch: int, reports: bytes, tallies: Mapping[Key, tuple[int, NDArray[np.int64]]], counts: Mapping[str, int]
+        self,
+        batch: int,
+        reports: bytes,
+        tallies: Mapping[Key, tuple[int, NDArray[np.int64]]],
+        counts: Mapping[str, int],
     ) -> None:
         """Keep a batch of reports, the new sums and the new counts."""
         if reports:
@@ -208,7 +202,8 @@ class Store:
             with contextlib.suppress(sqlite3.Error):
                 base.close()
         if self._lock is not None:
-            self._lock.close()
+            os.close(self._lock)
+            self._lock = None
 
     @contextlib.contextmanager
     def _errors(self) -> Iterator[None]:
@@ -231,5 +226,3 @@ def is_store(path: str | os.PathLike[str]) -> bool:
     """Whether a file is a database, as opposed to a file of reports."""
     with open(path, "rb") as file:
         return file.read(16) == b"SQLite format 3\0"
-
-
