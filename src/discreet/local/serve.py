@@ -9,7 +9,8 @@ import os
 import signal
 import socket
 import ssl
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
+from functools import partial
 from importlib.resources import files
 from typing import Any
 
@@ -32,8 +33,12 @@ def make_app(
     max_bytes: int = MAX_BYTES,
     room: int | None = None,
     cors: Sequence[str] = (),
+    ready: Callable[[], None] | None = None,
 ) -> Any:
-    """The ASGI application of a collector that has a campaign; it closes the collector when it ends."""
+    """The ASGI application of a collector that has a campaign; it closes the collector when it ends.
+
+    `room` is how many bytes may be on their way to the disk at once; beyond it senders are asked to come again.
+    """
     try:
         from starlette.applications import Starlette
         from starlette.middleware import Middleware
@@ -45,7 +50,7 @@ def make_app(
         raise DiscreetError("a server needs a campaign, so that devices know what to report: Collector(Campaign(...))")
     if not 1 <= max_bytes <= ROOM:
         raise DiscreetError(f"a request may have from 1 to {ROOM} bytes, not {max_bytes}")
-    site = _Site(collector, max_bytes, max(ROOM, 4 * max_bytes) if room is None else room)
+    site = _Site(collector, max_bytes, max(ROOM, 4 * max_bytes) if room is None else room, ready)
     middleware = [
         Middleware(CORSMiddleware, allow_origins=list(cors), allow_methods=["GET", "POST"], allow_headers=["*"])
     ]
@@ -67,9 +72,9 @@ def make_app(
 class _Site:
     """What the addresses answer."""
 
-    def __init__(self, collector: Collector, max_bytes: int, room: int) -> None:
+    def __init__(self, collector: Collector, max_bytes: int, room: int, ready: Callable[[], None] | None) -> None:
         assert collector.campaign is not None
-        self.collector, self.max_bytes = collector, max_bytes
+        self.collector, self.max_bytes, self.ready = collector, max_bytes, ready
         self.plan: Campaign = collector.campaign
         self.plan_text = (json.dumps(self.plan.to_dict(), ensure_ascii=False, indent=1) + "\n").encode()
         self.writer = Writer(collector, room=room)
@@ -78,6 +83,8 @@ class _Site:
     async def lifespan(self, app: Any) -> AsyncIterator[None]:
         warm(self.plan)
         self.writer.start()
+        if self.ready is not None:
+            self.ready()
         try:
             yield
         finally:
@@ -189,6 +196,7 @@ def listen(host: str, port: int) -> socket.socket:
         try:
             bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             bound.bind(where)
+            bound.listen(2048)
         except OSError:
             bound.close()
             raise
@@ -208,7 +216,7 @@ def serve(
     tls_cert: str | os.PathLike[str] | None = None,
     tls_key: str | os.PathLike[str] | None = None,
     access_log: bool = False,
-    ready: Any = None,
+    ready: Callable[[str], None] | None = None,
 ) -> Collector:
     """Serve until SIGINT or SIGTERM, then finish what was begun; `ready` is called with the address."""
     try:
@@ -227,17 +235,16 @@ def serve(
     bound = listen(host, port)
     try:
         collector = Collector(campaign, store=store)
-        app = make_app(collector, max_bytes=max_bytes, cors=cors)
+        shown = f"{'https' if secure else 'http'}://{f'[{host}]' if ':' in host else host}:{bound.getsockname()[1]}"
+        app = make_app(collector, max_bytes=max_bytes, cors=cors, ready=ready and partial(ready, shown))
         settings = uvicorn.Config(
             app, log_level="warning", access_log=access_log, server_header=False, proxy_headers=False,
             timeout_graceful_shutdown=30, timeout_keep_alive=15, limit_concurrency=4096, ws="none", **secure,
         )  # fmt: skip
-        for number in (signal.SIGINT, signal.SIGTERM):  # the server ends on these; nothing is left to do after it
-            signal.signal(number, lambda *_: None)
-        if ready is not None:
-            shown = f"[{host}]" if ":" in host else host
-            ready(f"{'https' if secure else 'http'}://{shown}:{bound.getsockname()[1]}")
-        uvicorn.Server(settings).run(sockets=[bound])
+        server = uvicorn.Server(settings)
+        for number in (signal.SIGINT, signal.SIGTERM):  # before and after the server listens to them itself
+            signal.signal(number, lambda *_: setattr(server, "should_exit", True))
+        server.run(sockets=[bound])
     finally:
         bound.close()
     return collector
