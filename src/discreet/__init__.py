@@ -15,6 +15,7 @@ if TYPE_CHECKING:
         SchemaError,
         StatisticsError,
     )
+    from discreet.local.classifier import LocalNB
     from discreet.privacy import Adjacency, Budget, Certificate, Ledger
     from discreet.schema import Categorical, Numeric, Schema
     from discreet.sources import Table, collect
@@ -32,6 +33,7 @@ _ROOMS = {
         "SchemaError",
         "StatisticsError",
     ),
+    "discreet.local.classifier": ("LocalNB",),
     "discreet.privacy": ("Adjacency", "Budget", "Certificate", "Ledger"),
     "discreet.schema": ("Categorical", "Numeric", "Schema"),
     "discreet.sources": ("Table", "collect"),
@@ -47,6 +49,7 @@ __all__ = [
     "DataError",
     "DiscreetError",
     "Ledger",
+    "LocalNB",
     "ModelError",
     "NaiveBayesModel",
     "Numeric",

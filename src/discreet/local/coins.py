@@ -38,14 +38,15 @@ def coins(threshold: int, count: int, rng: np.random.Generator | None = None, *,
 def streamed(
     kernel: Callable[..., int], each: int, rows: int, rng: np.random.Generator | None, *arguments: Any
 ) -> None:
-    """Run a kernel that takes a varying number of words per row, with fresh words until all rows are done.
+    """Run a kernel that takes a varying number of 16-bit units per row, with fresh ones until all rows are done.
 
-    `kernel(words, first row, …)` returns the first row that it had not words enough for; `each` words do for any row
-    that rejects nothing.
+    `kernel(units, first row, …)` returns the first row that it had not units enough for; `each` do for any row, but
+    for a rest that cannot be seen.
     """
     row = 0
     while row < rows:
-        row = kernel(words(min(_BUFFER, (rows - row) * each) + 2 * each, rng), row, *arguments)
+        size = min(_BUFFER, ((rows - row) * each) // 4 + 16) + each // 2
+        row = kernel(words(size, rng).view(np.uint16), row, *arguments)
 
 
 def blockwise(

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +34,16 @@ class Frames:
         return len(self.starts)
 
 
+class Key(NamedTuple):
+    """What parts that can be counted together have in common; ε in millionths, of the whole report."""
+
+    input: int
+    code: int
+    parameter: int
+    epsilon: int
+    parts: int
+
+
 @dataclass(frozen=True)
 class Parts:
     """The parts of the readable reports: whose they are, what they are about, and where their payloads lie."""
@@ -49,6 +59,11 @@ class Parts:
 
     def __len__(self) -> int:
         return len(self.owner)
+
+    def key(self, row: int) -> Key:
+        """What one part is."""
+        columns = (self.input, self.code, self.parameter, self.epsilon, self.count)
+        return Key(*[int(column[row]) for column in columns])
 
     def groups(self) -> tuple[Integers, Integers]:
         """The group of each part among those with equal input, mechanism and design, and one part of each group."""
@@ -141,6 +156,5 @@ def gather(raw: Bytes, spots: Integers, width: int) -> Bytes:
 
 def cut(frames: Frames, chosen: Integers) -> bytes:
     """The chosen frames one after another."""
-    data = memoryview(frames.raw)
-    spans = zip(frames.starts[chosen].tolist(), frames.ends[chosen].tolist(), strict=True)
-    return b"".join([data[a:b] for a, b in spans])
+    found: bytes = compiled().cut(frames.raw, frames.starts[chosen], frames.ends[chosen]).tobytes()
+    return found

@@ -53,7 +53,7 @@ def crc_times(left: Any, right: Any) -> Any:
     return result
 
 
-def crc_short(raw: Any, start: int, stop: int, table: Any) -> Any:
+def crc_short(raw: Any, start: Any, stop: Any, table: Any) -> Any:
     """The checksum of raw[start:stop], eight bytes at a time."""
     value, spot = np.uint32(_FULL), start
     while spot + 8 <= stop:
@@ -96,7 +96,7 @@ def is_marker(raw: Any, spot: int) -> bool:
     return bool(raw[spot] == _M0 and raw[spot + 1] == _M1 and raw[spot + 2] == _M2 and raw[spot + 3] == _M3)
 
 
-def split(raw: Any, start: int, stop: int, final: bool, seeking: bool, table: Any, powers: Any) -> Any:
+def split(raw: Any, start: Any, stop: Any, final: bool, seeking: bool, table: Any, powers: Any) -> Any:
     """Frames in raw[start:stop]: their starts and ends, damaged stretches, where it stopped, whether it seeks.
 
     Unless this is the final piece, the unfinished rest is left for later. `seeking` says that the stretch at the
@@ -117,9 +117,9 @@ def split(raw: Any, start: int, stop: int, final: bool, seeking: bool, table: An
                 break
             seeking = False
         marked = spot + 4 <= stop and is_marker(raw, spot)
-        whole = False
+        whole, end = False, spot
         if marked and spot + HEAD <= stop:
-            end = spot + HEAD + TAIL + (np.int64(raw[spot + 5]) | np.int64(raw[spot + 6]) << 8)
+            end = spot + HEAD + TAIL + np.int64(raw[spot + 5]) + 256 * np.int64(raw[spot + 6])
             whole = end <= stop
         if whole:
             given = (
@@ -265,6 +265,17 @@ def gather(raw: Any, spots: Any, out: Any) -> None:
             out[i, k] = raw[spots[i] + k]
 
 
+def cut(raw: Any, starts: Any, ends: Any) -> Any:
+    """The stretches of a buffer one after another."""
+    out = np.empty((ends - starts).sum(), np.uint8)
+    spot = 0
+    for i in range(len(starts)):
+        size = ends[i] - starts[i]
+        out[spot : spot + size] = raw[starts[i] : ends[i]]
+        spot += size
+    return out
+
+
 @functools.cache
 def compiled() -> SimpleNamespace:
     """The loops as machine code, kept on disk between processes, with the tables that they need."""
@@ -275,5 +286,5 @@ def compiled() -> SimpleNamespace:
         helper = globals()[name]  # compiled loops find their helpers by these names
         globals()[name] = helper if hasattr(helper, "py_func") else jit(helper)
     table = jit(crc_table)()
-    loops = {loop.__name__: jit(loop) for loop in (split, parse, group, gather)}
+    loops = {loop.__name__: jit(loop) for loop in (split, parse, group, gather, cut)}
     return SimpleNamespace(table=table, powers=jit(crc_powers)(table), **loops)

@@ -106,7 +106,7 @@ class PublicProjection(TransformerMixin, BaseEstimator):
         """Project rows: what each device does with its own row before it reports."""
         check_is_fitted(self)
         points, _ = _points(_numbers_only(self.schema), X, None, labelled=False)
-        return np.clip(points @ self.components_.T, self.bounds_[:, 0], self.bounds_[:, 1])
+        return np.asarray(np.clip(points @ self.components_.T, self.bounds_[:, 0], self.bounds_[:, 1]))
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """The names of the components."""
