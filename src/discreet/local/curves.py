@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 
 from discreet.bayes.likelihoods import GaussianLikelihood
 from discreet.local.inputs import Input, point_features
+from discreet.local.numbers import Group, gaussian_parameters
 from discreet.schema import Numeric, Schema
 
 Floats = NDArray[np.float64]
-_ROUNDING = 1 / 12  # the variance, in lattice steps, that rounding alone leaves
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,16 +47,11 @@ def curve_of(
     second = _moment(schema, feature, ("square", "squares"), asked)
     if first is None or second is None:
         return None
-    half, step, shares = float(feature.lattice.half), float(feature.lattice.step), np.maximum(prior, 1e-12)
-    mean, doubt = _pulled(first, shares)
-    moved, square_doubt = _pulled(second, shares)
-    squares, square_doubt = (moved + half * half) / 2, square_doubt / 4  # the reported point is 2k² − half²
-    widest = half * half
-    # A variance drowned in noise is not trusted below the noise's own size; the mean's error widens it further.
-    floor = np.minimum(np.sqrt(square_doubt), widest / 3)
-    spread = np.clip(squares - mean**2, floor, widest) + np.minimum(doubt, widest / 3)
-    spread = np.clip(spread, max(_ROUNDING, (2e-9 * half) ** 2), 4 * widest)
-    likelihood = GaussianLikelihood(feature.name, feature.lattice.middle + mean * step, spread * step * step)
+    lattice, shares = feature.lattice, np.maximum(prior, 1 / min(first.rows, second.rows))
+    mean, spread = gaussian_parameters(lattice.half, shares, _pulled(first, shares), _pulled(second, shares))
+    spread = np.clip(spread, (2e-9 * lattice.half) ** 2, 4.0 * lattice.half**2)
+    step = float(lattice.step)
+    likelihood = GaussianLikelihood(feature.name, lattice.middle + mean * step, spread * step * step)
     return Curve(likelihood, first.rows + second.rows)
 
 
@@ -85,12 +80,13 @@ def _moment(
     return Moment(np.tensordot(weights / weights.sum(), np.array(means), axes=1), 1 / weights.sum(), half, rows)
 
 
-def _pulled(moment: Moment, shares: Floats) -> tuple[Floats, Floats]:
-    """Means per class, pulled towards the mean of all, and the variance that is left in them."""
+def _pulled(moment: Moment, shares: Floats) -> Group:
+    """Sums per class whose means are pulled towards the mean of all, with the variance that is left in them."""
     even = moment.half**2 / 3
     overall = float(np.clip(moment.means.sum(), -moment.half, moment.half))
     overall *= even / (even + len(shares) * moment.variance)
     noise = moment.variance / shares**2
     trust = even / (even + noise)
     mean = np.clip(overall + trust * (moment.means / shares - overall), -moment.half, moment.half)
-    return mean, trust * noise
+    members = shares * moment.rows
+    return Group(mean * members, moment.rows, trust * noise * members**2)

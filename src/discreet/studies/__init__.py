@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 # Short name of each study → its title; the module of that name holds `STUDY` and is imported when it is wanted.
 STUDIES = {
     "zafarani2021": "Zafarani, Clifton: Differentially Private Naïve Bayes Classifier Using Smooth Sensitivity",
+    "yilmaz2020": "Yilmaz, Al-Rubaie, Chang: Naive Bayes Classification under Local Differential Privacy",
 }
 
 
