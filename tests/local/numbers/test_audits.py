@@ -10,4 +10,4 @@ def test_the_audit_tells_sound_from_broken(case):
     """A sound case is flagged with chance 1e-8; a leak stays hidden far more rarely than that."""
     result = case.run(samples=40_000 if case.control else 10_000, seed=3, confidence=1 - 1e-8)
     assert result.violated == case.control
-    assert result.lower_bound > (1.3 if case.control else 0.15)
+    assert result.lower_bound > (1.3 if case.control else 0.05)

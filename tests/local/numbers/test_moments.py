@@ -21,7 +21,7 @@ MEANS, DEVIATIONS = np.array([-300.0, 400.0]), np.array([150.0, 250.0])
 
 
 def people(size, rng):
-    labels = (rng.random(size) < SHARES[1]).astype(np.int64)
+    labels = np.repeat([0, 1], (SHARES * size).astype(int))
     points = np.rint(np.clip(rng.normal(MEANS[labels], DEVIATIONS[labels]), -HALF, HALF)).astype(np.int64)
     return labels, points
 
@@ -33,20 +33,23 @@ def test_squares_fill_their_range():
 
 @pytest.mark.parametrize("kind", [LaplaceSampled, OneBit, Piecewise, Hybrid])
 def test_two_groups_give_mean_and_variance(kind):
-    rng, size = np.random.default_rng(41), 400_000
-    labels, points = people(size, rng)
-    first, second = slice(0, size // 2), slice(size // 2, size)
+    """Errors of the two sums within 6 deviations each: a false alarm below 1e-8."""
+    rng, size = np.random.default_rng(41), 200_000
     plain, square = kind(2, HALF, 2), kind(2, HALF**2, 2)
-    one = plain.simulate(labels[first], points[first], rng)
-    two = square.simulate(labels[second], square_points(points[second], HALF), rng)
-    groups = Group.of(plain, one, size // 2, SHARES), Group.of(square, two, size // 2, SHARES)
+    labels, points = people(size, rng)
+    others, second_points = people(size, rng)
+    groups = (
+        Group.of(plain, plain.simulate(labels, points, rng), size, SHARES),
+        Group.of(square, square.simulate(others, square_points(second_points, HALF), rng), size, SHARES),
+    )
     mean, variance = gaussian_parameters(HALF, SHARES, *groups)
-    # Errors of the sums over 60,000 members at least, 6 deviations each, plus 1.5 % for the shares taken as known.
-    doubt = 6 * np.sqrt(groups[0].variance) / (SHARES * size / 2)
-    assert (np.abs(mean - MEANS) < doubt + 0.015 * np.abs(MEANS) + 5).all()
-    doubt_square = 3 * np.sqrt(groups[1].variance) / (SHARES * size / 2)
-    slack = 2 * np.abs(MEANS) * doubt + doubt_square + 0.03 * (MEANS**2 + DEVIATIONS**2) + 0.05 * HALF**2 * 0.02
-    assert (np.abs(variance - DEVIATIONS**2) < slack + doubt_square).all()
+    true_mean = np.array([points[labels == c].mean() for c in (0, 1)])
+    true_second = np.array([(second_points[others == c].astype(float) ** 2).mean() for c in (0, 1)])
+    doubt = 6 * np.sqrt(groups[0].variance) / (SHARES * size)
+    assert (doubt < np.abs(MEANS) / 4).all()  # or the next line would say little
+    assert (np.abs(mean - true_mean) < doubt).all()
+    allowed = 6 * np.sqrt(groups[1].variance) / (2 * SHARES * size) + 2 * np.abs(true_mean) * doubt + 2 * doubt**2
+    assert (np.abs(variance - (true_second - true_mean**2)) < allowed).all()
 
 
 def test_exact_sums_give_exact_moments():
