@@ -38,7 +38,7 @@ class OLH(Oracle):
 
     def _prepare(self) -> None:
         least = exp_bounds(self.epsilon)[0]
-        self.buckets = min(MOST_BUCKETS, max(2, round(least) + 1))
+        self.buckets = min(MOST_BUCKETS, self.prime, max(2, round(least) + 1))
         self.other = share_up(least + self.buckets - 1)
         self.true = WHOLE - (self.buckets - 1) * self.other
         self.slots = Slots(1, self.true, self.other)
