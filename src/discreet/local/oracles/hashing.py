@@ -75,6 +75,9 @@ class OLH(Oracle):
         blockwise(fill, len(true), rng)
         return result
 
+    def packed(self, report: tuple[int, ...]) -> bytes:
+        return self.encode(np.array([report], np.uint32)).tobytes()
+
     def encode(self, reports: Reports) -> Raw:
         table = self._rows(reports)
         parts = [to_bytes(table[:, j], self.each) for j in range(2)]
