@@ -177,4 +177,4 @@ def test_a_file_in_chunks_smaller_than_a_frame(tmp_path):
     found = frames_of_buffers([path.read_bytes()])
     assert cut(found, np.array([3, 1])) == made[3] + made[1]
     assert identities(found, np.array([2])).tobytes() == bytes([2]) * 16
-    assert list(frames_of_file(io.BytesIO()))[0].damaged.tolist() == [0]
+    assert next(iter(frames_of_file(io.BytesIO()))).damaged.tolist() == [0]

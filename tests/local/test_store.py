@@ -40,7 +40,7 @@ def test_another_schema(path):
 @pytest.mark.parametrize("content", [b"hello" * 1000, b"SQLite format 3\0" + bytes(5000)])
 def test_no_store_at_all(tmp_path, content):
     (tmp_path / "x").write_bytes(content)
-    with pytest.raises(StoreError, match="no store of reports|another program|cannot be used"):
+    with pytest.raises(StoreError, match=r"no store of reports|another program|cannot be used"):
         Collector(SCHEMA, store=tmp_path / "x")
     assert (tmp_path / "x").read_bytes() == content
 
