@@ -126,11 +126,12 @@ class Collector:
         self._resume()
 
     def _resume(self) -> None:
-        known = self._store.counts()
+        with self._store.view():
+            known, tallies = self._store.counts(), list(self._store.tallies())
         self._counts = Outcome(**{fate: known.get(fate, 0) for fate in FATES})
         self._sums: Sums = {}
         whole = Fraction(0)
-        for key, reports, support in self._store.tallies():
+        for key, reports, support in tallies:
             try:
                 size = len(_nothing(self._mechanism(key)))
             except DiscreetError:
@@ -295,8 +296,8 @@ class Collector:
         return {(one.input.index, one.mechanism.code, one.parameter) for one in self.campaign.questions}
 
     def _mechanism(self, key: Key) -> Any:
-        share = Fraction(key.epsilon, MILLION * key.parts)
-        return mechanism_of(self.schema, key.input, key.code, key.parameter, share)
+        epsilon = local_epsilon(Fraction(key.epsilon, MILLION))
+        return mechanism_of(self.schema, key.input, key.code, key.parameter, epsilon / key.parts)
 
     def _added(self, groups: list[tuple[Key, Integers, Any]], parts: Parts, fates: Integers) -> Sums:
         """The sums that change, with the accepted reports in them."""

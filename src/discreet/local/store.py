@@ -145,6 +145,16 @@ class Store:
             last = row[0]
             yield row[1]
 
+    @contextlib.contextmanager
+    def view(self) -> Iterator[None]:
+        """What is read inside belongs to one moment, even if another process is writing."""
+        with self._errors():
+            self._base.execute("BEGIN")
+            try:
+                yield
+            finally:
+                self._base.execute("COMMIT")
+
     # ---- writing
 
     @contextlib.contextmanager
@@ -152,6 +162,8 @@ class Store:
         """What happens inside is there after a crash, all of it or nothing."""
         if self._broken:
             raise StoreError("an earlier change failed half way and the temporary store cannot undo it: begin anew")
+        if self.readonly:
+            raise StoreError(f"the store {self.path} was opened for reading only")
         with self._errors():
             self._base.execute("BEGIN IMMEDIATE")
             try:
