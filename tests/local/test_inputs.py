@@ -94,6 +94,7 @@ GOOD = {"colour": "red", "grade": 1, "flag": True, "age": 3, "weight": 0.5, "inc
         ({"grade": None}, "'grade' is missing"),
         ({"age": math.nan}, "'age' is missing"),
         ({"age": math.inf}, "infinite"),
+        ({"age": 10**400}, "infinite"),
         ({"age": "old"}, "not a number"),
         ({"ill": "perhaps"}, "not one of the classes"),
         ({"ill": None}, "a missing value"),

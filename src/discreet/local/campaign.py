@@ -150,6 +150,7 @@ class Campaign:
             "schema_hash": self.schema.hash,
             "schema": self.schema.to_dict(),
             "columns": [_column(feature) for feature in self.schema.features],
+            "target": _column(self.schema.label),
             "questions": [
                 {
                     "input": one.input.index,

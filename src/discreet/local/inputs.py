@@ -146,7 +146,10 @@ def _place(feature: Feature, value: Any) -> tuple[int, int | None]:
         return code, None
     if isinstance(value, str | bytes) or not hasattr(value, "__float__"):
         raise DataError(f"{feature.name!r} is {_show(value)}, which is not a number")
-    number = float(value)
+    try:
+        number = float(value)
+    except OverflowError:  # an integer beyond all doubles
+        number = math.inf
     if not math.isfinite(number):
         raise DataError(f"{feature.name!r} is infinite")
     point = feature.lattice.point(min(max(number, feature.lower), feature.upper))

@@ -209,9 +209,14 @@ def joined(support: Any) -> list[int]:
     return [(high << _LOW) + low for high, low in zip(parts[:size], parts[size:], strict=True)]
 
 
-def class_sums(labels: Integers, values: Integers, classes: int) -> list[int]:
-    """The exact sum of the values of each class."""
+def class_parts(labels: Integers, values: Integers, classes: int) -> Integers:
+    """High and low parts of the sum of the values of each class, additive whatever the batches are."""
     parts = np.zeros((2, classes), np.int64)
     np.add.at(parts[0], labels, values >> np.int64(_LOW))
     np.add.at(parts[1], labels, values & np.int64((1 << _LOW) - 1))
-    return joined(parts.ravel())
+    return parts.ravel()
+
+
+def class_sums(labels: Integers, values: Integers, classes: int) -> list[int]:
+    """The exact sum of the values of each class."""
+    return joined(class_parts(labels, values, classes))

@@ -56,8 +56,7 @@ class OneBit(NumberMechanism):
         return self.oracle.encode(reports)
 
     def packed(self, report: tuple[int, ...]) -> bytes:
-        rows = np.array([report], np.int64)
-        return self.encode(rows[:, 0] if isinstance(self.oracle, GRR) else rows).tobytes()
+        return self.oracle.packed(report)
 
     def decode(self, raw: Raw) -> tuple[Reports, NDArray[np.bool_]]:
         return self.oracle.decode(raw)

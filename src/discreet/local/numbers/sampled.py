@@ -12,12 +12,11 @@ from numpy.typing import NDArray
 from discreet.local.entropy import Source, below
 from discreet.local.numbers.base import (
     NumberMechanism,
-    class_sums,
+    class_parts,
     joined,
     signed_bytes,
     signed_from,
     signed_width,
-    split,
 )
 from discreet.local.numbers.kernels import evenly
 from discreet.local.oracles.base import Floats, Integers, Raw, Reports, from_bytes, to_bytes, width_of
@@ -93,7 +92,7 @@ class Sampled(NumberMechanism):
 
     def support(self, reports: Reports) -> Integers:
         rows = np.asarray(reports, np.int64)
-        return split(class_sums(rows[:, 0], rows[:, 1], self.classes))
+        return class_parts(rows[:, 0], rows[:, 1], self.classes)
 
     def estimate(self, support: Any, m: int) -> Floats:
         return self.classes * self.step * np.array(joined(support), np.float64)

@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 from discreet.errors import DataError
 from discreet.local.chances import WHOLE, exp_bounds, share_up
 from discreet.local.coins import blockwise
-from discreet.local.entropy import Source, words
+from discreet.local.entropy import Source
 from discreet.local.kernels import compiled
 from discreet.local.oracles.base import Integers, Oracle, Raw, Reports, from_bytes, to_bytes, width_of
+from discreet.local.slots import Slots
 
 
 class GRR(Oracle):
@@ -33,6 +34,7 @@ class GRR(Oracle):
         self.other = share_up(exp_bounds(self.epsilon)[0] + self.d - 1)
         self.true = WHOLE - (self.d - 1) * self.other
         self.p, self.q = Fraction(self.true, WHOLE), Fraction(self.other, WHOLE)
+        self.slots = Slots(1, self.true, self.other)
         self.width = width_of(self.d - 1)
         self.dtype = np.dtype(f"u{self.width if self.width != 3 else 4}")
 
@@ -48,8 +50,7 @@ class GRR(Oracle):
         result = np.empty(len(true), self.dtype)
 
         def fill(rows: slice) -> None:
-            draws = words(rows.stop - rows.start, rng)
-            compiled().grr(true[rows], draws, np.uint64(self.true - 1), np.uint64(self.other), result[rows])
+            compiled().grr(true[rows], self.slots.draw(rows.stop - rows.start, rng), result[rows])
 
         blockwise(fill, len(true), rng)
         return result

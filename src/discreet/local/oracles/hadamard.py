@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 from discreet.errors import DataError
 from discreet.local.chances import WHOLE, ceiling, exp_bounds
 from discreet.local.coins import blockwise
-from discreet.local.entropy import Source, words
+from discreet.local.entropy import Source
 from discreet.local.kernels import compiled
 from discreet.local.oracles.base import Floats, Integers, Oracle, Raw, Reports, from_bytes, to_bytes, width_of
+from discreet.local.slots import Slots
 
 
 class HadamardResponse(Oracle):
@@ -38,6 +39,7 @@ class HadamardResponse(Oracle):
     def _prepare(self) -> None:
         choices = [1 << bits for bits in range((self.d - 1).bit_length() + 1)]
         self._set(min(choices, key=self._mean_variance))
+        self.slots = Slots(self.half, self.high, self.low)
         self.width = width_of(self.reports - 1)
         self.dtype = np.dtype(f"u{self.width if self.width != 3 else 4}")
 
@@ -76,11 +78,9 @@ class HadamardResponse(Oracle):
         true = self.check(values)
         result = np.empty(len(true), self.dtype)
         shape = (self.blocks.bit_length() - 1, self.block.bit_length() - 1)
-        shares = (np.uint64(self.true - 1), np.uint64(self.high), np.uint64(self.low))
 
         def fill(rows: slice) -> None:
-            draws = words(rows.stop - rows.start, rng)
-            compiled().hadamard(true[rows], draws, *shape, *shares, result[rows])
+            compiled().hadamard(true[rows], self.slots.draw(rows.stop - rows.start, rng), *shape, result[rows])
 
         blockwise(fill, len(true), rng)
         return result

@@ -15,6 +15,7 @@ from discreet.local.coins import blockwise, streamed
 from discreet.local.entropy import Source, below
 from discreet.local.kernels import compiled
 from discreet.local.oracles.base import Integers, Oracle, Raw, Reports, from_bytes, to_bytes, width_of
+from discreet.local.slots import Slots
 
 PRIME = (1 << 31) - 1
 MOST_BUCKETS = 1 << 30
@@ -37,9 +38,10 @@ class OLH(Oracle):
 
     def _prepare(self) -> None:
         least = exp_bounds(self.epsilon)[0]
-        self.buckets = min(MOST_BUCKETS, max(2, round(least) + 1))
+        self.buckets = min(MOST_BUCKETS, self.prime, max(2, round(least) + 1))
         self.other = share_up(least + self.buckets - 1)
         self.true = WHOLE - (self.buckets - 1) * self.other
+        self.slots = Slots(1, self.true, self.other)
         self.p = Fraction(self.true, WHOLE)
         fewer, more = divmod(self.prime, self.buckets)
         pairs = more * (fewer + 1) * fewer + (self.buckets - more) * fewer * (fewer - 1)
@@ -64,13 +66,17 @@ class OLH(Oracle):
     def perturb(self, values: Any, *, rng: np.random.Generator | None = None) -> Reports:
         true = self.check(values)
         result = np.empty((len(true), 3), np.uint32)
-        shape = (self.prime, self.buckets, np.uint64(self.true - 1), np.uint64(self.other))
 
         def fill(rows: slice) -> None:
-            streamed(compiled().hashed, 2, rows.stop - rows.start, rng, true[rows], *shape, result[rows])
+            size = rows.stop - rows.start
+            drawn = self.slots.draw(size, rng)
+            streamed(compiled().hashed, 4, size, rng, true[rows], self.prime, self.buckets, drawn, result[rows])
 
         blockwise(fill, len(true), rng)
         return result
+
+    def packed(self, report: tuple[int, ...]) -> bytes:
+        return self.encode(np.array([report], np.uint32)).tobytes()
 
     def encode(self, reports: Reports) -> Raw:
         table = self._rows(reports)

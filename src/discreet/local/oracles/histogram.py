@@ -168,7 +168,7 @@ class THE(UnaryOracle):
 def thousandths(theta: Any) -> int:
     """θ as a whole number of thousandths above 0 and up to 1, or an error."""
     try:
-        value = exact(theta) * THOUSAND
+        value = Fraction(0) if isinstance(theta, bool) else exact(theta) * THOUSAND
     except (TypeError, ValueError, OverflowError, ArithmeticError):
         value = Fraction(0)
     if value.denominator != 1 or not 0 < value <= THOUSAND:

@@ -63,7 +63,7 @@ class SubsetSelection(PackedOracle):
     def perturb(self, values: Any, *, rng: np.random.Generator | None = None) -> Reports:
         true = self.check(values)
         result = np.empty((len(true), self.width), np.uint8)
-        each = self.size + 1 + SPARE
+        each = 4 + 2 * (2 * self.size + SPARE)  # 16-bit units that a row may ask for
 
         def fill(rows: slice) -> None:
             shape = (true[rows], self.d, self.size, np.uint64(self.true - 1), result[rows])
