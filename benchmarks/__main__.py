@@ -10,7 +10,18 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-ALL = ("startup", "sampler", "accuracy", "speed", "memory", "smooth_cost", "sensitivity_map", "local", "local_variance")
+ALL = (
+    "startup",
+    "sampler",
+    "accuracy",
+    "speed",
+    "memory",
+    "smooth_cost",
+    "sensitivity_map",
+    "local",
+    "local_variance",
+    "local_choice",
+)
 
 
 def main() -> None:
