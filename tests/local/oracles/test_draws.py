@@ -45,7 +45,7 @@ def test_batches_follow_the_law(kind, simulated) -> None:
 
 
 def test_hadamard_response_of_several_blocks_follows_the_law() -> None:
-    oracle, source = HadamardResponse(11, 4), SystemSource()
+    oracle, source = HadamardResponse(24, 2), SystemSource()
     assert oracle.blocks > 1 and oracle.block > 2
     for value in (0, 7):
         assert follows(Counter(oracle.draw(value, source) for _ in range(20_000)), oracle.law(value))
