@@ -21,6 +21,7 @@ ALL = (
     "local",
     "local_variance",
     "local_server",
+    "local_choice",
 )
 
 

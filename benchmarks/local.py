@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.common import best_of, line
-from discreet.local.oracles import ORACLES
+from discreet.local.oracles import ORACLES, Oracle
 
 D, EPSILON, PEOPLE, PEER_PEOPLE = 50, 1.0, 4_000_000, 100_000
 
@@ -21,11 +21,7 @@ def run(repeats: int = 5, **_: Any) -> list[dict[str, Any]]:
     peers = _peers()
     lines = []
     for name, kind in ORACLES.items():
-        oracle, size = kind(D, EPSILON), PEOPLE // (20 if name == "she" else 1)
-        part = values[:size]
-        reports = oracle.perturb(part)
-        oracle.support(reports)
-        rates[name] = _rates(repeats, size, lambda: oracle.perturb(part), lambda: oracle.aggregate(reports))  # noqa: B023
+        rates[name] = _ours(kind(D, EPSILON), values[: PEOPLE // (20 if name == "she" else 1)], repeats)
         lines += [
             line(f"{name}: reports drawn", rates[name][0], "million/s"),
             line(f"{name}: reports counted", rates[name][1], "million/s"),
@@ -46,6 +42,11 @@ def run(repeats: int = 5, **_: Any) -> list[dict[str, Any]]:
     if not peers:
         lines.append(line("multi-freq-ldpy is not installed (extra 'bench'): no ratios", None, ""))
     return lines
+
+
+def _ours(oracle: Oracle, values: np.ndarray, repeats: int) -> tuple[float, float]:
+    reports = oracle.perturb(values)
+    return _rates(repeats, len(values), lambda: oracle.perturb(values), lambda: oracle.aggregate(reports))
 
 
 def _rates(repeats: int, size: int, draw: Callable[[], Any], count: Callable[[], Any]) -> tuple[float, float]:

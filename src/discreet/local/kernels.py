@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -231,8 +232,6 @@ def hadamard(values: Any, drawn: Any, bits: int, places: int, out: Any) -> None:
 @functools.cache
 def compiled() -> Any:
     """The kernels as machine code, kept on disk between processes."""
-    from types import SimpleNamespace
-
     import numba
 
     jit = numba.njit(cache=True, nogil=True, error_model="numpy")

@@ -44,6 +44,14 @@ def test_batches_follow_the_law(kind, simulated) -> None:
             assert follows(tally(reports[values == value]), oracle.law(value))
 
 
+def test_hadamard_response_of_several_blocks_follows_the_law() -> None:
+    oracle, source = HadamardResponse(24, 2), SystemSource()
+    assert oracle.blocks > 1 and oracle.block > 2
+    for value in (0, 7):
+        assert follows(Counter(oracle.draw(value, source) for _ in range(20_000)), oracle.law(value))
+        assert follows(tally(oracle.perturb(np.full(100_000, value))), oracle.law(value))
+
+
 def test_a_false_law_is_told_from_the_true_one() -> None:
     honest, short = SubsetSelection(5, 1.5), SubsetSelection(5, 1.6)
     assert not follows(tally(honest.perturb(np.zeros(100_000, int))), short.law(0))

@@ -40,6 +40,13 @@ def test_histogram_noise_is_within_epsilon_for_every_component(epsilon) -> None:
     assert exp_bounds(oracle.epsilon)[1] * (1 - Fraction(1, 10**6)) <= oracle.worst <= exp_bounds(oracle.epsilon)[0]
 
 
+def test_clamping_farther_out_would_break_the_claim() -> None:
+    # The shortest tail that is left decides: with the clamps 16 steps farther out, cutting off shows in the ratio.
+    sound, wide = SHE(2, 15.25), SHE(2, 15.25)
+    wide.low, wide.high = -wide.noise.reach, 16 + wide.noise.reach
+    assert sound.worst <= exp_bounds(sound.epsilon)[0] < exp_bounds(sound.epsilon)[1] < wide.worst
+
+
 def test_histogram_noise_of_two_values_by_listing_whole_reports() -> None:
     oracle = SHE(2, 20)
     mine, other = oracle.law(0), oracle.law(1)
