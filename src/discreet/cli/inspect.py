@@ -104,10 +104,10 @@ def show(loaded: object) -> None:
 
 
 def _short(value: str) -> str:
-    """A public parameter with four digits, if it is a number at all."""
+    """A public parameter: a whole number as it is, any other number with four digits, words as they are."""
     from fractions import Fraction
 
     try:
-        return f"{float(Fraction(value)):.4g}"
+        return value if value.isdigit() else f"{float(Fraction(value)):.4g}"
     except (ValueError, ZeroDivisionError):
         return value

@@ -13,6 +13,7 @@ from discreet.privacy.ledger import Parallel, Response
 from discreet.schema import Schema
 
 DEVICES = "on each person's device, by the operating system"
+ONE_PROCESS = "by the operating system for each person, in the one process that held all rows"
 SIMULATED = "numpy: pseudo-random simulation"
 DRAWN = "drawn before the person's row is read"
 INFERRED = "the schema (classes, categories, bounds) was read off the data and assumed public"
@@ -46,7 +47,9 @@ def _parameters(mechanism: Any, parts: int) -> tuple[tuple[str, str], ...]:
     return tuple(found if parts == 1 else [*found, ("reports per person", str(parts))])
 
 
-def local_certificate(schema: Schema, tallies: Iterable[Any], *, simulation: bool = False) -> Certificate:
+def local_certificate(
+    schema: Schema, tallies: Iterable[Any], *, simulation: bool = False, sampler: str = DEVICES
+) -> Certificate:
     """What was guaranteed to the people whose reports were counted: the largest ε of any of them."""
     node = ledger_of(schema, tallies)
     epsilon = max((part.cost for part in node.parts if isinstance(part, Response)), default=Fraction(0))
@@ -63,7 +66,7 @@ def local_certificate(schema: Schema, tallies: Iterable[Any], *, simulation: boo
         identified=False,
         protects=PROTECTS,
         simulation=simulation,
-        sampler=SIMULATED if simulation else DEVICES,
+        sampler=SIMULATED if simulation else sampler,
         schema_hash=schema.hash,
         rho=None,
         accounting="local: the ε of the dearest person; nobody needs to trust the collector",

@@ -17,7 +17,7 @@ from discreet.bayes.release import release
 from discreet.errors import BudgetError, DataError, SchemaError
 from discreet.local.bulk import People, choose_many
 from discreet.local.campaign import NUMERIC, Campaign, Question
-from discreet.local.certificate import STUDY
+from discreet.local.certificate import ONE_PROCESS, STUDY
 from discreet.local.estimate import Tally, model_of
 from discreet.local.oracles import Oracle
 from discreet.mechanisms.noise import ExactSampler
@@ -102,7 +102,9 @@ class LocalNB(ModelPredictor, BaseEstimator):
             self.campaign_, self.tallies_ = campaign, survey(campaign, X, y, rng=rng, progress=progress)
             if not any(one.reports for one in self.tallies_):
                 raise DataError("there are no rows: found array with 0 sample(s) while a minimum of 1 is required")
-            self.model_ = model_of(schema, self.tallies_, smoothing=smoothing, simulation=rng is not None)
+            self.model_ = model_of(
+                schema, self.tallies_, smoothing=smoothing, simulation=rng is not None, sampler=ONE_PROCESS
+            )
         self.certificate_ = self.model_.certificate
         self._remember_columns(X, schema)
         return self

@@ -21,7 +21,7 @@ from discreet.bayes.estimate import consistent, log_prior, log_table, project
 from discreet.bayes.likelihoods import Likelihood, TableLikelihood
 from discreet.bayes.model import NaiveBayesModel
 from discreet.errors import StatisticsError
-from discreet.local.certificate import local_certificate
+from discreet.local.certificate import DEVICES, local_certificate
 from discreet.local.inputs import Input, input_of
 from discreet.local.oracles import GRR, Oracle, SubsetSelection
 from discreet.schema import Feature, Numeric, Schema
@@ -151,11 +151,17 @@ def _log_table(feature: Feature, table: Table | None, prior: Floats, smoothing: 
 
 
 def model_of(
-    schema: Schema, tallies: Iterable[Tally], *, smoothing: float = 1.0, simulation: bool = False
+    schema: Schema,
+    tallies: Iterable[Tally],
+    *,
+    smoothing: float = 1.0,
+    simulation: bool = False,
+    sampler: str = DEVICES,
 ) -> NaiveBayesModel:
     """The model with its certificate; `simulation` says that the reports came from a seed and not from people."""
     counted = [one for one in tallies if one.reports]
     if not counted:
         raise StatisticsError("there are no reports to learn from")
     prior, likelihoods = estimate(schema, counted, smoothing)
-    return NaiveBayesModel(schema, prior, likelihoods, local_certificate(schema, counted, simulation=simulation))
+    certificate = local_certificate(schema, counted, simulation=simulation, sampler=sampler)
+    return NaiveBayesModel(schema, prior, likelihoods, certificate)
