@@ -31,6 +31,7 @@ lint: $(VENV)/.dev  ## ruff and mypy
 	$(BIN)/mypy
 
 bench: $(VENV)/.dev  ## speed, memory and accuracy as ratios to peers in the same run
+	$(BIN)/pip install -q -c constraints.txt -e '.[dev,bench]'
 	$(BIN)/python -m benchmarks
 
 lock: $(VENV)/.dev  ## rewrite constraints.txt from this environment

@@ -10,7 +10,10 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-ALL = ("startup", "sampler", "accuracy", "speed", "memory", "smooth_cost", "sensitivity_map", "local_server")
+ALL = (
+    *("startup", "sampler", "accuracy", "speed", "memory", "smooth_cost", "sensitivity_map"),
+    *("local", "local_variance", "local_server"),
+)
 
 
 def main() -> None:

@@ -12,14 +12,14 @@ from discreet.local.kernels import compiled
 from discreet.sources.blocks import BLOCK, in_threads, spans
 
 _BUFFER = 1 << 15  # words: small enough for the cache
-_EACH = 9  # words that 64 coins take on average, and a little more
+_EACH = 5  # words that 64 coins take on average, and a little more
 
 
 def coins(threshold: int, count: int, rng: np.random.Generator | None = None, *, bits: int = 64) -> Words:
     """`count` words in which every bit is one with chance threshold / 2^bits, independently.
 
-    A coin compares a random number with the threshold digit by digit from the highest; 64 of them share the random
-    words, and stop when all are decided. The law is that of comparing all digits.
+    A coin compares a random number with the threshold digit by digit from the highest, and stops where they differ. The
+    law is that of comparing all digits.
     """
     if not 0 <= threshold <= 1 << bits:
         raise ValueError("a chance lies from 0 to 1")
@@ -30,7 +30,7 @@ def coins(threshold: int, count: int, rng: np.random.Generator | None = None, *,
     digits = np.array([int(one) for one in f"{threshold:0{bits}b}".rstrip("0")], np.uint8)
     done = 0
     while done < count:
-        size = min(_BUFFER, (count - done) * min(_EACH, len(digits))) + len(digits)
+        size = min(_BUFFER, (count - done) * min(_EACH, len(digits))) + len(digits) + 6
         done += compiled().coins(words(size, rng), digits, result[done:])
     return result
 
