@@ -50,7 +50,7 @@ FULL = Size(
     dimension_epsilons=(0.5, 1.0, 2.0, 4.0),
 )
 FAST = Size(
-    repeats={"car": 20, "kr_vs_kp": 12, "mushroom": 8, "connect4": 4, "australian": 16, "pima": 16},
+    repeats={"car": 60, "kr_vs_kp": 30, "mushroom": 24, "connect4": 8, "australian": 32, "pima": 32},
     epsilons=(0.1, 0.5, 1.0, 2.0, 5.0),
     dimension_epsilons=(2.0,),
 )

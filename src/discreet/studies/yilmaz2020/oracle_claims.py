@@ -52,7 +52,10 @@ def _level(results: Results, data: str, keep: Callable[[float], bool], least: fl
             found = [results.estimate(epsilon=e, **spot) for e in epsilons(results, spot, keep)]
             lowest[method] = min(found, key=lambda one: one.mean)
         measured[label] = lowest
-        return all(one.mean + 2 * one.error >= least for one in lowest.values())
+        unclear = {m: one for m, one in lowest.items() if one.mean < least <= one.mean + 2 * one.error}
+        if unclear and all(one.mean >= least or m in unclear for m, one in lowest.items()):
+            raise MissingResultsError(f"too few repeats to tell whether {least} is reached: {words(unclear)}")
+        return all(one.mean >= least for one in lowest.values())
 
     passed, where, gap = either(lambda label, family: check(label, [m for name, m in family.items() if name != "she"]))
     unsound, _ = attempt(lambda: check("every input from everybody, (n+1)·ε", PAPER_ALL))
