@@ -10,19 +10,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-ALL = (
-    "startup",
-    "sampler",
-    "accuracy",
-    "speed",
-    "memory",
-    "smooth_cost",
-    "sensitivity_map",
-    "local",
-    "local_variance",
-    "local_server",
-    "local_choice",
-)
+ALL = tuple(sorted(file.stem for file in Path(__file__).parent.glob("[a-z]*.py") if file.stem != "common"))
 
 
 def main() -> None:

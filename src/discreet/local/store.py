@@ -80,6 +80,7 @@ class Store:
         elif not self.readonly:
             self._base.execute("PRAGMA journal_mode = WAL")
             self._base.execute("PRAGMA synchronous = FULL")
+            self._base.execute("PRAGMA wal_autocheckpoint = 4000")  # ids are random: let changes of a page gather
         found = self._base.execute("PRAGMA application_id").fetchone()[0]
         if new and not found:
             assert schema is not None
