@@ -17,9 +17,10 @@ from hypothesis import strategies as st
 from discreet.errors import BudgetError, DataError, SchemaError, StatisticsError
 from discreet.local.campaign import NUMERIC, Campaign
 from discreet.local.client import LocalClient
-from discreet.local.collector import FATES, Collector, Outcome
+from discreet.local.collector import Collector
 from discreet.local.estimate import Tally, model_of
 from discreet.local.oracles import ORACLES
+from discreet.local.outcome import FATES, Outcome
 from discreet.local.report import MARKER, Part, Report, pack, schema_mark, unpack
 from tests.local.people import OTHER, SCHEMA, report_file, report_list, table
 

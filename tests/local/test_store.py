@@ -9,7 +9,8 @@ import sys
 import numpy as np
 import pytest
 
-from discreet.local.collector import Collector, Outcome
+from discreet.local.collector import Collector
+from discreet.local.outcome import Outcome
 from discreet.local.store import Store, StoreError, is_store
 from tests.local.people import OTHER, SCHEMA, report_list
 

@@ -6,7 +6,6 @@ import io
 import math
 import os
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict, dataclass
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
@@ -21,7 +20,6 @@ from discreet.local.campaign import Campaign, mechanism_of
 from discreet.local.chances import local_epsilon
 from discreet.local.estimate import Tally, model_of
 from discreet.local.frames import (
-    FOREIGN,
     MALFORMED,
     READABLE,
     Frames,
@@ -37,44 +35,12 @@ from discreet.local.frames import (
     parse,
 )
 from discreet.local.inputs import input_of
+from discreet.local.outcome import FATES, REPLAYED, UNEXPECTED, Outcome
 from discreet.local.report import MILLION, schema_mark
 from discreet.local.store import Store, StoreError
 from discreet.schema import Schema
 
-UNEXPECTED, REPLAYED = 3, 4
-FATES = ("accepted", "malformed", "foreign", "unexpected", "replayed")  # in the order of the numbers above
-assert (READABLE, MALFORMED, FOREIGN) == (0, 1, 2)
 Sums = dict[Key, tuple[int, NDArray[np.int64]]]
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """How many reports met which fate.
-
-    - accepted: counted, once;
-    - malformed: damaged, or not what its mechanism could have said;
-    - foreign: about another schema;
-    - unexpected: an ε or mechanism that this collector does not want, or one design too many;
-    - replayed: a report that has been counted before.
-    """
-
-    accepted: int = 0
-    malformed: int = 0
-    foreign: int = 0
-    unexpected: int = 0
-    replayed: int = 0
-
-    def __add__(self, other: Outcome) -> Outcome:
-        return Outcome(*(getattr(self, fate) + getattr(other, fate) for fate in FATES))
-
-    @property
-    def rejected(self) -> int:
-        """All that were not accepted."""
-        return self.malformed + self.foreign + self.unexpected + self.replayed
-
-    def to_dict(self) -> dict[str, int]:
-        """The counts by name."""
-        return asdict(self)
 
 
 class Collector:

@@ -7,7 +7,8 @@ import queue
 import threading
 from dataclasses import dataclass
 
-from discreet.local.collector import Collector, Outcome
+from discreet.local.collector import Collector
+from discreet.local.outcome import Outcome
 
 GROUP = 4 << 20  # bytes that go into one step
 
