@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from discreet.errors import SchemaError
@@ -57,6 +58,7 @@ def make_oracle(name: str, d: int, epsilon: Any, theta: Any = None) -> Oracle:
     return ORACLES[name](d, epsilon)
 
 
+@lru_cache(1024)
 def choose_oracle(d: int, epsilon: Any) -> Choice:
     """The oracle with the lowest mean squared error over the values of the domain.
 
