@@ -70,11 +70,13 @@ def collect(
     detail: Collection[Detail] = ("bins", "moments"),
     contributions: int | None = None,
     progress: Progress | None = None,
+    empty: bool = False,
 ) -> Statistics:
     """Count rows: from an array or data frame (with `y`, or with the target as a column), from a CSV, Parquet
     or Arrow file, or from a database `Table`.
 
     With `contributions`, and if the schema names an id column, more rows than that per person are an error.
+    No rows at all are an error too, unless `empty` allows them.
     """
     if not isinstance(schema, Schema):
         raise SchemaError("a schema is needed: declare one with Schema(...), or draft one with 'discreet schema'")
@@ -102,6 +104,6 @@ def collect(
                     progress(done, stream.total)
         finally:
             stream.close()
-    if not result.counts.any():
+    if not empty and not result.counts.any():
         raise DataError("there are no rows: found array with 0 sample(s) while a minimum of 1 is required")
     return result
