@@ -18,6 +18,14 @@ from discreet.privacy.budget import Budget
 FORMAT = "discreet/journal 1"
 
 
+class OverspentError(BudgetError):
+    """The ledger does not pay for another round."""
+
+
+class OtherQuestionError(BudgetError):
+    """A round was asked for before under other conditions."""
+
+
 @dataclass(frozen=True)
 class Entry:
     """One round of the journal: what it cost, and the fingerprint of the answer if one was given."""
@@ -148,7 +156,7 @@ class Journal:
         asked = hashlib.sha256(question.encode()).hexdigest()
         row = self._db.execute("SELECT question, answer FROM rounds WHERE round = ?", (round_id,)).fetchone()
         if row is not None and row[0] != asked:
-            raise BudgetError("this round was asked for before with another question: ask under a new name")
+            raise OtherQuestionError("this round was asked for before with another question: ask under a new name")
         if row is not None and row[1] is not None:
             return bytes(row[1])
         if row is None:
@@ -161,7 +169,7 @@ class Journal:
         self._db.execute("BEGIN EXCLUSIVE")
         try:
             if not fits(self.total, [*(entry.cost for entry in self.entries()), cost]):
-                raise BudgetError(f"this node's ledger of {self.total} in all does not pay for another {cost}")
+                raise OverspentError(f"this node's ledger of {self.total} in all does not pay for another {cost}")
             now = datetime.now(UTC).isoformat(timespec="seconds")
             self._db.execute(
                 "INSERT INTO rounds VALUES (?, ?, ?, ?, ?, ?, NULL)", (round_id, asked, *_row(cost), now)
