@@ -34,4 +34,4 @@ def keep_quiet(home: str | os.PathLike[str]) -> None:
 
     if telemetry.FLWR_TELEMETRY_ENABLED != "0":  # it was imported before us
         telemetry.FLWR_TELEMETRY_ENABLED = "0"
-    logging.getLogger("flwr").setLevel(os.environ.get("DISCREET_FLOWER_LOG", "ERROR"))
+    logging.getLogger("flwr").setLevel(os.environ.get("DISCREET_FLOWER_LOG", "CRITICAL"))

@@ -44,13 +44,15 @@ def conduct(grid: Grid, task: Task, report: Report = _print) -> dict[str, Any]:
     }
 
 
-def make_app(report: Report = _print, results: list[dict[str, Any]] | None = None) -> ServerApp:
-    """The app, telling its progress to `report` and its end to `results`."""
+def make_app(
+    task: Task | None = None, report: Report = _print, results: list[dict[str, Any]] | None = None
+) -> ServerApp:
+    """The app, for a task or for the one in its run configuration; it tells `report` and `results` how it goes."""
     app = ServerApp()
 
     @app.main()
     def main(grid: Grid, context: Context) -> None:
-        result = conduct(grid, Task.read(context.run_config), report)
+        result = conduct(grid, task or Task.read(context.run_config), report)
         if results is not None:
             results.append(result)
 
