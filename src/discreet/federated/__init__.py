@@ -1,0 +1,1 @@
+"""Federated training: nodes that keep their rows, and a coordinator that ends up with a model and nothing else."""
