@@ -7,7 +7,7 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from numpy.typing import NDArray
 
 from discreet.federated.secure import wire
-from discreet.federated.secure.errors import MalformedMessage, Refused, RoundAborted, TooFewNodes
+from discreet.federated.secure.errors import AbortError, MessageError, RefusedError, TooFewNodesError
 from discreet.federated.secure.masks import agree, commitment, public_of, self_mask
 from discreet.federated.secure.node import STEPS, signed_mask
 from discreet.federated.secure.round import Round
@@ -57,13 +57,13 @@ class SecureCoordinator:
     def result(self) -> NDArray[np.int64]:
         """The sum of the survivors' vectors, modulo 2^64 as signed integers."""
         if self._result is None:
-            raise Refused("the round is not finished")
+            raise RefusedError("the round is not finished")
         return self._result
 
     def message(self, name: str) -> bytes:
         """What to send to a node in this stage."""
         if name not in self.awaiting:
-            raise Refused(f"nothing is due to {name!r} in this stage")
+            raise RefusedError(f"nothing is due to {name!r} in this stage")
         if self.stage == "share list":
             pairs = {sender: self._sealed[sender][name] for sender in self.sharing}
             return wire.encode("share list", wire.pack_pairs(pairs))
@@ -86,11 +86,11 @@ class SecureCoordinator:
     def receive(self, name: str, message: bytes) -> None:
         """Take a node's answer in; `name` is who the transport says it is. A bad answer is refused with a reason."""
         if self.done or name not in self.awaiting:
-            raise Refused(f"no answer is due from {name!r} in this stage")
+            raise RefusedError(f"no answer is due from {name!r} in this stage")
         if name in self._answered:
             if self._answered[name] == message:
                 return
-            raise Refused(f"{name!r} has answered this stage differently before")
+            raise RefusedError(f"{name!r} has answered this stage differently before")
         parts = wire.decode(message, *_REPLY[self.stage])
         getattr(self, "_take_" + self.stage.replace(" ", "_"))(name, *parts)
         self._answered[name] = message
@@ -98,39 +98,39 @@ class SecureCoordinator:
     def _take_invite(self, name: str, given: bytes, payload: bytes, signature: bytes) -> None:
         try:
             if wire.read_name(given) != name:
-                raise Refused(f"{name!r} sent keys under another name")
+                raise RefusedError(f"{name!r} sent keys under another name")
             advert = read_advert(self.round, name, payload, signature)
             for key in (advert.masking, advert.sharing):
                 agree(self._probe, key, b"probe", b"", "", name)
-        except RoundAborted as error:
-            raise Refused(str(error)) from None
+        except AbortError as error:
+            raise RefusedError(str(error)) from None
         others = {key for other in self._adverts.values() for key in (other.masking, other.sharing)}
         if advert.masking == advert.sharing or others & {advert.masking, advert.sharing}:
-            raise Refused(f"{name!r} sent a key that is used already")
+            raise RefusedError(f"{name!r} sent a key that is used already")
         self._adverts[name] = advert
         self._raw[name] = wire.pack([payload, signature])
 
     def _take_key_list(self, name: str, blob: bytes) -> None:
         sealed = dict(sealed_pairs(blob))
         if tuple(sealed) != self.awaiting:
-            raise MalformedMessage(f"{name!r} did not make one share for every node")
+            raise MessageError(f"{name!r} did not make one share for every node")
         self._sealed[name] = sealed
 
     def _take_share_list(self, name: str, blob: bytes) -> None:
         if len(blob) != 8 * self.round.length:
-            raise MalformedMessage(f"{name!r} sent a vector of another length")
+            raise MessageError(f"{name!r} sent a vector of another length")
         self._sum = self._sum + np.frombuffer(blob, dtype="<u8").astype(np.uint64)
 
     def _take_survivors(self, name: str, signature: bytes) -> None:
         statement = survivor_statement(self._view, self.sharing, self.survivors)
         if not self.round.verified(name, "survivors", statement, signature):
-            raise Refused(f"{name!r} has not signed the survivor set")
+            raise RefusedError(f"{name!r} has not signed the survivor set")
         self._signatures[name] = signature
 
     def _take_unmask(self, name: str, blob: bytes) -> None:
         shares = wire.read_pairs(blob)
         if tuple(shares) != self.sharing or any(len(share) != WIDTH for share in shares.values()):
-            raise MalformedMessage(f"{name!r} did not send one share for every node")
+            raise MessageError(f"{name!r} did not send one share for every node")
         self._shares[name] = shares
         self.opened = self.opened or len(self._shares) >= self.round.threshold
 
@@ -139,7 +139,7 @@ class SecureCoordinator:
         answered = tuple(sorted(self._answered))
         if self.stage in {"survivors", "unmask"}:
             if len(answered) < self.round.threshold:
-                raise TooFewNodes(
+                raise TooFewNodesError(
                     f"only {len(answered)} nodes answered, and the sum opens with {self.round.threshold}: start again "
                     f"with fresh keys and fresh noise"
                 )
@@ -171,11 +171,11 @@ class SecureCoordinator:
             secret, advert = join(shares, counts), self._adverts[name]
             if name in self.survivors:
                 if secret is None or commitment(secret, digest) != advert.commitment:
-                    raise RoundAborted(f"the shares of {name!r} do not fit its keys: a node answered wrongly")
+                    raise AbortError(f"the shares of {name!r} do not fit its keys: a node answered wrongly")
                 total = total - self_mask(secret, digest, self.round.length)
                 continue
             if secret is None or public_of(secret) != advert.masking:
-                raise RoundAborted(f"the shares of {name!r} do not fit its keys: a node answered wrongly")
+                raise AbortError(f"the shares of {name!r} do not fit its keys: a node answered wrongly")
             for survivor in self.survivors:
                 total = signed_mask(self.round, secret, name, survivor, self._adverts[survivor].masking, total)
         return total.view(np.int64)

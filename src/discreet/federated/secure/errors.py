@@ -7,17 +7,17 @@ class SecureError(DiscreetError, ValueError):
     """Base of every error of secure aggregation."""
 
 
-class MalformedMessage(SecureError):
+class MessageError(SecureError):
     """Bytes that are no message of this protocol; they change nothing."""
 
 
-class Refused(SecureError):
+class RefusedError(SecureError):
     """A message that may not be answered now; the round may go on."""
 
 
-class RoundAborted(SecureError):
+class AbortError(SecureError):
     """The round is over for whoever raises this: start another one with fresh keys and fresh noise."""
 
 
-class TooFewNodes(RoundAborted):
+class TooFewNodesError(AbortError):
     """Fewer nodes are left than the protocol or the noise needs."""

@@ -65,7 +65,7 @@ def _loaded(data: bytes) -> PublicKey:
         if data.startswith(b"-----"):
             key = load_pem_public_key(data)
         elif data.startswith((b"ssh-", b"ecdsa-")):
-            key = load_ssh_public_key(data)  # type: ignore[assignment]
+            key = load_ssh_public_key(data)
         else:
             key = load_der_public_key(data)
     except (ValueError, UnsupportedAlgorithm):

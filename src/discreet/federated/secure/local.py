@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.federated.secure.coordinator import SecureCoordinator
-from discreet.federated.secure.errors import RoundAborted, SecureError
+from discreet.federated.secure.errors import AbortError, SecureError
 from discreet.federated.secure.keys import Signer
 from discreet.federated.secure.node import Draw, SecureNode
 from discreet.federated.secure.round import Round
@@ -112,11 +112,11 @@ def aggregate(
         coordinator = SecureCoordinator(round_)
         try:
             outcome = run_round(nodes, coordinator, drops=drops[attempt - 1] if attempt <= len(drops) else None)
-        except RoundAborted:
+        except AbortError:
             charges += coordinator.opened
             if attempt == attempts:
                 raise
             continue
         outcome.attempts, outcome.charges = attempt, charges + 1
         return outcome
-    raise RoundAborted("no attempt was made")
+    raise AbortError("no attempt was made")

@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from numpy.typing import NDArray
 
-from discreet.federated.secure.errors import RoundAborted
+from discreet.federated.secure.errors import AbortError
 from discreet.federated.secure.shamir import WIDTH
 from discreet.federated.secure.wire import name_bytes, pack
 
@@ -35,7 +35,7 @@ def agree(private: bytes, public: bytes, purpose: bytes, context: bytes, one: st
     try:
         secret = X25519PrivateKey.from_private_bytes(private).exchange(X25519PublicKey.from_public_bytes(public))
     except ValueError:
-        raise RoundAborted(f"the public key of {other!r} is of low order or has a wrong length") from None
+        raise AbortError(f"the public key of {other!r} is of low order or has a wrong length") from None
     names = pack([name_bytes(name) for name in sorted((one, other))])
     return HKDF(SHA256(), KEY, salt=context, info=LABEL + pack([purpose, names])).derive(secret)
 
@@ -66,4 +66,4 @@ def unseal(key: bytes, sealed: bytes, bound: bytes) -> bytes:
     try:
         return ChaCha20Poly1305(key).decrypt(sealed[:NONCE], sealed[NONCE:], bound)
     except InvalidTag:
-        raise RoundAborted("an encrypted share was changed on its way or belongs to another round") from None
+        raise AbortError("an encrypted share was changed on its way or belongs to another round") from None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Callable
 from functools import cached_property
@@ -12,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.federated.secure import wire
-from discreet.federated.secure.errors import MalformedMessage, Refused, RoundAborted, SecureError
+from discreet.federated.secure.errors import AbortError, MessageError, RefusedError, SecureError
 from discreet.federated.secure.keys import Signer
 from discreet.federated.secure.masks import (
     KEY,
@@ -46,8 +45,8 @@ _STATE = b"discreet/secure-node/1"
 class SecureNode:
     """One node in one round.
 
-    `draw` gives the vector, noise share included, and is called once, when the masked input is due. `keep` is handed the
-    node's whole memory before any answer is returned: write it down, and a restarted node (`from_bytes`) goes on
+    `draw` gives the vector, noise share included, and is called once, when the masked input is due. `keep` is handed
+    the node's whole memory before any answer is returned: write it down, and a restarted node (`from_bytes`) goes on
     where it was and gives the same answers to the same requests. The memory holds secrets of this round.
     """
 
@@ -86,19 +85,21 @@ class SecureNode:
         """The answer to a request of the coordinator; the same request gets the same bytes again."""
         kind = wire.kind_of(message)
         if kind not in STEPS:
-            raise MalformedMessage(f"a message of kind {kind!r} is not for a node")
+            raise MessageError(f"a message of kind {kind!r} is not for a node")
         if kind in self._log:
             request, reply = self._log[kind]
             if request == message:
                 return reply
-            raise Refused(f"this node has answered a different request ({kind}) in this round and answers only one")
+            raise RefusedError(
+                f"this node has answered a different request ({kind}) in this round and answers only one"
+            )
         if self.ended:
-            raise RoundAborted(f"the round is over for this node: {self.ended}")
+            raise AbortError(f"the round is over for this node: {self.ended}")
         if kind != STEPS[len(self._log)]:
-            raise Refused(f"the request ({kind}) is out of turn")
+            raise RefusedError(f"the request ({kind}) is out of turn")
         try:
             reply = _STEPS[kind](self, message)
-        except RoundAborted as error:
+        except AbortError as error:
             self._end(str(error))
             raise
         self._log[kind] = (message, reply)
@@ -113,7 +114,7 @@ class SecureNode:
         With `Round.refusals` such statements (see `abandoned`) a node knows that its masked input stays closed.
         """
         if self.finished:
-            raise Refused("this node has already helped to open the sum")
+            raise RefusedError("this node has already helped to open the sum")
         self._end(self.ended or "it was abandoned")
         return wire.encode(
             "abandonment", wire.name_bytes(self.name), self.round.signed(self._signer, "abandonment", b"")
@@ -127,7 +128,7 @@ class SecureNode:
 
     def _advertise(self, message: bytes) -> bytes:
         if message != self.round.to_bytes():
-            raise Refused("the invitation is for another round or on other terms than this node accepted")
+            raise RefusedError("the invitation is for another round or on other terms than this node accepted")
         masking, sharing, seed = self._secrets
         advert = Advert(public_of(masking), public_of(sharing), commitment(seed, self.round.digest)).to_bytes()
         signature = self.round.signed(self._signer, "keys", advert)
@@ -138,7 +139,7 @@ class SecureNode:
         masking, sharing, seed = self._secrets
         mine = adverts.get(self.name)
         if mine != Advert(public_of(masking), public_of(sharing), commitment(seed, self.round.digest)):
-            raise RoundAborted("this node's own keys are missing from the list or were replaced by older ones")
+            raise AbortError("this node's own keys are missing from the list or were replaced by older ones")
         points = [self.round.point(name) for name in adverts]
         of_seed = split(seed, points, self.round.threshold, self._entropy)
         of_key = split(masking, points, self.round.threshold, self._entropy)
@@ -176,9 +177,9 @@ class SecureNode:
     def _agree(self, message: bytes) -> bytes:
         sharing, active = (wire.read_names(part) for part in wire.decode(message, "survivors", 2))
         if sharing != self._sharing:
-            raise RoundAborted("the coordinator names other nodes as having shared secrets than it showed before")
+            raise AbortError("the coordinator names other nodes as having shared secrets than it showed before")
         if not set(active) <= set(sharing) or self.name not in active:
-            raise RoundAborted("the survivors are not among those who shared secrets, or this node is left out")
+            raise AbortError("the survivors are not among those who shared secrets, or this node is left out")
         enough(self.round, active, "are in the sum")
         statement = survivor_statement(self._view, sharing, active)
         signature = self.round.signed(self._signer, "survivors", statement)
@@ -189,18 +190,18 @@ class SecureNode:
         active, dropped = wire.read_names(parts[0]), wire.read_names(parts[1])
         agreed = wire.read_names(wire.decode(self._log["survivors"][0], "survivors", 2)[1])
         if set(active) & set(dropped):
-            raise RoundAborted("a node is named both as active and as dropped: both its secrets are never given")
+            raise AbortError("a node is named both as active and as dropped: both its secrets are never given")
         if active != agreed:
-            raise RoundAborted("the sum to be opened is over other nodes than this node agreed to")
+            raise AbortError("the sum to be opened is over other nodes than this node agreed to")
         if set(active) | set(dropped) != set(self._sharing):
-            raise RoundAborted("the active and dropped nodes are not all who shared secrets")
+            raise AbortError("the active and dropped nodes are not all who shared secrets")
         statement = survivor_statement(self._view, self._sharing, active)
         signatures = wire.read_pairs(parts[2])
         for name, signature in signatures.items():
             if name not in active or not self.round.verified(name, "survivors", statement, signature):
-                raise RoundAborted(f"{name!r} has not signed this survivor set: nodes are shown different ones")
+                raise AbortError(f"{name!r} has not signed this survivor set: nodes are shown different ones")
         if len(signatures) < self.round.threshold:
-            raise RoundAborted(f"{self.round.threshold} nodes must have signed the survivor set before it is opened")
+            raise AbortError(f"{self.round.threshold} nodes must have signed the survivor set before it is opened")
         shares = self._opened(self._log["share list"][0])
         half = {True: slice(0, WIDTH), False: slice(WIDTH, None)}
         return wire.encode(
@@ -227,7 +228,7 @@ class SecureNode:
         (blob,) = wire.decode(share_list, "share list", 1)
         pairs = sealed_pairs(blob)
         if not set(pairs) <= set(self._adverts) or self.name not in pairs:
-            raise RoundAborted("the shares are of nodes without keys, or this node's own are missing")
+            raise AbortError("the shares are of nodes without keys, or this node's own are missing")
         opened = {}
         for name, sealed in pairs.items():
             key = self._envelope(name, self.name, self._adverts[name])
@@ -259,13 +260,13 @@ class SecureNode:
         """The node as it was when it wrote this memory."""
         label, invitation, name, secrets, log, ended = wire.unpack(memory, 6)
         if label != _STATE:
-            raise MalformedMessage("these bytes are no memory of a secure node")
+            raise MessageError("these bytes are no memory of a secure node")
         node = cls(Round.from_bytes(invitation), wire.read_name(name), signer, draw, **options)
         node._secrets = wire.unpack(secrets)
         parts = wire.unpack(log)
         kinds = [kind.decode() for kind in parts[::3]]
         if tuple(kinds) != STEPS[: len(kinds)] or len(parts) != 3 * len(kinds):
-            raise MalformedMessage("the memory of the secure node is damaged")
+            raise MessageError("the memory of the secure node is damaged")
         node._log = {kind: (parts[3 * i + 1], parts[3 * i + 2]) for i, kind in enumerate(kinds)}
         node.ended = ended.decode()
         return node

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from discreet.federated.secure import wire
-from discreet.federated.secure.errors import MalformedMessage, Refused, SecureError
+from discreet.federated.secure.errors import MessageError, RefusedError, SecureError
 from discreet.federated.secure.keys import Signer, canonical, verified
 from discreet.federated.secure.masks import LABEL
 from discreet.federated.secure.shamir import Entropy
@@ -130,12 +130,12 @@ class Round:
                 wire.number(least),
                 purpose,
             )
-        except MalformedMessage:
+        except MessageError:
             raise
         except SecureError as error:
-            raise MalformedMessage(f"the invitation makes no sense: {error}") from None
+            raise MessageError(f"the invitation makes no sense: {error}") from None
         if found.to_bytes() != invitation:
-            raise MalformedMessage("the invitation is not written the one way it may be")
+            raise MessageError("the invitation is not written the one way it may be")
         return found
 
     def signed(self, signer: Signer, kind: str, payload: bytes) -> bytes:
@@ -163,11 +163,11 @@ def accept(
     found = Round.from_bytes(invitation)
     known = {name: canonical(key) for name, key in registry.items()}
     if dict(found.registry) != known:
-        raise Refused("the invitation lists other nodes or other public keys than those registered here")
+        raise RefusedError("the invitation lists other nodes or other public keys than those registered here")
     if (found.length, found.purpose) != (length, purpose):
-        raise Refused("the invitation is for another schema, budget or noise than this node's plan")
+        raise RefusedError("the invitation is for another schema, budget or noise than this node's plan")
     if found.least_honest != least_honest or found.colluding != colluding:
-        raise Refused("the invitation counts on another number of honest or colluding nodes than this node's plan")
+        raise RefusedError("the invitation counts on another number of honest or colluding nodes than this node's plan")
     return found
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from discreet.federated.secure import wire
-from discreet.federated.secure.errors import MalformedMessage, RoundAborted, TooFewNodes
+from discreet.federated.secure.errors import AbortError, MessageError, TooFewNodesError
 from discreet.federated.secure.masks import KEY, LABEL, SEALED
 from discreet.federated.secure.round import Round
 
@@ -29,17 +29,17 @@ class Advert:
         """Three keys of 32 bytes."""
         parts = wire.unpack(blob, 3)
         if any(len(part) != KEY for part in parts):
-            raise MalformedMessage("an advertised key has a wrong length")
+            raise MessageError("an advertised key has a wrong length")
         return cls(*parts)
 
 
 def read_advert(round_: Round, name: str, payload: bytes, signature: bytes) -> Advert:
     """A node's keys, if that node signed them for this round; a substituted key ends the round."""
     if name not in round_.registry:
-        raise RoundAborted(f"{name!r} is not a registered node of this round")
+        raise AbortError(f"{name!r} is not a registered node of this round")
     advert = Advert.from_bytes(payload)
     if not round_.verified(name, "keys", payload, signature):
-        raise RoundAborted(f"the keys of {name!r} are not signed by its registered key: somebody changed them")
+        raise AbortError(f"the keys of {name!r} are not signed by its registered key: somebody changed them")
     return advert
 
 
@@ -50,7 +50,7 @@ def read_key_list(round_: Round, message: bytes) -> dict[str, Advert]:
     adverts = {name: read_advert(round_, name, *entry) for name, entry in pairs.items()}
     keys = [key for advert in adverts.values() for key in (advert.masking, advert.sharing)]
     if len(set(keys)) != len(keys):
-        raise RoundAborted("two advertised keys are the same: one node copies another")
+        raise AbortError("two advertised keys are the same: one node copies another")
     enough(round_, adverts, "advertised keys")
     return adverts
 
@@ -59,7 +59,7 @@ def enough(round_: Round, names: object, what: str) -> None:
     """End the round where fewer nodes are left than must be in the sum."""
     count = len(names)  # type: ignore[arg-type]
     if count < round_.least:
-        raise TooFewNodes(
+        raise TooFewNodesError(
             f"only {count} nodes {what}, and {round_.least} are needed: fewer honest ones would be left than the "
             f"noise is sized for, or too few to open the sum"
         )
@@ -74,7 +74,7 @@ def sealed_pairs(blob: bytes) -> Mapping[str, bytes]:
     """Encrypted shares by node."""
     pairs = wire.read_pairs(blob)
     if any(len(sealed) != SEALED for sealed in pairs.values()):
-        raise MalformedMessage("an encrypted share has a wrong length")
+        raise MessageError("an encrypted share has a wrong length")
     return pairs
 
 

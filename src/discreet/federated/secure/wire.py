@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from discreet.federated.secure.errors import MalformedMessage
+from discreet.federated.secure.errors import MessageError
 
 MAGIC = b"DSA\x01"  # the last byte is the version
 LARGEST = 1 << 30
@@ -32,17 +32,18 @@ def pack(parts: Sequence[bytes]) -> bytes:
 
 def unpack(blob: bytes, count: int | None = None) -> list[bytes]:
     """The byte strings that were packed; anything else is malformed."""
-    parts, at = [], 0
+    parts: list[bytes] = []
+    at = 0
     while at < len(blob):
         if at + 4 > len(blob) or len(parts) >= MOST_PARTS:
-            raise MalformedMessage("a message is cut short or has too many parts")
+            raise MessageError("a message is cut short or has too many parts")
         end = at + 4 + int.from_bytes(blob[at : at + 4], "little")
         if end > len(blob):
-            raise MalformedMessage("a message is cut short")
+            raise MessageError("a message is cut short")
         parts.append(bytes(blob[at + 4 : end]))
         at = end
     if count is not None and len(parts) != count:
-        raise MalformedMessage("a message has another number of parts than its kind")
+        raise MessageError("a message has another number of parts than its kind")
     return parts
 
 
@@ -54,11 +55,11 @@ def encode(kind: str, *parts: bytes) -> bytes:
 def kind_of(message: bytes) -> str:
     """The kind of a message, of this version."""
     if not isinstance(message, bytes) or not 5 <= len(message) <= LARGEST or message[:3] != MAGIC[:3]:
-        raise MalformedMessage("these bytes are no message of secure aggregation")
+        raise MessageError("these bytes are no message of secure aggregation")
     if message[3] != MAGIC[3]:
-        raise MalformedMessage(f"the message is of version {message[3]} of the protocol, this is version {MAGIC[3]}")
+        raise MessageError(f"the message is of version {message[3]} of the protocol, this is version {MAGIC[3]}")
     if message[4] not in _NAMES:
-        raise MalformedMessage("the message is of an unknown kind")
+        raise MessageError("the message is of an unknown kind")
     return _NAMES[message[4]]
 
 
@@ -66,7 +67,7 @@ def decode(message: bytes, kind: str, count: int) -> list[bytes]:
     """The parts of a message that must be of this kind."""
     found = kind_of(message)
     if found != kind:
-        raise MalformedMessage(f"a message of kind {kind!r} was due, not {found!r}")
+        raise MessageError(f"a message of kind {kind!r} was due, not {found!r}")
     return unpack(message[5:], count)
 
 
@@ -80,7 +81,7 @@ def read_name(blob: bytes) -> str:
     try:
         return blob.decode("utf-8")
     except UnicodeDecodeError:
-        raise MalformedMessage("a name in the message is not text") from None
+        raise MessageError("a name in the message is not text") from None
 
 
 def pack_names(names: Sequence[str]) -> bytes:
@@ -92,7 +93,7 @@ def read_names(blob: bytes) -> tuple[str, ...]:
     """A list of names in rising order, none of them twice."""
     names = tuple(read_name(part) for part in unpack(blob))
     if list(names) != sorted(set(names)):
-        raise MalformedMessage("a list of nodes is out of order or names one twice")
+        raise MessageError("a list of nodes is out of order or names one twice")
     return names
 
 
@@ -100,7 +101,7 @@ def read_pairs(blob: bytes) -> dict[str, bytes]:
     """A list of (name, bytes) in rising order of names."""
     parts = unpack(blob)
     if len(parts) % 2:
-        raise MalformedMessage("a list of pairs has an odd number of parts")
+        raise MessageError("a list of pairs has an odd number of parts")
     names = read_names(pack(parts[::2]))
     return dict(zip(names, parts[1::2], strict=True))
 
@@ -113,7 +114,7 @@ def pack_pairs(pairs: dict[str, bytes]) -> bytes:
 def number(blob: bytes) -> int:
     """A count out of eight bytes."""
     if len(blob) != 8:
-        raise MalformedMessage("a number in the message has another length than eight bytes")
+        raise MessageError("a number in the message has another length than eight bytes")
     return int.from_bytes(blob, "little")
 
 
