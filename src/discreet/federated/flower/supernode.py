@@ -24,7 +24,10 @@ def main() -> None:
 
     threading.Thread(target=_watch, daemon=True).start()
     sys.argv[0] = "flower-supernode"
-    flower_supernode()
+    try:
+        flower_supernode()
+    finally:
+        os._exit(1)  # its server thread would keep a SuperNode that has given up alive, deaf and dumb
 
 
 if __name__ == "__main__":
