@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Callable
 from functools import cached_property
@@ -102,10 +103,15 @@ class SecureNode:
         except AbortError as error:
             self._end(str(error))
             raise
+        secrets = self._secrets
         self._log[kind] = (message, reply)
-        if kind == "unmask":
-            self._secrets = []
-        self._save()
+        self._secrets = [] if kind == "unmask" else secrets
+        try:
+            self._save()
+        except BaseException:  # what is not written down was not answered
+            del self._log[kind]
+            self._secrets = secrets
+            raise
         return reply
 
     def abandon(self) -> bytes:
@@ -244,9 +250,8 @@ class SecureNode:
     def to_bytes(self) -> bytes:
         """All this node remembers of the round, secrets included: keep it where only the node can read."""
         log = [part for kind, pair in self._log.items() for part in (kind.encode(), *pair)]
-        return wire.pack(
+        body = wire.pack(
             [
-                _STATE,
                 self.round.to_bytes(),
                 wire.name_bytes(self.name),
                 wire.pack(self._secrets),
@@ -254,19 +259,19 @@ class SecureNode:
                 self.ended.encode(),
             ]
         )
+        return wire.pack([_STATE, hashlib.sha256(body).digest(), body])
 
     @classmethod
     def from_bytes(cls, memory: bytes, signer: Signer, draw: Draw, **options: Any) -> SecureNode:
         """The node as it was when it wrote this memory."""
-        label, invitation, name, secrets, log, ended = wire.unpack(memory, 6)
-        if label != _STATE:
-            raise MessageError("these bytes are no memory of a secure node")
+        label, digest, body = wire.unpack(memory, 3)
+        if label != _STATE or hashlib.sha256(body).digest() != digest:
+            raise MessageError("the memory of the secure node is damaged or of another version")
+        invitation, name, secrets, log, ended = wire.unpack(body, 5)
         node = cls(Round.from_bytes(invitation), wire.read_name(name), signer, draw, **options)
         node._secrets = wire.unpack(secrets)
         parts = wire.unpack(log)
         kinds = [kind.decode() for kind in parts[::3]]
-        if tuple(kinds) != STEPS[: len(kinds)] or len(parts) != 3 * len(kinds):
-            raise MessageError("the memory of the secure node is damaged")
         node._log = {kind: (parts[3 * i + 1], parts[3 * i + 2]) for i, kind in enumerate(kinds)}
         node.ended = ended.decode()
         return node

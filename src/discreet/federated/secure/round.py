@@ -70,7 +70,14 @@ class Round:
         entropy: Entropy = os.urandom,
     ) -> Round:
         """A fresh round in which `dropouts` nodes may leave and `colluding` ones may work with the coordinator."""
-        least = len(registry) - colluding - dropouts
+        count = len(registry)
+        most = count - threshold_for(count, max(colluding, 0))
+        if not 0 <= dropouts <= most:
+            raise SecureError(
+                f"of {count} nodes with {colluding} colluding, 0 to {max(most, 0)} may drop out: more would let a "
+                f"coordinator open two sums"
+            )
+        least = count - colluding - dropouts
         return cls(entropy(IDENTITY), registry, length, colluding, least, purpose)
 
     @property
