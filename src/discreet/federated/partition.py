@@ -58,7 +58,8 @@ def assign(
 
 def _draw(shares: Floats, size: int, rng: np.random.Generator) -> Indices:
     edges = np.cumsum(shares)
-    return np.minimum(np.searchsorted(edges, rng.random(size) * edges[-1], side="right"), len(shares) - 1)
+    spots = np.searchsorted(edges, rng.random(size) * edges[-1], side="right")
+    return np.asarray(np.minimum(spots, len(shares) - 1), dtype=np.int64)
 
 
 def clusters(cells: Indices, count: int, *, rng: np.random.Generator, rounds: int = 4) -> Indices:
