@@ -56,6 +56,10 @@ class Stack:
         """Whether no node added any noise."""
         return not any(variance.any() for variance in self.variances.values())
 
+    def one(self, node: int, plan: Plan) -> Release:
+        """The update of one node, whose plan this is."""
+        return Release(plan, {key: values[node] for key, values in self.values.items()})
+
     def sum(self, nodes: NDArray[Any] | slice = slice(None)) -> Release:
         """The plain sum over some nodes."""
         return Release(
