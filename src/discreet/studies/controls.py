@@ -66,7 +66,7 @@ class SumAsPublished:
         spent = self.epsilon / rows.queries
         noise = rng.laplace(0, 1, (size, 3)) * np.array([1.0, most, most**2]) / spent
         values = noise + np.array([exact[name][0, 0] for name in ("n", "S x", "Q x")])
-        return np.rint(np.clip(values, -FAR, FAR) * 16) / 16
+        return np.asarray(np.rint(np.clip(values, -FAR, FAR) * 16) / 16)
 
 
 def audit_cases() -> list[AuditCase]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +32,23 @@ class LocalRows:
     def queries(self) -> int:
         """How many queries share the budget: class counts, each categorical feature, two per number."""
         return 1 + len(self.schema.categorical) + 2 * len(self.schema.numeric)
+
+    @cached_property
+    def whole(self) -> dict[str, Floats]:
+        """The exact n, m, S and Q of all rows together."""
+        classes = len(self.schema.classes)
+        result = {"n": np.bincount(self.y, minlength=classes).astype(np.float64)}
+        for column, feature in enumerate(self.schema.features):
+            values = self.X[:, column]
+            if isinstance(feature, Numeric):
+                for name, power in (("S", 1), ("Q", 2)):
+                    total = np.bincount(self.y, weights=values**power, minlength=classes)
+                    result[f"{name} {feature.name}"] = np.asarray(total, dtype=np.float64)
+            else:
+                cells = self.y * feature.cells + values.astype(np.int64)
+                table = np.bincount(cells, minlength=classes * feature.cells).astype(np.float64)
+                result[f"m {feature.name}"] = table.reshape(classes, -1)
+        return result
 
     def record(self, epsilon: float) -> Record:
         """What stands in a certificate's place."""
@@ -100,24 +118,22 @@ def summed(
     rows: LocalRows, where: Indices, nodes: int, epsilon: float, *, rng: np.random.Generator
 ) -> dict[str, Floats]:
     """The sum of all nodes' updates at one ε, the noise of equal scales drawn as one: a difference of two gammas."""
-    classes = len(rows.schema.classes)
     spent = epsilon / rows.queries
 
     def noise(shape: tuple[int, ...]) -> Floats:
         return np.asarray(rng.standard_gamma(nodes, shape) - rng.standard_gamma(nodes, shape)) / spent
 
-    result = {"n": np.bincount(rows.y, minlength=classes) + noise((classes,))}
+    result = {}
+    for name, exact in rows.whole.items():
+        if name[0] in "nm":
+            result[name] = exact + noise(exact.shape)
     for column, feature in enumerate(rows.schema.features):
-        values = rows.X[:, column]
         if isinstance(feature, Numeric):
             most = local_maxima(rows, column, where, nodes)
-            for name, power in (("S", 1), ("Q", 2)):
-                total = np.bincount(rows.y, weights=values**power, minlength=classes)
+            for kind, power in (("S", 1), ("Q", 2)):
+                name = f"{kind} {feature.name}"
                 drawn = rng.laplace(0, 1, most.shape) * most**power / spent
-                result[f"{name} {feature.name}"] = total + drawn.sum(axis=0)
-        else:
-            table = np.bincount(rows.y * feature.cells + values.astype(np.int64), minlength=classes * feature.cells)
-            result[f"m {feature.name}"] = table.reshape(classes, -1) + noise((classes, feature.cells))
+                result[name] = rows.whole[name] + drawn.sum(axis=0)
     return result
 
 

@@ -155,7 +155,7 @@ def uneven_sizes(results: Results) -> Finding:
 
     def check(method: str) -> tuple[bool, Any, str]:
         worst = 0.0
-        for epsilon in epsilons(results, "adult", method):
+        for epsilon in results.values("epsilon", experiment="sizes", method=method):
             means = [
                 results.estimate(experiment="sizes", data="adult", method=method, partition=p, epsilon=epsilon).mean
                 for p in SIZES

@@ -50,11 +50,18 @@ class Size:
     trials: int
     epsilons: tuple[float, ...]
     paper_trials: int
+    uneven_epsilons: tuple[float, ...]
 
 
 _HALF = tuple(round(10 ** (power / 2), 6) for power in range(-4, 3))
-FULL = Size(blocks=20, trials=50, epsilons=_HALF, paper_trials=50)
-FAST = Size(blocks=4, trials=8, epsilons=(0.01, 0.1, 0.316228, 1.0, 3.162278, 10.0), paper_trials=4)
+FULL = Size(blocks=20, trials=50, epsilons=_HALF, paper_trials=50, uneven_epsilons=_HALF)
+FAST = Size(
+    blocks=3,
+    trials=6,
+    epsilons=(0.01, 0.1, 0.316228, 1.0, 3.162278, 10.0),
+    paper_trials=3,
+    uneven_epsilons=(0.1, 1.0, 10.0),
+)
 
 
 def tasks(fast: bool) -> list[Task]:
@@ -99,7 +106,7 @@ def _sweep(size: Size, name: str, block: int) -> list[Task]:
 def _sizes(size: Size, block: int) -> list[Task]:
     return [
         _task("sizes", "adult", method, epsilon, block, size.paper_trials, ("nodes", 1000), ("partition", partition))
-        for epsilon in size.epsilons
+        for epsilon in size.uneven_epsilons
         for partition in SIZES
         for method in ("paper", "federated", "inverse-variance")
     ]
@@ -299,10 +306,8 @@ def _sensitivity(held: Bench, nodes: int) -> dict[str, Any]:
             local = local_maxima(held.rows, column, where, nodes)
             ratios.append((local / np.maximum(alone, 1e-300)).ravel())
     values = np.concatenate(ratios)
-    marks = dict(
-        zip(("q5", "q25", "q50", "q75", "q95"), np.quantile(values, [0.05, 0.25, 0.5, 0.75, 0.95]), strict=True)
-    )
-    return {"ratio": float(values.mean()), **{name: float(value) for name, value in marks.items()}}
+    marks = {f"q{level}": float(np.quantile(values, level / 100)) for level in (5, 25, 50, 75, 95)}
+    return {"ratio": float(values.mean()), **marks}
 
 
 def _nodes(held: Bench, rng: np.random.Generator) -> dict[str, Any]:

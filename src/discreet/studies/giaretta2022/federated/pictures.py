@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 from discreet.studies.figures import Line, accuracy_against_epsilon, add_legend, axes_of, draw_lines, save_figure
 from discreet.studies.giaretta2022.federated.experiments import CUT, DATA, KEPT, NODES, SIZES
@@ -18,7 +19,7 @@ LABELS = {
 }
 
 
-def curve(results: Results, name: str, metric: str = "accuracy", dashed: bool = False, **spot: object) -> Line:
+def curve(results: Results, name: str, metric: str = "accuracy", dashed: bool = False, **spot: Any) -> Line:
     """A measurement over ε."""
     points = [(e, results.estimate(metric, epsilon=e, **spot)) for e in results.values("epsilon", **spot)]
     return Line(name, points, dashed)
@@ -28,17 +29,16 @@ def draw(results: Results, out: Path) -> list[Path]:
     """All figures there are results for."""
     files: list[Path] = []
     for name in DATA:
-        spot = {"experiment": "sweep", "data": name}
+        spot: dict[str, Any] = {"experiment": "sweep", "data": name}
         if not results.where(method="plain", **spot):
             continue
         levels = {"without privacy": results.estimate(method="plain", **spot).mean}
         central = curve(results, "centralised (Vaidya et al.)", dashed=True, method="vaidya", **spot)
         for method, file in (("paper", "figure2-published"), ("federated", "figure2"), ("secure", "figure2-secure"),
                              ("inverse-variance", "figure2-weighted")):  # fmt: skip
-            lines = [
-                curve(results, f"N = {n}", dashed=method == "paper", method=method, nodes=n, **spot) for n in NODES
-            ]
-            if method != "federated" and method != "paper":
+            loose = method == "paper"
+            lines = [curve(results, f"N = {n}", dashed=loose, method=method, nodes=n, **spot) for n in NODES]
+            if method in {"secure", "inverse-variance"}:
                 lines[0] = curve(results, "N = 1", method="federated", nodes=1, **spot)
             title = f"{name}: {LABELS[method]}"
             files += accuracy_against_epsilon(out, f"{file}-{name}", title, [*lines, central], levels)
@@ -121,7 +121,7 @@ def _shares(results: Results, out: Path) -> list[Path]:
             for method, label in (("central", "one curator"), ("secure", "secure aggregation"),
                                   ("secure-half", "secure, half may collude or drop"),
                                   ("federated", "every node its own noise")):  # fmt: skip
-                spot = {"experiment": "shares", "model": model, "epsilon": epsilon, "method": method}
+                spot: dict[str, Any] = {"experiment": "shares", "model": model, "epsilon": epsilon, "method": method}
                 points: list[tuple[float, Estimate]] = [
                     (float(n), results.estimate(nodes=n, **spot)) for n in results.values("nodes", **spot)
                 ]
