@@ -14,7 +14,9 @@ if TYPE_CHECKING:
         ModelError,
         SchemaError,
         StatisticsError,
+        UpdateError,
     )
+    from discreet.federated import FederatedNB
     from discreet.privacy import Adjacency, Budget, Certificate, Ledger
     from discreet.schema import Categorical, Numeric, Schema
     from discreet.sources import Table, collect
@@ -31,7 +33,9 @@ _ROOMS = {
         "ModelError",
         "SchemaError",
         "StatisticsError",
+        "UpdateError",
     ),
+    "discreet.federated": ("FederatedNB",),
     "discreet.privacy": ("Adjacency", "Budget", "Certificate", "Ledger"),
     "discreet.schema": ("Categorical", "Numeric", "Schema"),
     "discreet.sources": ("Table", "collect"),
@@ -46,6 +50,7 @@ __all__ = [
     "Certificate",
     "DataError",
     "DiscreetError",
+    "FederatedNB",
     "Ledger",
     "ModelError",
     "NaiveBayesModel",
@@ -56,6 +61,7 @@ __all__ = [
     "Statistics",
     "StatisticsError",
     "Table",
+    "UpdateError",
     "collect",
 ]
 

@@ -26,26 +26,27 @@ class Release:
 
     `smooth` says for each class how a number with noise under a smooth bound was released, `ledger` at which cost;
     `ratios` holds declared or bought spreads of those numbers, as shares of the half range. `noise` is the variance
-    of the noise on one integer where it is not the plan's: in a sum of releases under several plans.
+    of the noise on one integer where it is not the plan's: in a sum of releases under several plans. A weighted
+    sum is no longer of integers.
     """
 
     plan: Plan
-    values: Mapping[tuple[str, str], Integers]
+    values: Mapping[tuple[str, str], NDArray[Any]]
     batches: int = 1
     samplers: tuple[str, ...] = ()
     simulation: bool = False
     smooth: Mapping[tuple[str, str], tuple[SmoothPlan, ...]] = field(default_factory=dict)
     ledger: Sequential | None = None
     ratios: Mapping[str, float] = field(default_factory=dict)
-    noise: Mapping[tuple[str, str], float] | None = None
+    noise: Mapping[tuple[str, str], float | NDArray[np.float64]] | None = None
 
     @property
     def node(self) -> Sequential:
         """The ledger entry of this release."""
         return self.plan.node if self.ledger is None else self.ledger
 
-    def variance(self, item: Item) -> float:
-        """The variance of the noise on one integer of an item."""
+    def variance(self, item: Item) -> float | NDArray[np.float64]:
+        """The variance of the noise on one integer of an item: one number, or one for each class."""
         return item.variance * self.batches if self.noise is None else self.noise[item.key]
 
     def __add__(self, other: Release) -> Release:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.bayes.estimate import estimate
+from discreet.bayes.likelihoods import Likelihood
 from discreet.bayes.model import NaiveBayesModel
 from discreet.bayes.plan import Plan
 from discreet.bayes.release import Release
@@ -234,20 +235,24 @@ class Aggregate:
     def model(self, smoothing: float = 1.0) -> NaiveBayesModel:
         """The model of all nodes that count, with the certificate of the whole."""
         certificate = self.certificate()
-        if self.weighting == "inverse-variance":
-            from discreet.federated.weights import weighted_estimate
-
-            prior, likelihoods = weighted_estimate(self._kept(), smoothing)
-        elif self.weighting in {"trimmed", "median-of-means"}:
-            from discreet.federated.robust import robust_estimate
-
-            prior, likelihoods = robust_estimate(self._kept(), self.weighting, self.robust, smoothing)
-        else:
-            prior, likelihoods = estimate(self.release(), smoothing)
+        prior, likelihoods = self._estimate(smoothing)
         return NaiveBayesModel(self.schema, prior, likelihoods, certificate)
 
-    def _kept(self) -> dict[str, Release]:
-        return {node: update.release(self.schema) for node, update in self.updates.items()}
+    def _estimate(self, smoothing: float) -> tuple[Floats, list[Likelihood]]:
+        if self.weighting in {"sum", "cut-off"}:
+            return estimate(self.release(), smoothing)
+        from discreet.federated.robust import robust_estimate
+        from discreet.federated.stack import Stack
+        from discreet.federated.weights import weighted_estimate
+
+        stack = Stack.of(self.kept())
+        if self.weighting == "inverse-variance":
+            return weighted_estimate(stack, smoothing)[:2]
+        return robust_estimate(stack, self.weighting, self.robust, smoothing)
+
+    def kept(self) -> list[Release]:
+        """The kept updates as releases, in the order of the nodes' names so that the order of joining is forgotten."""
+        return [self.updates[node].release(self.schema) for node in sorted(self.updates)]
 
     def weights(self) -> dict[str, float]:
         """Each node's share of the model: of the rows as reported, after weighting; they add up to one."""

@@ -73,6 +73,8 @@ def _rebuilt(fields: dict[str, Any]) -> Aggregate:
     result.members = {member.node: member for member in members}
     result.counted = Counter((m.budget, m.mechanism) for m in members if result.counts(m))
     result.sums = {(kind, name): np.array(rows, dtype=np.int64) for kind, name, rows in fields["sums"]}
+    if members and settings is None:
+        raise ValueError("it has nodes but no settings")
     for budget, mechanism in result.counted:
         assert settings is not None
         plan = node_plan(result.schema, settings, budget, mechanism)
