@@ -43,6 +43,10 @@ WaitOption = Annotated[float, typer.Option(help="Seconds to wait for the nodes."
 ResendOption = Annotated[float, typer.Option(help="Seconds after which a node is asked again.")]
 OutOption = Annotated[Path, typer.Option("--out", "-o", help="Where to write the model.")]
 SecureOption = Annotated[bool, typer.Option("--secure", help="Add up under masks: nobody sees a single update.")]
+ColludingOption = Annotated[
+    int, typer.Option(min=0, help="Secure: how many nodes may work with the coordinator; the same everywhere.")
+]
+DropoutsOption = Annotated[int, typer.Option(min=0, help="Secure: how many nodes may drop out; the same everywhere.")]
 WeightingOption = Annotated[str, typer.Option(help="How nodes count: sum, inverse-variance, trimmed, median-of-means.")]
 
 
@@ -73,6 +77,14 @@ def _exclusive(keys: Path | None, insecure: bool) -> None:
 
     if insecure == (keys is not None):
         raise DiscreetError("give --keys DIR (see 'discreet federate keys'), or --insecure to do without for a trial")
+
+
+def _masked(keys: Path | None) -> Path:
+    from discreet.errors import DiscreetError
+
+    if keys is None:
+        raise DiscreetError("--secure needs --keys: nodes know each other by their public keys")
+    return keys
 
 
 def _address(text: str) -> tuple[str, int]:
@@ -133,7 +145,12 @@ def coordinator(
     wait: WaitOption = 600.0,
     resend: ResendOption = 30.0,
     secure: SecureOption = False,
-    threshold: Annotated[int, typer.Option(min=0, help="Secure: how many must survive; two thirds unless told.")] = 0,
+    epsilon: Annotated[float, typer.Option(help="Secure: what the round costs, as the nodes have it.")] = 0.0,
+    delta: DeltaOption = 0.0,
+    mechanism: MechanismOption = MechanismName.auto,
+    colluding: ColludingOption = 0,
+    dropouts: DropoutsOption = 0,
+    stage: Annotated[float, typer.Option(help="Secure: seconds for each stage.")] = 60.0,
     as_json: JsonOption = False,
 ) -> None:
     """Wait for the nodes, add up what they send, and write the model with its certificate."""
@@ -150,7 +167,7 @@ def coordinator(
     task = Task(
         str(schema), str(out), expected, at_least, 0 if keys is None else len(Keys(keys).names), name, str(state),
         adjacency.value, numeric.value, split.value, contributions, weighting, smoothing, most_rows, wait, resend,
-        secure, threshold,
+        secure, "" if keys is None else str(keys), epsilon, delta, mechanism.value, colluding, dropouts, stage,
     )  # fmt: skip
     if insecure:
         note("warning: neither encryption nor authentication: this is for trial only")
@@ -175,6 +192,8 @@ def node(
     contributions: ContributionsOption = 1,
     mechanism: MechanismOption = MechanismName.auto,
     secure: SecureOption = False,
+    colluding: ColludingOption = 0,
+    dropouts: DropoutsOption = 0,
     patience: Annotated[
         float, typer.Option(help="Seconds to insist if the coordinator does not take this node; a cut takes 60.")
     ] = 90.0,
@@ -192,14 +211,15 @@ def node(
         raise DataError(f"no file is called {data}")
     _need()
     _interruptible()
-    from discreet.federated.flower.house import Terms
+    from discreet.federated.flower.house import SecureTerms, Terms
     from discreet.federated.flower.keys import Keys
     from discreet.federated.flower.node import Connection, Node
 
     spent = Budget(epsilon if total is None else total, delta=delta if total_delta is None else total_delta)
+    masks = SecureTerms.of(_masked(keys), name, colluding, dropouts) if secure else None
     terms = Terms(
         name, data, public, Budget(epsilon, delta=delta), spent, ledger, Adjacency(adjacency.value), contributions,
-        mechanism.value,
+        mechanism.value, masks,
     )  # fmt: skip
     if keys is None:
         note("warning: neither encryption nor authentication: this is for trial only")
@@ -236,7 +256,8 @@ def run_(
     insecure: InsecureOption = False,
     wait: WaitOption = 300.0,
     secure: SecureOption = False,
-    threshold: Annotated[int, typer.Option(min=0, help="Secure: how many must survive; two thirds unless told.")] = 0,
+    colluding: ColludingOption = 0,
+    dropouts: DropoutsOption = 0,
     as_json: JsonOption = False,
 ) -> None:
     """Try a whole federation on this machine: a process for each shard, over loopback."""
@@ -247,16 +268,19 @@ def run_(
     from discreet.federated.flower.task import Task
     from discreet.federated.flower.trial import shards_of, trial
 
+    if secure and insecure:
+        _masked(None)
     parts = shards_of(shards)
     task = Task(
         str(schema), str(out), len(parts), adjacency=adjacency.value, numeric=numeric.value, split=split.value,
         contributions=contributions, weighting=weighting, smoothing=smoothing, wait=wait, secure=secure,
-        threshold=threshold,
+        keys="here" if secure else "", epsilon=epsilon, delta=delta, mechanism=mechanism.value, colluding=colluding,
+        dropouts=dropouts,
     )  # fmt: skip
     options = ["--epsilon", str(epsilon), "--delta", str(delta), "--adjacency", adjacency.value]
     options += ["--contributions", str(contributions), "--mechanism", mechanism.value]
     options += [] if total is None else ["--total", str(total)]
-    options += ["--secure"] if secure else []
+    options += ["--secure", "--colluding", str(colluding), "--dropouts", str(dropouts)] if secure else []
     result = trial(task, parts, options, state=state, insecure=insecure, report=_tell(as_json))
     _show(result, as_json)
 

@@ -9,7 +9,15 @@ from flwr.app import Context, Message
 from flwr.clientapp import ClientApp
 
 from discreet.federated.flower.house import House, Terms, refusing
-from discreet.federated.flower.records import RefusedError, Request, refusal_record, update_record
+from discreet.federated.flower.records import (
+    RefusedError,
+    Request,
+    read_secure,
+    refusal_record,
+    secure_reply,
+    update_record,
+)
+from discreet.federated.flower.secure_house import secure_answer
 
 
 
@@ -37,6 +45,19 @@ def make_app(house: House | None = None) -> ClientApp:
             else:
                 with _house_of(context) as own:
                     content = update_record(own.update(request))
+        except RefusedError as error:
+            content = refusal_record(error.reason)
+        return Message(content, reply_to=message)
+
+    @app.query()
+    def query(message: Message, context: Context) -> Message:
+        try:
+            request, step = Request.read(message.content), read_secure(message.content)
+            if house is not None:
+                content = secure_reply(secure_answer(house, request, step))
+            else:
+                with _house_of(context) as own:
+                    content = secure_reply(secure_answer(own, request, step))
         except RefusedError as error:
             content = refusal_record(error.reason)
         return Message(content, reply_to=message)

@@ -26,6 +26,28 @@ log = logging.getLogger("discreet.node")
 
 
 @dataclass(frozen=True)
+class SecureTerms:
+    """What a node holds for rounds under masks: everybody's public keys, its own key, and how many may fail.
+
+    `registry` has the public keys as the node itself got them: a coordinator that shows others is refused.
+    """
+
+    registry: Mapping[str, bytes]
+    private: Path
+    colluding: int = 0
+    dropouts: int = 0
+
+    @classmethod
+    def of(cls, keys: Path, name: str, colluding: int, dropouts: int) -> SecureTerms:
+        """The terms that a directory of keys holds."""
+        from discreet.federated.flower.keys import Keys
+
+        ring = Keys(keys)
+        ring.need(ring.node(name), ring.public(name))
+        return cls(ring.registry(), ring.node(name), colluding, dropouts)
+
+
+@dataclass(frozen=True)
 class Terms:
     """The terms of one node, fixed by the person who answers for its rows."""
 
@@ -38,6 +60,7 @@ class Terms:
     adjacency: Adjacency = Adjacency.ADD_REMOVE
     contributions: int = 1
     mechanism: str = "auto"
+    secure: SecureTerms | None = None
 
     @property
     def unit(self) -> str:
@@ -52,6 +75,10 @@ class Terms:
             if key not in config:
                 raise DiscreetError(f"the node configuration lacks {key!r}")
         epsilon, delta = config["epsilon"], config.get("delta", 0.0)
+        secure = None
+        if "secure-keys" in config:
+            allowed = (int(config.get("colluding", 0)), int(config.get("dropouts", 0)))
+            secure = SecureTerms.of(Path(str(config["secure-keys"])), str(config["name"]), *allowed)
         total = config.get("total-epsilon", epsilon)
         return cls(
             str(config["name"]),
@@ -63,6 +90,7 @@ class Terms:
             Adjacency.of(config.get("adjacency", "add-remove")),
             int(config.get("contributions", 1)),
             str(config.get("mechanism", "auto")),
+            secure,
         )
 
 
@@ -80,6 +108,11 @@ class House:
     def __init__(self, terms: Terms) -> None:
         self.terms = terms
         self.journal = Journal(terms.ledger, total=terms.total, unit=terms.unit)
+
+    @property
+    def rounds(self) -> Path:
+        """Where the node's memory of rounds under masks is kept."""
+        return self.terms.ledger.parent / f".{self.terms.ledger.name}.rounds"
 
     def close(self) -> None:
         """Close the journal."""
@@ -102,6 +135,10 @@ class House:
 
     def update(self, request: Request) -> Update:
         """The update for a round: charged and made once, and the same bytes ever after."""
+        from discreet.federated.flower.records import NodeRefusal, RefusedError
+
+        if self.terms.secure is not None:  # a node that was promised masks does not answer without
+            raise RefusedError(NodeRefusal.SECURE)
         self.accept(request)
         terms, settings = self.terms, request.settings
 

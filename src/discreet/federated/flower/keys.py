@@ -59,6 +59,10 @@ class Keys:
         """The nodes whose public keys are here."""
         return sorted(path.stem for path in (self.directory / "public").glob("*.pub"))
 
+    def registry(self) -> dict[str, bytes]:
+        """The nodes' public keys, by name."""
+        return {name: self.public(name).read_bytes().strip() for name in self.names}
+
     def need(self, *paths: Path) -> None:
         """Raise unless these files are here; private ones must be closed to others."""
         for path in paths:

@@ -86,6 +86,26 @@ class Request:
             raise RefusedError(NodeRefusal.REQUEST) from None
 
 
+def secure_record(request: Request, message: bytes) -> RecordDict:
+    """One step of a round under masks, as a request."""
+    return RecordDict({**request.record(), "secure": ConfigRecord({"message": message})})
+
+
+def secure_reply(message: bytes) -> RecordDict:
+    """One step of a round under masks, as a reply."""
+    return RecordDict({"secure": ConfigRecord({"message": message})})
+
+
+def read_secure(content: RecordDict) -> bytes:
+    """The step in a request or reply, or the error that says why there is none."""
+    raise_refusal(content)
+    record = content.config_records.get("secure")
+    message = None if record is None else record.get("message")
+    if not isinstance(message, bytes):
+        raise RefusedError(NodeRefusal.REQUEST)
+    return message
+
+
 def update_record(update: Update) -> RecordDict:
     """An update as the content of a reply: 64-bit integers, and all the rest as one JSON text."""
     arrays, metadata = update.to_arrays()

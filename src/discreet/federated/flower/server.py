@@ -19,6 +19,10 @@ def _print(event: str, node: str) -> None:
 
 def conduct(grid: Grid, task: Task, report: Report = _print) -> dict[str, Any]:
     """Run the task's round over the grid, write the model, and tell what each node gave."""
+    if task.secure:
+        from discreet.federated.flower.secure_round import conduct_secure
+
+        return conduct_secure(grid, task, report)
     schema = Schema.load(task.schema)
     progress = Progress(task, schema)
     request = Request(progress.round_id, schema.hash, task.settings)

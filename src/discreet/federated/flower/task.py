@@ -37,13 +37,23 @@ class Task:
     wait: float = 600.0
     resend: float = 30.0
     secure: bool = False
-    threshold: int = 0
+    keys: str = ""
+    epsilon: float = 0.0
+    delta: float = 0.0
+    mechanism: str = "auto"
+    colluding: int = 0
+    dropouts: int = 0
+    stage: float = 60.0
 
     def __post_init__(self) -> None:
         if self.nodes < 1 or self.at_least > self.nodes:
             raise DiscreetError("a round needs at least one node, and no more at least than it expects")
         if self.wait <= 0 or self.resend <= 0:
             raise DiscreetError("times are numbers of seconds above zero")
+        if self.secure and (not self.keys or not self.epsilon):
+            raise DiscreetError("a secure round needs the nodes' public keys and the epsilon of the whole")
+        if self.secure and self.weighting != "sum":
+            raise DiscreetError("under masks nobody sees single updates: the only weighting is 'sum'")
 
     @classmethod
     def read(cls, config: Mapping[str, Any]) -> Task:
@@ -52,7 +62,7 @@ class Task:
         fields = {key: value for key, value in known.items() if key in cls.__dataclass_fields__}
         if not fields.get("schema") or not fields.get("out"):
             raise DiscreetError("the run configuration must name a schema and an out file: see --run-config")
-        for name in ("wait", "resend", "smoothing"):
+        for name in ("wait", "resend", "smoothing", "epsilon", "delta", "stage"):
             if name in fields:
                 fields[name] = float(fields[name])
         return cls(**fields)

@@ -64,7 +64,7 @@ def trial(
             command += ["--name", name, "--coordinator", f"127.0.0.1:{port}", "--ledger", str(place / f"{name}.ledger")]
             command += ["--insecure"] if keys is None else ["--keys", str(keys)]
             children.append(subprocess.Popen([*command, *options], stdin=subprocess.DEVNULL))
-        whole = replace(task, nodes=len(shards), known=len(shards), state=str(place))
+        whole = replace(task, nodes=len(shards), known=len(shards), state=str(place), keys=str(keys or ""))
         return coordinate(whole, state=place, keys=keys, host="127.0.0.1", port=port, report=report)
 
 
