@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-import json
+import ssl
+import urllib.error
+import urllib.request
 
 import numpy as np
 import pyarrow as pa
@@ -42,21 +44,34 @@ def kept(federation):
 def same_model(federation, round_id, path):
     """The model equals the in-process one on the very noise that the nodes' ledgers keep, bit for bit."""
     schema = Schema.load(federation.place / "schema.toml")
-    model = NaiveBayesModel.load(federation.place / path)
-    found = []
-    for order in ((0, 1, 2), (2, 0, 1)):
-        aggregate = Aggregate(schema)
-        updates = federation.updates(round_id)
-        for i in order:
-            aggregate.add(updates[i])
-        aggregate.model().save(federation.place / "again.json")
-        found.append(NaiveBayesModel.load(federation.place / "again.json"))
-    plain = [json.loads((federation.place / name).read_text()) for name in (path, "again.json")]
-    assert {k: v for k, v in plain[0].items() if k != "certificate"} == {
-        k: v for k, v in plain[1].items() if k != "certificate"
-    }
-    assert model.certificate.epsilon == found[0].certificate.epsilon == "1"
-    assert not model.certificate.simulation
+    updates = dict(zip(federation.names, federation.updates(round_id), strict=True))
+    twin = Aggregate(schema)
+    for name in Aggregate.load(federation.place / "state" / f"aggregate-{round_id}.json").members:
+        twin.add(updates.pop(name))
+    assert not updates
+    twin.model().save(federation.place / "twin.json")
+    assert (federation.place / path).read_bytes() == (federation.place / "twin.json").read_bytes()
+    certificate = NaiveBayesModel.load(federation.place / path).certificate
+    assert (certificate.epsilon, certificate.simulation) == ("1", False)
+
+
+def closed(federation):
+    """Whoever merely reaches the port can neither register a node, nor start an app, nor take the coordinator's work."""
+    context = ssl.create_default_context(cafile=str(federation.place / "keys/public/ca.pem"))
+    paths = ("control/register-node", "control/start-run", "control/list-nodes", "runtime/acquire-task")
+    codes = {}
+    for path in (*paths, "fleet/register-node", "fleet/activate-node"):
+        ask = urllib.request.Request(
+            f"https://127.0.0.1:{federation.port}/v1/{path}", b"", {"content-type": "application/x-protobuf"}
+        )
+        try:
+            codes[path] = urllib.request.urlopen(ask, context=context, timeout=20).status
+        except urllib.error.HTTPError as error:
+            codes[path] = error.code
+    assert {codes[path] for path in paths} == {404}, codes
+    assert {code for path, code in codes.items() if path.startswith("fleet")} <= {400, 401, 412, 415, 422}, codes
+    with pytest.raises(urllib.error.URLError):  # and without encryption nothing is said at all
+        urllib.request.urlopen(f"http://127.0.0.1:{federation.port}/docs", timeout=20)
 
 
 def test_story(federation):
@@ -69,6 +84,7 @@ def test_story(federation):
     nodes = {name: federation.node(name) for name in "ab"}
     first = federation.coordinator("one.json")
     federation.until(lambda: "listening" in federation.log("coordinator"))
+    closed(federation)
     (federation.place / "mixed" / "public").mkdir(parents=True)
     (federation.place / "mixed" / "nodes").mkdir()
     (federation.place / "mixed/public/ca.pem").write_bytes((federation.place / "keys/public/ca.pem").read_bytes())
