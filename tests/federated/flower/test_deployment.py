@@ -56,7 +56,7 @@ def same_model(federation, round_id, path):
 
 
 def closed(federation):
-    """Whoever merely reaches the port can neither register a node, nor start an app, nor take the coordinator's work."""
+    """Whoever merely reaches the port can neither register a node nor start an app nor take the coordinator's work."""
     context = ssl.create_default_context(cafile=str(federation.place / "keys/public/ca.pem"))
     paths = ("control/register-node", "control/start-run", "control/list-nodes", "runtime/acquire-task")
     codes = {}
