@@ -117,6 +117,7 @@ class Node:
     def _knock(self) -> bool:
         """Activate this node and free it again for the SuperNode; false if the coordinator does not take it now."""
         import httpx
+        from cryptography.exceptions import UnsupportedAlgorithm
         from cryptography.hazmat.primitives.asymmetric import ec
         from cryptography.hazmat.primitives.serialization import load_ssh_private_key
         from flwr.common.constant import HEARTBEAT_DEFAULT_INTERVAL
@@ -129,7 +130,7 @@ class Node:
         assert self.connection.private is not None and self.connection.authority is not None
         try:
             key = load_ssh_private_key(self.connection.private.read_bytes(), None)
-        except ValueError:
+        except (ValueError, UnsupportedAlgorithm):
             key = None
         if not isinstance(key, ec.EllipticCurvePrivateKey):
             raise DiscreetError(f"{self.connection.private} is no private key of a node")
