@@ -204,9 +204,11 @@ class Node:
                     if taken is not None:
                         worker.answer(taken[1], app)
                         self.report("answered", "a request")
-                except (httpx.TransportError, httpx.HTTPStatusError) as error:
-                    if ready and not isinstance(error, httpx.ConnectError):
-                        return  # a SuperNode that waits for an answer we could not give must start anew
+                except httpx.ConnectError:
+                    pass  # it is starting or ending
+                except Exception as error:  # a SuperNode that waits for an answer we could not give must start anew
+                    self.report("failed", f"to talk to its SuperNode: {type(error).__name__}")
+                    return
                 time.sleep(0.2)
         finally:
             worker.close()
