@@ -140,7 +140,10 @@ def _gains(results: Results, method: str, baseline: dict[str, Any]) -> tuple[boo
             if e < most
         )
     words = ", ".join(f"{name} {one}" for name, one in gains.items())
-    return all(one.above for one in gains.values()), gains, words
+    lost = any(one.below or one.mean + 2 * one.error <= ALIKE for one in gains.values())
+    if not lost and not all(one.above for one in gains.values()):
+        raise MissingResultsError(f"too few trials to tell a gain of {ALIKE} from none for {method}: {words}")
+    return not lost, gains, words
 
 
 def beats_centralised(results: Results) -> Finding:
