@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+import typer
 
 from discreet.cli import app
 from discreet.cli.common import run
@@ -51,6 +55,22 @@ def test_flower_is_kept_quiet(tmp_path, monkeypatch):
         [],
         ["source"],
     )  # a number it makes up and then keeps to itself
+
+
+def documented():
+    """Every command of ours in the docs' code blocks."""
+    text = (Path(__file__).resolve().parents[3] / "docs" / "federated-deployment.md").read_text()
+    blocks = re.findall(r"^```\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL)
+    lines = "".join(blocks).replace("\\\n", " ").splitlines()
+    return [shlex.split(line) for line in lines if line.startswith("discreet ")]
+
+
+def test_documented_commands_and_options_exist():
+    federate = typer.main.get_command(app).commands["federate"].commands
+    assert {words[2] for words in documented()} >= {"keys", "coordinator", "node", "run"}
+    for words in documented():
+        known = {option for parameter in federate[words[2]].params for option in parameter.opts}
+        assert {word for word in words if word.startswith("--")} <= known, words
 
 
 @pytest.fixture

@@ -142,7 +142,8 @@ def test_a_node_keeps_to_its_own_terms(houses, request_, change, reason):
     "change",
     [
         {"split": {"age": "1e999999999"}}, {"split": "odd"}, {"contributions": True}, {"contributions": 1.0},
-        {"round": ""}, {"round": "a\nb"}, {"round": "x" * 201}, {"adjacency": "none"}, {"extra": "1"}, {"numeric": None},
+        {"round": ""}, {"round": "a\nb"}, {"round": "x" * 201}, {"adjacency": "none"},
+        {"extra": "1"}, {"numeric": None},
     ],
 )  # fmt: skip
 def test_a_request_that_is_none_is_refused(request_, change):

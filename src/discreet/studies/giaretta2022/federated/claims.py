@@ -42,6 +42,28 @@ def plain(results: Results, data: str) -> float:
     return results.estimate(experiment="sweep", data=data, method="plain").mean
 
 
+def by_trials(results: Results, **spot: Any) -> Estimate:
+    """Mean accuracy with the standard error that the spread of single trials implies: blocks are few, trials many."""
+    found = results.where(**spot)
+    counts = [row["count"] for row in found if row.get("spread") is not None]
+    if not counts:
+        raise MissingResultsError(f"no trials of {spot.get('method')} in {spot.get('experiment')}")
+    mean = sum(row["accuracy"] * row["count"] for row in found) / sum(counts)
+    freedom = sum(counts) - len(counts)
+    variance = sum(row["spread"] ** 2 * (row["count"] - 1) for row in found) / freedom
+    return Estimate(mean, (variance / sum(counts)) ** 0.5, sum(counts))
+
+
+def alike(gaps: list[Estimate], tolerance: float) -> bool:
+    """Whether no difference exceeds the tolerance; where the errors are too large to tell, nothing is known."""
+    if any(abs(gap.mean) - 4 * gap.error > tolerance for gap in gaps):
+        return False
+    if any(abs(gap.mean) + gap.error > 2 * tolerance for gap in gaps):
+        worst = max(gaps, key=lambda gap: abs(gap.mean) + gap.error)
+        raise MissingResultsError(f"too few trials to tell a difference of {tolerance} from none: {worst}")
+    return True
+
+
 def epsilons(results: Results, data: str, method: str) -> list[float]:
     """The ε of the sweep."""
     found = results.values("epsilon", experiment="sweep", data=data, method=method)
@@ -107,20 +129,39 @@ def categorical_loses(results: Results) -> Finding:
     return both(check)
 
 
+def _gains(results: Results, method: str, baseline: dict[str, Any]) -> tuple[bool, Any, str]:
+    """Accuracy of 100 nodes less a baseline's: for small ε on Adult, for every ε on Accelerometer."""
+    gains = {}
+    for name, most in (("adult", 0.4), ("accelerometer", 11.0)):
+        spot = {"experiment": "sweep", "data": name}
+        gains[name] = average(
+            difference(accuracy(results, name, method, 100, e), results.estimate(epsilon=e, **spot, **baseline))
+            for e in epsilons(results, name, method)
+            if e < most
+        )
+    words = ", ".join(f"{name} {one}" for name, one in gains.items())
+    lost = any(one.below or one.mean + 2 * one.error <= ALIKE for one in gains.values())
+    if not lost and not all(one.above for one in gains.values()):
+        raise MissingResultsError(f"too few trials to tell a gain of {ALIKE} from none for {method}: {words}")
+    return not lost, gains, words
+
+
 def beats_centralised(results: Results) -> Finding:
     """Section 4.1: better for small ε on Adult, and for all values of ε on Accelerometer."""
 
     def check(method: str) -> tuple[bool, Any, str]:
-        baseline = {"paper": "paper", "federated": "federated"}[method]
-        gains = {}
-        for name, most in (("adult", 0.4), ("accelerometer", 11.0)):
-            grid = [e for e in epsilons(results, name, method) if e < most]
-            gains[name] = average(
-                difference(accuracy(results, name, method, 100, e), accuracy(results, name, baseline, 1, e))
-                for e in grid
-            )
-        words = ", ".join(f"{name} {one}" for name, one in gains.items())
-        return all(one.above for one in gains.values()), gains, f"N = 100 less N = 1: {words}"
+        passed, gains, words = _gains(results, method, {"method": "vaidya"})
+        return passed, gains, f"N = 100 less Vaidya et al.: {words}"
+
+    return both(check)
+
+
+def gains_by_parting(results: Results) -> Finding:
+    """Section 4.1, the reason given: local sensitivities fall when rows are parted."""
+
+    def check(method: str) -> tuple[bool, Any, str]:
+        passed, gains, words = _gains(results, method, {"method": method, "nodes": 1})
+        return passed, gains, f"N = 100 less N = 1: {words}"
 
     return both(check)
 
@@ -154,14 +195,17 @@ def uneven_sizes(results: Results) -> Finding:
     """Section 4.2, figure 4: nodes of different sizes perform equally well."""
 
     def check(method: str) -> tuple[bool, Any, str]:
-        worst = 0.0
-        for epsilon in results.values("epsilon", experiment="sizes", method=method):
-            means = [
-                results.estimate(experiment="sizes", data="adult", method=method, partition=p, epsilon=epsilon).mean
-                for p in SIZES
-            ]
-            worst = max(worst, max(means) - min(means))
-        return worst <= ALIKE, worst, f"the laws of sizes differ by {worst:.4f} at most"
+        spot = {"experiment": "sizes", "data": "adult", "method": method}
+        gaps: dict[str, Estimate] = {}
+        for epsilon in results.values("epsilon", **spot):
+            even = by_trials(results, partition=SIZES[0], epsilon=epsilon, **spot)
+            for other in SIZES[1:]:
+                uneven = by_trials(results, partition=other, epsilon=epsilon, **spot)
+                gaps[f"{other}, ε = {epsilon:g}"] = difference(uneven, even)
+        if not gaps:
+            raise MissingResultsError(f"no laws of sizes for {method}")
+        worst = max(gaps.values(), key=lambda gap: abs(gap.mean))
+        return alike(list(gaps.values()), ALIKE), gaps, f"uneven less even sizes is {worst} at most"
 
     return both(check)
 
@@ -198,20 +242,21 @@ def local_sensitivity_is_private(results: Results) -> Finding:
 def secure_is_central(results: Results) -> Finding:
     """Beyond the paper: with noise shares N nodes cost one node's noise."""
     measured: dict[str, Any] = {}
-    good = True
+    gaps: list[Estimate] = []
     for model in ("gaussian", "default"):
         for epsilon in (0.1, 1.0):
             spot: dict[str, Any] = {"experiment": "shares", "data": "adult", "model": model, "epsilon": epsilon}
             for nodes in (10, 100, 1000):
-                row = {m: results.estimate(method=m, nodes=nodes, **spot) for m in ("central", "federated", "secure")}
-                gap = difference(row["secure"], row["central"])
+                row = {m: by_trials(results, method=m, nodes=nodes, **spot) for m in ("central", "federated", "secure")}
+                gaps.append(difference(row["secure"], row["central"]))
                 measured[f"{model}, ε = {epsilon:g}, N = {nodes}"] = row
-                good = good and abs(gap.mean) <= max(3 * gap.error, 0.002)
     words = "; ".join(
         f"{name}: central {row['central'].mean:.4f}, secure {row['secure'].mean:.4f}, plain {row['federated'].mean:.4f}"
         for name, row in measured.items()
     )
-    return Finding(Verdict.HOLDS if good else Verdict.FAILS, measured, words)
+    whole = average(gaps)
+    good = alike(gaps, 0.003) and alike([whole], 0.002)
+    return Finding(Verdict.HOLDS if good else Verdict.FAILS, measured, f"secure less central {whole}; {words}")
 
 
 def weights_beat_cutoff(results: Results) -> Finding:
@@ -232,8 +277,10 @@ CLAIMS = (
     Claim(PAPER, "On Skin ε = 1 already gives the highest accuracy for every N.", skin_at_one),
     Claim(PAPER, "SPECT needs the largest ε of all data sets.", spect_is_hardest),
     Claim(PAPER, "On categorical data accuracy falls as the number of nodes grows.", categorical_loses),
-    Claim(PAPER, "Federated is better than centralised for small ε on Adult and every ε on Accelerometer.",
+    Claim(PAPER, "Federated is better than Vaidya et al. for small ε on Adult and every ε on Accelerometer.",
           beats_centralised),
+    Claim(PAPER, "The reason is that parting the rows lowers noise: 100 nodes are better there than one.",
+          gains_by_parting),
     Claim(PAPER, "Local sensitivities fall as N grows on Adult and Accelerometer, but hardly on Skin.",
           sensitivity_falls),
     Claim(PAPER, "In most cases the centralised accuracy needs the same or a slightly higher ε.", close_to_centralised),
