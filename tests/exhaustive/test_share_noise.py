@@ -25,10 +25,9 @@ class Branch(Exception):  # noqa: N818
 class Scripted(Coins):
     """Coins that follow a script of outcomes; where it ends, they ask for all continuations with their odds."""
 
-    def __init__(self, script, whole_exponentials=False, candidates=None):
+    def __init__(self, script):
         super().__init__()
         self.script, self.at, self.weight = script, 0, Fraction(1)
-        self.whole_exponentials, self.candidates = whole_exponentials, candidates
 
     def choose(self, options):
         options = [(value, odds) for value, odds in options if odds]
@@ -51,29 +50,13 @@ class Scripted(Coins):
         chance = min(Fraction(part, whole), Fraction(1))
         return self.choose([(True, chance), (False, 1 - chance)])
 
-    def exp_minus(self, part, whole):
-        if not self.whole_exponentials:
-            return super().exp_minus(part, whole)
-        assert part >= 0
-        chance = Fraction(float(mpmath.exp(-mpmath.mpf(part) / whole)))
-        return self.choose([(True, chance), (False, 1 - chance)])
 
-    def two_over_e(self):
-        if not self.whole_exponentials:
-            return super().two_over_e()
-        chance = Fraction(2 / math.e)
-        return self.choose([(True, chance), (False, 1 - chance)])
-
-    def poisson(self, mean):
-        return super().poisson(mean) if self.candidates is None else self.candidates
-
-
-def law(function, least=1e-13, **options):
+def law(function, least=1e-13):
     """The probability of each outcome of a function of coins, and the mass of branches that were not followed."""
     found, lost, waiting = defaultdict(float), 0.0, [()]
     while waiting:
         script = waiting.pop()
-        coins = Scripted(script, **options)
+        coins = Scripted(script)
         try:
             outcome = function(coins)
         except Branch as branch:
@@ -87,7 +70,7 @@ def law(function, least=1e-13, **options):
     return found, lost
 
 
-@pytest.mark.parametrize(("part", "whole"), [(0, 1), (1, 3), (1, 1), (5, 2), (7, 1)])
+@pytest.mark.parametrize(("part", "whole"), [(0, 1), (1, 3), (1, 1), (5, 2)])
 def test_exponential_odds(part, whole):
     found, lost = law(lambda coins: coins.exp_minus(part, whole))
     assert lost < 1e-9 and found[True] == pytest.approx(math.exp(-part / whole), abs=1e-9)
@@ -120,49 +103,81 @@ def test_uniform_draws_below_a_bound():
 @pytest.mark.parametrize("mean", [Fraction(1, 7), Fraction(1, 2), Fraction(1)])
 def test_small_poisson_draws(mean):
     """Rejection repeats until it accepts: what one pass accepts is proportional to the Poisson law."""
-
-    class OncePassed(Exception):  # noqa: N818
-        pass
-
-    def one_pass(coins):
-        seen = []
-        heads = coins.bits
-
-        def bits(count):
-            # Every pass begins with a coin; the second beginning ends the enumeration.
-            seen.append(count)
-            return heads(count)
-
-        coins.bits = bits
-        return coins._poisson(*mean.as_integer_ratio())
-
-    found, _ = law(one_pass, least=1e-7)
-    mass = sum(found.values())
-    for k in range(5):
-        assert found[k] / mass == pytest.approx(poisson.pmf(k, float(mean)), abs=1e-4)
+    found, lost = law(lambda coins: coins.try_poisson(*mean.as_integer_ratio()), least=1e-9)
+    assert lost < 1e-7 and found[None] == pytest.approx(1 - math.exp(mean) / 4, abs=1e-7)
+    for k in range(8):
+        assert 4 * found[k] == pytest.approx(float(mean) ** k / math.factorial(k), abs=1e-6)
 
 
-@pytest.mark.parametrize("scale", [Fraction(1, 3), Fraction(1), Fraction(3), Fraction(7, 2), Fraction(8)])
+class OnePath(Coins):
+    """Follows the one path that ends in a given jump, and multiplies the odds of every step of it."""
+
+    def __init__(self, uniforms):
+        super().__init__()
+        self.uniforms, self.chance = list(uniforms), mpmath.mpf(1)
+
+    def poisson(self, mean):
+        return 1
+
+    def below(self, bound):
+        value = self.uniforms.pop(0)
+        assert 0 <= value < bound
+        self.chance /= bound
+        return value
+
+    def bits(self, count):
+        return self.below(1 << count)
+
+    def odds(self, part, whole):
+        assert 0 < part <= whole
+        self.chance *= mpmath.mpf(part) / whole
+        return True
+
+    def exp_minus(self, part, whole):
+        assert part >= 0
+        self.chance *= mpmath.exp(-mpmath.mpf(part) / whole)
+        return True
+
+    def two_over_e(self):
+        self.chance *= 2 / mpmath.e
+        return True
+
+
+@pytest.mark.parametrize(
+    "scale", [Fraction(1, 3), Fraction(1), Fraction(3), Fraction(7, 2), Fraction(8), Fraction(300)]
+)
 def test_the_rate_of_every_jump(scale):
-    """One candidate of one integer: it becomes ±k with probability exp(−k/scale)/(2·groups·k), for every k.
+    """One candidate at one of two integers becomes ±k with probability exp(−k/scale)/(4·groups·k), for every k.
 
-    Candidates come at rate 2·groups·part, so jumps of ±k come at rate part·exp(−k/scale)/k: the Lévy measure of the
-    negative binomial law of shape `part`.
+    Candidates come at rate 4·groups·part, so jumps of ±k come at rate part·exp(−k/scale)/k at each integer: the Lévy
+    measure of the negative binomial law of shape `part`. Each k, sign and place has exactly one path.
     """
-    groups = max(0, math.ceil(math.log2(scale))) + 1
-    found, lost = law(
-        lambda coins: tuple(laplace_jumps(1, scale, Fraction(1, 5), coins)),
-        least=1e-10,
-        whole_exponentials=True,
-        candidates=1,
-    )
-    assert lost < 1e-4
-    for k in range(1, int(4 * scale) + 4):
-        expected = math.exp(-k / float(scale)) / (2 * groups * k)
-        for sign in (1, -1):
-            assert found[((0, sign * k),)] == pytest.approx(expected, rel=1e-3, abs=2e-7)
-    stopped = 1 + math.log1p(-math.exp(-1 / float(scale))) / groups
-    assert found[()] == pytest.approx(stopped, abs=1e-4)
+    last = max(0, math.ceil(math.log2(scale)))
+    groups = last + 1
+    for k in [*range(1, 70), 255, 256, 1000]:
+        level = k.bit_length() - 1
+        group = min(level, last)
+        tail = [1] * (level - last) + [0] if group == last else []
+        for place, up in ((0, 0), (0, 1), (1, 1)):
+            coins = OnePath([(2 * place + up) * groups + group, *tail, k - (1 << level)])
+            assert laplace_jumps(2, scale, Fraction(1, 5), coins) == [(place, k if up else -k)]
+            assert not coins.uniforms
+            expected = mpmath.exp(-mpmath.mpf(k) * scale.denominator / scale.numerator) / (4 * groups * k)
+            assert abs(coins.chance / expected - 1) < 1e-12
+
+
+@pytest.mark.parametrize("scale", [Fraction(1, 2), Fraction(3)])
+def test_the_number_of_candidates(scale):
+    """Candidates are a Poisson number of mean 2·integers·groups·part."""
+    means = []
+
+    class Asked(Coins):
+        def poisson(self, mean):
+            means.append(mean)
+            return 0
+
+    assert laplace_jumps(7, scale, Fraction(1, 5), Asked()) == []
+    assert means == [Fraction(14, 5) * (1 if scale < 1 else 3)]
 
 
 def share_law(shape, scale, size=1 << 14):
@@ -216,7 +231,9 @@ def test_the_proposal_of_a_large_mean(mean):
         ctx = context(320)
         low, high = ends(log_acceptance(ctx, spread * sigma, plan))
         assert high <= 0 and high - low < Fraction(1, 2**40)
-        assert float(low) == pytest.approx(-(spread**2) / 2 + abs(spread) - 0.5, abs=1e-3)
+        away = spread * sigma / math.sqrt(mean)
+        skew = away**3 / (6 * math.sqrt(mean))
+        assert float(low) == pytest.approx(-(away**2) / 2 + skew + abs(away) - 0.5, abs=5e-4)
 
 
 @pytest.mark.parametrize("value", [0, 1, 255, 256, 1000, 10**6])
