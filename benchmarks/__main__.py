@@ -10,7 +10,9 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-ALL = ("startup", "sampler", "accuracy", "speed", "memory", "smooth_cost", "sensitivity_map", "robust")
+ALL = (
+    "startup", "sampler", "accuracy", "speed", "memory", "smooth_cost", "sensitivity_map", "robust", "secure",
+)  # fmt: skip
 
 
 def main() -> None:

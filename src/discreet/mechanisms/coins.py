@@ -6,6 +6,17 @@ import os
 from collections.abc import Callable
 from fractions import Fraction
 
+_forks = 0
+
+
+def _forked() -> None:
+    global _forks
+    _forks += 1
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forked)
+
 
 class Coins:
     """Fair bits of the operating system and what can be made of them without rounding anything."""
@@ -14,12 +25,13 @@ class Coins:
         self._source = source
         self._pool = b""
         self._at = 0
+        self._forks = _forks
 
     def bits(self, count: int) -> int:
         """A uniform integer of `count` bits."""
         size = (count + 7) // 8
-        if self._at + size > len(self._pool):
-            self._pool, self._at = self._source(max(4096, size)), 0
+        if self._at + size > len(self._pool) or self._forks != _forks:  # parent and child must not share bits
+            self._pool, self._at, self._forks = self._source(max(4096, size)), 0, _forks
         chunk = self._pool[self._at : self._at + size]
         self._at += size
         return int.from_bytes(chunk, "little") >> (8 * size - count)
@@ -69,19 +81,23 @@ class Coins:
         return sum(self._poisson(part, whole) for _ in range(pieces)) if part else 0
 
     def _poisson(self, part: int, whole: int) -> int:
-        """A Poisson variable of mean part/whole ≤ 1, by rejection from a count of heads before the first tail.
+        """A Poisson variable of mean part/whole ≤ 1."""
+        while True:
+            found = self.try_poisson(part, whole)
+            if found is not None:
+                return found
+
+    def try_poisson(self, part: int, whole: int) -> int | None:
+        """One pass of rejection from a count of heads before the first tail; None if it rejects.
 
         Heads come k times with probability 2^−(k+1); the target has weight m^k/k!, so m^k·2^(k−1)/k! ≤ 1 is the
         probability to accept.
         """
-        while True:
-            k = 0
-            while self.bits(1):
-                k += 1
-            if k == 0:
-                if self.bits(1):
-                    return 0
-                continue
-            # 2^(k−1)/k! is the product of 2/i for i = 2..k: each factor is at most 1.
-            if all(self.odds(part, whole) for _ in range(k)) and all(self.odds(2, i) for i in range(3, k + 1)):
-                return k
+        k = 0
+        while self.bits(1):
+            k += 1
+        if k == 0:
+            return 0 if self.bits(1) else None
+        # 2^(k−1)/k! is the product of 2/i for i = 2..k: each factor is at most 1.
+        accept = all(self.odds(part, whole) for _ in range(k)) and all(self.odds(2, i) for i in range(3, k + 1))
+        return k if accept else None
