@@ -108,11 +108,18 @@ def test_one_sentence_and_exit_code_2(place, arguments, sentence, monkeypatch, c
     assert sorted(path.name for path in place.iterdir()) == ["rows.parquet", "schema.toml"]
 
 
-def test_a_ledger_can_be_read_and_its_total_raised_by_its_owner(discreet, tmp_path):
+def test_a_ledger_can_be_read_and_its_total_raised_by_its_owner(tmp_path, monkeypatch, capsys):
     with Journal(tmp_path / "ledger", total=Budget(1), unit="one row") as journal:
         journal.answer("first", "q", Budget(1), lambda: b"x")
-    shown = discreet("federate", "ledger", tmp_path / "ledger")
-    assert shown.returncode == 0 and "first" in shown.stdout and "epsilon = 1 in all" in shown.stdout
-    raised = discreet("federate", "ledger", tmp_path / "ledger", "--total", 3, "--json")
-    assert raised.returncode == 0 and '"total": "epsilon = 3"' in raised.stdout
+
+    def say(*more):
+        monkeypatch.setattr(sys, "argv", ["discreet", "federate", "ledger", str(tmp_path / "ledger"), *more])
+        with pytest.raises(SystemExit) as ended:
+            run(app)
+        assert not ended.value.code
+        return capsys.readouterr().out
+
+    shown = say()
+    assert "first" in shown and "epsilon = 1 in all" in shown
+    assert '"total": "epsilon = 3"' in say("--total", "3", "--json")
     assert Journal.about(tmp_path / "ledger")[0] == Budget(3)
