@@ -29,7 +29,7 @@ def both(check: Callable[[str], tuple[bool, Any, str]]) -> Finding:
     sound, gap = attempt(lambda: run(SOUND))
     published, other_gap = attempt(lambda: run(PUBLISHED))
     verdict = verdict_of(sound, published)
-    return Finding(verdict, measured, "; ".join(words) or gap or other_gap)
+    return Finding(verdict, measured, "; ".join(part for part in (gap, *words, other_gap) if part))
 
 
 def accuracy(results: Results, data: str, method: str, nodes: int, epsilon: float) -> Estimate:
