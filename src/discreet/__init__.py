@@ -14,8 +14,10 @@ if TYPE_CHECKING:
         ModelError,
         SchemaError,
         StatisticsError,
+        UpdateError,
     )
-    from discreet.local.classifier import LocalNB
+    from discreet.federated import FederatedNB
+    from discreet.local import LocalNB
     from discreet.privacy import Adjacency, Budget, Certificate, Ledger
     from discreet.schema import Categorical, Numeric, Schema
     from discreet.sources import Table, collect
@@ -32,8 +34,10 @@ _ROOMS = {
         "ModelError",
         "SchemaError",
         "StatisticsError",
+        "UpdateError",
     ),
-    "discreet.local.classifier": ("LocalNB",),
+    "discreet.federated": ("FederatedNB",),
+    "discreet.local": ("LocalNB",),
     "discreet.privacy": ("Adjacency", "Budget", "Certificate", "Ledger"),
     "discreet.schema": ("Categorical", "Numeric", "Schema"),
     "discreet.sources": ("Table", "collect"),
@@ -48,6 +52,7 @@ __all__ = [
     "Certificate",
     "DataError",
     "DiscreetError",
+    "FederatedNB",
     "Ledger",
     "LocalNB",
     "ModelError",
@@ -59,6 +64,7 @@ __all__ = [
     "Statistics",
     "StatisticsError",
     "Table",
+    "UpdateError",
     "collect",
 ]
 

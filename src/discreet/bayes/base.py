@@ -1,16 +1,17 @@
-"""What every Naive Bayes estimator shares once it holds a released model: prediction by scikit-learn's conventions."""
+"""What every Naive Bayes estimator shares: its schema, scikit-learn's attributes, and prediction by its model."""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from discreet.bayes.model import NaiveBayesModel, normalised
-from discreet.errors import DataError
+from discreet.errors import BudgetError, DataError, SchemaError
 from discreet.schema import Schema
 from discreet.sources import is_outside
 from discreet.sources.frames import as_matrix, open_frame
@@ -18,13 +19,43 @@ from discreet.sources.frames import as_matrix, open_frame
 Floats = NDArray[np.float64]
 
 
-class ModelPredictor(ClassifierMixin):
-    """Prediction from `model_`, with the columns of every score in the order of `classes_`."""
+def check_smoothing(given: Any) -> None:
+    """Refuse a number of added rows that is not above zero."""
+    try:
+        smoothing = float(given)
+    except (TypeError, ValueError):
+        smoothing = -1.0
+    if not smoothing > 0 or math.isinf(smoothing):
+        raise BudgetError(f"smoothing must be a number above zero, not {given!r}")
 
+
+class NaiveBayesEstimator(ClassifierMixin, BaseEstimator):
+    """The part of an estimator that has nothing to do with how its model came about."""
+
+    epsilon: Any
+    schema: Any
+    random_state: Any
     model_: NaiveBayesModel
 
-    def _remember_columns(self, X: Any, schema: Schema) -> None:
-        """Classes, number and names of features, as scikit-learn wants them known after fit."""
+    # ---- fitting
+
+    def _public_schema(self) -> Schema:
+        if isinstance(self.schema, Schema):
+            return self.schema
+        raise SchemaError(
+            f"{type(self).__name__} needs a schema, because bounds, categories and classes read off the data would "
+            "leak: pass schema=Schema(...) or Schema.load(file); 'discreet schema DATA --target COLUMN' drafts one"
+        )
+
+    def _schema_for(self, X: Any, y: Any, classes: Any = None) -> Schema:
+        if y is None and not is_outside(X) and open_frame(X) is None:
+            raise DataError(f"{type(self).__name__} requires y to be passed, but the target y is None")
+        if isinstance(self.schema, str) and self.schema == "infer":
+            return Schema.infer(X, y, classes=() if classes is None else classes)
+        return self._public_schema()
+
+    def _describe(self, X: Any, schema: Schema) -> None:
+        """Set the attributes that scikit-learn expects of a fitted classifier."""
         labels = schema.class_array()
         try:
             self._order = np.argsort(labels)
@@ -37,6 +68,8 @@ class ModelPredictor(ClassifierMixin):
             self.feature_names_in_ = np.array(schema.names, dtype=object)
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
+
+    # ---- prediction
 
     def _check_width(self, X: Any) -> None:
         """Scikit-learn's message where a matrix has another number of columns than in fit."""
@@ -73,3 +106,13 @@ class ModelPredictor(ClassifierMixin):
 
         check_is_fitted(self)
         return to_sklearn(self.model_, named=hasattr(self, "feature_names_in_"))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        tags.input_tags.allow_nan = not isinstance(self.schema, Schema) or any(
+            feature.missing != "error" for feature in self.schema.features
+        )
+        tags.non_deterministic = self.random_state is None and self.epsilon != math.inf
+        return tags

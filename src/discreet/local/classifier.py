@@ -7,14 +7,13 @@ from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
-from discreet.bayes.base import ModelPredictor
+from discreet.bayes.base import NaiveBayesEstimator, check_smoothing
 from discreet.bayes.estimate import estimate as estimate_exactly
 from discreet.bayes.model import NaiveBayesModel
 from discreet.bayes.plan import make_plan
 from discreet.bayes.release import release
-from discreet.errors import BudgetError, DataError, SchemaError
+from discreet.errors import BudgetError, DataError
 from discreet.local.bulk import People, choose_many
 from discreet.local.campaign import NUMERIC, Campaign, Question
 from discreet.local.certificate import ONE_PROCESS, STUDY
@@ -24,11 +23,10 @@ from discreet.mechanisms.noise import ExactSampler
 from discreet.privacy.budget import Adjacency, Budget
 from discreet.privacy.certificate import certify
 from discreet.schema import Schema
-from discreet.sources import Progress, Rows, collect, is_outside, read_rows
-from discreet.sources.frames import open_frame
+from discreet.sources import Progress, Rows, collect, read_rows
 
 
-class LocalNB(ModelPredictor, BaseEstimator):
+class LocalNB(NaiveBayesEstimator):
     """Naive Bayes from reports that each person's device randomises; every row plays one person.
 
     Each person draws what to report about before the row is looked at, and reports with ε-local privacy. The model is
@@ -90,7 +88,8 @@ class LocalNB(ModelPredictor, BaseEstimator):
 
     def fit(self, X: Any, y: Any = None, *, progress: Progress | None = None) -> Self:
         """Let everybody in an array or data frame with labels `y`, or in a file or table with the target, report."""
-        smoothing, rng = self._smoothing(), self._generator()
+        check_smoothing(self.smoothing)
+        smoothing, rng = float(self.smoothing), self._generator()
         schema = self._schema_for(X, y)
         if isinstance(self.epsilon, float | np.floating) and self.epsilon == math.inf:
             self.campaign_, self.tallies_ = None, []
@@ -106,7 +105,7 @@ class LocalNB(ModelPredictor, BaseEstimator):
                 schema, self.tallies_, smoothing=smoothing, simulation=rng is not None, sampler=ONE_PROCESS
             )
         self.certificate_ = self.model_.certificate
-        self._remember_columns(X, schema)
+        self._describe(X, schema)
         return self
 
     def _exact_model(self, X: Any, y: Any, schema: Schema, smoothing: float, progress: Any) -> NaiveBayesModel:
@@ -123,27 +122,6 @@ class LocalNB(ModelPredictor, BaseEstimator):
         )  # fmt: skip
         return NaiveBayesModel(schema, *estimate_exactly(released, smoothing), certificate)
 
-    def _schema_for(self, X: Any, y: Any) -> Schema:
-        if y is None and not is_outside(X) and open_frame(X) is None:
-            raise DataError(f"{type(self).__name__} requires y to be passed, but the target y is None")
-        if isinstance(self.schema, str) and self.schema == "infer":
-            return Schema.infer(X, y)
-        if isinstance(self.schema, Schema):
-            return self.schema
-        raise SchemaError(
-            "LocalNB needs a schema, because devices know no data but their own: pass schema=Schema(...) or "
-            "Schema.load(file); 'discreet schema DATA --target COLUMN' drafts one"
-        )
-
-    def _smoothing(self) -> float:
-        try:
-            smoothing = float(self.smoothing)
-        except (TypeError, ValueError):
-            smoothing = -1.0
-        if not smoothing > 0 or math.isinf(smoothing):
-            raise BudgetError(f"smoothing must be a number above zero, not {self.smoothing!r}")
-        return smoothing
-
     def _generator(self) -> np.random.Generator | None:
         seed = self.random_state
         if seed is None or isinstance(seed, np.random.Generator):
@@ -153,16 +131,6 @@ class LocalNB(ModelPredictor, BaseEstimator):
         if not isinstance(seed, Integral) or int(seed) < 0:
             raise BudgetError(f"random_state must be None, a seed of at least 0 or a NumPy generator, not {seed!r}")
         return np.random.default_rng([int(seed), 0])
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.categorical = True
-        tags.input_tags.string = True
-        tags.input_tags.allow_nan = not isinstance(self.schema, Schema) or any(
-            feature.missing != "error" for feature in self.schema.features
-        )
-        tags.non_deterministic = self.random_state is None and self.epsilon != math.inf
-        return tags
 
 
 def survey(
