@@ -52,20 +52,35 @@ def test_without_noise_it_is_the_centralised_model_bit_for_bit(rows, numeric, pa
     same_model(made.model_, central.model_)
 
 
-def test_secure_noise_is_that_of_one_central_release(rows):
-    central = PrivateNB(1.0, schema=SCHEMA, random_state=9).fit(*rows)
-    made = FederatedNB(1.0, schema=SCHEMA, n_nodes=50, secure=True, random_state=9).fit(*rows)
-    same_model(made.model_, central.model_)
-    assert made.certificate_.epsilon == "1"
-    assert any("50 of the 50" in text for text in made.certificate_.assumptions)
+@pytest.mark.parametrize("epsilon", [1.0, 0.1])
+def test_secure_noise_is_that_of_one_central_release(rows, epsilon):
+    """The same ledger, and the same noise: a mean over classes and trials that strays by 6 standard errors (1e-9)."""
+    central = PrivateNB(epsilon, schema=SCHEMA, random_state=9).fit(*rows)
+    spread, trials = [], 150
+    for seed in range(trials):
+        made = FederatedNB(epsilon, schema=SCHEMA, n_nodes=50, secure=True, random_state=seed).fit(*rows)
+        spread.append(made.model_.log_prior)
+    assert made.certificate_.ledger == central.certificate_.ledger
+    assert any("at least 50 honest nodes" in text for text in made.certificate_.assumptions)
     assert made.nodes_ == []
+    alike = [PrivateNB(epsilon, schema=SCHEMA, random_state=s).fit(*rows).model_.log_prior for s in range(trials)]
+    ratio = np.var(spread, axis=0) / np.var(alike, axis=0)
+    # Both are variances of `trials` draws with heavier tails than a bell curve: a log ratio errs by √(2·5/trials).
+    assert np.abs(np.log(ratio)).max() < 6 * math.sqrt(2 * 5 / trials)
+    assert math.exp(6 * math.sqrt(2 * 5 / trials)) < 50  # noise of 50 nodes would be noticed
+
+
+def test_secure_noise_under_a_delta_is_skellam(rows):
+    made = FederatedNB(1.0, 1e-6, schema=SCHEMA, n_nodes=5, honest=3, secure=True, random_state=1).fit(*rows)
+    assert [charge.mechanism for charge in made.certificate_.charges()] == ["Skellam noise shares"]
+    assert made.certificate_.delta == "1/1000000"
 
 
 def test_exact_noise_is_for_release_and_seeded_noise_is_not(rows):
     assert not FederatedNB(2.0, schema=SCHEMA, n_nodes=3).fit(*rows).certificate_.simulation
     assert FederatedNB(2.0, schema=SCHEMA, n_nodes=3, random_state=1).fit(*rows).certificate_.simulation
     feared = FederatedNB(2.0, schema=SCHEMA, n_nodes=4, secure=True, honest=2).fit(*rows)
-    assert feared.certificate_.simulation  # fractions of noise have only a simulated law
+    assert not feared.certificate_.simulation
 
 
 def test_the_dearest_node_counts(rows):

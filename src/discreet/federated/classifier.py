@@ -2,31 +2,27 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
 
 from discreet.bayes.base import NaiveBayesEstimator, check_smoothing
-from discreet.bayes.certificates import release_certificate
-from discreet.bayes.estimate import estimate
-from discreet.bayes.model import NaiveBayesModel
 from discreet.bayes.plan import Plan
-from discreet.bayes.release import Release, release
 from discreet.errors import BudgetError, DataError
 from discreet.federated.aggregate import Aggregate
 from discreet.federated.certificate import NODES
 from discreet.federated.partition import assign, node_budgets
-from discreet.federated.simulate import Secure, summed_releases
+from discreet.federated.shares import share_plan
 from discreet.federated.update import Settings, node_plan, update_of
 from discreet.mechanisms.noise import sampler_for
+from discreet.mechanisms.shares import ExactShares, SimulationShares
 from discreet.privacy.budget import Budget
 from discreet.privacy.ledger import Ledger, Node, Parallel
 from discreet.schema import Schema
 from discreet.sources import check_people, is_outside
 from discreet.sources.parts import Coded
-
-SECURE = "the coordinator sees the sum alone: masks hide every single update"
 
 
 class FederatedNB(NaiveBayesEstimator):
@@ -119,7 +115,7 @@ class FederatedNB(NaiveBayesEstimator):
         if not len(rows):
             raise DataError("there are no rows: found array with 0 sample(s) while a minimum of 1 is required")
         if self.secure:
-            self._fit_secure(rows, plans[0], settings, rng)
+            self._fit_secure(rows, plans[0], rng)
         else:
             self._fit_plain(rows, plans, settings, aggregate, rng)
         self.certificate_ = self.model_.certificate
@@ -138,20 +134,18 @@ class FederatedNB(NaiveBayesEstimator):
         self.model_ = aggregate.model(float(self.smoothing))
         self.nodes_: list[dict[str, Any]] = aggregate.table()
 
-    def _fit_secure(self, rows: Coded, plan: Plan, settings: Settings, rng: np.random.Generator) -> None:
-        """One noise for all if nobody is feared to collude or drop out: the shares' sum has exactly that law."""
+    def _fit_secure(self, rows: Coded, plan: Plan, rng: np.random.Generator) -> None:
+        """The sum of all nodes' integers and noise shares, drawn at once: its law is that of a real round."""
         nodes = int(self.n_nodes)
-        secure = Secure(nodes, nodes if self.honest is None else int(self.honest))
+        honest = nodes if self.honest is None else int(self.honest)
+        if not 1 <= honest <= nodes:
+            raise BudgetError("the honest survivors are at least 1 and at most all nodes")
+        shared = share_plan(plan, nodes, colluding=nodes - honest)
         statistics = rows.parts(np.zeros(len(rows), np.int64), 1, plan.detail).statistics(0)
-        released: Release
-        if secure.noises == 1:
-            released = release(statistics, plan, sampler_for(self._seed))
-        else:
-            released = next(summed_releases(statistics, [plan] * nodes, 1, rng=rng, secure=secure))
-        feared = f"at least {secure.honest} of the {nodes} nodes are honest and survive the round"
-        node = Parallel("nodes with different people, one noise for all", NODES[plan.adjacency], (plan.node,))
-        certificate = release_certificate(released, node, assumptions=(SECURE, feared))
-        self.model_ = NaiveBayesModel(plan.schema, *estimate(released, float(self.smoothing)), certificate)
+        seeded = self._seed is not None
+        sampler = SimulationShares(rng) if seeded else ExactShares()
+        total = shared.noised(statistics, Fraction(nodes, honest), sampler)
+        self.model_ = shared.model(total, nodes, smoothing=float(self.smoothing), simulation=seeded)
         self.nodes_ = []
 
     # ---- what is asked for
