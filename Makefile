@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: help demo test lint bench deployment lock clean
+.PHONY: help demo test slow lint bench deployment lock clean
 help:  ## this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
@@ -22,8 +22,11 @@ $(VENV)/.dev: pyproject.toml constraints.txt | $(VENV)/bin/pip
 demo: $(VENV)/.base  ## the whole job on data that come with the package
 	$(BIN)/discreet demo
 
-test: $(VENV)/.dev  ## every test, the doctests and the import contract
+test: $(VENV)/.dev  ## the tests, the doctests and the import contract
 	$(BIN)/python -m pytest
+
+slow: $(VENV)/.dev  ## the precise statistical checks, which take many minutes
+	$(BIN)/python -m pytest -m slow
 
 lint: $(VENV)/.dev  ## ruff and mypy
 	$(BIN)/ruff check .

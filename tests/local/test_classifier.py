@@ -3,6 +3,7 @@
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.naive_bayes import CategoricalNB
 
@@ -112,7 +113,7 @@ def test_frames_and_files(rows, tmp_path):
 def test_what_is_wrong_is_said(rows):
     X, y = rows
     for parameters, error, words in (
-        ({}, SchemaError, "devices know no data but their own"),
+        ({}, SchemaError, "LocalNB needs a schema"),
         ({"schema": SCHEMA, "epsilon": 0}, BudgetError, "above 0"),
         ({"schema": SCHEMA, "epsilon": 31}, BudgetError, "at most 30"),
         ({"schema": SCHEMA, "oracle": "magic"}, BudgetError, "no oracle 'magic'"),
@@ -144,3 +145,13 @@ def test_accuracy_on_reference_data(data_dir):
             fitted = LocalNB(epsilon=epsilon, schema=data.schema, random_state=repeat).fit(train.X, train.y)
             found.append(fitted.score(test.X, test.y))
         assert np.mean(found) > least, name
+
+
+def test_one_report_per_person_is_enforced_by_the_id_column(tmp_path):
+    schema = Schema([Categorical("a", ["x", "y"])], target="t", classes=[0, 1], id="who")
+    frame = pd.DataFrame({"who": [1, 1, 2], "a": ["x", "y", "x"], "t": [0, 1, 0]})
+    frame.to_csv(tmp_path / "rows.csv", index=False)
+    for data in (frame, tmp_path / "rows.csv"):
+        with pytest.raises(DataError, match="who"):
+            LocalNB(1.0, schema=schema).fit(data)
+        LocalNB(1.0, schema=schema).fit(frame.drop_duplicates("who"))

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import copy
 import json
+import pickle
+import threading
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -77,6 +81,43 @@ def test_a_second_report_is_refused_and_the_first_can_be_sent_again() -> None:
     assert client.last_report == first
 
 
+def test_threads_share_one_budget() -> None:
+    for _ in range(20):
+        client, start, made = LocalClient(SCHEMA, 1), threading.Barrier(8), []
+
+        def ask(client: LocalClient = client, start: threading.Barrier = start, made: list[bytes] = made) -> None:
+            start.wait()
+            with contextlib.suppress(BudgetError):
+                made.append(client.report(ROW))
+
+        threads = [threading.Thread(target=ask) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert len(made) == 1
+        assert client.spent == 1
+
+
+def test_a_client_cannot_be_copied() -> None:
+    for copying in (copy.copy, copy.deepcopy, pickle.dumps):
+        with pytest.raises(BudgetError, match="cannot be copied"):
+            copying(LocalClient(SCHEMA, 1))
+
+
+def test_a_memory_that_cannot_be_written_hands_nothing_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    client = LocalClient(SCHEMA, 1, budget=3, memory=tmp_path / "m.json")
+    first = client.report(ROW)
+
+    def broken(*_: object) -> None:
+        raise OSError("disk full")
+
+    monkeypatch.setattr("discreet.local.client.write_text", broken)
+    with pytest.raises(OSError, match="disk full"):
+        client.report(ROW)
+    assert (client.last_report, client.spent) == (first, 1)
+
+
 def test_a_larger_budget_is_charged() -> None:
     client = LocalClient(SCHEMA, 1, budget=2.5)
     assert client.report(ROW) != client.report(ROW)
@@ -113,7 +154,16 @@ def test_two_clients_share_one_memory(tmp_path: Path) -> None:
         two.report(ROW)
 
 
-@pytest.mark.parametrize("content", ["", "{}", '{"format": "discreet/client", "spent": "1/0", "last": ""}', "[]"])
+@pytest.mark.parametrize(
+    "content",
+    [
+        "",
+        "{}",
+        '{"format": "discreet/client", "spent": "-1", "last": ""}',
+        '{"format": "discreet/client", "spent": "1/0", "last": ""}',
+        "[]",
+    ],
+)
 def test_a_damaged_memory_stops_the_client(tmp_path: Path, content: str) -> None:
     memory = tmp_path / "client.json"
     memory.write_text(content)
@@ -178,7 +228,7 @@ def test_bad_settings_are_one_sentence(settings: dict[str, Any], words: str) -> 
 
 
 def test_a_campaign_file_comes_back(tmp_path: Path) -> None:
-    campaign = Campaign(SCHEMA, "0.7", oracle="the", theta=0.25, reports=2)
+    campaign = Campaign(SCHEMA, "0.7", oracle="the", theta=Fraction(1, 4), reports=2)
     campaign.save(tmp_path / "c.json")
     assert Campaign.load(tmp_path / "c.json") == campaign
     (tmp_path / "bad.json").write_text("{}")

@@ -6,6 +6,7 @@ import json
 import math
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 from pathlib import Path
 
@@ -362,3 +363,15 @@ def test_memory_does_not_grow_with_the_reports():
     done = subprocess.run([sys.executable, "-c", MEMORY, "40"], capture_output=True, text=True, check=True, timeout=120)
     half, full, accepted = map(int, done.stdout.split())
     assert accepted == 800_000 and full - half < 12_000, (half, full)  # KiB
+
+
+def test_threads_may_share_a_collector(tmp_path):
+    """Each report is counted once, whichever thread brings it, and the store stays whole."""
+    reports = report_list(120)
+    with Collector(SCHEMA, store=tmp_path / "s.db") as collector:
+        with ThreadPoolExecutor(4) as pool:
+            fates = list(pool.map(collector.add, reports * 2))
+        assert fates.count("accepted") == fates.count("replayed") == len(reports)
+        assert collector.accepted == len(reports)
+    with Collector.load(tmp_path / "s.db") as again:
+        assert again.accepted == len(reports)

@@ -38,14 +38,34 @@ def test_the_variance_of_a_group_of_values_is_the_enumerated_one(name, d, size):
         assert group_noise(oracle, size, 0.3) == pytest.approx(by_enumeration(oracle, size, 0.3), rel=1e-6)
 
 
-@pytest.mark.parametrize("name", ["olh", "hadamard", "she", "the"])
-def test_other_oracles_answer_for_each_value_by_itself(name):
+@pytest.mark.parametrize("name", ["olh", "she", "the", "oue"])
+@pytest.mark.parametrize(("value", "share"), [(5, 0.0), (1, 1.0)])
+def test_other_oracles_answer_for_each_value_by_itself(name, value, share):
     """Simulated: the share of the variance that covariances could hide is below a tenth."""
     oracle, rng = make_oracle(name, 6, 1.0), np.random.default_rng(2)
-    drawn = oracle.perturb(np.full(100_000, 5), rng=rng)
+    drawn = oracle.perturb(np.full(100_000, value), rng=rng)
     sums = np.array([oracle.aggregate(drawn[i : i + 20])[:3].sum() for i in range(0, 100_000, 20)])
     # 5000 sums of 20: their variance has a relative error of 2 %, and five of those are a chance of 1e-6.
-    assert sums.var() == pytest.approx(20 * group_noise(oracle, 3, 0.0), rel=0.1)
+    assert sums.var() == pytest.approx(20 * group_noise(oracle, 3, share), rel=0.1)
+
+
+@pytest.mark.parametrize(("d", "size", "epsilon"), [(6, 3, 1.0), (14, 7, 0.5), (30, 15, 1.0), (12, 4, 4.0)])
+def test_sets_of_hadamard_response_overlap(d, size, epsilon):
+    """By its exact law: what the estimate assumes is the true variance, and independence would miss it."""
+    oracle = make_oracle("hadamard", d, epsilon)
+    inside, outside = [], []
+    for value in range(d):
+        law = oracle.law(value)
+        counts = np.array([oracle.aggregate(np.array(one)).reshape(-1, size).sum(axis=1) for one in law])
+        chances = np.array([float(p) for p in law.values()])
+        spread = chances @ counts**2 - (chances @ counts) ** 2
+        for group, variance in enumerate(spread):
+            (inside if value // size == group else outside).append(variance)
+    assert group_noise(oracle, size, 1.0) == pytest.approx(np.mean(inside))
+    assert group_noise(oracle, size, 0.0) == pytest.approx(np.mean(outside))
+    alone = oracle.variance(1, 1.0) + (size - 1) * oracle.variance(1, 0.0)
+    if oracle.blocks == 1:  # values of one block overlap, and adding up variances would miss that
+        assert np.mean(inside) > 1.03 * alone
 
 
 def test_tallies_of_one_input_are_weighed_by_their_variance():
@@ -180,4 +200,4 @@ def test_the_command_prints_reports(discreet, tmp_path):
     assert shown.returncode == 0, shown.stderr
     assert "differentially private: epsilon = 1" in shown.stdout
     assert "d = 2, p = 0.7311, q = 0.2689" in shown.stdout
-    assert "on each person's device" in shown.stdout
+    assert "by those who sent the reports" in shown.stdout

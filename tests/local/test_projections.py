@@ -105,3 +105,10 @@ def test_what_cannot_be_projected_is_refused(sample):
         PublicPCA(1, mixed, X[:, :2]).fit()
     with pytest.raises(DataError, match="missing value"):
         PublicPCA(1, SCHEMA, np.full((3, 3), np.nan)).fit()
+
+
+def test_a_drafted_schema_stays_a_draft(sample):
+    X, y = sample
+    drafted = Schema(SCHEMA.features, SCHEMA.target, SCHEMA.classes, inferred=True)
+    assert PublicDCA(1, drafted, X, y).fit().schema_.inferred
+    assert not PublicDCA(1, SCHEMA, X, y).fit().schema_.inferred

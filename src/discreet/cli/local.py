@@ -79,42 +79,28 @@ def perturb(
     reports: ReportsOption = 1,
     theta: ThetaOption = None,
     campaign: CampaignOption = None,
-    seed: Annotated[int | None, typer.Option(help="Make it a reproducible simulation, which protects nobody.")] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Play every person's device: one randomised report for each row."""
-    import numpy as np
-
     from discreet.files import replacing
     from discreet.local.bulk import report_rows
-    from discreet.sources import read_rows
+    from discreet.sources import check_people, read_rows
     from discreet.sources.blocks import BLOCK
-    from discreet.sources.tables import open_files
 
     plan = _campaign(campaign, schema, epsilon, oracle, numeric, reports, theta)
     check_out(out)
-    if seed is not None and seed < 0:
-        raise DiscreetError(f"a seed is a whole number of at least 0, not {seed}")
-    rng = None if seed is None else np.random.default_rng(seed)
-    if plan.schema.id is not None:
-        stream = open_files(data)
-        try:
-            stream.check_ids(plan.schema, 1)
-        finally:
-            stream.close()
+    check_people(data, plan.schema, 1)
     people = size = 0
     with progress("reporting", quiet=as_json) as watch, replacing(out) as temporary, temporary.open("wb") as file:
         for rows in read_rows(data, plan.schema, progress=watch):
             for low in range(0, rows.size, BLOCK):
-                size += file.write(report_rows(plan, rows.part(low, min(low + BLOCK, rows.size)), rng=rng))
+                size += file.write(report_rows(plan, rows.part(low, min(low + BLOCK, rows.size))))
             people += rows.size
         if not people:
             raise DataError("there are no rows to report about")
         file.flush()
-    if seed is not None:
-        note("warning: a seed was given, so anybody can undo the randomness: these reports are for study only")
     if as_json:
-        print_json({"reports": str(out), "people": people, "bytes": size, "simulation": seed is not None})
+        print_json({"reports": str(out), "people": people, "bytes": size})
         return
     console().print(f"wrote {people} reports of {size / people:.1f} bytes on average to {out}")
 

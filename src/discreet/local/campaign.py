@@ -20,6 +20,7 @@ from discreet.local.inputs import Input, half_of, input_of, point_features
 from discreet.local.numbers import NUMBERS, make_number
 from discreet.local.oracles import ORACLES, THE, Oracle, choose_oracle, make_oracle
 from discreet.local.report import HEAD, LONGEST, MILLION, MOST_PARTS
+from discreet.privacy.budget import number
 from discreet.schema import Schema
 
 FORMAT = "discreet/campaign"
@@ -75,7 +76,8 @@ class Campaign:
             raise BudgetError(f"there is no way {numeric!r} to report numbers: choose one of {', '.join(NUMERIC)}")
         if theta is not None and oracle != "the":
             raise BudgetError("theta belongs to the oracle 'the'")
-        self.oracle, self.numeric, self.theta = oracle, numeric, theta
+        self.oracle, self.numeric = oracle, numeric
+        self.theta = None if theta is None else float(number(theta, "theta"))
         if isinstance(reports, bool) or not isinstance(reports, int) or not 1 <= reports <= MOST_PARTS:
             raise BudgetError(f"reports must be a whole number from 1 to {MOST_PARTS}, not {reports!r}")
         self.reports, self.inputs = reports, tuple(self._inputs())

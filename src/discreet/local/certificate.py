@@ -12,10 +12,11 @@ from discreet.privacy.certificate import Certificate, certify
 from discreet.privacy.ledger import Parallel, Response
 from discreet.schema import Schema
 
-DEVICES = "on each person's device, by the operating system"
+DEVICES = "by those who sent the reports"
 ONE_PROCESS = "by the operating system for each person, in the one process that held all rows"
 SIMULATED = "numpy: pseudo-random simulation"
 DRAWN = "drawn before the person's row is read"
+CLIENTS = "every report was drawn by a client that follows its mechanism, with randomness nobody else knows"
 INFERRED = "the schema (classes, categories, bounds) was read off the data and assumed public"
 PROTECTS = (
     "each person who sent a report, whoever collects it: the report hardly depends on what the person's row says, "
@@ -55,6 +56,8 @@ def local_certificate(
     epsilon = max((part.cost for part in node.parts if isinstance(part, Response)), default=Fraction(0))
     assumptions = [INFERRED] if schema.inferred else []
     assumptions.append(node.assumption)
+    if sampler == DEVICES:
+        assumptions.append(CLIENTS)
     covers = "every report by itself, hence this model and everything computed from them"
     if schema.inferred:
         covers += ", except the classes, categories and bounds, which were read off the data"

@@ -23,7 +23,7 @@ from discreet.mechanisms.noise import ExactSampler
 from discreet.privacy.budget import Adjacency, Budget
 from discreet.privacy.certificate import certify
 from discreet.schema import Schema
-from discreet.sources import Progress, Rows, collect, read_rows
+from discreet.sources import Progress, Rows, check_people, collect, read_rows
 
 
 class LocalNB(NaiveBayesEstimator):
@@ -140,6 +140,7 @@ def survey(
 
     With `rng` the sums are drawn by their law where it is known; without, every report is drawn by itself.
     """
+    check_people(X, campaign.schema, 1)
     sums: list[Any] = [0] * len(campaign.questions)
     asked = np.zeros(len(campaign.questions), np.int64)
     for rows in read_rows(X, campaign.schema, y, progress=progress):

@@ -6,10 +6,11 @@ import base64
 import contextlib
 import json
 import os
+import threading
 from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from discreet.errors import BudgetError, DiscreetError
 from discreet.files import parse_json, write_text
@@ -72,6 +73,7 @@ class LocalClient:
         self.source = SystemSource() if source is None else source
         self._memory = None if memory is None else Path(memory)
         self._spent, self._last = Fraction(0), b""
+        self._turn = threading.Lock()
         if self._memory is not None:
             self._recall()
 
@@ -90,16 +92,20 @@ class LocalClient:
 
         What is asked is drawn before the row is looked at. The cost is remembered before the report is handed out.
         """
-        with self._lock():
+        with self._turn, self._lock():
             if self._spent + self.campaign.epsilon > self.budget:
                 raise BudgetError(
                     f"this client has spent {float(self._spent):g} of its {float(self.budget):g}: a further report "
                     "would tell more than was promised; send last_report again, or give the client a larger budget"
                 )
             frame = self._frame(row, label)
-            self._spent, self._last = self._spent + self.campaign.epsilon, frame
-            self._remember()
+            spent = self._spent + self.campaign.epsilon
+            self._remember(spent, frame)
+            self._spent, self._last = spent, frame
         return frame
+
+    def __reduce__(self) -> NoReturn:
+        raise BudgetError("a client cannot be copied or pickled: what a copy spends would be forgotten")
 
     def _frame(self, row: Any, label: Any) -> bytes:
         campaign, source = self.campaign, self.source
@@ -142,11 +148,14 @@ class LocalClient:
         try:
             if fields["format"] != FORMAT:
                 raise ValueError("it is another kind of file")
-            self._spent, self._last = Fraction(fields["spent"]), base64.b64decode(fields["last"], validate=True)
+            spent, last = Fraction(fields["spent"]), base64.b64decode(fields["last"], validate=True)
+            if spent < 0:
+                raise ValueError("it has spent less than nothing")
+            self._spent, self._last = spent, last
         except (KeyError, TypeError, ValueError, ZeroDivisionError) as error:
             raise DiscreetError(f"the client's memory {self._memory} is damaged, so nothing is sent: {error}") from None
 
-    def _remember(self) -> None:
+    def _remember(self, spent: Fraction, last: bytes) -> None:
         if self._memory is not None:
-            fields = {"format": FORMAT, "spent": str(self._spent), "last": base64.b64encode(self._last).decode()}
+            fields = {"format": FORMAT, "spent": str(spent), "last": base64.b64encode(last).decode()}
             write_text(self._memory, json.dumps(fields) + "\n")

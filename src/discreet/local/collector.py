@@ -5,11 +5,12 @@ from __future__ import annotations
 import io
 import math
 import os
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, wraps
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,7 +41,20 @@ from discreet.local.report import MILLION, schema_mark
 from discreet.local.store import Store, StoreError
 from discreet.schema import Schema
 
+T = TypeVar("T")
+MOST_UNHEARD = 64  # kinds of report not met before that one piece of input may bring
 Sums = dict[Key, tuple[int, NDArray[np.int64]]]
+
+
+def _in_turn(method: Callable[..., T]) -> Callable[..., T]:
+    """Let one thread at a time into a collector."""
+
+    @wraps(method)
+    def waiting(self: Collector, *args: Any, **options: Any) -> T:
+        with self._turn:
+            return method(self, *args, **options)
+
+    return waiting
 
 
 class Collector:
@@ -88,6 +102,7 @@ class Collector:
         wanted = self.campaign.epsilon if self.campaign is not None else epsilon
         self._epsilon = None if wanted is None else math.floor(local_epsilon(wanted) * MILLION)
         self._mark = schema_mark(public.hash)
+        self._turn = threading.RLock()  # one report after another, whichever thread brings it
         self._store = store if isinstance(store, Store) else Store(store, public)
         self._resume()
 
@@ -124,6 +139,7 @@ class Collector:
             store.close()
             raise
 
+    @_in_turn
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write everything to a file from which `load` goes on."""
         self._store.copy(path)
@@ -171,6 +187,7 @@ class Collector:
         except OSError as error:
             raise DataError(f"cannot read the reports {path}: {error.strerror or error}") from None
 
+    @_in_turn
     def merge(self, other: Collector) -> Outcome:
         """Take over the reports of another collector; what both have seen is still counted once."""
         if other is self:
@@ -188,6 +205,7 @@ class Collector:
     def _take_all(self, pieces: Iterable[Frames]) -> Outcome:
         return sum((one for frames in pieces for one in self._take(frames)), Outcome())
 
+    @_in_turn
     def _take(self, frames: Frames) -> list[Outcome]:
         """Judge every report wholly before anything of it is counted; then count it durably, or leave no trace."""
         fates, parts = parse(frames, self._mark)
@@ -220,11 +238,16 @@ class Collector:
         order = np.argsort(labels, kind="stable")
         edges = np.searchsorted(labels[order], np.arange(len(firsts) + 1))
         kept: list[tuple[Key, Integers, Any]] = []
-        late = []
+        late: list[Integers] = []
+        unheard = 0
         for number, first in enumerate(firsts.tolist()):
             rows = order[edges[number] : edges[number + 1]]
             key = parts.key(first)
             if not self._wanted(key, kept):
+                late.append(rows)
+                continue
+            unheard += key not in self._sums
+            if unheard > MOST_UNHEARD:  # setting up a mechanism costs more than the bytes that ask for it
                 late.append(rows)
                 continue
             try:
@@ -301,6 +324,7 @@ class Collector:
         """When the store was made."""
         return str(self._store.facts["since"])
 
+    @_in_turn
     def tallies(self) -> list[Tally]:
         """What the reports said in sum, by input and mechanism."""
         return [
@@ -315,6 +339,7 @@ class Collector:
             raise StatisticsError(f"there is no accepted report to learn from ({rejected} were rejected)")
         return model_of(self.schema, self.tallies(), smoothing=smoothing)
 
+    @_in_turn
     def summary(self) -> dict[str, Any]:
         """Counts for people and machines; nothing about any single report."""
         return {

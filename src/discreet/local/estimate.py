@@ -22,12 +22,14 @@ from discreet.bayes.likelihoods import Likelihood, TableLikelihood
 from discreet.bayes.model import NaiveBayesModel
 from discreet.errors import StatisticsError
 from discreet.local.certificate import DEVICES, local_certificate
+from discreet.local.chances import WHOLE
 from discreet.local.inputs import Input, input_of
-from discreet.local.oracles import GRR, Oracle, SubsetSelection
+from discreet.local.oracles import GRR, HadamardResponse, Oracle, SubsetSelection
 from discreet.schema import Feature, Numeric, Schema
 
 Floats = NDArray[np.float64]
 _TINY = 1e-300
+MOST_LISTED = 1 << 24  # reports times values of a Hadamard response that are gone through
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,8 +63,13 @@ def group_noise(oracle: Oracle, size: int, share: float) -> float:
     """The variance, for one report, of the estimated count of a set of `size` values that `share` of the people have.
 
     Most oracles answer for each value independently. Where every report supports the same number of values the
-    answers exclude each other: their covariances follow from the fact that they add up to a constant.
+    answers exclude each other: their covariances follow from the fact that they add up to a constant. The sets of
+    Hadamard response overlap, so there all reports are gone through; a domain too large for that is taken as
+    independent, as it is but for one value in each set of three.
     """
+    if isinstance(oracle, HadamardResponse) and size > 1 and oracle.reports * oracle.d <= MOST_LISTED:
+        inside, outside = _hadamard_noise(oracle, size)
+        return max(share * inside + (1 - share) * outside, _TINY)
     d, other, own = oracle.d, oracle.variance(1, 0.0), oracle.variance(1, 1.0)
     between = with_own = 0.0
     if isinstance(oracle, GRR | SubsetSelection):
@@ -71,6 +78,22 @@ def group_noise(oracle: Oracle, size: int, share: float) -> float:
     inside = own + (size - 1) * other + 2 * (size - 1) * with_own + (size - 1) * (size - 2) * between
     outside = size * other + size * (size - 1) * between
     return max(share * inside + (1 - share) * outside, _TINY)
+
+
+def _hadamard_noise(oracle: HadamardResponse, size: int) -> tuple[float, float]:
+    """The variance of a group's count from a report about a value inside it, and outside, by all reports' chances.
+
+    Groups are the runs of `size` values, as classes are in a table; what is returned is their mean.
+    """
+    inside = np.array([oracle.members(value) for value in range(oracle.d)])
+    block = np.arange(oracle.reports) // oracle.block == (np.arange(oracle.d) % oracle.blocks)[:, None]
+    said = (2.0 * inside - block) / oracle.slope  # what each report adds to the estimated count of each value
+    law = np.where(inside, float(oracle.high), float(oracle.low)) / float(WHOLE)
+    groups = oracle.d // size
+    counts = said[: groups * size].reshape(groups, size, -1).sum(axis=1)
+    spread = law @ (counts**2).T - (law @ counts.T) ** 2  # a row for each value, a column for each group
+    own = np.arange(oracle.d)[:, None] // size == np.arange(groups)
+    return float(spread[own].mean()), float(spread[~own].mean()) if groups > 1 or not own.all() else 0.0
 
 
 def table_of(tallies: Sequence[Tally], classes: int, cells: int) -> Table:

@@ -90,10 +90,14 @@ class Store:
         self._check(schema)
 
     def _create(self, schema: Schema) -> None:
-        script = f"BEGIN; {_TABLES} PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {VERSION}; COMMIT;"
         facts = {"schema": json.dumps(schema.to_dict()), "since": datetime.now(UTC).isoformat(timespec="seconds")}
-        self._base.executescript(script)
+        self._base.execute("BEGIN IMMEDIATE")
+        for statement in _TABLES.split(";"):
+            self._base.execute(statement)
         self._base.executemany("INSERT INTO facts VALUES (?, ?)", list(facts.items()))
+        self._base.execute(f"PRAGMA application_id = {APPLICATION}")
+        self._base.execute(f"PRAGMA user_version = {VERSION}")
+        self._base.execute("COMMIT")
 
     def _check(self, schema: Schema | None) -> None:
         version = self._base.execute("PRAGMA user_version").fetchone()[0]

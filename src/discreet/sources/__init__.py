@@ -63,8 +63,15 @@ def read_rows(
 
 
 def check_people(data: Any, schema: Schema, contributions: int) -> None:
-    """Refuse rows in memory of which one person has too many, if the schema names an id column."""
+    """Refuse rows of which one person has too many, if the schema names an id column."""
     if schema.id is None:
+        return
+    if is_outside(data):
+        stream = _open(data)
+        try:
+            stream.check_ids(schema, contributions)
+        finally:
+            stream.close()
         return
     frame = open_frame(data)
     if frame is None:
