@@ -4,9 +4,9 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: help demo test lint bench lock clean
+.PHONY: help demo test slow lint bench deployment lock clean
 help:  ## this list
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
 $(VENV)/bin/pip:
 	$(PYTHON) -m venv $(VENV) || ($(PYTHON) -m pip install --user virtualenv && $(PYTHON) -m virtualenv $(VENV))
@@ -22,15 +22,22 @@ $(VENV)/.dev: pyproject.toml constraints.txt | $(VENV)/bin/pip
 demo: $(VENV)/.base  ## the whole job on data that come with the package
 	$(BIN)/discreet demo
 
-test: $(VENV)/.dev  ## every test, the doctests and the import contract
+test: $(VENV)/.dev  ## the tests, the doctests and the import contract
 	$(BIN)/python -m pytest
+
+slow: $(VENV)/.dev  ## the precise statistical checks, which take many minutes
+	$(BIN)/python -m pytest -m slow
 
 lint: $(VENV)/.dev  ## ruff and mypy
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+deployment: $(VENV)/.dev  ## the federated deployment tests, the slow ones too
+	DISCREET_SLOW=1 $(BIN)/python -m pytest -n 0 tests/federated/flower
+
 bench: $(VENV)/.dev  ## speed, memory and accuracy as ratios to peers in the same run
+	$(BIN)/pip install -q -c constraints.txt -e '.[dev,bench]'
 	$(BIN)/python -m benchmarks
 
 lock: $(VENV)/.dev  ## rewrite constraints.txt from this environment

@@ -14,7 +14,10 @@ if TYPE_CHECKING:
         ModelError,
         SchemaError,
         StatisticsError,
+        UpdateError,
     )
+    from discreet.federated import FederatedNB
+    from discreet.local import LocalNB
     from discreet.privacy import Adjacency, Budget, Certificate, Ledger
     from discreet.schema import Categorical, Numeric, Schema
     from discreet.sources import Table, collect
@@ -31,7 +34,10 @@ _ROOMS = {
         "ModelError",
         "SchemaError",
         "StatisticsError",
+        "UpdateError",
     ),
+    "discreet.federated": ("FederatedNB",),
+    "discreet.local": ("LocalNB",),
     "discreet.privacy": ("Adjacency", "Budget", "Certificate", "Ledger"),
     "discreet.schema": ("Categorical", "Numeric", "Schema"),
     "discreet.sources": ("Table", "collect"),
@@ -46,7 +52,9 @@ __all__ = [
     "Certificate",
     "DataError",
     "DiscreetError",
+    "FederatedNB",
     "Ledger",
+    "LocalNB",
     "ModelError",
     "NaiveBayesModel",
     "Numeric",
@@ -56,6 +64,7 @@ __all__ = [
     "Statistics",
     "StatisticsError",
     "Table",
+    "UpdateError",
     "collect",
 ]
 

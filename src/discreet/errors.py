@@ -1,5 +1,7 @@
 """The errors a user meets: one sentence each, saying what to do next."""
 
+from __future__ import annotations
+
 
 class DiscreetError(Exception):
     """Base of every error this package raises on purpose."""
@@ -23,3 +25,14 @@ class BudgetError(DiscreetError, ValueError):
 
 class ModelError(DiscreetError, ValueError):
     """A model file is corrupt, foreign or of another version."""
+
+
+class UpdateError(DiscreetError, ValueError):
+    """A node's update that cannot be read or taken in; `reason` is a short word that can be counted."""
+
+    def __init__(self, reason: str, sentence: str) -> None:
+        super().__init__(sentence)
+        self.reason = reason
+
+    def __reduce__(self) -> tuple[type[UpdateError], tuple[str, str]]:
+        return type(self), (self.reason, str(self))

@@ -6,7 +6,7 @@ import json
 import os
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +26,19 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
         with open(temporary, "rb") as done:
             os.fsync(done.fileno())
         os.replace(temporary, target)
+        _sync(target.parent)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def _sync(folder: Path) -> None:
+    """Make a new name in a folder outlive a power cut, where the system lets folders be opened."""
+    with suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:

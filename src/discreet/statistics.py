@@ -24,7 +24,7 @@ _LIMIT = 2**63 - 1
 OVERFLOW = "a sum left the range of 64-bit integers: declare a larger step for that number, or fewer rows"
 
 
-def _add(left: Integers, right: Integers) -> Integers:
+def checked_add(left: Integers, right: Integers) -> Integers:
     """left + right, or an error where a 64-bit integer would overflow."""
     total = left + right
     if np.any(((left ^ total) & (right ^ total)) < 0):
@@ -32,7 +32,7 @@ def _add(left: Integers, right: Integers) -> Integers:
     return total
 
 
-def _subtract(left: Integers, right: Integers) -> Integers:
+def checked_subtract(left: Integers, right: Integers) -> Integers:
     """left − right, or an error where a 64-bit integer would overflow."""
     rest = left - right
     if np.any(((left ^ right) & (left ^ rest)) < 0):
@@ -150,11 +150,11 @@ class Statistics:
 
     def __add__(self, other: Statistics) -> Statistics:
         """The statistics of both sets of rows together."""
-        return self._combine(other, _add)
+        return self._combine(other, checked_add)
 
     def __sub__(self, other: Statistics) -> Statistics:
         """The statistics of the rows that remain when `other`'s are taken away."""
-        return self._combine(other, _subtract)
+        return self._combine(other, checked_subtract)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Statistics):

@@ -8,7 +8,7 @@ from fractions import Fraction
 import pytest
 
 from discreet import Budget, BudgetError, Ledger
-from discreet.privacy import Charge, Parallel, Sequential
+from discreet.privacy import Charge, Parallel, Response, Sequential
 from discreet.privacy.certificate import Certificate, record
 from discreet.privacy.ledger import concentrated, cost
 
@@ -85,3 +85,15 @@ def test_records_keep_exact_numbers_and_the_json_schema_names_them():
     assert saved.node == "parallel" and saved.parts[0].parts[0].cost == "1/7"
     schema = Certificate.model_json_schema()
     assert {"epsilon", "delta", "ledger", "adjacency", "simulation"} <= set(schema["properties"])
+
+
+def test_reports_of_different_people_cost_what_the_dearest_pays():
+    cheap, dear = Response("grr", "a", Fraction(1, 2)), Response("oue", "b", Fraction(2), (("d", "6"),))
+    node = Parallel("reports", "one report per person", (cheap, dear))
+    assert cost(node, "epsilon") == 2
+    assert cost(node, "rho") == cost(node, "delta") == 0
+    assert concentrated(node) == 2  # 2²/2
+    assert cost(Sequential("both", (cheap, dear)), "epsilon") == Fraction(5, 2)
+    ledger = Ledger(Budget(2))
+    ledger.charge(node, Budget(2))
+    assert ledger.remaining == 0

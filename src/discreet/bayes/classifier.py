@@ -2,37 +2,24 @@
 
 from __future__ import annotations
 
-import math
-from numbers import Integral
 from typing import Any, Self
 
-import numpy as np
-from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.validation import check_is_fitted
-
+from discreet.bayes.base import NaiveBayesEstimator, check_smoothing
+from discreet.bayes.certificates import BATCHES, release_certificate
 from discreet.bayes.estimate import estimate
-from discreet.bayes.model import NaiveBayesModel, normalised
+from discreet.bayes.model import NaiveBayesModel
 from discreet.bayes.plan import Plan, make_plan
 from discreet.bayes.release import Release
 from discreet.bayes.smooth import release_staged
-from discreet.errors import BudgetError, DataError, SchemaError
-from discreet.mechanisms.noise import ExactSampler, Sampler, SimulationSampler
+from discreet.errors import BudgetError, DataError
+from discreet.mechanisms.noise import Sampler, sampler_for
 from discreet.privacy.budget import Adjacency, Budget
-from discreet.privacy.certificate import Certificate, certify
 from discreet.privacy.ledger import Ledger, Node, Parallel, Tab
 from discreet.schema import Schema
-from discreet.sources import Progress, collect, is_outside
-from discreet.sources.frames import as_matrix, open_frame
-
-Floats = NDArray[np.float64]
-BATCHES = (
-    "the batches are disjoint, every person is in one batch only, and which batch a row is in depends on that row "
-    "alone, not on its position or on other rows"
-)
+from discreet.sources import Progress, collect
 
 
-class PrivateNB(ClassifierMixin, BaseEstimator):
+class PrivateNB(NaiveBayesEstimator):
     """Naive Bayes on categorical and numeric features with differential privacy.
 
     Parameters
@@ -135,8 +122,8 @@ class PrivateNB(ClassifierMixin, BaseEstimator):
             ledger.afford(Budget(self.epsilon, self.delta))  # the rows will be read for a schema: not in vain
         schema = self._schema_for(X, y)
         plan = self._plan(schema)
-        self._tab = None if ledger is None else ledger.charge(plan.node, plan.budget, self._unit(plan), self)
-        released = self._release(X, y, plan, self._sampler(0), progress)
+        self._tab = None if ledger is None else ledger.charge(plan.node, plan.budget, plan.unit, self)
+        released = self._release(X, y, plan, sampler_for(self.random_state), progress)
         self._remember(X, schema, released, released.node)
         return self
 
@@ -158,40 +145,17 @@ class PrivateNB(ClassifierMixin, BaseEstimator):
             self._check_width(X)
         tab: Tab | None = getattr(self, "_tab", None)
         if ledger is not None and not (tab is not None and earlier is not None and tab.covers(ledger, plan.node, self)):
-            self._tab = ledger.charge(plan.node, plan.budget, self._unit(plan), self)
-        fresh = self._release(X, y, plan, self._sampler(0 if earlier is None else earlier.batches), None)
+            self._tab = ledger.charge(plan.node, plan.budget, plan.unit, self)
+        fresh = self._release(
+            X, y, plan, sampler_for(self.random_state, 0 if earlier is None else earlier.batches), None
+        )
         whole = fresh if earlier is None else earlier + fresh
         node = Parallel("batches of different people", BATCHES, (plan.node,) * whole.batches)
         self._remember(X, schema, whole, node)
         return self
 
-    @staticmethod
-    def _unit(plan: Plan) -> str:
-        """Whom the cost of a plan is counted for."""
-        return f"{plan.adjacency} neighbours with up to {plan.contributions} row(s) per person"
-
-    def _public_schema(self) -> Schema:
-        if isinstance(self.schema, Schema):
-            return self.schema
-        raise SchemaError(
-            "PrivateNB needs a schema, because bounds, categories and classes read off the data would leak: pass "
-            "schema=Schema(...) or Schema.load(file); 'discreet schema DATA --target COLUMN' drafts one"
-        )
-
-    def _schema_for(self, X: Any, y: Any, classes: Any = None) -> Schema:
-        if y is None and not is_outside(X) and open_frame(X) is None:
-            raise DataError(f"{type(self).__name__} requires y to be passed, but the target y is None")
-        if isinstance(self.schema, str) and self.schema == "infer":
-            return Schema.infer(X, y, classes=() if classes is None else classes)
-        return self._public_schema()
-
     def _plan(self, schema: Schema) -> Plan:
-        try:
-            smoothing = float(self.smoothing)
-        except (TypeError, ValueError):
-            smoothing = -1.0
-        if not smoothing > 0 or math.isinf(smoothing):
-            raise BudgetError(f"smoothing must be a number above zero, not {self.smoothing!r}")
+        check_smoothing(self.smoothing)
         return make_plan(
             schema,
             Budget(self.epsilon, self.delta),
@@ -208,112 +172,13 @@ class PrivateNB(ClassifierMixin, BaseEstimator):
             spread=self.spread,
         )
 
-    def _sampler(self, batch: int) -> Sampler:
-        """Exact noise, unless a seed asks for a simulation; each batch of a simulation draws anew."""
-        seed = self.random_state
-        if seed is None:
-            return ExactSampler()
-        if isinstance(seed, np.random.RandomState):
-            seed = seed.randint(2**31)
-        if not isinstance(seed, np.random.Generator) and not (isinstance(seed, Integral) and int(seed) >= 0):
-            raise BudgetError(f"random_state must be None, a seed of at least 0 or a NumPy generator, not {seed!r}")
-        return SimulationSampler(seed if isinstance(seed, np.random.Generator) else [int(seed), batch])
-
     def _release(self, X: Any, y: Any, plan: Plan, sampler: Sampler, progress: Progress | None) -> Release:
         statistics = collect(X, plan.schema, y, detail=plan.detail, contributions=self.contributions, progress=progress)
         return release_staged(statistics, plan, sampler)
 
     def _remember(self, X: Any, schema: Schema, released: Release, node: Node) -> None:
         self.release_ = released
-        self.certificate_ = self._certificate(released, node)
+        self.certificate_ = release_certificate(released, node)
         prior, likelihoods = estimate(released, float(self.smoothing))
         self.model_ = NaiveBayesModel(schema, prior, likelihoods, self.certificate_)
-        labels = schema.class_array()
-        try:
-            self._order = np.argsort(labels)
-        except TypeError:  # labels of several types have no order but the schema's
-            self._order = np.arange(len(labels))
-        self.classes_ = labels[self._order]
-        self.n_features_in_ = len(schema.features)
-        frame = None if is_outside(X) else open_frame(X)
-        if frame is not None and all(isinstance(name, str) for name in frame.columns):
-            self.feature_names_in_ = np.array(schema.names, dtype=object)
-        elif hasattr(self, "feature_names_in_"):
-            del self.feature_names_in_
-
-    def _certificate(self, released: Release, node: Node) -> Certificate:
-        plan, simulation = released.plan, released.plan.budget.private and released.simulation
-        assumptions = []
-        if plan.schema.inferred:
-            assumptions.append("the schema (classes, categories, bounds) was read off the data and assumed public")
-        if isinstance(node, Parallel):
-            assumptions.append(BATCHES)
-        if isinstance(node, Parallel) or plan.schema.id is None:
-            assumptions.append(f"no person has more than {plan.contributions} row(s) in the data, all batches together")
-        covers = "the parameters of this model and everything computed from them"
-        if plan.schema.inferred:
-            covers += ", except the classes, categories and bounds, which were read off the data"
-        if simulation or not plan.budget.private:
-            covers = "nothing: this model is for study, not for release"
-        return certify(
-            node,
-            plan.budget,
-            adjacency=plan.adjacency,
-            contributions=plan.contributions,
-            identified=plan.schema.id is not None,
-            simulation=simulation,
-            sampler=" and ".join(released.samplers) if plan.budget.private else "none",
-            schema_hash=plan.schema.hash,
-            rho=None if plan.rho is None else str(plan.rho),
-            accounting=plan.accounting,
-            covers=covers,
-            assumptions=tuple(assumptions),
-        )
-
-    # ---- prediction
-
-    def _check_width(self, X: Any) -> None:
-        """Scikit-learn's message where a matrix has another number of columns than in fit."""
-        if is_outside(X) or open_frame(X) is not None:
-            return
-        width = as_matrix(X).shape[1]
-        if width != self.n_features_in_:
-            name, expected = type(self).__name__, self.n_features_in_
-            raise DataError(f"X has {width} features, but {name} is expecting {expected} features as input")
-
-    def predict_joint_log_proba(self, X: Any) -> Floats:
-        """log P(class, features), columns in the order of `classes_`."""
-        check_is_fitted(self)
-        self._check_width(X)
-        return self.model_.predict_joint_log_proba(X)[:, self._order]
-
-    def predict_log_proba(self, X: Any) -> Floats:
-        """log P(class | features), columns in the order of `classes_`."""
-        return normalised(self.predict_joint_log_proba(X))
-
-    def predict_proba(self, X: Any) -> Floats:
-        """P(class | features), columns in the order of `classes_`."""
-        return np.exp(self.predict_log_proba(X))
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """The most probable class of each row."""
-        check_is_fitted(self)
-        self._check_width(X)
-        return self.model_.predict(X)
-
-    def to_sklearn(self) -> Any:
-        """The released model as a fitted scikit-learn pipeline, which needs this library no longer."""
-        from discreet.bayes.export import to_sklearn
-
-        check_is_fitted(self)
-        return to_sklearn(self.model_, named=hasattr(self, "feature_names_in_"))
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.categorical = True
-        tags.input_tags.string = True
-        tags.input_tags.allow_nan = not isinstance(self.schema, Schema) or any(
-            feature.missing != "error" for feature in self.schema.features
-        )
-        tags.non_deterministic = self.random_state is None and self.epsilon != math.inf
-        return tags
+        self._describe(X, schema)

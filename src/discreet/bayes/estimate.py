@@ -9,10 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.bayes.likelihoods import GaussianLikelihood, Likelihood, TableLikelihood
-from discreet.bayes.plan import Item
 from discreet.bayes.release import Release
 from discreet.bayes.smooth_estimate import trimmed_moments
-from discreet.schema import Numeric
+from discreet.schema import Feature, Numeric, Schema
 
 Floats = NDArray[np.float64]
 
@@ -26,16 +25,19 @@ def class_totals(release: Release) -> tuple[Floats, float]:
     for item in release.plan.items:
         if item.kind in {"class", "table", "present"}:
             estimates.append(release.values[item.key].sum(axis=1).astype(np.float64))
-            variances.append(release.variance(item) * item.cells)
+            variances.append(float(np.mean(release.variance(item))) * item.cells)
     if min(variances) == 0.0:
         return estimates[int(np.argmin(variances))], 0.0
     weights = 1 / np.array(variances)
     return np.tensordot(weights / weights.sum(), np.array(estimates), axes=1), float(1 / weights.sum())
 
 
-def consistent(table: Floats, totals: Floats, variance: float, total_variance: float) -> Floats:
-    """The table moved towards the known class totals (least squares), then to the nearest non-negative one."""
-    if variance == 0.0:
+def consistent(table: Floats, totals: Floats, variance: float | Floats, total_variance: float | Floats) -> Floats:
+    """The table moved towards the known class totals (least squares), then to the nearest non-negative one.
+
+    Variances are one number, or one for each class.
+    """
+    if not np.any(variance):
         return table
     cells = table.shape[1]
     own = cells * variance
@@ -58,14 +60,14 @@ def log_prior(totals: Floats) -> Floats:
     return np.asarray(np.log(rows) - math.log(float(rows.sum())))
 
 
-def log_table(table: Floats, totals: Floats, variance: float, smoothing: float) -> Floats:
+def log_table(table: Floats, totals: Floats, variance: float | Floats, smoothing: float) -> Floats:
     """Log-probability of each cell given the class.
 
     To the usual pseudo-count comes one in proportion to the noise, split over the classes like the rows are: a
     cell that is all noise then says little for or against any class.
     """
     shares = np.maximum(totals, 0.5) / np.maximum(totals, 0.5).sum()
-    extra = NOISE_WEIGHT * math.sqrt(variance) * shares
+    extra = NOISE_WEIGHT * np.sqrt(variance) * shares
     padded = table + (smoothing + extra)[:, None]
     return np.asarray(np.log(padded) - np.log(padded.sum(axis=1, keepdims=True)))
 
@@ -76,28 +78,37 @@ NOISE_WEIGHT = 0.5  # measured on the reference data: 0 lets noise speak, 2 sile
 
 def estimate(release: Release, smoothing: float = 1.0) -> tuple[Floats, list[Likelihood]]:
     """The class log-prior and the likelihood of each feature."""
-    schema, plan = release.plan.schema, release.plan
-    items = {item.key: item for item in plan.items}
     totals, total_variance = class_totals(release)
-
-    def table(item: Item) -> Floats:
-        raw = release.values[item.key].astype(np.float64)
-        spread = release.variance(item)
-        return log_table(consistent(raw, totals, spread, total_variance), totals, spread, smoothing)
-
-    likelihoods: list[Likelihood] = []
-    for feature in schema.features:
-        if ("table", feature.name) in items:
-            likelihoods.append(TableLikelihood(feature.name, table(items["table", feature.name])))
-        else:
-            assert isinstance(feature, Numeric)
-            likelihoods.append(_gaussian(release, feature, totals, smoothing))
-    widest = max((_overall(one, totals) for one in likelihoods if isinstance(one, GaussianLikelihood)), default=0.0)
     likelihoods = [
-        replace(one, variance=one.variance + NARROWEST * widest) if isinstance(one, GaussianLikelihood) else one
+        feature_likelihood(release, feature, totals, total_variance, smoothing)
+        for feature in release.plan.schema.features
+    ]
+    return log_prior(totals), widened(likelihoods, totals, release.plan.schema)
+
+
+def feature_likelihood(
+    release: Release, feature: Feature, totals: Floats, total_variance: float | Floats, smoothing: float
+) -> Likelihood:
+    """The likelihood of one feature, given the rows per class and how uncertain those are."""
+    item = next((item for item in release.plan.items if item.key == ("table", feature.name)), None)
+    if item is None:
+        assert isinstance(feature, Numeric)
+        return _gaussian(release, feature, totals, smoothing)
+    raw, spread = release.values[item.key].astype(np.float64), release.variance(item)
+    fixed = consistent(raw, totals, spread, total_variance)
+    return TableLikelihood(feature.name, log_table(fixed, totals, spread, smoothing))
+
+
+def widened(likelihoods: list[Likelihood], totals: Floats, schema: Schema) -> list[Likelihood]:
+    """The likelihoods with a sliver of the widest number's variance added to every bell curve, inside its bounds."""
+    widest = max((_overall(one, totals) for one in likelihoods if isinstance(one, GaussianLikelihood)), default=0.0)
+    most = {feature.name: (feature.upper - feature.lower) ** 2 for feature in schema.numeric}
+    return [
+        replace(one, variance=np.minimum(one.variance + NARROWEST * widest, most[one.name]))
+        if isinstance(one, GaussianLikelihood)
+        else one
         for one in likelihoods
     ]
-    return log_prior(totals), likelihoods
 
 
 def _overall(likelihood: GaussianLikelihood, totals: Floats) -> float:
@@ -150,7 +161,7 @@ def _plain_moments(release: Release, feature: Numeric, there: Floats) -> tuple[F
     second = release.values[square.key][:, 0] / rows + there / rows * (half * half / 2)
     spread = second - mean**2
     # A variance drowned in noise is not trusted below the noise's own size; the mean's error widens it further.
-    doubt = math.sqrt(release.variance(square)) / rows
+    doubt = np.sqrt(release.variance(square)) / rows
     mean_doubt = release.variance(total) / rows**2
     widest = float(half * half)
     spread = np.clip(spread, np.minimum(doubt, widest / 3), widest) + np.minimum(mean_doubt, widest / 3)

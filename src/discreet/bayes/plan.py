@@ -118,6 +118,11 @@ class Plan:
         return Sequential("Naive Bayes statistics", tuple(parts))
 
     @property
+    def unit(self) -> str:
+        """Whom the cost is counted for."""
+        return f"{self.adjacency} neighbours with up to {self.contributions} row(s) per person"
+
+    @property
     def detail(self) -> tuple[Detail, ...]:
         """The statistics of numbers that have to be counted."""
         if self.smooth is not None:

@@ -25,35 +25,42 @@ class Release:
     """Noisy integers: `values[kind, feature]` has a row per class. Nothing in here is exact or private.
 
     `smooth` says for each class how a number with noise under a smooth bound was released, `ledger` at which cost;
-    `ratios` holds declared or bought spreads of those numbers, as shares of the half range.
+    `ratios` holds declared or bought spreads of those numbers, as shares of the half range. `noise` is the variance
+    of the noise on one integer where it is not the plan's: in a sum of releases under several plans. A weighted
+    sum is no longer of integers.
     """
 
     plan: Plan
-    values: Mapping[tuple[str, str], Integers]
+    values: Mapping[tuple[str, str], NDArray[Any]]
     batches: int = 1
     samplers: tuple[str, ...] = ()
     simulation: bool = False
     smooth: Mapping[tuple[str, str], tuple[SmoothPlan, ...]] = field(default_factory=dict)
     ledger: Sequential | None = None
     ratios: Mapping[str, float] = field(default_factory=dict)
+    noise: Mapping[tuple[str, str], float | NDArray[np.float64]] | None = None
 
     @property
     def node(self) -> Sequential:
         """The ledger entry of this release."""
         return self.plan.node if self.ledger is None else self.ledger
 
-    def variance(self, item: Item) -> float:
-        """The variance of the noise on one integer of an item."""
-        return item.variance * self.batches
+    def variance(self, item: Item) -> float | NDArray[np.float64]:
+        """The variance of the noise on one integer of an item: one number, or one for each class."""
+        return item.variance * self.batches if self.noise is None else self.noise[item.key]
 
     def __add__(self, other: Release) -> Release:
         """The releases of two disjoint batches as one."""
         if self.plan.items != other.plan.items or self.plan.schema != other.plan.schema:
             raise StatisticsError("only batches released under the same plan can be added")
         values = {key: value + other.values[key] for key, value in self.values.items()}
+        noise = None
+        if self.noise is not None or other.noise is not None:
+            noise = {item.key: self.variance(item) + other.variance(item) for item in self.plan.items}
         return replace(
             self,
             values=values,
+            noise=noise,
             batches=self.batches + other.batches,
             samplers=tuple(dict.fromkeys((*self.samplers, *other.samplers))),
             simulation=self.simulation or other.simulation,

@@ -48,7 +48,7 @@ def release_staged(statistics: Statistics, plan: Plan, sampler: Sampler) -> Rele
         coarse = next((item for item in plan.items if item.key == ("coarse", feature.name)), None)
         picture = None
         if coarse is not None:
-            picture = bought_spread(counts.values[coarse.key], counts.variance(coarse))
+            picture = bought_spread(counts.values[coarse.key], coarse.variance)
             ratio = picture.ratio
         chosen: dict[Kind, list[Tuned]] = {
             item.kind: [_tuned(item, smooth, size, ratio) for size in rows] for item in pair

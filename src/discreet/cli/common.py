@@ -185,12 +185,24 @@ def progress(label: str, *, quiet: bool = False) -> Iterator[Any]:
         yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
+def _asked() -> str:
+    """The command that was asked for; a plan shows how a fit spends its budget."""
+    words = []
+    for word in sys.argv[1:3]:
+        if not word.isalpha():
+            break
+        words.append(word)
+    if not words or words[0] == "fit":
+        return "plan"
+    return " ".join(words if words[0] in {"local", "federate", "gossip"} else words[:1])
+
+
 def run(app: typer.Typer) -> int:
     """Run the commands; every expected failure is one sentence and exit code 2."""
     try:
         app()
     except DiscreetError as error:
-        hint = " (see 'discreet plan --help')" if isinstance(error, BudgetError) else ""
+        hint = f" (see 'discreet {_asked()} --help')" if isinstance(error, BudgetError) else ""
         note(f"error: {error}{hint}")
         return 2
     except BrokenPipeError:

@@ -38,7 +38,7 @@ def show(loaded: object) -> None:
 
     from discreet.bayes.model import NaiveBayesModel
     from discreet.domain import text
-    from discreet.privacy.certificate import SmoothRecord
+    from discreet.privacy.certificate import ResponseRecord, SmoothRecord
 
     assert isinstance(loaded, NaiveBayesModel)
     certificate, screen = loaded.certificate, console()
@@ -70,7 +70,17 @@ def show(loaded: object) -> None:
     for name, value in facts:
         screen.print(f"{name:<11} ", style="bold", end="")
         screen.print(value)
-    charges = [
+    charges = certificate.charges()
+    responses = [c for c in charges if isinstance(c, ResponseRecord)]
+    if responses:
+        screen.print()
+        rows = [
+            [c.what, c.mechanism, ", ".join(f"{name} = {_short(value)}" for name, value in c.parameters.items()),
+             f"{float(Fraction(c.cost)):.4g}"]
+            for c in responses
+        ]  # fmt: skip
+        screen.print(table("reports", ["about", "mechanism", "public parameters", "epsilon"], rows, left=3))
+    noisy = [
         [
             c.what,
             c.mechanism,
@@ -78,16 +88,26 @@ def show(loaded: object) -> None:
             "private" if isinstance(c, SmoothRecord) else f"{float(Fraction(c.spread)):.4g}",
             f"{float(Fraction(c.cost)):.4g}",
         ]
-        for c in certificate.charges()
+        for c in charges
+        if not isinstance(c, ResponseRecord)
     ]
-    if charges:
+    if noisy:
         screen.print()
-        unit = certificate.charges()[0].measure
         screen.print(
             table(
                 "ledger",
-                ["statistic", "mechanism", "sensitivity", "scale or variance", unit],
-                charges,
+                ["statistic", "mechanism", "sensitivity", "scale or variance", charges[0].measure],
+                noisy,
                 left=2,
             )
         )
+
+
+def _short(value: str) -> str:
+    """A public parameter: a whole number as it is, any other number with four digits, words as they are."""
+    from fractions import Fraction
+
+    try:
+        return value if value.isdigit() else f"{float(Fraction(value)):.4g}"
+    except (ValueError, ZeroDivisionError):
+        return value

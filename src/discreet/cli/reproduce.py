@@ -14,6 +14,9 @@ from discreet.cli.common import JsonOption, console, note, print_json, table
 
 def command(
     study: Annotated[str | None, typer.Argument(help="The study, by its short name.", show_default=False)] = None,
+    part: Annotated[
+        str | None, typer.Option("--part", help="The part, of a study that has several.", show_default=False)
+    ] = None,
     listing: Annotated[bool, typer.Option("--list", help="Show which studies there are.")] = False,
     fast: Annotated[bool, typer.Option("--fast", help="Minutes instead of hours: fewer repeats and rows.")] = False,
     data: Annotated[
@@ -27,17 +30,20 @@ def command(
     as_json: JsonOption = False,
 ) -> None:
     """Run a paper's experiments again and judge its claims; a killed run goes on where it stopped."""
-    from discreet.studies import STUDIES, StudyError, find_study
+    from discreet.studies import PARTS, STUDIES, StudyError, find_study
 
     if listing:
         if as_json:
-            print_json([{"study": name, "title": title} for name, title in STUDIES.items()])
+            print_json(
+                [{"study": name, "title": title, "parts": list(PARTS.get(name, ()))} for name, title in STUDIES.items()]
+            )
         else:
-            console().print(table("", ["study", "paper"], [[name, title] for name, title in STUDIES.items()], left=2))
+            shown = [[name, ", ".join(PARTS.get(name, ())), title] for name, title in STUDIES.items()]
+            console().print(table("", ["study", "parts", "paper"], shown, left=3))
         return
     if study is None:
         raise StudyError("name a study: 'discreet reproduce --list' shows them")
-    chosen = find_study(study)
+    chosen = find_study(study, part)
     if out is None:
         raise StudyError("say where the results should go: --out DIR")
     if out.exists() and not out.is_dir():
@@ -54,8 +60,8 @@ def command(
         raise typer.Exit(130) from None
     failed = len(outcome.results.failures)
     if as_json:
-        print_json({"study": chosen.name, "fast": fast, "failed_tasks": failed, "claims": outcome.claims,
-                    "files": [str(file) for file in outcome.files]})  # fmt: skip
+        print_json({"study": chosen.name, "part": chosen.part, "fast": fast, "failed_tasks": failed,
+                    "claims": outcome.claims, "files": [str(file) for file in outcome.files]})  # fmt: skip
         return
 
     rows = [[one[key] for key in ("claim", "verdict", "reason")] for one in outcome.claims]

@@ -2,8 +2,9 @@
 
 A geometric magnitude has independent binary digits: digit i is one with odds exp(−2ⁱ/scale). Each digit compares one
 word with a 128-bit threshold (a second word decides in the rare case of a tie); a sign follows, and minus zero is drawn
-again. The magnitude is cut off at 2^digits and outputs are clamped to half of that beyond the values, so the law
-differs from the ideal one by a factor within exp(±SLACK) per number, which callers add to what they pay.
+again. The magnitude is cut off at 2^digits = 2·reach. Where callers clamp outputs so that from every value at least
+`reach` magnitudes lie beyond the clamp (largest value − reach … smallest value + reach), the law differs from the ideal
+one by a factor within exp(±SLACK) per number, which they add to what they pay.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ class DiscreteLaplace:
         top = 0
         while exp_bounds(-Fraction(1 << top) / self.scale)[1] > Fraction(1, 1 << _NEGLIGIBLE):
             top += 1
-        self.reach = 1 << top  # outputs are clamped this far beyond the extreme values
+        self.reach = 1 << top
         self.thresholds = tuple(self._threshold(i) for i in range(top + 1))
 
     def _threshold(self, digit: int) -> int:

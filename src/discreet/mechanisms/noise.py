@@ -5,11 +5,13 @@ from __future__ import annotations
 import functools
 import math
 from fractions import Fraction
+from numbers import Integral
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.errors import BudgetError
 from discreet.privacy.calibrate import float_up, sqrt_up
 
 Integers = NDArray[np.int64]
@@ -78,6 +80,20 @@ class SimulationSampler:
 
     def gaussian(self, values: Integers, variance: Fraction) -> Integers:
         return _saturate(values, discrete_gaussian(values.size, float(variance), rng=self.rng).reshape(values.shape))
+
+
+def sampler_for(random_state: Any, stream: int = 0) -> Sampler:
+    """Exact noise, unless a seed asks for a simulation; each `stream` of a seed draws anew."""
+    seed = random_state
+    if seed is None:
+        return ExactSampler()
+    if isinstance(seed, np.random.RandomState):
+        seed = seed.randint(2**31)
+    if isinstance(seed, np.random.Generator):
+        return SimulationSampler(seed)
+    if isinstance(seed, bool) or not isinstance(seed, Integral) or int(seed) < 0:
+        raise BudgetError(f"random_state must be None, a seed of at least 0 or a NumPy generator, not {seed!r}")
+    return SimulationSampler([int(seed), stream])
 
 
 def _saturate(values: Integers, noise: Integers) -> Integers:

@@ -2,6 +2,16 @@
 
 from discreet.privacy.budget import Adjacency, Budget
 from discreet.privacy.certificate import Certificate
-from discreet.privacy.ledger import Charge, Ledger, Parallel, Sequential, SmoothCharge
+from discreet.privacy.ledger import Charge, Ledger, Parallel, Response, Sequential, SmoothCharge
 
-__all__ = ["Adjacency", "Budget", "Certificate", "Charge", "Ledger", "Parallel", "Sequential", "SmoothCharge"]
+__all__ = [
+    "Adjacency",
+    "Budget",
+    "Certificate",
+    "Charge",
+    "Ledger",
+    "Parallel",
+    "Response",
+    "Sequential",
+    "SmoothCharge",
+]

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
 from discreet.privacy.budget import Adjacency, Budget
-from discreet.privacy.ledger import Charge, Node, Parallel, SmoothCharge
+from discreet.privacy.ledger import Charge, Node, Parallel, Response, SmoothCharge
 
 Exact = Annotated[str, StringConstraints(pattern=r"^[0-9]{1,400}(/[1-9][0-9]{0,399})?$")]
 
@@ -42,6 +42,17 @@ class SmoothRecord(_Record):
     parameters: dict[str, str] = {}
 
 
+class ResponseRecord(_Record):
+    """Randomised reports about one input, one report per person at this cost; the law's parameters are public."""
+
+    node: Literal["response"] = "response"
+    mechanism: str
+    what: str
+    measure: Literal["epsilon"] = "epsilon"
+    cost: Exact
+    parameters: dict[str, str] = {}
+
+
 class GroupRecord(_Record):
     """Releases that compose sequentially (costs add) or in parallel (the dearest counts)."""
 
@@ -51,7 +62,8 @@ class GroupRecord(_Record):
     parts: tuple[LedgerRecord, ...]
 
 
-LedgerRecord = Annotated[ChargeRecord | SmoothRecord | GroupRecord, Field(discriminator="node")]
+Leaf = ChargeRecord | SmoothRecord | ResponseRecord
+LedgerRecord = Annotated[Leaf | GroupRecord, Field(discriminator="node")]
 
 
 class Certificate(_Record):
@@ -102,16 +114,16 @@ class Certificate(_Record):
         """δ as a float."""
         return float(Fraction(self.delta))
 
-    def charges(self) -> list[ChargeRecord | SmoothRecord]:
+    def charges(self) -> list[Leaf]:
         """Every charge of the ledger, in order."""
 
-        def walk(node: ChargeRecord | SmoothRecord | GroupRecord) -> list[ChargeRecord | SmoothRecord]:
+        def walk(node: Leaf | GroupRecord) -> list[Leaf]:
             return [c for part in node.parts for c in walk(part)] if isinstance(node, GroupRecord) else [node]
 
         return walk(self.ledger)
 
 
-def _spent(node: ChargeRecord | SmoothRecord | GroupRecord, measure: str) -> Fraction:
+def _spent(node: Leaf | GroupRecord, measure: str) -> Fraction:
     """What a recorded ledger costs in one measure."""
     if isinstance(node, SmoothRecord) and measure == "delta":
         return Fraction(node.delta)
@@ -125,8 +137,12 @@ GroupRecord.model_rebuild()
 Certificate.model_rebuild()
 
 
-def record(node: Node) -> ChargeRecord | SmoothRecord | GroupRecord:
+def record(node: Node) -> Leaf | GroupRecord:
     """A ledger node as it stands in a certificate."""
+    if isinstance(node, Response):
+        return ResponseRecord(
+            mechanism=node.mechanism, what=node.what, cost=str(node.cost), parameters=dict(node.parameters)
+        )
     if isinstance(node, SmoothCharge):
         return SmoothRecord(
             mechanism=node.mechanism,
@@ -173,12 +189,13 @@ def certify(
     """The certificate of a release that spent `node` of `budget`."""
     from importlib.metadata import version
 
+    whom = fields.pop("protects", None) or protects(adjacency, contributions, identified)
     return Certificate(
         library=f"discreet {version('discreet')}",
         private=budget.private,
         adjacency=adjacency,
         contributions=contributions,
-        protects=protects(adjacency, contributions, identified) if budget.private else "nobody: no noise was added",
+        protects=whom if budget.private else "nobody: no noise was added",
         epsilon=None if budget.epsilon is None else str(budget.epsilon),
         delta=str(budget.delta),
         ledger=record(node),

@@ -46,11 +46,26 @@ class SmoothCharge:
 
 
 @dataclass(frozen=True)
+class Response:
+    """Randomised reports about one input: each person's own device pays `cost` for the one report it sends.
+
+    `parameters` are public: the size of the domain, the chances p and q that a report supports the true and any one
+    other value, or what else fixes the law of a report.
+    """
+
+    mechanism: str
+    what: str
+    cost: Fraction
+    parameters: tuple[tuple[str, str], ...] = ()
+    measure: str = "epsilon"
+
+
+@dataclass(frozen=True)
 class Sequential:
     """Releases from the same rows: costs add up."""
 
     what: str
-    parts: tuple[Charge | SmoothCharge | Sequential | Parallel, ...]
+    parts: tuple[Charge | SmoothCharge | Response | Sequential | Parallel, ...]
 
 
 @dataclass(frozen=True)
@@ -59,17 +74,17 @@ class Parallel:
 
     what: str
     assumption: str
-    parts: tuple[Charge | SmoothCharge | Sequential | Parallel, ...]
+    parts: tuple[Charge | SmoothCharge | Response | Sequential | Parallel, ...]
 
 
-Node = Charge | SmoothCharge | Sequential | Parallel
+Node = Charge | SmoothCharge | Response | Sequential | Parallel
 
 
 def cost(node: Node, measure: str) -> Fraction:
     """The exact cost of a node in one measure: `epsilon`, `rho` or `delta`."""
     if isinstance(node, SmoothCharge) and measure == "delta":
         return node.delta
-    if isinstance(node, Charge | SmoothCharge):
+    if isinstance(node, Charge | SmoothCharge | Response):
         return node.cost if node.measure == measure else Fraction(0)
     costs = [cost(part, measure) for part in node.parts]
     if isinstance(node, Parallel):
@@ -81,7 +96,7 @@ def concentrated(node: Node) -> Fraction:
     """The ρ of a node when its pure parts are read as zCDP: ε-DP implies ε²/2-zCDP. A part with a δ has none."""
     if isinstance(node, SmoothCharge) and node.delta:
         raise BudgetError("a release with a delta of its own has no rho: charge it to a budget of epsilon and delta")
-    if isinstance(node, Charge | SmoothCharge):
+    if isinstance(node, Charge | SmoothCharge | Response):
         return node.cost if node.measure == "rho" else node.cost**2 / 2
     costs = [concentrated(part) for part in node.parts]
     if isinstance(node, Parallel):

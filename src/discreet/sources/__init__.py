@@ -24,7 +24,7 @@ from discreet.statistics import Detail, Statistics
 
 Progress = Callable[[int, int | None], None]
 
-__all__ = ["Progress", "Rows", "Table", "collect", "is_outside", "label_values", "read_rows"]
+__all__ = ["Progress", "Rows", "Table", "check_people", "collect", "is_outside", "label_values", "read_rows"]
 
 
 def is_outside(data: Any) -> bool:
@@ -62,6 +62,23 @@ def read_rows(
         yield matrix_rows(as_matrix(data), schema, labels, labelled=labelled)
 
 
+def check_people(data: Any, schema: Schema, contributions: int) -> None:
+    """Refuse rows of which one person has too many, if the schema names an id column."""
+    if schema.id is None:
+        return
+    if is_outside(data):
+        stream = _open(data)
+        try:
+            stream.check_ids(schema, contributions)
+        finally:
+            stream.close()
+        return
+    frame = open_frame(data)
+    if frame is None:
+        raise DataError(f"the schema names the id column {schema.id!r}: pass a data frame that has it")
+    check_ids(schema, contributions, lambda: frame_ids(frame, schema))
+
+
 def collect(
     data: Any,
     schema: Schema,
@@ -70,21 +87,21 @@ def collect(
     detail: Collection[Detail] = ("bins", "moments"),
     contributions: int | None = None,
     progress: Progress | None = None,
+    empty: bool = False,
 ) -> Statistics:
     """Count rows: from an array or data frame (with `y`, or with the target as a column), from a CSV, Parquet
     or Arrow file, or from a database `Table`.
 
     With `contributions`, and if the schema names an id column, more rows than that per person are an error.
+    No rows at all are an error too, unless `empty` allows them.
     """
     if not isinstance(schema, Schema):
         raise SchemaError("a schema is needed: declare one with Schema(...), or draft one with 'discreet schema'")
     result = Statistics.empty(schema, detail)
     if not is_outside(data):
+        if contributions is not None:
+            check_people(data, schema, contributions)
         frame = open_frame(data)
-        if schema.id is not None and contributions is not None:
-            if frame is None:
-                raise DataError(f"the schema names the id column {schema.id!r}: pass a data frame that has it")
-            check_ids(schema, contributions, lambda: frame_ids(frame, schema))
         rows = frame_rows(frame, schema, y) if frame is not None else matrix_rows(as_matrix(data), schema, y)
         if rows.size:
             result = tally(schema, rows, detail)
@@ -102,6 +119,6 @@ def collect(
                     progress(done, stream.total)
         finally:
             stream.close()
-    if not result.counts.any():
+    if not empty and not result.counts.any():
         raise DataError("there are no rows: found array with 0 sample(s) while a minimum of 1 is required")
     return result

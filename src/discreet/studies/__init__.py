@@ -13,16 +13,33 @@ if TYPE_CHECKING:
 # Short name of each study → its title; the module of that name holds `STUDY` and is imported when it is wanted.
 STUDIES = {
     "zafarani2021": "Zafarani, Clifton: Differentially Private Naïve Bayes Classifier Using Smooth Sensitivity",
+    "yilmaz2020": "Yilmaz, Al-Rubaie, Chang: Naive Bayes Classification under Local Differential Privacy",
+    "giaretta2022": "Giaretta, Marchioro, Markatos, Girdzijauskas: Towards a Realistic Decentralized Naive Bayes with "
+    "Differential Privacy",
 }
+# Studies in parts: each part is a module of its own below the study's.
+PARTS: dict[str, tuple[str, ...]] = {"giaretta2022": ("federated",)}
 
 
 class StudyError(DiscreetError, ValueError):
     """A study that cannot be run as asked."""
 
 
-def find_study(name: str) -> Study:
-    """The study of that short name, or an error that lists them."""
+def find_study(name: str, part: str | None = None) -> Study:
+    """The study of that short name, or the part of it, or an error that lists them.
+
+    A study of several parts needs one to be named; of a single one that is not asked.
+    """
     if name not in STUDIES:
         raise StudyError(f"there is no study {name!r}: choose one of {', '.join(sorted(STUDIES))}")
-    study: Study = importlib.import_module(f"discreet.studies.{name}").STUDY
+    parts = PARTS.get(name, ())
+    if part is None and len(parts) == 1:
+        part = parts[0]
+    if parts and part is None:
+        raise StudyError(f"the study {name!r} has parts: choose one with --part {'|'.join(parts)}")
+    if part is not None and part not in parts:
+        has = f"it has {', '.join(parts)}" if parts else "it has no parts"
+        raise StudyError(f"the study {name!r} has no part {part!r}: {has}")
+    module = f"discreet.studies.{name}" if part is None else f"discreet.studies.{name}.{part}"
+    study: Study = importlib.import_module(module).STUDY
     return study

@@ -10,10 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.audit import AuditCase, Claim, Pair
+from discreet.schema import Numeric, Schema
+from discreet.studies.published.giaretta2022 import LocalRows, local_maxima, local_updates
 from discreet.studies.published.zafarani2021 import TRIM, Access, algorithm1_curve
 
 ACCESSES = 3  # class counts, mean and deviation of one number: each gets a third of the budget
 COUNT_SCALE = 2**0.5
+NUMBER = Schema([Numeric("x", 0, 100)], "y", [0, 1])
 GRID, FAR = 2.0**16, 2.0**20
 
 
@@ -48,8 +51,26 @@ class SmoothAsPublished:
         return np.rint(np.clip(np.stack(columns, axis=1), -FAR, FAR) * GRID) / GRID
 
 
+@dataclass(frozen=True)
+class SumAsPublished:
+    """Count, sum and sum of squares of one number in one class, as a node of giaretta2022 releases them."""
+
+    epsilon: float
+
+    def sample(self, data: tuple[float, ...], size: int, *, rng: np.random.Generator) -> NDArray[Any]:
+        """Many updates by the code of the study: a column each for n, S and Q."""
+        rows = LocalRows(NUMBER, np.array(data)[:, None], np.zeros(len(data), np.int64))
+        where = np.zeros(len(data), np.int64)
+        exact = local_updates(rows, where, np.array([self.epsilon]), rng=rng).exact
+        most = local_maxima(rows, 0, where, 1)[0, 0]
+        spent = self.epsilon / rows.queries
+        noise = rng.laplace(0, 1, (size, 3)) * np.array([1.0, most, most**2]) / spent
+        values = noise + np.array([exact[name][0, 0] for name in ("n", "S x", "Q x")])
+        return np.asarray(np.rint(np.clip(values, -FAR, FAR) * 16) / 16)
+
+
 def audit_cases() -> list[AuditCase]:
-    """zafarani2021 as published, on pairs that differ in one label."""
+    """zafarani2021 and giaretta2022 as published, on pairs that show what their proofs leave out."""
     half = 0.5  # with the twentieth row of a class one row is trimmed at either end, and its bound falls
     pairs = [
         Pair(((half,) * 20, (half,) * 19), ((half,) * 19, (half,) * 20), "one of 39 rows changes its label"),
@@ -64,5 +85,16 @@ def audit_cases() -> list[AuditCase]:
             adjacency="replace",
             control=True,
             note="smooth sensitivity with known class sizes: a label change touches two classes",
-        )
+        ),
+        AuditCase(
+            name="control-giaretta2022-as-published",
+            claim=Claim(1.0),
+            build=SumAsPublished,
+            pairs=lambda epsilon: [
+                Pair((1.0, 1.0, 1.0), (1.0, 1.0, 8.0), "the largest of three values changes"),
+            ],
+            adjacency="replace",
+            control=True,
+            note="noise scaled to the largest value of the local rows: its size gives that value away",
+        ),
     ]

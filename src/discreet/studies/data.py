@@ -150,3 +150,14 @@ def monte_carlo(data: DataSet, repeat: int, test_share: float, root: int = 0) ->
     if not 0 < size < len(data):
         raise DataError(f"a test share of {test_share:g} leaves nothing to train or to test on in {data.name}")
     return Split(np.sort(order[size:]), np.sort(order[:size]), seed)
+
+
+def declared_split(directory: Path, name: str) -> Split | None:
+    """The split into training and test rows that a data set comes with, if it has one."""
+    import pyarrow.parquet as parquet
+
+    file = directory / f"{name}.parquet"
+    if "split" not in parquet.read_schema(file).names:
+        return None
+    part = np.array(parquet.read_table(file, columns=["split"]).column("split").to_pylist())
+    return Split(np.flatnonzero(part == "train"), np.flatnonzero(part == "test"), 0)

@@ -34,7 +34,7 @@ def require_matplotlib() -> None:
         raise StudyError("figures need matplotlib, which is not installed: pip install 'discreet[plot]'")
 
 
-def _axes(title: str, x: str, y: str) -> tuple[Any, Any]:
+def axes_of(title: str, x: str, y: str) -> tuple[Any, Any]:
     require_matplotlib()
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -49,7 +49,7 @@ def _axes(title: str, x: str, y: str) -> tuple[Any, Any]:
     return figure, axes
 
 
-def _draw(axes: Any, lines: Sequence[Line]) -> None:
+def draw_lines(axes: Any, lines: Sequence[Line]) -> None:
     for index, line in enumerate(lines):
         if not line.points:
             continue
@@ -63,7 +63,7 @@ def _draw(axes: Any, lines: Sequence[Line]) -> None:
         )  # fmt: skip
 
 
-def _save(figure: Any, out: Path, name: str) -> list[Path]:
+def save_figure(figure: Any, out: Path, name: str) -> list[Path]:
     files = [out / f"{name}.png", out / f"{name}.svg"]
     for file in files:
         with replacing(file) as temporary:
@@ -75,25 +75,25 @@ def accuracy_against_epsilon(
     out: Path, name: str, title: str, lines: Sequence[Line], levels: Mapping[str, float] | None = None
 ) -> list[Path]:
     """Accuracy over a logarithmic ε axis, one standard error either way; `levels` are horizontal references."""
-    figure, axes = _axes(title, "ε in all", "accuracy")
-    _draw(axes, lines)
+    figure, axes = axes_of(title, "ε in all", "accuracy")
+    draw_lines(axes, lines)
     for style, (label, level) in zip((":", "-.", "--"), (levels or {}).items(), strict=False):
         axes.axhline(level, color="#555555", linewidth=1, linestyle=style, label=label)
     axes.set_xscale("log")
-    _legend(figure, axes)
-    return _save(figure, out, name)
+    add_legend(figure, axes)
+    return save_figure(figure, out, name)
 
 
 def time_against_rows(out: Path, name: str, title: str, lines: Sequence[Line]) -> list[Path]:
     """Seconds over rows, both axes logarithmic."""
-    figure, axes = _axes(title, "rows", "seconds to fit")
-    _draw(axes, lines)
+    figure, axes = axes_of(title, "rows", "seconds to fit")
+    draw_lines(axes, lines)
     axes.set_xscale("log")
     axes.set_yscale("log")
-    _legend(figure, axes)
-    return _save(figure, out, name)
+    add_legend(figure, axes)
+    return save_figure(figure, out, name)
 
 
-def _legend(figure: Any, axes: Any) -> None:
+def add_legend(figure: Any, axes: Any) -> None:
     if axes.get_legend_handles_labels()[0]:
         figure.legend(fontsize="x-small", loc="outside right upper")

@@ -41,6 +41,7 @@ class Study:
     draw: Callable[[Results, Path], list[Path]]
     tables: Callable[[Results], str]
     changes: tuple[str, ...]
+    part: str | None = None
 
 
 @dataclass(frozen=True)
@@ -72,6 +73,7 @@ def reproduce(
     tasks = [task for task in study.tasks(fast) if only is None or only(task)]
     identity = {
         "study": study.name,
+        **({"part": study.part} if study.part else {}),
         "fast": fast,
         "library": f"discreet {version('discreet')}",
         "data": fingerprints(data, study.data),
@@ -102,7 +104,7 @@ def summary(
 ) -> str:
     """The Markdown page of a finished run."""
     lines = [
-        f"# {study.name}",
+        f"# {study.name}" + (f", part {study.part}" if study.part else ""),
         "",
         study.title,
         "",

@@ -30,6 +30,7 @@ class Oracle(ABC):
 
     name: ClassVar[str]
     code: ClassVar[int]
+    parameter: int = 0  # what a report says about the oracle beside d and ε: θ in thousandths, for the one that has it
     p: Fraction
     q: Fraction
     width: int
@@ -70,6 +71,10 @@ class Oracle(ABC):
     def constants(self) -> dict[str, Any]:
         """Whole numbers (large ones as decimal text) that a client in another language needs to draw."""
 
+    def packed(self, report: tuple[int, ...]) -> bytes:
+        """What `draw` returned as `width` bytes."""
+        return self.encode(np.array([report], np.int64)).tobytes()
+
     # ---- the collector's side
 
     @abstractmethod
@@ -87,8 +92,8 @@ class Oracle(ABC):
 
     def variance(self, m: int, frequency: float = 0.0) -> float:
         """The variance of a count estimated from m reports, if that share of the people has the value."""
-        p, q = float(self.p), float(self.q)
-        return m * q * (1 - q) / (p - q) ** 2 + m * frequency * (1 - p - q) / (p - q)
+        p, q, share = self.p, self.q, Fraction(frequency)
+        return float(m * (q * (1 - q) / (p - q) ** 2 + share * (1 - p - q) / (p - q)))
 
     def simulate(self, counts: Any, rng: np.random.Generator) -> Integers:
         """The support of a population with these true counts, drawn by its law.

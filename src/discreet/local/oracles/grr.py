@@ -8,10 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.errors import DataError
 from discreet.local.chances import WHOLE, exp_bounds, share_up
-from discreet.local.entropy import Source, words
+from discreet.local.coins import blockwise
+from discreet.local.entropy import Source
 from discreet.local.kernels import compiled
 from discreet.local.oracles.base import Integers, Oracle, Raw, Reports, from_bytes, to_bytes, width_of
+from discreet.local.slots import Slots
 
 
 class GRR(Oracle):
@@ -31,6 +34,7 @@ class GRR(Oracle):
         self.other = share_up(exp_bounds(self.epsilon)[0] + self.d - 1)
         self.true = WHOLE - (self.d - 1) * self.other
         self.p, self.q = Fraction(self.true, WHOLE), Fraction(self.other, WHOLE)
+        self.slots = Slots(1, self.true, self.other)
         self.width = width_of(self.d - 1)
         self.dtype = np.dtype(f"u{self.width if self.width != 3 else 4}")
 
@@ -44,7 +48,11 @@ class GRR(Oracle):
     def perturb(self, values: Any, *, rng: np.random.Generator | None = None) -> Reports:
         true = self.check(values)
         result = np.empty(len(true), self.dtype)
-        compiled().grr(true, words(len(true), rng), np.uint64(self.true - 1), np.uint64(self.other), result)
+
+        def fill(rows: slice) -> None:
+            compiled().grr(true[rows], self.slots.draw(rows.stop - rows.start, rng), result[rows])
+
+        blockwise(fill, len(true), rng)
         return result
 
     def encode(self, reports: Reports) -> Raw:
@@ -62,13 +70,17 @@ class GRR(Oracle):
         return {"true": str(self.true), "other": str(self.other)}
 
     def support(self, reports: Reports) -> Integers:
-        return np.bincount(np.asarray(reports), minlength=self.d).astype(np.int64)
+        counts = np.bincount(np.asarray(reports), minlength=self.d)
+        if len(counts) > self.d:
+            raise DataError(f"a report lies outside the oracle's domain 0 … {self.d - 1}")
+        return counts.astype(np.int64, copy=False)
 
     def simulate(self, counts: Any, rng: np.random.Generator) -> Integers:
-        true = np.asarray(counts, np.int64)
-        kept = rng.binomial(true, float(self.p))
-        result = kept.copy()
-        others = np.full(self.d - 1, 1 / (self.d - 1))
-        for value, lost in enumerate((true - kept).tolist()):
-            result[np.arange(self.d) != value] += rng.multinomial(lost, others)
-        return result
+        return one_of_many(np.asarray(counts, np.int64), float(self.p - self.q), rng)
+
+
+def one_of_many(counts: Integers, kept: float, rng: np.random.Generator) -> Integers:
+    """Reports of one value each: the true one with chance `kept`, else any of all the values, the true one included."""
+    same = rng.binomial(counts, kept)
+    even = np.full(len(counts), 1 / len(counts))
+    return np.asarray(same + rng.multinomial(int((counts - same).sum()), even), np.int64)

@@ -1,0 +1,118 @@
+"""What every Naive Bayes estimator shares: its schema, scikit-learn's attributes, and prediction by its model."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
+
+from discreet.bayes.model import NaiveBayesModel, normalised
+from discreet.errors import BudgetError, DataError, SchemaError
+from discreet.schema import Schema
+from discreet.sources import is_outside
+from discreet.sources.frames import as_matrix, open_frame
+
+Floats = NDArray[np.float64]
+
+
+def check_smoothing(given: Any) -> None:
+    """Refuse a number of added rows that is not above zero."""
+    try:
+        smoothing = float(given)
+    except (TypeError, ValueError):
+        smoothing = -1.0
+    if not smoothing > 0 or math.isinf(smoothing):
+        raise BudgetError(f"smoothing must be a number above zero, not {given!r}")
+
+
+class NaiveBayesEstimator(ClassifierMixin, BaseEstimator):
+    """The part of an estimator that has nothing to do with how its model came about."""
+
+    epsilon: Any
+    schema: Any
+    random_state: Any
+    model_: NaiveBayesModel
+
+    # ---- fitting
+
+    def _public_schema(self) -> Schema:
+        if isinstance(self.schema, Schema):
+            return self.schema
+        raise SchemaError(
+            f"{type(self).__name__} needs a schema, because bounds, categories and classes read off the data would "
+            "leak: pass schema=Schema(...) or Schema.load(file); 'discreet schema DATA --target COLUMN' drafts one"
+        )
+
+    def _schema_for(self, X: Any, y: Any, classes: Any = None) -> Schema:
+        if y is None and not is_outside(X) and open_frame(X) is None:
+            raise DataError(f"{type(self).__name__} requires y to be passed, but the target y is None")
+        if isinstance(self.schema, str) and self.schema == "infer":
+            return Schema.infer(X, y, classes=() if classes is None else classes)
+        return self._public_schema()
+
+    def _describe(self, X: Any, schema: Schema) -> None:
+        """Set the attributes that scikit-learn expects of a fitted classifier."""
+        labels = schema.class_array()
+        try:
+            self._order = np.argsort(labels)
+        except TypeError:  # labels of several types have no order but the schema's
+            self._order = np.arange(len(labels))
+        self.classes_ = labels[self._order]
+        self.n_features_in_ = len(schema.features)
+        frame = None if is_outside(X) else open_frame(X)
+        if frame is not None and all(isinstance(name, str) for name in frame.columns):
+            self.feature_names_in_ = np.array(schema.names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+
+    # ---- prediction
+
+    def _check_width(self, X: Any) -> None:
+        """Scikit-learn's message where a matrix has another number of columns than in fit."""
+        if is_outside(X) or open_frame(X) is not None:
+            return
+        width = as_matrix(X).shape[1]
+        if width != self.n_features_in_:
+            name, expected = type(self).__name__, self.n_features_in_
+            raise DataError(f"X has {width} features, but {name} is expecting {expected} features as input")
+
+    def predict_joint_log_proba(self, X: Any) -> Floats:
+        """log P(class, features), columns in the order of `classes_`."""
+        check_is_fitted(self)
+        self._check_width(X)
+        return self.model_.predict_joint_log_proba(X)[:, self._order]
+
+    def predict_log_proba(self, X: Any) -> Floats:
+        """log P(class | features), columns in the order of `classes_`."""
+        return normalised(self.predict_joint_log_proba(X))
+
+    def predict_proba(self, X: Any) -> Floats:
+        """P(class | features), columns in the order of `classes_`."""
+        return np.exp(self.predict_log_proba(X))
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The most probable class of each row."""
+        check_is_fitted(self)
+        self._check_width(X)
+        return self.model_.predict(X)
+
+    def to_sklearn(self) -> Any:
+        """The released model as a fitted scikit-learn pipeline, which needs this library no longer."""
+        from discreet.bayes.export import to_sklearn
+
+        check_is_fitted(self)
+        return to_sklearn(self.model_, named=hasattr(self, "feature_names_in_"))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        tags.input_tags.allow_nan = not isinstance(self.schema, Schema) or any(
+            feature.missing != "error" for feature in self.schema.features
+        )
+        tags.non_deterministic = self.random_state is None and self.epsilon != math.inf
+        return tags

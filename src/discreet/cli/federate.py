@@ -1,0 +1,332 @@
+"""discreet federate: train one model over the rows of many houses, on Flower."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from discreet.cli.common import (
+    AdjacencyName,
+    AdjacencyOption,
+    ContributionsOption,
+    DeltaOption,
+    JsonOption,
+    MechanismName,
+    MechanismOption,
+    NumericName,
+    NumericOption,
+    SchemaOption,
+    SplitName,
+    SplitOption,
+    check_out,
+    console,
+    load_schema,
+    note,
+    print_json,
+    table,
+)
+
+app = typer.Typer(no_args_is_help=True, help="Train one model over the rows of many houses, on Flower.")
+
+KeysOption = Annotated[Path | None, typer.Option("--keys", help="The directory of keys.", show_default=False)]
+InsecureOption = Annotated[
+    bool, typer.Option("--insecure", help="Switch off encryption and authentication: for trial only.")
+]
+EpsilonRequired = Annotated[float, typer.Option("--epsilon", help="What one round costs each node.")]
+TotalOption = Annotated[
+    float | None, typer.Option("--total", help="What all rounds together may cost; one round unless told.")
+]
+WaitOption = Annotated[float, typer.Option(help="Seconds to wait for the nodes.")]
+ResendOption = Annotated[float, typer.Option(help="Seconds after which a node is asked again.")]
+OutOption = Annotated[Path, typer.Option("--out", "-o", help="Where to write the model.")]
+SecureOption = Annotated[bool, typer.Option("--secure", help="Add up under masks: nobody sees a single update.")]
+ColludingOption = Annotated[
+    int, typer.Option(min=0, help="Secure: how many nodes may work with the coordinator; the same everywhere.")
+]
+DropoutsOption = Annotated[int, typer.Option(min=0, help="Secure: how many nodes may drop out; the same everywhere.")]
+WeightingOption = Annotated[str, typer.Option(help="How nodes count: sum, inverse-variance, trimmed, median-of-means.")]
+
+
+def _need() -> None:
+    from discreet.federated.flower import need_flower
+
+    need_flower()
+
+
+def _interruptible() -> None:
+    """Let a polite end take the same way as Ctrl-C."""
+
+    def stop(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGTERM, stop)
+
+
+def _exclusive(keys: Path | None, insecure: bool) -> None:
+    from discreet.errors import DiscreetError
+
+    if insecure == (keys is not None):
+        raise DiscreetError("give --keys DIR (see 'discreet federate keys'), or --insecure to do without for a trial")
+
+
+def _masked(keys: Path | None) -> Path:
+    from discreet.errors import DiscreetError
+
+    if keys is None:
+        raise DiscreetError("--secure needs --keys: nodes know each other by their public keys")
+    return keys
+
+
+def _address(text: str) -> tuple[str, int]:
+    from discreet.errors import DiscreetError
+
+    host, _, port = text.rpartition(":")
+    if not host or not port.isdigit() or not 0 < int(port) < 65536:
+        raise DiscreetError(f"{text!r} is no address: write HOST:PORT")
+    return host.strip("[]"), int(port)
+
+
+@app.command()
+def keys(
+    out: Annotated[Path, typer.Option("--out", help="The directory to make.")],
+    nodes: Annotated[str, typer.Option(help="The nodes' names, separated by commas.")],
+    host: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A name or address of the coordinator, beside loopback; may be repeated.", show_default=False
+        ),
+    ] = None,
+) -> None:
+    """Make the keys of a federation: the coordinator's certificate and a key pair for each node."""
+    _need()
+    from discreet.federated.flower.keys import make_keys
+
+    made = make_keys(out, [name.strip() for name in nodes.split(",") if name.strip()], host or [])
+    console().print(f"wrote {out}: public/ is for everybody, coordinator/ stays with the coordinator")
+    for name in made.names:
+        console().print(f"  node {name}: give it {made.node(name)} and {made.authority}, and nobody else its key")
+
+
+@app.command("app")
+def app_(out: Annotated[Path, typer.Option("--out", help="The directory to make.")]) -> None:
+    """Write the app as a directory for people who use Flower by themselves ('flwr run')."""
+    _need()
+    from discreet.federated.flower.bundle import write_app
+
+    write_app(out)
+    console().print(f"wrote {out}: its README says how to run it")
+
+
+@app.command()
+def coordinator(
+    out: OutOption,
+    state: Annotated[Path, typer.Option("--state", help="The directory of the coordinator's own state.")],
+    schema: SchemaOption = None,
+    keys: KeysOption = None,
+    insecure: InsecureOption = False,
+    expected: Annotated[int, typer.Option("--nodes-expected", min=1, help="How many nodes make a model.")] = 1,
+    at_least: Annotated[int, typer.Option(min=0, help="With how many to go on when time is up; all unless told.")] = 0,
+    listen: Annotated[str, typer.Option(help="Where to listen, as HOST:PORT.")] = "127.0.0.1:8700",
+    name: Annotated[str, typer.Option("--round", help="The round's name; a new one unless told.")] = "",
+    adjacency: AdjacencyOption = AdjacencyName.add_remove,
+    numeric: NumericOption = NumericName.histogram,
+    split: SplitOption = SplitName.weighted,
+    contributions: ContributionsOption = 1,
+    weighting: WeightingOption = "sum",
+    smoothing: Annotated[float, typer.Option(help="Rows added to every cell.")] = 1.0,
+    most_rows: Annotated[int, typer.Option(min=0, help="The most rows that one node may have; 0 if unknown.")] = 0,
+    wait: WaitOption = 600.0,
+    resend: ResendOption = 30.0,
+    secure: SecureOption = False,
+    epsilon: Annotated[float, typer.Option(help="Secure: what the round costs, as the nodes have it.")] = 0.0,
+    delta: DeltaOption = 0.0,
+    mechanism: MechanismOption = MechanismName.auto,
+    colluding: ColludingOption = 0,
+    dropouts: DropoutsOption = 0,
+    stage: Annotated[float, typer.Option(help="Secure: seconds for each stage.")] = 60.0,
+    as_json: JsonOption = False,
+) -> None:
+    """Wait for the nodes, add up what they send, and write the model with its certificate."""
+    load_schema(schema)
+    check_out(out)
+    _exclusive(keys, insecure)
+    _need()
+    _interruptible()
+    from discreet.federated.flower.coordinator import coordinate
+    from discreet.federated.flower.keys import Keys
+    from discreet.federated.flower.task import Task
+
+    host, port = _address(listen)
+    task = Task(
+        str(schema), str(out), expected, at_least, 0 if keys is None else len(Keys(keys).names), name, str(state),
+        adjacency.value, numeric.value, split.value, contributions, weighting, smoothing, most_rows, wait, resend,
+        secure, "" if keys is None else str(keys), epsilon, delta, mechanism.value, colluding, dropouts, stage,
+    )  # fmt: skip
+    if insecure:
+        note("warning: neither encryption nor authentication: this is for trial only")
+    result = coordinate(task, state=state, keys=keys, host=host, port=port, report=_tell(as_json))
+    _show(result, as_json)
+
+
+@app.command()
+def node(
+    data: Annotated[
+        str, typer.Option("--data", help="The node's own rows: a CSV, Parquet or Arrow file or a pattern.")
+    ],
+    name: Annotated[str, typer.Option("--name", help="The node's name, as its key has it.")],
+    coordinator: Annotated[str, typer.Option("--coordinator", help="Where the coordinator listens, as HOST:PORT.")],
+    ledger: Annotated[Path, typer.Option("--ledger", help="The node's budget ledger; made if it is not there.")],
+    epsilon: EpsilonRequired,
+    schema: SchemaOption = None,
+    delta: DeltaOption = 0.0,
+    total: TotalOption = None,
+    total_delta: Annotated[float | None, typer.Option(help="The delta of all rounds together.")] = None,
+    keys: KeysOption = None,
+    insecure: InsecureOption = False,
+    adjacency: AdjacencyOption = AdjacencyName.add_remove,
+    contributions: ContributionsOption = 1,
+    mechanism: MechanismOption = MechanismName.auto,
+    secure: SecureOption = False,
+    colluding: ColludingOption = 0,
+    dropouts: DropoutsOption = 0,
+    patience: Annotated[
+        float, typer.Option(help="Seconds to insist if the coordinator does not take this node; a cut takes 60.")
+    ] = 90.0,
+) -> None:
+    """Answer a coordinator's rounds out of this node's own rows, as far as its ledger pays."""
+    from glob import glob
+
+    from discreet.errors import DataError
+    from discreet.privacy.budget import Adjacency, Budget
+
+    public = load_schema(schema)
+    _exclusive(keys, insecure)
+    _address(coordinator)
+    if not glob(data):
+        raise DataError(f"no file is called {data}")
+    _need()
+    _interruptible()
+    from discreet.federated.flower.house import SecureTerms, Terms
+    from discreet.federated.flower.keys import Keys
+    from discreet.federated.flower.node import Connection, Node
+
+    spent = Budget(epsilon if total is None else total, delta=delta if total_delta is None else total_delta)
+    masks = SecureTerms.of(_masked(keys), name, colluding, dropouts) if secure else None
+    terms = Terms(
+        name, data, public, Budget(epsilon, delta=delta), spent, ledger, Adjacency(adjacency.value), contributions,
+        mechanism.value, masks,
+    )  # fmt: skip
+    if keys is None:
+        note("warning: neither encryption nor authentication: this is for trial only")
+        connection = Connection(coordinator)
+    else:
+        ring = Keys(keys)
+        ring.need(ring.authority, ring.node(name))
+        connection = Connection(coordinator, ring.authority, ring.node(name), patience)
+    worker = Node(terms, connection, lambda event, what: note(f"{name}: {event} {what}"))
+    if worker.house.journal.created:
+        note(f"{name}: made a new ledger {ledger} of {spent} in all")
+    try:
+        worker.run()
+    except KeyboardInterrupt:
+        note(f"{name}: stopped")
+
+
+@app.command("run")
+def run_(
+    shards: Annotated[str, typer.Option("--shards", help="A pattern of files, one for each node.")],
+    out: OutOption,
+    epsilon: EpsilonRequired,
+    schema: SchemaOption = None,
+    delta: DeltaOption = 0.0,
+    total: TotalOption = None,
+    adjacency: AdjacencyOption = AdjacencyName.add_remove,
+    numeric: NumericOption = NumericName.histogram,
+    split: SplitOption = SplitName.weighted,
+    contributions: ContributionsOption = 1,
+    mechanism: MechanismOption = MechanismName.auto,
+    weighting: WeightingOption = "sum",
+    smoothing: Annotated[float, typer.Option(help="Rows added to every cell.")] = 1.0,
+    state: Annotated[Path | None, typer.Option("--state", help="Keep keys, ledgers and state here.")] = None,
+    insecure: InsecureOption = False,
+    wait: WaitOption = 300.0,
+    secure: SecureOption = False,
+    colluding: ColludingOption = 0,
+    dropouts: DropoutsOption = 0,
+    as_json: JsonOption = False,
+) -> None:
+    """Try a whole federation on this machine: a process for each shard, over loopback."""
+    load_schema(schema)
+    check_out(out)
+    _need()
+    _interruptible()
+    from discreet.federated.flower.task import Task
+    from discreet.federated.flower.trial import shards_of, trial
+
+    if secure and insecure:
+        _masked(None)
+    parts = shards_of(shards)
+    task = Task(
+        str(schema), str(out), len(parts), adjacency=adjacency.value, numeric=numeric.value, split=split.value,
+        contributions=contributions, weighting=weighting, smoothing=smoothing, wait=wait, secure=secure,
+        keys="here" if secure else "", epsilon=epsilon, delta=delta, mechanism=mechanism.value, colluding=colluding,
+        dropouts=dropouts,
+    )  # fmt: skip
+    options = ["--epsilon", str(epsilon), "--delta", str(delta), "--adjacency", adjacency.value]
+    options += ["--contributions", str(contributions), "--mechanism", mechanism.value]
+    options += [] if total is None else ["--total", str(total)]
+    options += ["--secure", "--colluding", str(colluding), "--dropouts", str(dropouts)] if secure else []
+    result = trial(task, parts, options, state=state, insecure=insecure, report=_tell(as_json))
+    _show(result, as_json)
+
+
+@app.command()
+def ledger(
+    file: Annotated[Path, typer.Argument(help="A node's budget ledger.")],
+    total: Annotated[float | None, typer.Option(help="Grant another total: the data owner's decision.")] = None,
+    total_delta: Annotated[float, typer.Option(help="The delta of that total.")] = 0.0,
+    as_json: JsonOption = False,
+) -> None:
+    """Show what a node's rounds have cost, or grant another total."""
+    from discreet.federated.journal import Journal
+    from discreet.privacy.budget import Budget
+
+    with Journal.open(file) as journal:
+        if total is not None:
+            journal.set_total(Budget(total, delta=total_delta))
+        entries, granted, unit = journal.entries(), journal.total, journal.unit
+    if as_json:
+        rounds = [{"round": e.round_id, "cost": str(e.cost), "when": e.when, "answer": e.answer} for e in entries]
+        print_json({"total": str(granted), "unit": unit, "rounds": rounds})
+        return
+    rows = [[e.round_id, str(e.cost), e.when, (e.answer or "none yet")[:16]] for e in entries]
+    console().print(table(f"{granted} in all ({unit})", ["round", "cost", "when", "answer"], rows, left=4))
+
+
+def _tell(quiet: bool) -> Any:
+    def report(event: str, what: str) -> None:
+        if not quiet:
+            note(f"{event}: {what}")
+
+    return report
+
+
+def _show(result: dict[str, Any], as_json: bool) -> None:
+    if as_json:
+        print_json(result)
+        return
+
+    def cost(row: dict[str, Any]) -> str:
+        return "none" if row["epsilon"] is None else f"{row['epsilon']:g}"
+
+    rows = [
+        [row["node"], "hidden" if row["rows"] is None else str(row["rows"]), cost(row), f"{row['weight']:.3f}"]
+        for row in result["nodes"]
+    ]
+    console().print(table("", ["node", "rows as reported", "epsilon", "weight"], rows))
+    for name, sentence in result["refused"].items():
+        note(f"warning: {name} was left out: {sentence}")
+    console().print(f"wrote {result['model']}: try 'discreet inspect {result['model']}'")

@@ -1,0 +1,253 @@
+"""discreet local: reports that devices randomise themselves; make them, collect them, learn from them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from discreet.cli.common import (
+    JsonOption,
+    SchemaOption,
+    check_out,
+    console,
+    load_schema,
+    note,
+    print_json,
+    progress,
+    table,
+)
+from discreet.errors import DataError, DiscreetError
+
+if TYPE_CHECKING:
+    from discreet.local.campaign import Campaign
+    from discreet.local.collector import Collector
+
+app = typer.Typer(
+    name="local",
+    help="Learn from reports that each person's own device randomises: nobody else ever sees a row.",
+    no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+CampaignOption = Annotated[
+    Path | None,
+    typer.Option("--campaign", help="A campaign file, instead of the schema and the settings.", show_default=False),
+]
+LocalEpsilon = Annotated[
+    float | None, typer.Option("--epsilon", help="What all that one person sends may cost.", show_default="1")
+]
+OracleOption = Annotated[
+    str, typer.Option(help="How values are reported: auto, grr, sue, oue, she, the, olh, subset or hadamard.")
+]
+NumbersOption = Annotated[
+    str, typer.Option("--numeric", help="How numbers are reported: bins, or laplace, one-bit, piecewise, hybrid, …")
+]
+ReportsOption = Annotated[int, typer.Option("--reports", help="Inputs each person reports about, at epsilon/reports.")]
+ThetaOption = Annotated[float | None, typer.Option(help="The threshold of the oracle 'the'.", show_default=False)]
+StoreOption = Annotated[
+    Path | None, typer.Option("--store", help="A database that keeps the reports and resumes.", show_default=False)
+]
+SmoothingOption = Annotated[float, typer.Option(help="People added to every cell.")]
+
+
+def _campaign(
+    file: Path | None, schema: Path | None, epsilon: float | None, oracle: str, numeric: str, reports: int, theta: Any
+) -> Campaign:
+    from discreet.local.campaign import Campaign
+
+    if file is None:
+        given = 1.0 if epsilon is None else epsilon
+        return Campaign(load_schema(schema), given, oracle=oracle, numeric=numeric, reports=reports, theta=theta)
+    if epsilon is not None or theta is not None or (oracle, numeric, reports) != ("auto", "bins", 1):
+        raise DiscreetError("the campaign file says what is reported and how: give no settings beside it")
+    loaded = Campaign.load(file)
+    if schema is not None and load_schema(schema) != loaded.schema:
+        raise DiscreetError(f"{schema} is not the schema of the campaign {file}")
+    return loaded
+
+
+@app.command()
+def perturb(
+    data: Annotated[str, typer.Argument(help="A CSV, Parquet or Arrow file with a row per person.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="Where to write the reports.")],
+    schema: SchemaOption = None,
+    epsilon: LocalEpsilon = None,
+    oracle: OracleOption = "auto",
+    numeric: NumbersOption = "bins",
+    reports: ReportsOption = 1,
+    theta: ThetaOption = None,
+    campaign: CampaignOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Play every person's device: one randomised report for each row."""
+    from discreet.files import replacing
+    from discreet.local.bulk import report_rows
+    from discreet.sources import check_people, read_rows
+    from discreet.sources.blocks import BLOCK
+
+    plan = _campaign(campaign, schema, epsilon, oracle, numeric, reports, theta)
+    check_out(out)
+    check_people(data, plan.schema, 1)
+    people = size = 0
+    with progress("reporting", quiet=as_json) as watch, replacing(out) as temporary, temporary.open("wb") as file:
+        for rows in read_rows(data, plan.schema, progress=watch):
+            for low in range(0, rows.size, BLOCK):
+                size += file.write(report_rows(plan, rows.part(low, min(low + BLOCK, rows.size))))
+            people += rows.size
+        if not people:
+            raise DataError("there are no rows to report about")
+        file.flush()
+    if as_json:
+        print_json({"reports": str(out), "people": people, "bytes": size})
+        return
+    console().print(f"wrote {people} reports of {size / people:.1f} bytes on average to {out}")
+
+
+@app.command()
+def collect(
+    reports: Annotated[list[Path], typer.Argument(help="Files of reports, or stores of other collectors.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="Where to write the model.")],
+    schema: SchemaOption = None,
+    campaign: CampaignOption = None,
+    epsilon: Annotated[float | None, typer.Option(help="Accept only reports of this epsilon.")] = None,
+    store: StoreOption = None,
+    smoothing: SmoothingOption = 1.0,
+    as_json: JsonOption = False,
+) -> None:
+    """Count every report once, and learn a model from the sums."""
+    from discreet.local.campaign import Campaign
+    from discreet.local.collector import Collector
+    from discreet.local.outcome import Outcome
+    from discreet.local.store import is_store
+
+    public = Campaign.load(campaign) if campaign is not None else load_schema(schema)
+    check_out(out)
+    for path in reports:
+        if not path.is_file():
+            raise DataError(f"there is no file {path}")
+    with Collector(public, store=store, epsilon=epsilon) as collector:
+        found = Outcome()
+        with progress("counting bytes", quiet=as_json) as watch:
+            for path in reports:
+                if is_store(path):
+                    with Collector.load(path, readonly=True) as other:
+                        found += collector.merge(other)
+                else:
+                    found += collector.read(path, watch)
+        rejected = {name: count for name, count in found.to_dict().items() if name != "accepted"}
+        if not collector.accepted:
+            raise DataError(f"no report can be used: {_counts(rejected)}")
+        collector.model(smoothing).save(out)
+        if as_json:
+            print_json({"model": str(out), **found.to_dict(), "rejected": found.rejected, "total": collector.accepted})
+            return
+        console().print(f"accepted {found.accepted} reports; {_counts(rejected)}")
+        if collector.accepted != found.accepted:
+            console().print(f"the store holds {collector.accepted} reports")
+        console().print(f"wrote {out}: try 'discreet inspect {out}'")
+
+
+def _counts(rejected: dict[str, int]) -> str:
+    return f"rejected {sum(rejected.values())} ({', '.join(f'{count} {name}' for name, count in rejected.items())})"
+
+
+@app.command()
+def model(
+    store: Annotated[Path, typer.Option("--store", help="A collector's database; it may be in use by a server.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="Where to write the model.")],
+    smoothing: SmoothingOption = 1.0,
+    as_json: JsonOption = False,
+) -> None:
+    """Learn a model from all that a store has collected so far."""
+    from discreet.local.collector import Collector
+
+    check_out(out)
+    with Collector.load(store, readonly=True) as collector:
+        collector.model(smoothing).save(out)
+        summary = collector.summary()
+    if as_json:
+        print_json({"model": str(out), **summary})
+        return
+    rows = [
+        [one["about"], one["mechanism"], f"{one['epsilon']:g}", str(one["parts"]), str(one["reports"])]
+        for one in summary["tallies"]
+    ]
+    console().print(table("reports", ["about", "mechanism", "epsilon", "parts", "reports"], rows, left=2))
+    console().print(f"{summary['accepted']} reports since {summary['since']}; {_counts(summary['rejected'])}")
+    console().print(f"wrote {out}: try 'discreet inspect {out}'")
+
+
+@app.command()
+def campaign(
+    schema: SchemaOption = None,
+    epsilon: LocalEpsilon = None,
+    oracle: OracleOption = "auto",
+    numeric: NumbersOption = "bins",
+    reports: ReportsOption = 1,
+    theta: ThetaOption = None,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Where to write the campaign for clients.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show what people would be asked and how they would answer; write it for clients in any language."""
+    plan = _campaign(None, schema, epsilon, oracle, numeric, reports, theta)
+    check_out(out)
+    if out is not None:
+        plan.save(out)
+    if as_json:
+        print_json(
+            {
+                "epsilon": float(plan.epsilon),
+                "reports": plan.reports,
+                "schema_hash": plan.schema.hash,
+                "questions": plan.describe(),
+                "campaign": None if out is None else str(out),
+            }
+        )
+        return
+    rows = [
+        [one["about"], one["mechanism"], "" if one["domain"] is None else str(one["domain"]), str(one["bytes"])]
+        for one in plan.describe()
+    ]
+    title = f"each person reports about {plan.reports} of {len(rows)} inputs, epsilon = {float(plan.epsilon):g} in all"
+    console().print(table(title, ["about", "mechanism", "values", "bytes"], rows, left=2))
+    if out is not None:
+        console().print(f"wrote {out}")
+
+
+@app.command()
+def serve(
+    store: Annotated[Path, typer.Option("--store", help="The database that keeps the reports.")],
+    schema: SchemaOption = None,
+    epsilon: LocalEpsilon = None,
+    oracle: OracleOption = "auto",
+    numeric: NumbersOption = "bins",
+    reports: ReportsOption = 1,
+    theta: ThetaOption = None,
+    campaign: CampaignOption = None,
+    host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 for any free one.")] = 8000,
+    tls_cert: Annotated[Path | None, typer.Option("--tls-cert", help="A certificate chain (PEM).")] = None,
+    tls_key: Annotated[Path | None, typer.Option("--tls-key", help="The certificate's key (PEM).")] = None,
+    max_bytes: Annotated[int, typer.Option("--max-bytes", help="The largest request.")] = 1 << 20,
+    cors: Annotated[list[str] | None, typer.Option(help="A web site whose pages may post ('*' for any).")] = None,
+    access_log: Annotated[bool, typer.Option("--access-log", help="Log every request with its address.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Take reports by HTTP until stopped; what was acknowledged is on disk and counted once."""
+    import sys
+
+    from discreet.local.serve import serve as run
+
+    def ready(address: str) -> None:
+        text = f'{{"address": "{address}"}}' if as_json else f"listening on {address} (status: {address}/status)"
+        sys.stdout.write(text + "\n")
+        sys.stdout.flush()
+
+    plan = _campaign(campaign, schema, epsilon, oracle, numeric, reports, theta)
+    done: Collector = run(
+        plan, store, host=host, port=port, max_bytes=max_bytes, cors=cors or (), tls_cert=tls_cert, tls_key=tls_key,
+        access_log=access_log, ready=ready,
+    )  # fmt: skip
+    note(f"stopped: the store {store} holds {done.accepted} reports")

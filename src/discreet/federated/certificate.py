@@ -1,0 +1,89 @@
+"""The certificate of a federated model: the dearest node counts, or the sum where a person may be at several."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from discreet.bayes.certificates import INFERRED, MODEL
+from discreet.federated.update import Settings, node_plan
+from discreet.privacy.budget import Adjacency, Budget
+from discreet.privacy.certificate import Certificate, certify
+from discreet.privacy.ledger import Node, Parallel, Sequential
+from discreet.schema import Schema
+
+if TYPE_CHECKING:
+    from discreet.federated.aggregate import Member
+
+NODES = {
+    Adjacency.ADD_REMOVE: "every person's rows are at one node, and at which one does not depend on other people",
+    Adjacency.REPLACE: "every person's rows are at one node, which is fixed: a changed row stays at its node",
+}
+SEVERAL = "a person may have rows at every node, with up to the stated number of rows at each: the costs add up"
+
+
+def aggregate_certificate(
+    schema: Schema, settings: Settings | None, members: Sequence[Member], overlap: bool
+) -> Certificate:
+    """What a model from these nodes guarantees; nodes that were left out have spent their budget all the same."""
+    settings = settings or Settings()
+    groups: dict[tuple[Budget, str], list[Member]] = {}
+    for member in members:
+        groups.setdefault((member.budget, member.mechanism), []).append(member)
+    plans = {key: node_plan(schema, settings, *key) for key in groups}
+
+    def total(amounts: list[tuple[Fraction, int]]) -> Fraction:
+        if overlap:
+            return sum((amount * count for amount, count in amounts), Fraction(0))
+        return max(amount for amount, _ in amounts)
+
+    sizes = [(key[0], plans[key].rho, len(held)) for key, held in groups.items()]
+    rhos = [(rho, count) for _, rho, count in sizes if rho is not None]
+    rho = total(rhos) if rhos else None
+    if members[0].budget.rho is not None:
+        budget = Budget(rho=rho)
+    elif not members[0].budget.private:
+        budget = members[0].budget
+    else:
+        epsilon = total([(own.epsilon, count) for own, _, count in sizes if own.epsilon is not None])
+        budget = Budget(epsilon, total([(own.delta, count) for own, _, count in sizes]))
+    node: Node
+    if overlap:
+        every = tuple(Sequential(f"node {m.node}", plans[key].node.parts) for key, held in groups.items() for m in held)
+        node = Sequential("nodes that may share people", every)
+    else:
+        parts = tuple(Sequential(_names(held), plans[key].node.parts) for key, held in groups.items())
+        node = Parallel("nodes with different people", NODES[settings.adjacency], parts)
+    simulation = budget.private and any(member.simulation for member in members)
+    rows = f"{settings.contributions} row(s)"
+    where = "at any one node" if overlap else "in the data, all nodes together"
+    covers = MODEL + ", and every node's update as the coordinator saw it"
+    if schema.inferred:
+        covers += ", except the classes, categories and bounds, which were read off the data"
+    if simulation or not budget.private:
+        covers = "nothing: this model is for study, not for release"
+    return certify(
+        node,
+        budget,
+        adjacency=settings.adjacency,
+        contributions=settings.contributions,
+        identified=schema.id is not None,
+        simulation=simulation,
+        sampler=" and ".join(dict.fromkeys(m.sampler for m in members)) if budget.private else "none",
+        schema_hash=schema.hash,
+        rho=None if rho is None else str(rho),
+        accounting=" and ".join(dict.fromkeys(plan.accounting for plan in plans.values())),
+        covers=covers,
+        assumptions=(
+            *([INFERRED] if schema.inferred else []),
+            SEVERAL if overlap else NODES[settings.adjacency],
+            f"no person has more than {rows} {where}",
+        ),
+    )
+
+
+def _names(members: Sequence[Member]) -> str:
+    shown = ", ".join(member.node for member in members[:3])
+    more = f" and {len(members) - 3} more with the same plan" if len(members) > 3 else ""
+    return f"{'node' if len(members) == 1 else 'each of the nodes'} {shown}{more}"

@@ -1,0 +1,191 @@
+"""The house of one node: its rows, its budget and its journal, and what it lets out when it is asked."""
+
+from __future__ import annotations
+
+import json
+import logging
+import math
+from collections.abc import Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from discreet.errors import BudgetError, DiscreetError
+from discreet.federated.journal import Journal, OtherQuestionError, OverspentError
+from discreet.federated.update import Update, node_plan, node_update
+from discreet.privacy.budget import Adjacency, Budget
+from discreet.schema import Schema
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from discreet.federated.flower.records import Request
+
+log = logging.getLogger("discreet.node")
+
+
+@dataclass(frozen=True)
+class SecureTerms:
+    """What a node holds for rounds under masks: everybody's public keys, its own key, and how many may fail.
+
+    `registry` has the public keys as the node itself got them: a coordinator that shows others is refused.
+    """
+
+    registry: Mapping[str, bytes]
+    private: Path
+    colluding: int = 0
+    dropouts: int = 0
+
+    @classmethod
+    def of(cls, keys: Path, name: str, colluding: int, dropouts: int) -> SecureTerms:
+        """The terms that a directory of keys holds."""
+        from discreet.federated.flower.keys import Keys
+
+        ring = Keys(keys)
+        ring.need(ring.node(name), ring.public(name))
+        return cls(ring.registry(), ring.node(name), colluding, dropouts)
+
+
+@dataclass(frozen=True)
+class Terms:
+    """The terms of one node, fixed by the person who answers for its rows."""
+
+    name: str
+    data: str
+    schema: Schema
+    budget: Budget
+    total: Budget
+    ledger: Path
+    adjacency: Adjacency = Adjacency.ADD_REMOVE
+    contributions: int = 1
+    mechanism: str = "auto"
+    secure: SecureTerms | None = None
+
+    @property
+    def unit(self) -> str:
+        """Whom the ledger counts for."""
+        rows = "one row" if self.contributions == 1 else f"{self.contributions} rows"
+        return f"{self.adjacency} neighbours, {rows} per person"
+
+    @classmethod
+    def read(cls, config: Mapping[str, Any]) -> Terms:
+        """Terms out of a node configuration, as `flower-supernode --node-config` takes it."""
+        for key in ("name", "data", "schema", "epsilon", "ledger"):
+            if key not in config:
+                raise DiscreetError(f"the node configuration lacks {key!r}")
+        epsilon, delta = config["epsilon"], config.get("delta", 0.0)
+        secure = None
+        if "secure-keys" in config:
+            allowed = (int(config.get("colluding", 0)), int(config.get("dropouts", 0)))
+            secure = SecureTerms.of(Path(str(config["secure-keys"])), str(config["name"]), *allowed)
+        total = config.get("total-epsilon", epsilon)
+        return cls(
+            str(config["name"]),
+            str(config["data"]),
+            Schema.load(str(config["schema"])),
+            Budget(_number(epsilon), _number(delta)),
+            Budget(_number(total), _number(config.get("total-delta", delta))),
+            Path(str(config["ledger"])),
+            Adjacency.of(config.get("adjacency", "add-remove")),
+            int(config.get("contributions", 1)),
+            str(config.get("mechanism", "auto")),
+            secure,
+        )
+
+
+def _number(value: Any) -> Any:
+    return math.inf if str(value) in {"inf", "infinity"} else value
+
+
+def _plain(budget: Budget) -> dict[str, str | None]:
+    return {
+        name: None if (part := getattr(budget, name)) is None else str(part) for name in ("epsilon", "delta", "rho")
+    }
+
+
+class House:
+    """One node with its journal open."""
+
+    def __init__(self, terms: Terms) -> None:
+        self.terms = terms
+        self.journal = Journal(terms.ledger, total=terms.total, unit=terms.unit)
+
+    @property
+    def rounds(self) -> Path:
+        """Where the node's memory of rounds under masks is kept."""
+        return self.terms.ledger.parent / f".{self.terms.ledger.name}.rounds"
+
+    def close(self) -> None:
+        """Close the journal."""
+        self.journal.close()
+
+    def accept(self, request: Request) -> None:
+        """Raise a refusal unless the request is one that this node's terms allow."""
+        from discreet.federated.flower.records import NodeRefusal, RefusedError
+
+        if request.schema_hash != self.terms.schema.hash:
+            raise RefusedError(NodeRefusal.SCHEMA)
+        asked = (request.settings.adjacency, request.settings.contributions)
+        if asked != (self.terms.adjacency, self.terms.contributions):
+            raise RefusedError(NodeRefusal.SETTINGS)
+
+    def question(self, request: Request) -> str:
+        """All that an answer depends on beside the rows."""
+        terms = self.terms
+        return json.dumps([request.text(), _plain(terms.budget), terms.mechanism, terms.name])
+
+    def update(self, request: Request) -> Update:
+        """The update for a round: charged and made once, and the same bytes ever after."""
+        from discreet.federated.flower.records import NodeRefusal, RefusedError
+
+        if self.terms.secure is not None:  # a node that was promised masks does not answer without
+            raise RefusedError(NodeRefusal.SECURE)
+        self.accept(request)
+        terms, settings = self.terms, request.settings
+        with refusing():  # a question that makes no plan costs nothing
+            node_plan(terms.schema, settings, terms.budget, terms.mechanism)
+
+        def make() -> bytes:
+            made = node_update(
+                terms.data,
+                terms.schema,
+                terms.budget,
+                node=terms.name,
+                adjacency=str(settings.adjacency),
+                numeric=settings.numeric,
+                split=settings.split,
+                mechanism=terms.mechanism,
+                contributions=settings.contributions,
+                round_id=request.round_id,
+            )
+            return made.to_bytes()
+
+        with refusing():
+            return Update.from_bytes(self.journal.answer(request.round_id, self.question(request), terms.budget, make))
+
+
+@contextmanager
+def refusing() -> Iterator[None]:
+    """Turn every failure into a refusal out of the fixed list; the reason stays in the node's own log."""
+    from discreet.federated.flower.records import NodeRefusal, RefusedError
+
+    try:
+        yield
+    except RefusedError:
+        raise
+    except OverspentError as error:
+        log.warning("refused: %s", error)
+        raise RefusedError(NodeRefusal.BUDGET) from None
+    except OtherQuestionError as error:
+        log.warning("refused: %s", error)
+        raise RefusedError(NodeRefusal.ROUND) from None
+    except BudgetError as error:
+        log.warning("refused: %s", error)
+        raise RefusedError(NodeRefusal.SETTINGS) from None
+    except (DiscreetError, OSError) as error:
+        log.warning("failed: %s", error)
+        raise RefusedError(NodeRefusal.DATA) from None
+    except Exception as error:  # whatever it is, its text may speak of rows
+        log.warning("failed: %r", error)
+        raise RefusedError(NodeRefusal.FAILED) from None

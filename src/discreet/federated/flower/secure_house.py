@@ -1,0 +1,75 @@
+"""A node's part in a round under masks: its own terms decide, its ledger pays before its masked input is made."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+from cryptography.hazmat.primitives.serialization import load_ssh_private_key
+from numpy.typing import NDArray
+
+from discreet.federated.flower.house import House, log, refusing
+from discreet.federated.flower.records import NodeRefusal, RefusedError, Request
+from discreet.federated.secure import KeySigner, NodeStore, Round, SecureError
+from discreet.federated.secure.wire import kind_of
+from discreet.federated.shares import SharePlan, share_plan
+from discreet.federated.update import node_plan
+from discreet.files import replacing
+from discreet.sources import collect
+
+ROUND = re.compile("[0-9a-f]{64}")  # a round under masks is named by its digest
+
+
+def shared_plan(house: House, request: Request) -> SharePlan:
+    """The shares of noise that this node's own terms ask for."""
+    terms = house.terms
+    assert terms.secure is not None
+    plan = node_plan(terms.schema, request.settings, terms.budget, terms.mechanism)
+    allowed = terms.secure
+    return share_plan(plan, len(allowed.registry), colluding=allowed.colluding, dropouts=allowed.dropouts)
+
+
+def secure_answer(house: House, request: Request, step: bytes) -> bytes:
+    """The answer to one step; the same step gets the same bytes again, through restarts too."""
+    if house.terms.secure is None:
+        raise RefusedError(NodeRefusal.SECURE)
+    house.accept(request)
+    with refusing():
+        try:
+            return _answer(house, request, step)
+        except SecureError as error:
+            log.warning("refused: %s", error)
+            raise RefusedError(NodeRefusal.SECURE) from None
+
+
+def _answer(house: House, request: Request, step: bytes) -> bytes:
+    terms, shared = house.terms, shared_plan(house, request)
+    assert terms.secure is not None
+    if not ROUND.fullmatch(request.round_id):
+        raise RefusedError(NodeRefusal.REQUEST)
+    house.rounds.mkdir(mode=0o700, parents=True, exist_ok=True)
+    invitation = house.rounds / f"{request.round_id}.invitation"
+    if kind_of(step) == "invite":
+        round_ = shared.accept(step, terms.secure.registry)
+        if round_.digest.hex() != request.round_id:
+            raise RefusedError(NodeRefusal.REQUEST)
+        with replacing(invitation) as temporary:
+            temporary.write_bytes(step)
+    elif invitation.is_file():
+        round_ = Round.from_bytes(invitation.read_bytes())
+    else:
+        raise RefusedError(NodeRefusal.SECURE)
+
+    def draw() -> NDArray[np.int64]:
+        # The vector itself is never kept: the masked one is, by the store, before it leaves.
+        house.journal.answer(
+            f"secure {round_.digest.hex()}", house.question(request), terms.budget, lambda: round_.digest
+        )
+        counts = collect(
+            terms.data, terms.schema, detail=shared.plan.detail, contributions=terms.contributions, empty=True
+        )
+        return shared.vector(counts)
+
+    key = load_ssh_private_key(terms.secure.private.read_bytes(), None)
+    signer = KeySigner(key)  # type: ignore[arg-type]
+    return NodeStore(house.rounds).node(round_, terms.name, signer, draw).answer(step)

@@ -1,0 +1,66 @@
+"""The ServerApp: it runs one round and writes the model; it sees noised integers only."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flwr.app import Context
+from flwr.serverapp import Grid, ServerApp
+
+from discreet.federated.flower.gather import Outcome, Patience, Report, gather
+from discreet.federated.flower.records import Request
+from discreet.federated.flower.task import Progress, Task
+from discreet.schema import Schema
+
+
+def _print(event: str, node: str) -> None:
+    print(f"{event}: {node}", flush=True)
+
+
+def conduct(grid: Grid, task: Task, report: Report = _print) -> dict[str, Any]:
+    """Run the task's round over the grid, write the model, and tell what each node gave."""
+    if task.secure:
+        from discreet.federated.flower.secure_round import conduct_secure
+
+        return conduct_secure(grid, task, report)
+    schema = Schema.load(task.schema)
+    progress = Progress(task, schema)
+    request = Request(progress.round_id, schema.hash, task.settings)
+    outcome: Outcome = gather(
+        grid,
+        request,
+        progress.aggregate(),
+        expected=task.nodes,
+        at_least=task.at_least or None,
+        known=task.known or None,
+        patience=Patience(task.wait, task.resend),
+        report=report,
+        keep=progress.keep,
+    )
+    outcome.aggregate.model(task.smoothing).save(task.out)
+    progress.finish()
+    return {
+        "model": task.out,
+        "round": progress.round_id,
+        "secure": False,
+        "nodes": outcome.table(),
+        "refused": outcome.refused,
+    }
+
+
+def make_app(
+    task: Task | None = None, report: Report = _print, results: list[dict[str, Any]] | None = None
+) -> ServerApp:
+    """The app, for a task or for the one in its run configuration; it tells `report` and `results` how it goes."""
+    app = ServerApp()
+
+    @app.main()
+    def main(grid: Grid, context: Context) -> None:
+        result = conduct(grid, task or Task.read(context.run_config), report)
+        if results is not None:
+            results.append(result)
+
+    return app
+
+
+app = make_app()

@@ -1,0 +1,136 @@
+"""The task of a coordinator: which round to run, under which settings, and where its model goes."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from discreet.errors import DiscreetError
+from discreet.federated.aggregate import Aggregate
+from discreet.federated.update import Settings
+from discreet.files import parse_json, write_text
+from discreet.schema import Schema
+
+
+@dataclass(frozen=True)
+class Task:
+    """All that a round needs; the values are plain, so that they travel in Flower's run configuration."""
+
+    schema: str
+    out: str
+    nodes: int
+    at_least: int = 0
+    known: int = 0
+    round: str = ""
+    state: str = ""
+    adjacency: str = "add-remove"
+    numeric: str = "histogram"
+    split: str = "weighted"
+    contributions: int = 1
+    weighting: str = "sum"
+    smoothing: float = 1.0
+    most_rows: int = 0
+    wait: float = 600.0
+    resend: float = 30.0
+    secure: bool = False
+    keys: str = ""
+    epsilon: float = 0.0
+    delta: float = 0.0
+    mechanism: str = "auto"
+    colluding: int = 0
+    dropouts: int = 0
+    stage: float = 60.0
+
+    def __post_init__(self) -> None:
+        if self.nodes < 1 or self.at_least > self.nodes:
+            raise DiscreetError("a round needs at least one node, and no more at least than it expects")
+        if self.wait <= 0 or self.resend <= 0:
+            raise DiscreetError("times are numbers of seconds above zero")
+        if self.secure and (not self.keys or not self.epsilon):
+            raise DiscreetError("a secure round needs the nodes' public keys and the epsilon of the whole")
+        if self.secure and self.weighting != "sum":
+            raise DiscreetError("under masks nobody sees single updates: the only weighting is 'sum'")
+
+    @classmethod
+    def read(cls, config: Mapping[str, Any]) -> Task:
+        """A task out of a run configuration, whose names have dashes."""
+        known = {key.replace("-", "_"): value for key, value in config.items()}
+        fields = {key: value for key, value in known.items() if key in cls.__dataclass_fields__}
+        if not fields.get("schema") or not fields.get("out"):
+            raise DiscreetError("the run configuration must name a schema and an out file: see --run-config")
+        for name in ("wait", "resend", "smoothing", "epsilon", "delta", "stage"):
+            if name in fields:
+                fields[name] = float(fields[name])
+        return cls(**fields)
+
+    def config(self) -> dict[str, str | int | float | bool]:
+        """The task as a run configuration."""
+        return {key.replace("_", "-"): value for key, value in asdict(self).items()}
+
+    @property
+    def settings(self) -> Settings:
+        """What all nodes have in common."""
+        return Settings.of(self.adjacency, self.numeric, self.split, self.contributions)
+
+    def essence(self, schema: Schema) -> str:
+        """What must not change while a round is resumed."""
+        fields = [
+            schema.hash,
+            self.adjacency,
+            self.numeric,
+            self.split,
+            self.contributions,
+            self.weighting,
+            self.secure,
+        ]
+        return json.dumps(fields)
+
+
+class Progress:
+    """A round on disk: its name and the updates so far, so that a coordinator that was cut off goes on with it."""
+
+    def __init__(self, task: Task, schema: Schema) -> None:
+        self.task, self.schema = task, schema
+        self.directory = Path(task.state) if task.state else None
+        self.round_id = task.round
+        if not self.round_id:
+            unfinished = self._unfinished()
+            self.round_id = unfinished or secrets.token_hex(8)
+        if self.directory is not None:
+            mark = {"round": self.round_id, "essence": task.essence(schema)}
+            write_text(self.directory / "round.json", json.dumps(mark))
+
+    def _unfinished(self) -> str | None:
+        if self.directory is None or not (self.directory / "round.json").is_file():
+            return None
+        try:
+            mark = parse_json((self.directory / "round.json").read_text())
+            return str(mark["round"]) if mark["essence"] == self.task.essence(self.schema) else None
+        except (ValueError, KeyError, TypeError):
+            return None
+
+    @property
+    def path(self) -> Path | None:
+        """Where the aggregate of this round is kept."""
+        return None if self.directory is None else self.directory / f"aggregate-{self.round_id}.json"
+
+    def aggregate(self) -> Aggregate:
+        """The aggregate of this round: what was kept of it, or a new one."""
+        if self.path is not None and self.path.is_file():
+            return Aggregate.load(self.path)
+        most = self.task.most_rows or None
+        return Aggregate(self.schema, settings=self.task.settings, weighting=self.task.weighting, most_rows=most)
+
+    def keep(self, aggregate: Aggregate) -> None:
+        """Write down the aggregate after each update."""
+        if self.path is not None:
+            aggregate.save(self.path)
+
+    def finish(self) -> None:
+        """The model is written: the next round is a new one."""
+        if self.directory is not None:
+            (self.directory / "round.json").unlink(missing_ok=True)

@@ -1,0 +1,213 @@
+"""The journal: a node's budget ledger on disk, which answers a round asked for twice with the bytes it has kept."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sqlite3
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from discreet.errors import BudgetError
+from discreet.privacy.budget import Budget
+
+FORMAT = "discreet/journal 1"
+
+
+class OverspentError(BudgetError):
+    """The ledger does not pay for another round."""
+
+
+class OtherQuestionError(BudgetError):
+    """A round was asked for before under other conditions."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One round of the journal: what it cost, and the fingerprint of the answer if one was given."""
+
+    round_id: str
+    cost: Budget
+    when: str
+    answer: str | None
+
+
+def _row(budget: Budget) -> tuple[str | None, str, str | None]:
+    return tuple(None if part is None else str(part) for part in (budget.epsilon, budget.delta, budget.rho))  # type: ignore[return-value]
+
+
+def _budget(epsilon: str | None, delta: str, rho: str | None) -> Budget:
+    if rho is not None:
+        return Budget(rho=Fraction(rho))
+    return Budget(float("inf") if epsilon is None else Fraction(epsilon), delta=Fraction(delta))
+
+
+def fits(total: Budget, costs: list[Budget]) -> bool:
+    """Whether the costs add up to no more than the total: ε and δ each add up, ρ adds up, ε-DP is ε²/2-zCDP."""
+    if not total.private:
+        return True
+    if any(not cost.private for cost in costs):
+        return False
+    if total.rho is not None:
+        if any(cost.kind == "approximate" for cost in costs):
+            return False
+        spent = sum((c.rho if c.rho is not None else (c.epsilon or 0) ** 2 / 2 for c in costs), Fraction(0))
+        return spent <= total.rho
+    if any(cost.rho is not None for cost in costs):
+        return False
+    assert total.epsilon is not None
+    epsilons = sum((cost.epsilon or Fraction(0) for cost in costs), Fraction(0))
+    return epsilons <= total.epsilon and sum((cost.delta for cost in costs), Fraction(0)) <= total.delta
+
+
+class Journal:
+    """The rounds a node has paid for, durable through any crash, for one process at a time.
+
+    A charge is on disk before any noise is drawn, and an answer is on disk before it is handed out. So a crash in
+    between loses no charge and lets no second draw out: the bytes that left are the bytes that are kept.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], *, total: Budget, unit: str = "one row") -> None:
+        self.path = Path(path)
+        self.total, self.unit = total, unit
+        if not self.path.parent.is_dir():
+            raise BudgetError(f"there is no directory {self.path.parent} for the ledger: make it first")
+        self.created = not self.path.exists()
+        try:
+            os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))
+        except OSError as error:
+            raise BudgetError(f"the ledger {self.path} cannot be opened: {error.strerror}") from None
+        self._db = sqlite3.connect(self.path, isolation_level=None, timeout=0, check_same_thread=False)
+        try:
+            self._open()
+        except sqlite3.OperationalError as error:
+            self._db.close()
+            if "locked" in str(error):
+                raise BudgetError(f"another process has the ledger {self.path} open: a node runs once") from None
+            raise BudgetError(f"the ledger {self.path} cannot be used: {error}") from None
+        except sqlite3.DatabaseError:
+            self._db.close()
+            raise BudgetError(f"{self.path} is no budget ledger, or it is damaged: it was left as it is") from None
+        except BudgetError:
+            self._db.close()
+            raise
+
+    def _open(self) -> None:
+        self._db.execute("PRAGMA locking_mode = EXCLUSIVE")
+        self._db.execute("PRAGMA journal_mode = DELETE")
+        self._db.execute("PRAGMA synchronous = EXTRA")
+        self._db.execute("BEGIN EXCLUSIVE")  # the lock stays until the journal is closed
+        tables = {name for (name,) in self._db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+        if not tables:
+            self._db.execute("CREATE TABLE about (name TEXT PRIMARY KEY, value TEXT) STRICT")
+            self._db.execute(
+                "CREATE TABLE rounds (round TEXT PRIMARY KEY, question TEXT NOT NULL, epsilon TEXT,"
+                " delta TEXT NOT NULL, rho TEXT, at TEXT NOT NULL, answer BLOB) STRICT"
+            )
+            epsilon, delta, rho = _row(self.total)
+            about = {"format": FORMAT, "unit": self.unit, "epsilon": epsilon, "delta": delta, "rho": rho}
+            self._db.executemany("INSERT INTO about VALUES (?, ?)", about.items())
+        elif tables != {"about", "rounds"}:
+            raise sqlite3.DatabaseError("other tables")
+        about = dict(self._db.execute("SELECT name, value FROM about"))
+        if about.get("format") != FORMAT:
+            raise sqlite3.DatabaseError("another format")
+        self._db.execute("COMMIT")
+        kept = _budget(about["epsilon"], str(about["delta"]), about["rho"])
+        if about["unit"] != self.unit:
+            raise BudgetError(f"the ledger {self.path} counts costs for {about['unit']}, not for {self.unit}")
+        if kept != self.total:
+            raise BudgetError(
+                f"the ledger {self.path} was opened for {kept} in all, not {self.total}: "
+                "give that total again, or change it by 'discreet federate ledger --total'"
+            )
+
+    @classmethod
+    def about(cls, path: str | os.PathLike[str]) -> tuple[Budget, str]:
+        """The total and the unit that a ledger on disk was opened for."""
+        if not Path(path).is_file():
+            raise BudgetError(f"there is no ledger {path}")
+        try:
+            with sqlite3.connect(f"{Path(path).resolve().as_uri()}?mode=ro", uri=True, timeout=0) as db:
+                about = dict(db.execute("SELECT name, value FROM about"))
+            db.close()
+            return _budget(about["epsilon"], about["delta"], about["rho"]), about["unit"]
+        except sqlite3.OperationalError as error:
+            what = "another process has it open" if "locked" in str(error) else "it is no budget ledger"
+            raise BudgetError(f"the ledger {path} cannot be read: {what}") from None
+        except (sqlite3.DatabaseError, KeyError):
+            raise BudgetError(f"{path} is no budget ledger, or it is damaged") from None
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str]) -> Journal:
+        """A ledger that is there already, with the total it was opened for."""
+        total, unit = cls.about(path)
+        return cls(path, total=total, unit=unit)
+
+    def answer(self, round_id: str, question: str, cost: Budget, make: Callable[[], bytes]) -> bytes:
+        """The bytes for a round: those that are kept, or new ones out of `make`, charged before it is called.
+
+        `question` is all that the answer depends on beside the rows: one round has one question.
+        """
+        asked = hashlib.sha256(question.encode()).hexdigest()
+        row = self._db.execute("SELECT question, answer FROM rounds WHERE round = ?", (round_id,)).fetchone()
+        if row is not None and row[0] != asked:
+            raise OtherQuestionError("this round was asked for before with another question: ask under a new name")
+        if row is not None and row[1] is not None:
+            return bytes(row[1])
+        if row is None:
+            self._charge(round_id, asked, cost)
+        made = make()
+        self._db.execute("UPDATE rounds SET answer = ? WHERE round = ? AND answer IS NULL", (made, round_id))
+        return made
+
+    def _charge(self, round_id: str, asked: str, cost: Budget) -> None:
+        self._db.execute("BEGIN EXCLUSIVE")
+        try:
+            if not fits(self.total, [*(entry.cost for entry in self.entries()), cost]):
+                raise OverspentError(f"this node's ledger of {self.total} in all does not pay for another {cost}")
+            now = datetime.now(UTC).isoformat(timespec="seconds")
+            self._db.execute("INSERT INTO rounds VALUES (?, ?, ?, ?, ?, ?, NULL)", (round_id, asked, *_row(cost), now))
+            self._db.execute("COMMIT")
+        except BaseException:
+            if self._db.in_transaction:
+                self._db.execute("ROLLBACK")
+            raise
+
+    def kept(self, round_id: str) -> bytes | None:
+        """The bytes that were handed out for a round, if any."""
+        row = self._db.execute("SELECT answer FROM rounds WHERE round = ?", (round_id,)).fetchone()
+        return None if row is None or row[0] is None else bytes(row[0])
+
+    def entries(self) -> list[Entry]:
+        """Every round that was paid for, in order."""
+        rows = self._db.execute("SELECT round, epsilon, delta, rho, at, answer FROM rounds ORDER BY rowid")
+        return [
+            Entry(name, _budget(epsilon, delta, rho), at, None if raw is None else hashlib.sha256(raw).hexdigest())
+            for name, epsilon, delta, rho, at, raw in rows
+        ]
+
+    def set_total(self, total: Budget) -> None:
+        """Grant another total: a decision of the person who answers for the data."""
+        if not fits(total, [entry.cost for entry in self.entries()]):
+            raise BudgetError(f"more than {total} is spent already: the total cannot be lowered to it")
+        names = ("epsilon", "delta", "rho")
+        self._db.execute("BEGIN EXCLUSIVE")
+        pairs = [(value, name) for name, value in zip(names, _row(total), strict=True)]
+        self._db.executemany("UPDATE about SET value = ? WHERE name = ?", pairs)
+        self._db.execute("COMMIT")
+        self.total = total
+
+    def close(self) -> None:
+        """Let another process have the ledger."""
+        self._db.close()
+
+    def __enter__(self) -> Journal:
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.close()

@@ -1,0 +1,49 @@
+"""A node's memory on disk: one private file per round, written before an answer leaves."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from discreet.federated.secure.keys import Signer
+from discreet.federated.secure.node import Draw, SecureNode
+from discreet.federated.secure.round import Round
+
+
+class NodeStore:
+    """Rounds that a node has taken part in; a round that was begun is resumed, never begun anew."""
+
+    def __init__(self, directory: str | os.PathLike[str]) -> None:
+        self.directory = Path(directory)
+        self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+    def node(self, round_: Round, name: str, signer: Signer, draw: Draw, **options: Any) -> SecureNode:
+        """The node of that round, as it was left or new."""
+        path = self.directory / f"{round_.digest.hex()}.round"
+
+        def keep(memory: bytes) -> None:
+            _write_private(path, memory)
+
+        if path.exists():
+            return SecureNode.from_bytes(path.read_bytes(), signer, draw, keep=keep, **options)
+        return SecureNode(round_, name, signer, draw, keep=keep, **options)
+
+
+def _write_private(path: Path, content: bytes) -> None:
+    """Write a file that only its owner may read, whole or not at all, and on the disk before this returns."""
+    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)  # created with mode 0600
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(name, path)
+    finally:
+        Path(name).unlink(missing_ok=True)
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)

@@ -1,0 +1,144 @@
+"""Bulk: the reports of many people at once, with the same law and the same bytes as one client each."""
+
+from __future__ import annotations
+
+import zlib
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.local.campaign import Campaign, Question
+from discreet.local.entropy import words
+from discreet.local.inputs import Input, as_square, point_features
+from discreet.local.report import HEAD, ID_BYTES, MARKER, MILLION, SCHEMA_BYTES, TAIL, VERSION, schema_mark, varint
+from discreet.schema import Numeric, Schema
+from discreet.sources.blocks import Rows
+from discreet.sources.columns import Numbers
+
+Integers = NDArray[np.int64]
+Bytes = NDArray[np.uint8]
+
+
+class People:
+    """The rows of a batch in the schema's own terms, column by column."""
+
+    def __init__(self, schema: Schema, rows: Rows) -> None:
+        assert rows.label is not None
+        self.schema, self.rows = schema, rows
+        self.labels: Integers = rows.label.encode()
+        if rows.size and self.labels.max() >= len(schema.classes):
+            rows.label.complain()
+
+    @cached_property
+    def places(self) -> list[tuple[Integers, Integers | None]]:
+        """For each feature the cell of every person and, for a number, its lattice point."""
+        return [_places(column) for column in self.rows.columns]
+
+    def answers(self, asked: Input, who: Any) -> tuple[Any, ...]:
+        """What the chosen people would truly answer: (value,), or (class, point) or (class, points)."""
+        labels = self.labels[who]
+        if asked.kind == "class":
+            return (labels,)
+        if asked.kind in {"means", "squares"}:
+            spots = [i for i, one in enumerate(self.schema.features) if one in point_features(self.schema)]
+            return labels, np.stack([self._points(i, asked.kind, who) for i in spots], axis=1)
+        place = self.schema.features.index(asked.feature)
+        if asked.kind == "cells":
+            return (labels * self.schema.features[place].cells + self.places[place][0][who],)
+        return labels, self._points(place, asked.kind, who)
+
+    def _points(self, place: int, kind: str, who: Any) -> Any:
+        points, feature = self.places[place][1], self.schema.features[place]
+        assert points is not None
+        assert isinstance(feature, Numeric)
+        return points[who] if kind in {"mean", "means"} else as_square(points[who], feature.lattice.half)
+
+
+def _places(column: Any) -> tuple[Integers, Integers | None]:
+    feature = column.feature
+    if not isinstance(column, Numbers):
+        cells = column.encode()
+        if len(cells) and cells.max() >= feature.cells:
+            column.complain()
+        return cells, None
+    points, gone = column.points()
+    infinite = column.values.dtype.kind == "f" and np.isinf(column.values).any()
+    if infinite or (gone.any() and feature.missing_code is None):
+        column.complain()
+    cells = np.searchsorted(np.array(feature.cuts, np.int64), points, side="right")
+    return np.where(gone, feature.missing_code, cells) if gone.any() else cells, points
+
+
+def choose_many(campaign: Campaign, size: int, rng: np.random.Generator | None = None) -> Integers:
+    """For each person, places in the campaign's questions, drawn evenly without replacement."""
+    count, k = len(campaign.questions), campaign.reports
+    places = np.tile(np.arange(count), (size, 1)) if k > 1 else None
+    chosen = np.empty((size, k), np.int64)
+    for i in range(k):
+        drawn = i + below_many(count - i, size, rng)
+        if places is None:
+            return drawn[:, None]
+        people = np.arange(size)
+        chosen[:, i] = places[people, drawn]
+        places[people, drawn] = places[:, i]
+    return chosen
+
+
+def below_many(bound: int, size: int, rng: np.random.Generator | None = None) -> Integers:
+    """Whole numbers drawn evenly from 0 … bound − 1, by rejection as a single client does."""
+    limit = np.uint64((1 << 64) - 1 - (1 << 64) % bound)
+    drawn = words(size, rng)
+    bad = drawn > limit
+    while bad.any():
+        drawn = drawn.copy()
+        drawn[bad] = words(int(bad.sum()), rng)
+        bad = drawn > limit
+    return (drawn % np.uint64(bound)).astype(np.int64)
+
+
+def report_rows(campaign: Campaign, rows: Rows, *, rng: np.random.Generator | None = None) -> bytes:
+    """One report for each row, one after another: the contents of a report file."""
+    size, questions = rows.size, campaign.questions
+    identities = words(2 * size, rng).view(np.uint8).reshape(size, ID_BYTES)
+    chosen = choose_many(campaign, size, rng)
+    people = People(campaign.schema, rows)
+    heads = [_part_head(question) for question in questions]
+    lengths = np.array([len(h) + q.mechanism.width for h, q in zip(heads, questions, strict=True)], np.int64)
+    front = schema_mark(campaign.schema.hash), varint(int(campaign.epsilon * MILLION)) + bytes([campaign.reports])
+    fixed = SCHEMA_BYTES + ID_BYTES + len(front[1])
+    bodies = fixed + lengths[chosen].sum(axis=1)
+    ends = np.cumsum(bodies + HEAD + TAIL)
+    starts = ends - bodies - HEAD - TAIL
+    out = np.empty(int(ends[-1]) if size else 0, np.uint8)
+    _write(out, starts, np.frombuffer(MARKER + bytes([VERSION]), np.uint8)[None, :])
+    _write(out, starts + 5, bodies.astype("<u2").view(np.uint8).reshape(size, 2))
+    _write(out, starts + HEAD, np.frombuffer(front[0], np.uint8)[None, :])
+    _write(out, starts + HEAD + SCHEMA_BYTES, identities)
+    _write(out, starts + HEAD + SCHEMA_BYTES + ID_BYTES, np.frombuffer(front[1], np.uint8)[None, :])
+    spots = starts + HEAD + fixed
+    for slot in range(campaign.reports):
+        for place, question in enumerate(questions):
+            who = np.flatnonzero(chosen[:, slot] == place)
+            if len(who):
+                said = question.mechanism.perturb(*people.answers(question.input, who), rng=rng)
+                _write(out, spots[who], np.frombuffer(heads[place], np.uint8)[None, :])
+                _write(out, spots[who] + len(heads[place]), question.mechanism.encode(said))
+        spots = spots + lengths[chosen[:, slot]]
+    view = out.data  # a checksum per frame: the standard library's is the fastest there is
+    sums = [zlib.crc32(view[a:b]) for a, b in zip(starts.tolist(), (ends - TAIL).tolist(), strict=True)]
+    _write(out, ends - TAIL, np.array(sums, "<u4").view(np.uint8).reshape(size, TAIL))
+    return out.tobytes()
+
+
+def _part_head(question: Question) -> bytes:
+    mechanism = question.mechanism
+    head = varint(question.input.index) + bytes([mechanism.code]) + varint(question.parameter)
+    return head + varint(mechanism.width)
+
+
+def _write(out: Bytes, spots: Any, values: Any) -> None:
+    """Put a row of bytes at each spot."""
+    if len(spots):
+        out[spots[:, None] + np.arange(values.shape[1])] = values

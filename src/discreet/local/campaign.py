@@ -1,0 +1,240 @@
+"""The campaign: the public design of a collection, from which clients draw and by which collectors count."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import Any
+
+from discreet.errors import BudgetError, DiscreetError, SchemaError
+from discreet.files import parse_json, write_text
+from discreet.local.chances import local_epsilon
+from discreet.local.entropy import Source, below
+from discreet.local.inputs import Input, half_of, input_of, point_features
+from discreet.local.numbers import NUMBERS, make_number
+from discreet.local.oracles import ORACLES, THE, Oracle, choose_oracle, make_oracle
+from discreet.local.report import HEAD, LONGEST, MILLION, MOST_PARTS
+from discreet.privacy.budget import number
+from discreet.schema import Schema
+
+FORMAT = "discreet/campaign"
+VERSION = 1
+NUMERIC = ("bins", *NUMBERS)
+
+
+@dataclass(frozen=True)
+class Question:
+    """An input with the mechanism that answers it."""
+
+    input: Input
+    mechanism: Any
+    parameter: int = 0
+
+
+class Campaign:
+    """Who collects what: a schema, ε per person, and how values and numbers are reported.
+
+    Parameters
+    ----------
+    schema : Schema
+    epsilon : float
+        What all that one person sends may cost; rounded down to a millionth.
+    oracle : "auto" or a name
+        How values out of a list are reported: "grr", "sue", "oue", "she", "the", "olh", "subset", "hadamard", or
+        for each input the one of lowest variance.
+    numeric : "bins" or a name
+        How numbers are reported: by their bin, or as numbers for bell curves.
+    reports : int, default 1
+        Inputs that each person reports about, at ε/reports each.
+    theta : float or None
+        The threshold of "the", in thousandths.
+    """
+
+    def __init__(
+        self,
+        schema: Schema,
+        epsilon: Any,
+        *,
+        oracle: str = "auto",
+        numeric: str = "bins",
+        reports: int = 1,
+        theta: float | None = None,
+    ) -> None:
+        if not isinstance(schema, Schema):
+            raise SchemaError("a campaign needs a schema: declare one with Schema(...) or Schema.load(file)")
+        self.schema = schema
+        self.epsilon = Fraction(math.floor(local_epsilon(epsilon) * MILLION), MILLION)
+        if oracle != "auto" and oracle not in ORACLES:
+            raise BudgetError(f"there is no oracle {oracle!r}: choose auto, {', '.join(ORACLES)}")
+        if numeric not in NUMERIC:
+            raise BudgetError(f"there is no way {numeric!r} to report numbers: choose one of {', '.join(NUMERIC)}")
+        if theta is not None and oracle != "the":
+            raise BudgetError("theta belongs to the oracle 'the'")
+        self.oracle, self.numeric = oracle, numeric
+        self.theta = None if theta is None else float(number(theta, "theta"))
+        if isinstance(reports, bool) or not isinstance(reports, int) or not 1 <= reports <= MOST_PARTS:
+            raise BudgetError(f"reports must be a whole number from 1 to {MOST_PARTS}, not {reports!r}")
+        self.reports, self.inputs = reports, tuple(self._inputs())
+        if reports > len(self.inputs):
+            raise BudgetError(f"there are {len(self.inputs)} inputs: a person cannot report about {reports}")
+        widest = sum(sorted(one.mechanism.width for one in self.questions)[-reports:]) + 20 * reports + 40
+        if widest + HEAD > LONGEST:
+            raise BudgetError(f"reports of {widest} bytes are too long: choose oracle='auto', 'olh' or 'hadamard'")
+
+    def _inputs(self) -> list[Input]:
+        schema, numbers = self.schema, point_features(self.schema)
+        pointwise = set() if self.numeric == "bins" else {one.name for one in numbers}
+        chosen = [input_of(schema, 0)]
+        for j, feature in enumerate(schema.features, start=1):
+            if feature.name not in pointwise:
+                chosen.append(input_of(schema, 3 * j - 2))
+            elif self.numeric != "laplace-all":
+                chosen += [input_of(schema, 3 * j - 1), input_of(schema, 3 * j)]
+        if self.numeric == "laplace-all" and numbers:
+            last = 3 * len(schema.features)
+            chosen += [input_of(schema, last + 1), input_of(schema, last + 2)]
+        return chosen
+
+    @cached_property
+    def questions(self) -> tuple[Question, ...]:
+        """Each input with its mechanism at ε/reports."""
+        return tuple(self._question(one) for one in self.inputs)
+
+    def _question(self, asked: Input) -> Question:
+        share = self.epsilon / self.reports
+        if asked.numeric:
+            return Question(asked, mechanism_of(self.schema, asked.index, NUMBERS[self.numeric].code, 0, share))
+        d = domain_of(self.schema, asked)
+        made: Oracle
+        if self.oracle == "auto":
+            made = choose_oracle(d, share)[0]
+        else:
+            made = make_oracle(self.oracle, d, share, theta=self.theta)
+        return Question(asked, made, parameter_of(made))
+
+    def choose(self, source: Source) -> list[int]:
+        """Which questions a person answers: places in `questions`, drawn evenly and without looking at any row."""
+        places = list(range(len(self.questions)))
+        for i in range(self.reports):
+            j = i + below(source, len(places) - i)
+            places[i], places[j] = places[j], places[i]
+        return places[: self.reports]
+
+    def describe(self) -> list[dict[str, Any]]:
+        """For each input its domain, mechanism and bytes: what `oracle="auto"` chose."""
+        return [
+            {
+                "input": one.input.index,
+                "about": one.input.label(self.schema),
+                "domain": domain_of(self.schema, one.input) if not one.input.numeric else None,
+                "mechanism": one.mechanism.name,
+                "bytes": one.mechanism.width,
+            }
+            for one in self.questions
+        ]
+
+    def to_dict(self) -> dict[str, Any]:
+        """All that a client in any language needs, thresholds included."""
+        return {
+            "format": FORMAT,
+            "version": VERSION,
+            "epsilon": str(self.epsilon),
+            "oracle": self.oracle,
+            "numeric": self.numeric,
+            "reports": self.reports,
+            "theta": self.theta,
+            "schema_hash": self.schema.hash,
+            "schema": self.schema.to_dict(),
+            "columns": [_column(feature) for feature in self.schema.features],
+            "target": _column(self.schema.label),
+            "questions": [
+                {
+                    "input": one.input.index,
+                    "kind": one.input.kind,
+                    "feature": None if one.input.feature is None else one.input.feature.name,
+                    "code": one.mechanism.code,
+                    "parameter": one.parameter,
+                    "width": one.mechanism.width,
+                    "constants": one.mechanism.constants(),
+                }
+                for one in self.questions
+            ],
+        }
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the campaign as JSON, for clients in other languages."""
+        write_text(path, json.dumps(self.to_dict(), ensure_ascii=False, indent=1) + "\n")
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Campaign:
+        """Read a campaign file; the thresholds are computed anew, never trusted."""
+        try:
+            fields = parse_json(Path(path).read_bytes())
+            if not isinstance(fields, dict) or fields.get("format") != FORMAT or fields.get("version") != VERSION:
+                raise DiscreetError(f"{path} is not a campaign of this version")
+            settings = {key: fields[key] for key in ("oracle", "numeric", "reports", "theta")}
+            return cls(Schema.from_dict(fields["schema"]), Fraction(fields["epsilon"]), **settings)
+        except OSError as error:
+            raise DiscreetError(f"cannot read the campaign {path}: {error.strerror or error}") from None
+        except (ValueError, KeyError, TypeError, ZeroDivisionError) as error:
+            if isinstance(error, DiscreetError):
+                raise
+            raise DiscreetError(f"{path} is not a campaign: {error}") from None
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Campaign) and self.to_dict() == other.to_dict()
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def domain_of(schema: Schema, asked: Input) -> int:
+    """How many values an answer out of a list can have."""
+    classes = len(schema.classes)
+    return classes if asked.feature is None else classes * asked.feature.cells
+
+
+def parameter_of(mechanism: Any) -> int:
+    """The public parameter that a report states beside the mechanism's code."""
+    return int(mechanism.theta * 1000) if isinstance(mechanism, THE) else 0
+
+
+@lru_cache(4096)
+def mechanism_of(schema: Schema, index: int, code: int, parameter: int, epsilon: Fraction) -> Any:
+    """The mechanism that a part of a report names, or an error if it does not fit the input."""
+    asked, classes = input_of(schema, index), len(schema.classes)
+    if asked.numeric:
+        name = next((name for name, kind in NUMBERS.items() if kind.code == code), None)
+        if name is None or parameter or (asked.feature is None) != (name == "laplace-all"):
+            raise DiscreetError("the report's mechanism does not fit its input")
+        features: Sequence[Any] = [asked.feature] if asked.feature is not None else point_features(schema)
+        halves = tuple(half_of(feature, asked.kind) for feature in features)
+        return make_number(name, classes, halves, epsilon)
+    name = next((name for name, kind in ORACLES.items() if kind.code == code), None)
+    if name is None or (name == "the") != bool(parameter):
+        raise DiscreetError("the report's mechanism does not fit its input")
+    theta = parameter / 1000 if parameter else None
+    return make_oracle(name, domain_of(schema, asked), epsilon, theta=theta)
+
+
+def _column(feature: Any) -> dict[str, Any]:
+    """How a raw value becomes a cell and a lattice point, for clients in other languages."""
+    common = {"name": feature.name, "cells": feature.cells, "missing": feature.missing_code}
+    if feature.kind == "categorical":
+        kinds = sorted({type(value).__name__ for value in feature.categories})
+        return {**common, "codes": feature.lookup.codes, "other": feature.other_code, "kinds": kinds}
+    lattice = feature.lattice
+    return {
+        **common,
+        "lower": feature.lower,
+        "upper": feature.upper,
+        "middle": lattice.middle,
+        "inverse": lattice.inverse,
+        "half": lattice.half,
+        "cuts": list(feature.cuts),
+    }

@@ -1,0 +1,173 @@
+"""LocalNB: Naive Bayes from randomised reports, as a scikit-learn classifier that plays every person's part."""
+
+from __future__ import annotations
+
+import math
+from numbers import Integral
+from typing import Any, Self
+
+import numpy as np
+
+from discreet.bayes.base import NaiveBayesEstimator, check_smoothing
+from discreet.bayes.estimate import estimate as estimate_exactly
+from discreet.bayes.model import NaiveBayesModel
+from discreet.bayes.plan import make_plan
+from discreet.bayes.release import release
+from discreet.errors import BudgetError, DataError
+from discreet.local.bulk import People, choose_many
+from discreet.local.campaign import NUMERIC, Campaign, Question
+from discreet.local.certificate import ONE_PROCESS, STUDY
+from discreet.local.estimate import Tally, model_of
+from discreet.local.oracles import Oracle
+from discreet.mechanisms.noise import ExactSampler
+from discreet.privacy.budget import Adjacency, Budget
+from discreet.privacy.certificate import certify
+from discreet.schema import Schema
+from discreet.sources import Progress, Rows, check_people, collect, read_rows
+
+
+class LocalNB(NaiveBayesEstimator):
+    """Naive Bayes from reports that each person's device randomises; every row plays one person.
+
+    Each person draws what to report about before the row is looked at, and reports with ε-local privacy. The model is
+    learned from the reports alone. To collect reports from real devices, use `LocalClient` and `Collector`: this
+    estimator shows beforehand what they would learn.
+
+    Parameters
+    ----------
+    epsilon : float, default 1.0
+        What all that one person sends may cost; `math.inf` lets everybody report everything exactly.
+    schema : Schema or "infer"
+        What is public about the data. "infer" reads it off the training data, which is a disclosure that the
+        certificate states; without a schema there is no fit.
+    oracle : "auto" or a name
+        How values out of a list are reported: "grr", "sue", "oue", "she", "the", "olh", "subset", "hadamard", or for
+        each input the one of lowest variance.
+    numeric : {"bins", "laplace", "one-bit", "piecewise", "hybrid", "laplace-all"}
+        How numbers are reported: by their bin, or as numbers from which bell curves are estimated.
+    reports : int, default 1
+        Inputs that each person reports about, at epsilon/reports each.
+    theta : float or None
+        The threshold of the oracle "the".
+    smoothing : float, default 1.0
+        People added to every cell.
+    random_state : int, Generator or None
+        A seed makes the fit a reproducible simulation, in which sums of reports are drawn by their law; the
+        certificate says so. Without one every report is drawn by itself from the operating system's randomness.
+
+    Attributes
+    ----------
+    model_ : NaiveBayesModel
+    certificate_ : Certificate
+    campaign_ : Campaign or None
+        The public design, with the mechanism of each input; None without privacy.
+    tallies_ : list of Tally
+        What the reports said in sum.
+    classes_, n_features_in_, feature_names_in_ : as in scikit-learn
+    """
+
+    def __init__(
+        self,
+        epsilon: float = 1.0,
+        schema: Schema | str | None = None,
+        oracle: str = "auto",
+        numeric: str = "bins",
+        reports: int = 1,
+        theta: float | None = None,
+        smoothing: float = 1.0,
+        random_state: Any = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.schema = schema
+        self.oracle = oracle
+        self.numeric = numeric
+        self.reports = reports
+        self.theta = theta
+        self.smoothing = smoothing
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None, *, progress: Progress | None = None) -> Self:
+        """Let everybody in an array or data frame with labels `y`, or in a file or table with the target, report."""
+        check_smoothing(self.smoothing)
+        smoothing, rng = float(self.smoothing), self._generator()
+        schema = self._schema_for(X, y)
+        if isinstance(self.epsilon, float | np.floating) and self.epsilon == math.inf:
+            self.campaign_, self.tallies_ = None, []
+            self.model_ = self._exact_model(X, y, schema, smoothing, progress)
+        else:
+            campaign = Campaign(
+                schema, self.epsilon, oracle=self.oracle, numeric=self.numeric, reports=self.reports, theta=self.theta
+            )
+            self.campaign_, self.tallies_ = campaign, survey(campaign, X, y, rng=rng, progress=progress)
+            if not any(one.reports for one in self.tallies_):
+                raise DataError("there are no rows: found array with 0 sample(s) while a minimum of 1 is required")
+            self.model_ = model_of(
+                schema, self.tallies_, smoothing=smoothing, simulation=rng is not None, sampler=ONE_PROCESS
+            )
+        self.certificate_ = self.model_.certificate
+        self._describe(X, schema)
+        return self
+
+    def _exact_model(self, X: Any, y: Any, schema: Schema, smoothing: float, progress: Any) -> NaiveBayesModel:
+        """Everybody reports everything exactly: the non-private twin."""
+        if self.numeric not in NUMERIC:
+            raise BudgetError(f"there is no way {self.numeric!r} to report numbers: choose one of {', '.join(NUMERIC)}")
+        budget, shape = Budget(math.inf), "histogram" if self.numeric == "bins" else "gaussian"
+        plan = make_plan(schema, budget, adjacency=Adjacency.REPLACE, numeric=shape)
+        released = release(collect(X, schema, y, detail=plan.detail, progress=progress), plan, ExactSampler())
+        certificate = certify(
+            released.node, budget, adjacency=Adjacency.REPLACE, contributions=1, identified=False, simulation=False,
+            sampler="none", schema_hash=schema.hash, rho=None, accounting=plan.accounting, covers=STUDY,
+            assumptions=(),
+        )  # fmt: skip
+        return NaiveBayesModel(schema, *estimate_exactly(released, smoothing), certificate)
+
+    def _generator(self) -> np.random.Generator | None:
+        seed = self.random_state
+        if seed is None or isinstance(seed, np.random.Generator):
+            return seed
+        if isinstance(seed, np.random.RandomState):
+            seed = seed.randint(2**31)
+        if not isinstance(seed, Integral) or int(seed) < 0:
+            raise BudgetError(f"random_state must be None, a seed of at least 0 or a NumPy generator, not {seed!r}")
+        return np.random.default_rng([int(seed), 0])
+
+
+def survey(
+    campaign: Campaign, X: Any, y: Any = None, *, rng: np.random.Generator | None = None, progress: Any = None
+) -> list[Tally]:
+    """What everybody in the data reports, summed up for each question of a campaign.
+
+    With `rng` the sums are drawn by their law where it is known; without, every report is drawn by itself.
+    """
+    check_people(X, campaign.schema, 1)
+    sums: list[Any] = [0] * len(campaign.questions)
+    asked = np.zeros(len(campaign.questions), np.int64)
+    for rows in read_rows(X, campaign.schema, y, progress=progress):
+        for place, (count, support) in _batch(campaign, rows, rng).items():
+            asked[place] += count
+            sums[place] = sums[place] + support
+    return [
+        Tally(question.input.index, question.mechanism, int(asked[place]), sums[place], campaign.reports)
+        for place, question in enumerate(campaign.questions)
+    ]
+
+
+def _batch(campaign: Campaign, rows: Rows, rng: np.random.Generator | None) -> dict[int, tuple[int, Any]]:
+    chosen, people = choose_many(campaign, rows.size, rng), People(campaign.schema, rows)
+    people.places  # noqa: B018 - every row is checked, whatever is asked about it
+    found = {}
+    for place, question in enumerate(campaign.questions):
+        who = np.flatnonzero((chosen == place).any(axis=1))
+        if len(who):
+            found[place] = (len(who), _support(question, people.answers(question.input, who), rng))
+    return found
+
+
+def _support(question: Question, answers: tuple[Any, ...], rng: np.random.Generator | None) -> Any:
+    mechanism = question.mechanism
+    if rng is None:
+        return mechanism.support(mechanism.perturb(*answers))
+    if isinstance(mechanism, Oracle):
+        return mechanism.simulate(np.bincount(answers[0], minlength=mechanism.d), rng)
+    return mechanism.simulate(*answers, rng)

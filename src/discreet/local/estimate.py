@@ -1,0 +1,190 @@
+"""Estimation: tallies of reports → a Naive Bayes model; post-processing only, so it costs nobody any privacy.
+
+What is known about each input are unbiased frequencies with two errors of known size: the noise of the reports, and
+that only some people were asked. All tables estimate the same class shares, which are combined by inverse variance;
+then each table is moved to them. The noise is alike in all cells, so its part of the gap is spread evenly over a row;
+the part that comes from who was asked leaves the row's proportions alone. (This is least squares for that covariance.)
+
+Each table is scaled to the people who were asked about it: that is the sample its pseudo-counts belong to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.bayes.estimate import consistent, log_prior, log_table, project
+from discreet.bayes.likelihoods import Likelihood, TableLikelihood
+from discreet.bayes.model import NaiveBayesModel
+from discreet.errors import StatisticsError
+from discreet.local.certificate import DEVICES, local_certificate
+from discreet.local.chances import WHOLE
+from discreet.local.inputs import Input, input_of
+from discreet.local.oracles import GRR, HadamardResponse, Oracle, SubsetSelection
+from discreet.schema import Feature, Numeric, Schema
+
+Floats = NDArray[np.float64]
+_TINY = 1e-300
+MOST_LISTED = 1 << 24  # reports times values of a Hadamard response that are gone through
+
+
+@dataclass(frozen=True, eq=False)
+class Tally:
+    """What `reports` reports about one input said in sum, all of them from one mechanism.
+
+    `parts` is how many inputs each of these people reported about: a person pays `parts` times the mechanism's ε.
+    """
+
+    index: int
+    mechanism: Any
+    reports: int
+    support: Any
+    parts: int = 1
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Estimated shares of (class, cell) in all people, from as good as `rows` exact answers with noise on top.
+
+    `cell_noise` and `row_noise` are variances: of one cell on average, and of the sum over a class's cells.
+    """
+
+    shares: Floats
+    rows: float
+    cell_noise: float
+    row_noise: float
+
+
+def group_noise(oracle: Oracle, size: int, share: float) -> float:
+    """The variance, for one report, of the estimated count of a set of `size` values that `share` of the people have.
+
+    Most oracles answer for each value independently. Where every report supports the same number of values the
+    answers exclude each other: their covariances follow from the fact that they add up to a constant. The sets of
+    Hadamard response overlap, so there all reports are gone through; a domain too large for that is taken as
+    independent, as it is but for one value in each set of three.
+    """
+    if isinstance(oracle, HadamardResponse) and size > 1 and oracle.reports * oracle.d <= MOST_LISTED:
+        inside, outside = _hadamard_noise(oracle, size)
+        return max(share * inside + (1 - share) * outside, _TINY)
+    d, other, own = oracle.d, oracle.variance(1, 0.0), oracle.variance(1, 1.0)
+    between = with_own = 0.0
+    if isinstance(oracle, GRR | SubsetSelection):
+        with_own = -own / (d - 1)
+        between = (own - (d - 1) * other) / ((d - 1) * (d - 2)) if d > 2 else 0.0
+    inside = own + (size - 1) * other + 2 * (size - 1) * with_own + (size - 1) * (size - 2) * between
+    outside = size * other + size * (size - 1) * between
+    return max(share * inside + (1 - share) * outside, _TINY)
+
+
+def _hadamard_noise(oracle: HadamardResponse, size: int) -> tuple[float, float]:
+    """The variance of a group's count from a report about a value inside it, and outside, by all reports' chances.
+
+    Groups are the runs of `size` values, as classes are in a table; what is returned is their mean.
+    """
+    inside = np.array([oracle.members(value) for value in range(oracle.d)])
+    block = np.arange(oracle.reports) // oracle.block == (np.arange(oracle.d) % oracle.blocks)[:, None]
+    said = (2.0 * inside - block) / oracle.slope  # what each report adds to the estimated count of each value
+    law = np.where(inside, float(oracle.high), float(oracle.low)) / float(WHOLE)
+    groups = oracle.d // size
+    counts = said[: groups * size].reshape(groups, size, -1).sum(axis=1)
+    spread = law @ (counts**2).T - (law @ counts.T) ** 2  # a row for each value, a column for each group
+    own = np.arange(oracle.d)[:, None] // size == np.arange(groups)
+    return float(spread[own].mean()), float(spread[~own].mean()) if groups > 1 or not own.all() else 0.0
+
+
+def table_of(tallies: Sequence[Tally], classes: int, cells: int) -> Table:
+    """The tallies of one input as one table, combined by inverse variance of the frequencies."""
+    d = classes * cells
+    weights, shares, noises, rows = [], [], [], []
+    for one in tallies:
+        oracle, m = one.mechanism, one.reports
+        if not isinstance(oracle, Oracle) or oracle.d != d:
+            raise StatisticsError(f"a tally of input {one.index} has a mechanism for another domain")
+        cell = group_noise(oracle, 1, 1 / d) / m
+        weights.append(1 / (cell + (1 - 1 / d) / d / m))
+        shares.append(oracle.estimate(one.support, m).reshape(classes, cells) / m)
+        noises.append((cell, group_noise(oracle, cells, 1 / classes) / m))
+        rows.append(m)
+    weight = np.array(weights) / sum(weights)
+    cell_noise, row_noise = (weight**2) @ np.array(noises)
+    return Table(
+        np.tensordot(weight, np.array(shares), axes=1), float(1 / np.sum(weight**2 / np.array(rows))),
+        float(cell_noise), float(row_noise),
+    )  # fmt: skip
+
+
+def class_shares(tables: Iterable[Table], classes: int) -> Floats:
+    """The shares of the classes by all tables, weighted by inverse variance; the nearest point of the simplex."""
+    even = 1 / classes
+    pairs = [(one.shares.sum(axis=1), one.row_noise + even * (1 - even) / one.rows) for one in tables]
+    if not pairs:
+        return np.full(classes, even)
+    weights = np.array([1 / variance for _, variance in pairs])
+    return project(np.tensordot(weights / weights.sum(), np.array([mean for mean, _ in pairs]), axes=1), 1.0)
+
+
+def log_cells(table: Table, prior: Floats, smoothing: float) -> Floats:
+    """Log-probability of each cell given the class."""
+    m, cells = table.rows, table.shares.shape[1]
+    asked = prior * (1 - prior) * m  # how far the classes of the people asked stray from everybody's
+    fixed = consistent(table.shares * m, prior * m, table.row_noise * m * m / cells, asked)
+    return log_table(fixed, prior * m, table.cell_noise * m * m, smoothing)
+
+
+def grouped(schema: Schema, tallies: Iterable[Tally]) -> dict[Input, list[Tally]]:
+    """The tallies that have any reports, by input."""
+    result: dict[Input, list[Tally]] = {}
+    for one in tallies:
+        if one.reports:
+            result.setdefault(input_of(schema, one.index), []).append(one)
+    return result
+
+
+def estimate(schema: Schema, tallies: Iterable[Tally], smoothing: float = 1.0) -> tuple[Floats, list[Likelihood]]:
+    """The class log-prior and the likelihood of each feature; a feature that nobody reported about says nothing."""
+    from discreet.local.curves import curve_of
+
+    asked, classes = grouped(schema, tallies), len(schema.classes)
+    tables = {
+        one.feature: table_of(found, classes, 1 if one.feature is None else one.feature.cells)
+        for one, found in asked.items()
+        if not one.numeric
+    }
+    prior = class_shares(tables.values(), classes)
+    everyone = sum(one.reports for found in asked.values() for one in found)
+    likelihoods: list[Likelihood] = []
+    for feature in schema.features:
+        curve = curve_of(schema, feature, asked, prior) if isinstance(feature, Numeric) else None
+        table = tables.get(feature)
+        if curve is not None and (table is None or table.rows < curve.rows):
+            likelihoods.append(curve.likelihood)
+        else:
+            likelihoods.append(TableLikelihood(feature.name, _log_table(feature, table, prior, smoothing)))
+    return log_prior(prior * max(everyone, 1)), likelihoods
+
+
+def _log_table(feature: Feature, table: Table | None, prior: Floats, smoothing: float) -> Floats:
+    if table is None:
+        return np.full((len(prior), feature.cells), -np.log(feature.cells))
+    return log_cells(table, prior, smoothing)
+
+
+def model_of(
+    schema: Schema,
+    tallies: Iterable[Tally],
+    *,
+    smoothing: float = 1.0,
+    simulation: bool = False,
+    sampler: str = DEVICES,
+) -> NaiveBayesModel:
+    """The model with its certificate; `simulation` says that the reports came from a seed and not from people."""
+    counted = [one for one in tallies if one.reports]
+    if not counted:
+        raise StatisticsError("there are no reports to learn from")
+    prior, likelihoods = estimate(schema, counted, smoothing)
+    certificate = local_certificate(schema, counted, simulation=simulation, sampler=sampler)
+    return NaiveBayesModel(schema, prior, likelihoods, certificate)

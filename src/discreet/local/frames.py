@@ -1,0 +1,160 @@
+"""Frames in bulk: the reports in a buffer or a file as arrays, with the same verdicts as `report.unpack` one by one."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import IO, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.local.framing import compiled
+from discreet.local.report import HEAD, ID_BYTES, SCHEMA_BYTES
+
+Integers = NDArray[np.int64]
+Bytes = NDArray[np.uint8]
+CHUNK = 1 << 22  # bytes of a file that are looked at together
+READABLE, MALFORMED, FOREIGN = 0, 1, 2
+
+
+@dataclass(frozen=True)
+class Frames:
+    """Whole frames in a buffer, the damaged stretches between them, and whose they are if several sent them."""
+
+    raw: Bytes
+    starts: Integers
+    ends: Integers
+    owners: Integers
+    damaged: Integers
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+
+class Key(NamedTuple):
+    """What parts that can be counted together have in common; ε in millionths, of the whole report."""
+
+    input: int
+    code: int
+    parameter: int
+    epsilon: int
+    parts: int
+
+
+@dataclass(frozen=True)
+class Parts:
+    """The parts of the readable reports: whose they are, what they are about, and where their payloads lie."""
+
+    owner: Integers
+    input: Integers
+    code: Integers
+    parameter: Integers
+    epsilon: Integers  # millionths, of the whole report
+    count: Integers  # parts of the whole report
+    start: Integers
+    stop: Integers
+
+    def __len__(self) -> int:
+        return len(self.owner)
+
+    def key(self, row: int) -> Key:
+        """What one part is."""
+        columns = (self.input, self.code, self.parameter, self.epsilon, self.count)
+        return Key(*[int(column[row]) for column in columns])
+
+    def groups(self) -> tuple[Integers, Integers]:
+        """The group of each part among those with equal input, mechanism and design, and one part of each group."""
+        columns = np.stack([self.input, self.code, self.parameter, self.epsilon, self.count])
+        labels, firsts = compiled().group(columns, _salt())
+        return labels, firsts
+
+
+@lru_cache(1)
+def _salt() -> np.uint64:
+    """A number that nobody outside knows, so that nobody can choose reports that collide."""
+    return np.uint64(int.from_bytes(os.urandom(8), "little"))
+
+
+class Splitter:
+    """Cuts a stream into frames; an unfinished frame waits for the next piece."""
+
+    def __init__(self) -> None:
+        self.rest, self.seeking = b"", False
+
+    def feed(self, piece: bytes, *, final: bool = False) -> Frames:
+        """The frames that end in this piece."""
+        raw = np.frombuffer(self.rest + piece if self.rest else piece, np.uint8)
+        loops = compiled()
+        starts, ends, damaged, spot, seeking = loops.split(
+            raw, 0, len(raw), final, self.seeking, loops.table, loops.powers
+        )
+        self.rest, self.seeking = raw[spot:].tobytes(), bool(seeking)
+        return Frames(raw, starts, ends, np.zeros(len(starts), np.int64), np.array([damaged], np.int64))
+
+
+def frames_of_file(file: IO[bytes], size: int = CHUNK) -> Iterator[Frames]:
+    """The frames of an open file, piece by piece."""
+    splitter = Splitter()
+    while piece := file.read(size):
+        yield splitter.feed(piece)
+    yield splitter.feed(b"", final=True)
+
+
+def frames_of_buffers(buffers: Sequence[Any]) -> Frames:
+    """The frames of several buffers, each of which stands for itself: none can swallow what another sent."""
+    raw, edges = _joined(buffers)
+    loops, pieces, damaged = compiled(), [], np.zeros(len(buffers), np.int64)
+    for i in range(len(buffers)):
+        found = loops.split(raw, edges[i], edges[i + 1], True, False, loops.table, loops.powers)
+        pieces.append(found[:2])
+        damaged[i] = found[2]
+    empty = np.empty(0, np.int64)
+    starts = np.concatenate([empty, *(piece[0] for piece in pieces)])
+    ends = np.concatenate([empty, *(piece[1] for piece in pieces)])
+    owners = np.repeat(np.arange(len(buffers)), [len(piece[0]) for piece in pieces]) if pieces else empty
+    return Frames(raw, starts, ends, owners, damaged)
+
+
+def frames_one_each(reports: Iterable[Any]) -> Frames:
+    """Frames of which each must be exactly one of the given byte strings; any other string is one damaged record."""
+    given = list(reports)
+    raw, edges = _joined(given)
+    loops, fine = compiled(), np.zeros(len(given), bool)
+    for i in range(len(given)):
+        starts, ends, *_ = loops.split(raw, edges[i], edges[i + 1], True, False, loops.table, loops.powers)
+        fine[i] = len(starts) == 1 and starts[0] == edges[i] and ends[0] == edges[i + 1]
+    return Frames(raw, edges[:-1][fine], edges[1:][fine], np.flatnonzero(fine), (~fine).astype(np.int64))
+
+
+def _joined(buffers: Sequence[Any]) -> tuple[Bytes, Integers]:
+    edges = np.zeros(len(buffers) + 1, np.int64)
+    np.cumsum([len(one) for one in buffers], out=edges[1:])
+    return np.frombuffer(bytes(buffers[0]) if len(buffers) == 1 else b"".join(buffers), np.uint8), edges
+
+
+def parse(frames: Frames, mark: bytes) -> tuple[NDArray[np.int64], Parts]:
+    """The state of each frame (readable, malformed, of another schema) and the parts of the readable ones."""
+    wanted = np.frombuffer(mark, np.uint8)
+    states, parts, owners = compiled().parse(frames.raw, frames.starts, frames.ends, wanted)
+    return states, Parts(owners, *parts)
+
+
+def identities(frames: Frames, chosen: Integers) -> Bytes:
+    """The ids of the chosen reports, a row of bytes each."""
+    return gather(frames.raw, frames.starts[chosen] + HEAD + SCHEMA_BYTES, ID_BYTES)
+
+
+def gather(raw: Bytes, spots: Integers, width: int) -> Bytes:
+    """Rows of `width` bytes from each spot of a buffer."""
+    out = np.empty((len(spots), width), np.uint8)
+    compiled().gather(raw, spots, out)
+    return out
+
+
+def cut(frames: Frames, chosen: Integers) -> bytes:
+    """The chosen frames one after another."""
+    found: bytes = compiled().cut(frames.raw, frames.starts[chosen], frames.ends[chosen]).tobytes()
+    return found

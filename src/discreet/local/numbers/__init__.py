@@ -1,0 +1,48 @@
+"""Numbers under local privacy: class sums of bounded whole numbers from randomised reports."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from discreet.errors import SchemaError
+from discreet.local.numbers.base import NumberMechanism
+from discreet.local.numbers.hybrid import Hybrid
+from discreet.local.numbers.laplace import LaplaceAll, LaplaceSampled
+from discreet.local.numbers.moments import Group, gaussian_parameters, square_points
+from discreet.local.numbers.onebit import OneBit, OneBitSampled, best_oracle
+from discreet.local.numbers.piecewise import Piecewise
+
+Laplace = LaplaceSampled
+NUMBERS: dict[str, Any] = {
+    kind.name: kind for kind in (LaplaceSampled, OneBit, Piecewise, Hybrid, LaplaceAll, OneBitSampled)
+}
+
+
+def make_number(name: str, classes: int, halves: Sequence[int], epsilon: Any) -> Any:
+    """The mechanism of that name: for one number the only one of `halves`, for all at once the whole list."""
+    if name not in NUMBERS:
+        raise SchemaError(f"there is no mechanism {name!r} for numbers: choose one of {', '.join(NUMBERS)}")
+    if name == LaplaceAll.name:
+        return LaplaceAll(classes, tuple(halves), epsilon)
+    if len(halves) != 1:
+        raise SchemaError(f"{name} reports one number, not {len(halves)}")
+    return NUMBERS[name](classes, halves[0], epsilon)
+
+
+__all__ = [
+    "NUMBERS",
+    "Group",
+    "Hybrid",
+    "Laplace",
+    "LaplaceAll",
+    "LaplaceSampled",
+    "NumberMechanism",
+    "OneBit",
+    "OneBitSampled",
+    "Piecewise",
+    "best_oracle",
+    "gaussian_parameters",
+    "make_number",
+    "square_points",
+]

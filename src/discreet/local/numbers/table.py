@@ -1,0 +1,42 @@
+"""Variances side by side: which number mechanism is best for how many classes and which ε."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from discreet.local.numbers import NUMBERS, LaplaceAll
+
+HALF = 1 << 16
+AT_ONCE = 8
+
+
+def variances(classes: int, epsilon: str) -> dict[str, float]:
+    """Per report, in units of the bound squared: classes equally frequent, members' mean square a quarter.
+
+    For all numbers at once there are eight of them, and the variance is multiplied by 1/8: each person says
+    something about every number, where else each number is reported by an eighth of the people.
+    """
+    square, found = HALF**2 / 4, {}
+    for name, kind in NUMBERS.items():
+        if kind is LaplaceAll:
+            value = float(LaplaceAll(classes, (HALF,) * AT_ONCE, epsilon).variance(1)[0]) / AT_ONCE
+        else:
+            value = kind(classes, HALF, epsilon).variance(1, 1 / classes, square)
+        found[name] = value / HALF**2
+    return found
+
+
+def variance_table(classes: Iterable[int] = (1, 2, 3, 10), epsilons: Iterable[str] = ("0.1", "1", "4", "8")) -> str:
+    """The table in Markdown, the best of each row in bold."""
+    lines = [f"| classes | ε | {' | '.join(NUMBERS)} |", "|" + "---|" * (len(NUMBERS) + 2)]
+    for count in classes:
+        for epsilon in epsilons:
+            row = variances(count, epsilon)
+            best = min(row.values())
+            cells = [f"**{v:.3g}**" if v <= best * (1 + 1e-9) else f"{v:.3g}" for v in row.values()]
+            lines.append(f"| {count} | {epsilon} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    print(variance_table())

@@ -1,0 +1,164 @@
+"""Hadamard response: a report of a few bits, favouring the half of a block that a Hadamard row marks."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.errors import DataError
+from discreet.local.chances import WHOLE, ceiling, exp_bounds
+from discreet.local.coins import blockwise
+from discreet.local.entropy import Source
+from discreet.local.kernels import compiled
+from discreet.local.oracles.base import Floats, Integers, Oracle, Raw, Reports, from_bytes, to_bytes, width_of
+from discreet.local.slots import Slots
+
+
+class HadamardResponse(Oracle):
+    """Reports 0 … K − 1 in B blocks; a value favours half a block, and any two of a block share half of their halves.
+
+    Value v belongs to block v mod B and to row v // B + 1 of the Hadamard matrix of the block's size, b = 2s; its set
+    holds the places of the block where that row is +1. Of the 2⁶⁴ words each report in the set owns `high` and each
+    other one `low`. K and s are powers of two, so the words come out even, and low is rounded up: high ≤ e^ε·low.
+    A report says +1 for the values whose set holds it, −1 for the rest of its block, 0 for other blocks, so that every
+    value but the true one expects 0. `p` is the chance of the own set and `q` that a report about a value of
+    the same block falls in it (½ for one block). B is the power of two with the lowest variance on average.
+
+    >>> oracle = HadamardResponse(50, 1)
+    >>> oracle.blocks, oracle.reports
+    (1, 64)
+    """
+
+    name: ClassVar[str] = "hadamard"
+    code: ClassVar[int] = 8
+
+    def _prepare(self) -> None:
+        choices = [1 << bits for bits in range((self.d - 1).bit_length() + 1)]
+        self._set(min(choices, key=self._mean_variance))
+        self.slots = Slots(self.half, self.high, self.low)
+        self.width = width_of(self.reports - 1)
+        self.dtype = np.dtype(f"u{self.width if self.width != 3 else 4}")
+
+    def _set(self, blocks: int) -> None:
+        fullest = -(-self.d // blocks)
+        self.blocks, self.block = blocks, 1 << fullest.bit_length()
+        self.half, self.reports = self.block // 2, blocks * self.block
+        weight = self.half * exp_bounds(self.epsilon)[0] + self.reports - self.half
+        self.low = ceiling(WHOLE / weight)
+        self.high = WHOLE // self.half - (2 * blocks - 1) * self.low
+        self.true = self.half * self.high
+        self.p = Fraction(self.true, WHOLE)
+        self.q = Fraction(self.half * (self.high + self.low), 2 * WHOLE)
+        self.slope = float(Fraction(self.half * (self.high - self.low), WHOLE))
+
+    def _mean_variance(self, blocks: int) -> float:
+        self._set(blocks)
+        return self.variance(1, 1 / self.d)
+
+    def draw(self, value: int, source: Source) -> tuple[int, ...]:
+        block, row = value % self.blocks, value // self.blocks + 1
+        word = source.word()
+        wrong = word >= self.true
+        index = (word - self.true) // self.low if wrong else word // self.high
+        if wrong and index >= self.half:
+            other, place = divmod(index - self.half, self.block)
+            return ((other + (other >= block)) * self.block + place,)
+        # The index without one bit, at the place of the row's lowest one: that bit then decides the parity.
+        least = row & -row
+        place = index // least * 2 * least + index % least
+        if ((place & row).bit_count() & 1) != wrong:
+            place |= least
+        return (block * self.block + place,)
+
+    def perturb(self, values: Any, *, rng: np.random.Generator | None = None) -> Reports:
+        true = self.check(values)
+        result = np.empty(len(true), self.dtype)
+        shape = (self.blocks.bit_length() - 1, self.block.bit_length() - 1)
+
+        def fill(rows: slice) -> None:
+            compiled().hadamard(true[rows], self.slots.draw(rows.stop - rows.start, rng), *shape, result[rows])
+
+        blockwise(fill, len(true), rng)
+        return result
+
+    def encode(self, reports: Reports) -> Raw:
+        return to_bytes(reports, self.width)
+
+    def decode(self, raw: Raw) -> tuple[Reports, NDArray[np.bool_]]:
+        values = from_bytes(raw)
+        fine = values < self.reports
+        return np.where(fine, values, 0).astype(self.dtype), fine
+
+    def members(self, value: int) -> NDArray[np.bool_]:
+        """Which reports are in a value's set."""
+        result = np.zeros((self.blocks, self.block), bool)
+        row = value // self.blocks + 1
+        result[value % self.blocks] = np.bitwise_count(np.arange(self.block) & row) % 2 == 0
+        return result.ravel()
+
+    def law(self, value: int) -> dict[tuple[int, ...], Fraction]:
+        shares = Fraction(self.low, WHOLE), Fraction(self.high, WHOLE)
+        return {(one,): shares[inside] for one, inside in enumerate(self.members(value).tolist())}
+
+    def constants(self) -> dict[str, Any]:
+        return {"blocks": self.blocks, "block": self.block, "high": str(self.high), "low": str(self.low)}
+
+    def support(self, reports: Reports) -> Integers:
+        counts = np.bincount(np.asarray(reports), minlength=self.reports)
+        if len(counts) > self.reports:
+            raise DataError(f"a report lies outside 0 … {self.reports - 1}")
+        return self._from_histogram(counts)
+
+    def _from_histogram(self, counts: Any) -> Integers:
+        table = walsh_hadamard(np.asarray(counts, np.int64).reshape(self.blocks, self.block))
+        values = np.arange(self.d)
+        return table[values % self.blocks, values // self.blocks + 1]
+
+    def estimate(self, support: Any, m: int) -> Floats:
+        return np.asarray(support, np.float64) / self.slope
+
+    def variance(self, m: int, frequency: float = 0.0, *, block: float | None = None) -> float:
+        """The variance of a count; `block` is the share of people with the other values of the value's block.
+
+        Without it, the people who do not have the value are taken to be spread evenly over the other values, and
+        blocks to have their mean size.
+        """
+        own = Fraction(self.half * (self.high + self.low), WHOLE)  # the chance to lie in the block it favours
+        foreign = Fraction(2 * self.half * self.low, WHOLE)
+        slope, share = self.p - Fraction(self.half * self.low, WHOLE), Fraction(frequency)
+        if block is None:
+            fewer, more = divmod(self.d, self.blocks)
+            mates = more * (fewer + 1) * fewer + (self.blocks - more) * fewer * (fewer - 1)
+            near = (1 - share) * Fraction(mates, self.d * (self.d - 1))
+        else:
+            near = Fraction(block)
+        spread = (share + near) * own + (1 - share - near) * foreign - share * slope**2
+        return float(m * spread / slope**2)
+
+    def simulate(self, counts: Any, rng: np.random.Generator) -> Integers:
+        """A report is an even draw from the value's set with chance s(high − low)/2⁶⁴, else from all reports."""
+        true = np.asarray(counts, np.int64)
+        if int(true.sum()) < self.d * self.half:
+            return super().simulate(counts, rng)
+        meant = rng.binomial(true, self.slope)
+        even = np.full(self.reports, 1 / self.reports)
+        table = rng.multinomial(int((true - meant).sum()), even)
+        for value in np.flatnonzero(meant).tolist():
+            inside = np.flatnonzero(self.members(value))
+            table[inside] += rng.multinomial(int(meant[value]), np.full(self.half, 1 / self.half))
+        return self._from_histogram(table)
+
+
+def walsh_hadamard(table: Integers) -> Integers:
+    """Each row times the Hadamard matrix: entry r is the sum over y of (−1)^(ones of r & y) times entry y."""
+    result = table.copy()
+    size = result.shape[1]
+    for level in range(int(math.log2(size))):
+        pairs = result.reshape(len(result), -1, 2, 1 << level)
+        first, second = pairs[:, :, 0].copy(), pairs[:, :, 1].copy()
+        pairs[:, :, 0], pairs[:, :, 1] = first + second, first - second
+    return result

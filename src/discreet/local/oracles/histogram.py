@@ -1,0 +1,189 @@
+"""Histogram encoding: noise on the one-hot vector, sent as it is (SHE) or cut at a threshold (THE)."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.domain import exact
+from discreet.errors import DataError, SchemaError
+from discreet.local.chances import WHOLE, ceiling, exp_bounds
+from discreet.local.coins import blockwise, coins
+from discreet.local.entropy import Source, words
+from discreet.local.geometric import SLACK, DiscreteLaplace
+from discreet.local.kernels import compiled
+from discreet.local.oracles.base import Floats, Integers, Oracle, Raw, Reports, from_bytes, to_bytes
+from discreet.local.oracles.unary import UnaryOracle
+
+UNIT = 16  # lattice steps per person
+THOUSAND = 1000
+
+
+class SHE(Oracle):
+    """The one-hot vector on a lattice of sixteenths, with discrete Laplace noise on every component.
+
+    A report says a number for every value, not yes or no: its mean is 1 for the true value (`p`) and 0 for the others
+    (`q`). Two values differ by 2·16 lattice steps in two components. Outputs are clamped to 16 − reach … reach,
+    so that beyond a clamp there are always `reach` magnitudes left to cut off, which have a share below 2⁻⁴⁴.
+
+    >>> SHE(3, 1).perturb([0, 1, 2, 2]).shape
+    (4, 3)
+    """
+
+    name: ClassVar[str] = "she"
+    code: ClassVar[int] = 4
+
+    def _prepare(self) -> None:
+        self.noise = DiscreteLaplace(2 * UNIT / (self.epsilon - 2 * SLACK))
+        self.low, self.high = UNIT - self.noise.reach, self.noise.reach
+        self.p, self.q = Fraction(1), Fraction(0)
+        self.each = (self.high.bit_length() + 8) // 8  # bytes of a component, its sign included
+        self.width = self.d * self.each
+
+    def draw(self, value: int, source: Source) -> tuple[int, ...]:
+        drawn = (UNIT * (one == value) + self.noise.draw(source) for one in range(self.d))
+        return tuple(min(max(one, self.low), self.high) for one in drawn)
+
+    def perturb(self, values: Any, *, rng: np.random.Generator | None = None) -> Reports:
+        true = self.check(values)
+        result = np.empty((len(true), self.d), np.int32)
+
+        def fill(rows: slice) -> None:
+            part = result[rows]
+            self._noise(part.reshape(-1), rng)
+            part[np.arange(len(part)), true[rows]] += UNIT
+            np.clip(part, self.low, self.high, out=part)
+
+        blockwise(fill, len(true), rng, max(1, (1 << 18) // self.d))
+        return result
+
+    def _noise(self, out: NDArray[np.int32], rng: np.random.Generator | None) -> None:
+        done = 0
+        while done < len(out):
+            count = (len(out) - done) // 60 + 2
+            planes = np.stack([coins(one, count, rng, bits=128) for one in self.noise.thresholds])
+            done += compiled().signed(planes, words(count, rng), out[done:])
+
+    def encode(self, reports: Reports) -> Raw:
+        return np.ascontiguousarray(to_bytes(self._rows(reports), self.each)).reshape(len(reports), self.width)
+
+    def decode(self, raw: Raw) -> tuple[Reports, NDArray[np.bool_]]:
+        parts = np.asarray(raw, np.uint8).reshape(len(raw), self.d, self.each)
+        values = from_bytes(parts).astype(np.int64)
+        values -= (values >> (8 * self.each - 1)) << (8 * self.each)
+        fine = np.all((values >= self.low) & (values <= self.high), axis=1)
+        return np.where(fine[:, None], values, 0).astype(np.int32), fine
+
+    def component_law(self, bit: int) -> dict[int, Fraction]:
+        """The exact law of one component, of the true value (1) or another (0); for large ε."""
+        result: dict[int, Fraction] = {}
+        for noise, share in self.noise.chances().items():
+            place = min(max(UNIT * bit + noise, self.low), self.high)
+            result[place] = result.get(place, Fraction(0)) + share
+        return result
+
+    def law(self, value: int) -> dict[tuple[int, ...], Fraction]:
+        laws = [self.component_law(one == value) for one in range(self.d)]
+        return {
+            tuple(one for one, _ in cells): math.prod((share for _, share in cells), start=Fraction(1))
+            for cells in itertools.product(*(law.items() for law in laws))
+        }
+
+    @cached_property
+    def worst(self) -> Fraction:
+        """The largest ratio: components are independent, and two values differ in two of them, in opposite ways."""
+        mine, rest = self.component_law(1), self.component_law(0)
+        return max(mine[x] / rest[x] for x in mine) * max(rest[x] / mine[x] for x in rest)
+
+    def constants(self) -> dict[str, Any]:
+        thresholds = [str(one) for one in self.noise.thresholds]
+        return {"unit": UNIT, "thresholds": thresholds, "low": self.low, "high": self.high, "bytes": self.each}
+
+    def support(self, reports: Reports) -> Integers:
+        return np.asarray(self._rows(reports).sum(axis=0, dtype=np.int64))
+
+    def estimate(self, support: Any, m: int) -> Floats:
+        return np.asarray(support, np.float64) / UNIT
+
+    def variance(self, m: int, frequency: float = 0.0) -> float:
+        """The same for every frequency: the noise does not depend on the value."""
+        return m * self.noise.variance / UNIT**2
+
+    def simulate(self, counts: Any, rng: np.random.Generator) -> Integers:
+        """A sum of m discrete Laplace numbers is the difference of two negative binomial ones.
+
+        Clamping is left out: it has a chance below 2⁻⁴⁴·e^{ε/2} per component.
+        """
+        true = np.asarray(counts, np.int64)
+        people = int(true.sum())
+        if not people:
+            return np.zeros(self.d, np.int64)
+        stop = -math.expm1(-1 / float(self.noise.scale))
+        first, second = (rng.negative_binomial(people, stop, self.d) for _ in range(2))
+        return np.asarray(UNIT * true + first - second, np.int64)
+
+    def _rows(self, reports: Reports) -> NDArray[Any]:
+        array = np.asarray(reports)
+        if array.ndim != 2 or array.shape[1] != self.d or array.dtype.kind != "i":
+            raise DataError(f"reports of {self!r} are rows of {self.d} whole numbers")
+        return array
+
+
+class THE(UnaryOracle):
+    """Which components of a noisy one-hot vector exceed θ, with Laplace noise of scale 2/ε: one bit each.
+
+    Bits are drawn by their chances p = 1 − ½e^{(ε/2)(θ−1)} and q = ½e^{−εθ/2}, so no noise is drawn. The ratio of
+    chances is (2e^{ε/4}−1)² at most, whatever θ, and that is below e^ε. θ is a whole number of thousandths; without
+    one, that of the lowest mean variance is taken.
+
+    >>> float(THE(5, 1, theta=0.25).theta)
+    0.25
+    """
+
+    name: ClassVar[str] = "the"
+    code: ClassVar[int] = 5
+
+    def __init__(self, d: int, epsilon: Any, theta: Any = None) -> None:
+        self._asked = theta
+        super().__init__(d, epsilon)
+
+    def _thresholds(self) -> tuple[int, int]:
+        self.parameter = best_theta(self.d, float(self.epsilon)) if self._asked is None else thousandths(self._asked)
+        self.theta = Fraction(self.parameter, THOUSAND)
+        half = self.epsilon / 2
+        missed = exp_bounds(half * (self.theta - 1))[1] / 2
+        found = exp_bounds(-half * self.theta)[1] / 2
+        return WHOLE - ceiling(WHOLE * missed), ceiling(WHOLE * found)
+
+    def __repr__(self) -> str:
+        return f"{super().__repr__()[:-1]}, theta={float(self.theta):g})"
+
+
+def thousandths(theta: Any) -> int:
+    """θ as a whole number of thousandths above 0 and up to 1, or an error."""
+    try:
+        value = Fraction(0) if isinstance(theta, bool) else exact(theta) * THOUSAND
+    except (TypeError, ValueError, OverflowError, ArithmeticError):
+        value = Fraction(0)
+    if value.denominator != 1 or not 0 < value <= THOUSAND:
+        raise SchemaError(f"theta is a multiple of 0.001 above 0 and at most 1, not {theta!r}")
+    return int(value)
+
+
+def best_theta(d: int, epsilon: float) -> int:
+    """The θ, in thousandths, at which the variance is lowest on average over the values of the domain."""
+
+    def mean_variance(place: int) -> float:
+        theta = place / THOUSAND
+        missed, found = epsilon / 2 * (theta - 1), -epsilon / 2 * theta
+        q, rest = math.exp(found) / 2, math.exp(missed) / 2
+        slope = -(math.expm1(missed) + math.expm1(found)) / 2
+        return q * (1 - q) / slope**2 + (rest - q) / slope / d
+
+    return min(range(1, THOUSAND + 1), key=mean_variance)

@@ -1,0 +1,250 @@
+"""The HTTP collector: devices post reports here; what is acknowledged is on disk and counted once."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+import socket
+import ssl
+from collections.abc import AsyncIterator, Callable, Sequence
+from functools import partial
+from importlib.resources import files
+from typing import Any
+
+from discreet.errors import DiscreetError
+from discreet.local.campaign import Campaign
+from discreet.local.collector import Collector
+from discreet.local.status import page
+from discreet.local.store import Store
+from discreet.local.writer import Writer
+
+MAX_BYTES = 1 << 20
+ROOM = 64 << 20
+BODY_SECONDS = 30.0
+_PLAIN = {"x-content-type-options": "nosniff"}
+
+
+def make_app(
+    collector: Collector,
+    *,
+    max_bytes: int = MAX_BYTES,
+    room: int | None = None,
+    cors: Sequence[str] = (),
+    ready: Callable[[], None] | None = None,
+) -> Any:
+    """The ASGI application of a collector that has a campaign; it closes the collector when it ends.
+
+    `room` is how many bytes may be on their way to the disk at once; beyond it senders are asked to come again.
+    """
+    try:
+        from starlette.applications import Starlette
+        from starlette.middleware import Middleware
+        from starlette.middleware.cors import CORSMiddleware
+        from starlette.routing import Route
+    except ImportError:
+        raise DiscreetError("the server needs more packages: pip install 'discreet[serve]'") from None
+    if collector.campaign is None:
+        raise DiscreetError("a server needs a campaign, so that devices know what to report: Collector(Campaign(...))")
+    if not 1 <= max_bytes <= ROOM:
+        raise DiscreetError(f"a request may have from 1 to {ROOM} bytes, not {max_bytes}")
+    site = _Site(collector, max_bytes, max(ROOM, 4 * max_bytes) if room is None else room, ready)
+    middleware = [
+        Middleware(CORSMiddleware, allow_origins=list(cors), allow_methods=["GET", "POST"], allow_headers=["*"])
+    ]
+    return Starlette(
+        routes=[
+            Route("/reports", site.reports, methods=["POST"]),
+            Route("/status", site.status),
+            Route("/", site.status),
+            Route("/campaign.json", site.campaign),
+            Route("/client.mjs", site.client),
+            Route("/healthz", site.health),
+        ],
+        middleware=middleware if cors else [],
+        exception_handlers={404: _http_error, 405: _http_error},
+        lifespan=site.lifespan,
+    )
+
+
+class _Site:
+    """What the addresses answer."""
+
+    def __init__(self, collector: Collector, max_bytes: int, room: int, ready: Callable[[], None] | None) -> None:
+        assert collector.campaign is not None
+        self.collector, self.max_bytes, self.ready = collector, max_bytes, ready
+        self.plan: Campaign = collector.campaign
+        self.plan_text = (json.dumps(self.plan.to_dict(), ensure_ascii=False, indent=1) + "\n").encode()
+        self.writer = Writer(collector, room=room)
+
+    @contextlib.asynccontextmanager
+    async def lifespan(self, app: Any) -> AsyncIterator[None]:
+        warm(self.plan)
+        self.writer.start()
+        if self.ready is not None:
+            self.ready()
+        try:
+            yield
+        finally:
+            await asyncio.to_thread(self.writer.stop)
+            self.collector.close()
+
+    async def reports(self, request: Any) -> Any:
+        if request.headers.get("content-encoding", "identity") != "identity":
+            return _refuse(415, "reports are posted as they are: do not compress them")
+        length = request.headers.get("content-length", "")
+        if length.isdigit() and int(length) > self.max_bytes:
+            return self._too_large()
+        held = 0
+        try:
+            body = bytearray()
+            async with asyncio.timeout(BODY_SECONDS):
+                async for chunk in request.stream():
+                    if len(body) + len(chunk) > self.max_bytes:
+                        return self._too_large()
+                    if not self.writer.reserve(len(chunk)):
+                        return _refuse(503, "too many reports are waiting: try again", **{"retry-after": "1"})
+                    held += len(chunk)
+                    body += chunk
+            found = await self.writer.submit(bytes(body))
+        except TimeoutError:
+            return _refuse(408, f"the request did not end within {BODY_SECONDS:g} seconds: post smaller batches")
+        except DiscreetError:
+            return _refuse(503, "the reports could not be kept: post them again later", **{"retry-after": "10"})
+        finally:
+            self.writer.release(held)
+        return _json(found.to_dict())
+
+    def _too_large(self) -> Any:
+        return _refuse(413, f"a request may have at most {self.max_bytes} bytes: post the reports in smaller batches")
+
+    async def status(self, request: Any) -> Any:
+        from starlette.responses import HTMLResponse
+
+        facts = self._facts()
+        if "text/html" in request.headers.get("accept", ""):
+            style = "default-src 'none'; style-src 'unsafe-inline'"
+            return HTMLResponse(page(facts), headers={**_PLAIN, "content-security-policy": style, "vary": "accept"})
+        return _json(facts, vary="accept")
+
+    def _facts(self) -> dict[str, Any]:
+        return {
+            "accepted": self.collector.accepted,
+            "rejected": self.collector.rejected,
+            "epsilon": float(self.plan.epsilon),
+            "reports_per_person": self.plan.reports,
+            "since": self.collector.since,
+            "schema_hash": self.plan.schema.hash,
+            "max_bytes": self.max_bytes,
+            "questions": self.plan.describe(),
+        }
+
+    async def campaign(self, request: Any) -> Any:
+        from starlette.responses import Response
+
+        return Response(self.plan_text, media_type="application/json", headers=_PLAIN)
+
+    async def client(self, request: Any) -> Any:
+        from starlette.responses import Response
+
+        try:
+            text = files("discreet.local").joinpath("js", "client.mjs").read_bytes()
+        except OSError:
+            return _refuse(404, "this installation has no JavaScript client")
+        return Response(text, media_type="text/javascript", headers=_PLAIN)
+
+    async def health(self, request: Any) -> Any:
+        if self.writer.failure is not None:
+            return _refuse(503, "the last reports could not be kept")
+        return _json({"ok": True})
+
+
+def _json(content: Any, status: int = 200, **headers: str) -> Any:
+    from starlette.responses import JSONResponse
+
+    return JSONResponse(content, status, headers={**_PLAIN, "cache-control": "no-store", **headers})
+
+
+def _refuse(status: int, sentence: str, **headers: str) -> Any:
+    """An answer before the request was read to its end: the connection is not used again."""
+    return _json({"error": sentence}, status, **headers, connection="close")
+
+
+async def _http_error(request: Any, error: Any) -> Any:
+    sentence = {404: "there is nothing at this address", 405: "this address takes another method: POST /reports"}
+    return _json({"error": sentence[error.status_code]}, error.status_code, **(error.headers or {}))
+
+
+def warm(campaign: Campaign) -> None:
+    """Compile every loop that reports of this campaign need, before the first one comes."""
+    import numpy as np
+
+    codes = {one.mechanism.code: one.mechanism for one in campaign.questions}
+    for mechanism in codes.values():
+        mechanism.support(mechanism.decode(np.zeros((1, mechanism.width), np.uint8))[0])
+    with Collector(campaign) as spare:
+        spare.add_buffers([b"", b"\0"])
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A socket that is bound, or one sentence why not."""
+    try:
+        family, _, _, _, where = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
+        bound = socket.socket(family)
+        try:
+            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            bound.bind(where)
+            bound.listen(2048)
+        except OSError:
+            bound.close()
+            raise
+    except (OSError, OverflowError) as error:
+        raise DiscreetError(f"cannot listen on {host} port {port}: {error}") from None
+    return bound
+
+
+def serve(
+    campaign: Campaign,
+    store: str | os.PathLike[str] | Store | None,
+    *,
+    host: str = "127.0.0.1",
+    port: int = 8000,
+    max_bytes: int = MAX_BYTES,
+    cors: Sequence[str] = (),
+    tls_cert: str | os.PathLike[str] | None = None,
+    tls_key: str | os.PathLike[str] | None = None,
+    access_log: bool = False,
+    ready: Callable[[str], None] | None = None,
+) -> Collector:
+    """Serve until SIGINT or SIGTERM, then finish what was begun; `ready` is called with the address."""
+    try:
+        import uvicorn
+    except ImportError:
+        raise DiscreetError("the server needs more packages: pip install 'discreet[serve]'") from None
+    secure: dict[str, Any] = {}
+    if tls_cert is not None or tls_key is not None:
+        if tls_cert is None or tls_key is None:
+            raise DiscreetError("TLS needs both a certificate and a key")
+        try:
+            ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(tls_cert, tls_key)
+        except (OSError, ssl.SSLError) as error:
+            raise DiscreetError(f"the TLS certificate {tls_cert} and key {tls_key} cannot be used: {error}") from None
+        secure = {"ssl_certfile": os.fspath(tls_cert), "ssl_keyfile": os.fspath(tls_key)}
+    bound = listen(host, port)
+    try:
+        collector = Collector(campaign, store=store)
+        shown = f"{'https' if secure else 'http'}://{f'[{host}]' if ':' in host else host}:{bound.getsockname()[1]}"
+        app = make_app(collector, max_bytes=max_bytes, cors=cors, ready=ready and partial(ready, shown))
+        settings = uvicorn.Config(
+            app, log_level="warning", access_log=access_log, server_header=False, proxy_headers=False,
+            timeout_graceful_shutdown=30, timeout_keep_alive=15, limit_concurrency=4096, ws="none", **secure,
+        )  # fmt: skip
+        server = uvicorn.Server(settings)
+        for number in (signal.SIGINT, signal.SIGTERM):  # before and after the server listens to them itself
+            signal.signal(number, lambda *_: setattr(server, "should_exit", True))
+        server.run(sockets=[bound])
+    finally:
+        bound.close()
+    return collector

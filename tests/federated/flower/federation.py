@@ -1,0 +1,127 @@
+"""A federation of processes for tests: loopback only, free ports, hard time-outs, and nothing left running."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import pyarrow.parquet as parquet
+
+from discreet import Schema
+from discreet.federated import Update
+from discreet.federated.flower.node import free_port
+from discreet.federated.journal import Journal
+
+
+class Federation:
+    """Shards, keys and processes in one directory."""
+
+    def __init__(self, place: Path, names: tuple[str, ...] = ("a", "b", "c")) -> None:
+        self.place, self.names, self.port = place, names, free_port()
+        self.guard = place / "guard.log"
+        self.running: list[subprocess.Popen[str]] = []
+        self.env = {
+            **os.environ,
+            "PYTHONPATH": str(Path(__file__).with_name("guard")),
+            "DISCREET_GUARD": str(self.guard),
+            "NO_COLOR": "1",
+            "COLUMNS": "200",
+            "HOME": str(place / "home"),  # whatever is written there was not asked for
+        }
+        self.env.pop("FLWR_TELEMETRY_ENABLED", None)
+        (place / "home").mkdir()
+
+    def write_shards(self, table, schema: Schema) -> None:
+        schema.save(self.place / "schema.toml")
+        size = table.num_rows // len(self.names)
+        for i, name in enumerate(self.names):
+            parquet.write_table(table.slice(i * size, size), self.place / f"{name}.parquet")
+
+    def start(self, *arguments: object, log: str = "") -> subprocess.Popen[str]:
+        """A command of ours in a process group of its own."""
+        with open(self.place / (log or f"{len(self.running)}.log"), "a") as out:
+            child = subprocess.Popen(
+                [sys.executable, "-m", "discreet.cli", "federate", *map(str, arguments)],
+                cwd=self.place,
+                env=self.env,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=subprocess.STDOUT,
+                text=True,
+                start_new_session=True,
+            )
+        self.running.append(child)
+        return child
+
+    def node(self, name: str, *more: object, keys: str = "keys") -> subprocess.Popen[str]:
+        return self.start(
+            "node", "--data", f"{name}.parquet", "--schema", "schema.toml", "--epsilon", 1, "--total", 2, "--name",
+            name, "--keys", keys, "--coordinator", f"127.0.0.1:{self.port}", "--ledger", f"{name}.ledger", *more,
+            log=f"{name}.log",
+        )  # fmt: skip
+
+    def coordinator(self, out: str, *more: object) -> subprocess.Popen[str]:
+        return self.start(
+            "coordinator", "--keys", "keys", "--schema", "schema.toml", "--out", out, "--state", "state", "--listen",
+            f"127.0.0.1:{self.port}", "--nodes-expected", len(self.names), "--wait", 140, "--resend", 4, *more,
+            log="coordinator.log",
+        )  # fmt: skip
+
+    def entries(self, name: str) -> list[tuple[str, bytes | None]]:
+        """The rounds in a node's ledger, out of a copy: the node itself holds the lock."""
+        original = self.place / f"{name}.ledger"
+        if not original.exists() or not original.stat().st_size:
+            return []
+        copy = self.place / f"{name}.copy"
+        shutil.copyfile(original, copy)
+        if (hot := self.place / f"{name}.ledger-journal").exists():  # a change under way: undone in the copy
+            shutil.copyfile(hot, self.place / f"{name}.copy-journal")
+        try:
+            with Journal.open(copy) as journal:
+                return [(entry.round_id, journal.kept(entry.round_id)) for entry in journal.entries()]
+        except Exception:  # a copy taken in the middle of a write
+            return []
+        finally:
+            for left in (copy, self.place / f"{name}.copy-journal"):
+                left.unlink(missing_ok=True)
+
+    def updates(self, round_id: str) -> list[Update]:
+        return [Update.from_bytes(dict(self.entries(name))[round_id]) for name in self.names]
+
+    def until(self, condition, seconds: float = 120, pause: float = 0.1):
+        """Wait for something that is true; the logs tell why it never was."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            if found := condition():
+                return found
+            time.sleep(pause)
+        raise AssertionError("this never happened\n" + self.logs())
+
+    def finish(self, child: subprocess.Popen[str], seconds: float = 150) -> int:
+        try:
+            return child.wait(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            raise AssertionError("a process never ended\n" + self.logs()) from None
+
+    def logs(self) -> str:
+        return "\n".join(f"--- {path.name}\n{path.read_text()[-3000:]}" for path in sorted(self.place.glob("*.log")))
+
+    def log(self, name: str) -> str:
+        return (self.place / f"{name}.log").read_text()
+
+    @staticmethod
+    def kill(child: subprocess.Popen[str]) -> None:
+        """End a process and all it started, at once."""
+        with suppress(ProcessLookupError):
+            os.killpg(child.pid, signal.SIGKILL)
+        child.wait()
+
+    def close(self) -> None:
+        for child in self.running:
+            self.kill(child)

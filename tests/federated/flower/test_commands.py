@@ -1,0 +1,125 @@
+"""The commands: what they refuse, in one sentence, before anything is started or written."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import typer
+
+from discreet.cli import app
+from discreet.cli.common import run
+from discreet.federated.flower import QUIET, keep_quiet
+from discreet.federated.journal import Journal
+from discreet.privacy.budget import Budget
+
+
+def test_starting_up_does_not_import_flower():
+    code = "import sys, discreet, discreet.cli; assert not {'flwr', 'cryptography', 'uvicorn'} & set(sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+
+
+def test_without_flower_one_sentence_says_how_to_install_it(tmp_path):
+    code = (
+        "import sys; sys.modules['flwr'] = None; from discreet.cli import main\n"
+        f"sys.argv = ['discreet', 'federate', 'keys', '--out', {str(tmp_path / 'k')!r}, '--nodes', 'a']; main()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2 and "pip install 'discreet[federated]'" in done.stderr
+    assert len(done.stderr.splitlines()) == 1 and not (tmp_path / "k").exists()
+
+
+def test_flower_is_kept_quiet(tmp_path, monkeypatch):
+    import os
+
+    from flwr.supercore import telemetry, update_check
+
+    monkeypatch.setattr(telemetry, "FLWR_TELEMETRY_ENABLED", "1")
+    monkeypatch.setenv("FLWR_HOME", "elsewhere")
+    keep_quiet(tmp_path)
+    assert all(os.environ[name] == value for name, value in QUIET.items())
+    assert os.environ["FLWR_HOME"] == str(tmp_path)
+    # With these settings neither of the two ever opens a connection.
+    monkeypatch.setattr(telemetry.urllib.request, "urlopen", lambda *a, **k: pytest.fail("telemetry was sent"))
+    monkeypatch.setattr(update_check.requests, "post", lambda *a, **k: pytest.fail("an update was looked for"))
+    monkeypatch.setattr(update_check.requests, "get", lambda *a, **k: pytest.fail("an update was looked for"))
+    future = telemetry.event(telemetry.EventType.RUN_SUPERLINK_ENTER)
+    assert "disabled" in str(future.result(timeout=10)).lower()
+    update_check.warn_if_flwr_update_available(process_name="flower-superlink")
+    assert [path.name for path in tmp_path.iterdir()] in (
+        [],
+        ["source"],
+    )  # a number it makes up and then keeps to itself
+
+
+def documented():
+    """Every command of ours in the docs' code blocks."""
+    text = (Path(__file__).resolve().parents[3] / "docs" / "federated-deployment.md").read_text()
+    blocks = re.findall(r"^```\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL)
+    lines = "".join(blocks).replace("\\\n", " ").splitlines()
+    return [shlex.split(line) for line in lines if line.startswith("discreet ")]
+
+
+def test_documented_commands_and_options_exist():
+    federate = typer.main.get_command(app).commands["federate"].commands
+    assert {words[2] for words in documented()} >= {"keys", "coordinator", "node", "run"}
+    for words in documented():
+        known = {option for parameter in federate[words[2]].params for option in parameter.opts}
+        assert {word for word in words if word.startswith("--")} <= known, words
+
+
+@pytest.fixture
+def place(tmp_path, schema, frame):
+    schema.save(tmp_path / "schema.toml")
+    frame.to_parquet(tmp_path / "rows.parquet")
+    return tmp_path
+
+
+NODE = ["node", "--data", "rows.parquet", "--schema", "schema.toml", "--epsilon", 1, "--name", "a"]
+WIRE = ["--coordinator", "127.0.0.1:9", "--ledger", "ledger"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ([*NODE, *WIRE], "--insecure"),
+        ([*NODE, *WIRE, "--keys", "nowhere"], "there is no key file"),
+        ([*NODE, *WIRE, "--insecure", "--secure"], "--secure needs --keys"),
+        (["node", "--data", "no.parquet", *NODE[3:], *WIRE, "--insecure"], "no file is called"),
+        ([*NODE, "--coordinator", "here", "--ledger", "ledger", "--insecure"], "no address"),
+        (["coordinator", "--schema", "schema.toml", "--out", "m.json", "--state", "s"], "--insecure"),
+        (["run", "--shards", "none-*", "--schema", "schema.toml", "--epsilon", 1, "--out", "m"], "no file is called"),
+        (["ledger", "nothing"], "there is no ledger"),
+        (["keys", "--out", "k", "--nodes", "a b"], "no name for a node"),
+    ],
+)
+def test_one_sentence_and_exit_code_2(place, arguments, sentence, monkeypatch, capsys):
+    monkeypatch.chdir(place)
+    monkeypatch.setattr(sys, "argv", ["discreet", "federate", *map(str, arguments)])
+    monkeypatch.setattr(signal, "signal", lambda *_: None)
+    assert run(app) == 2
+    said = capsys.readouterr().err
+    assert sentence in said and len(said.splitlines()) == 1
+    assert sorted(path.name for path in place.iterdir()) == ["rows.parquet", "schema.toml"]
+
+
+def test_a_ledger_can_be_read_and_its_total_raised_by_its_owner(tmp_path, monkeypatch, capsys):
+    with Journal(tmp_path / "ledger", total=Budget(1), unit="one row") as journal:
+        journal.answer("first", "q", Budget(1), lambda: b"x")
+
+    def say(*more):
+        monkeypatch.setattr(sys, "argv", ["discreet", "federate", "ledger", str(tmp_path / "ledger"), *more])
+        with pytest.raises(SystemExit) as ended:
+            run(app)
+        assert not ended.value.code
+        return capsys.readouterr().out
+
+    shown = say()
+    assert "first" in shown and "epsilon = 1 in all" in shown
+    assert '"total": "epsilon = 3"' in say("--total", "3", "--json")
+    assert Journal.about(tmp_path / "ledger")[0] == Budget(3)

@@ -1,0 +1,216 @@
+"""A round over a grid that loses, repeats and forges: the same bytes again, one charge, and no stranger's update."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from flwr.app import Array, ArrayRecord, ConfigRecord, Message, RecordDict
+
+from discreet.errors import DiscreetError
+from discreet.federated import Aggregate, Settings, Update
+from discreet.federated.flower.client import make_app
+from discreet.federated.flower.gather import Patience, gather
+from discreet.federated.flower.records import NodeRefusal, RefusedError, Request, read_update, update_record
+from discreet.federated.flower.server import conduct
+from discreet.federated.flower.task import Task
+from tests.federated.flower.local import LocalGrid
+
+EMPTY = ConfigRecord({"metadata": "{}"})
+QUICK = Patience(wait=3, resend=0.05, poll=0.01)
+
+
+def apps(houses):
+    return {name: make_app(house) for name, house in houses.items()}
+
+
+@pytest.fixture
+def request_(schema):
+    return Request("round-1", schema.hash, Settings())
+
+
+def test_model_equals_the_aggregate_of_what_the_ledgers_keep(houses, schema, request_):
+    outcome = gather(LocalGrid(apps(houses)), request_, Aggregate(schema), expected=3, patience=QUICK)
+    twin = Aggregate(schema)
+    for name in outcome.aggregate.members:
+        twin.add(Update.from_bytes(houses[name].journal.kept("round-1")))
+    assert outcome.aggregate.model().to_dict() == twin.model().to_dict()
+    twin.remove("a")
+    assert outcome.aggregate.model().to_dict() != twin.model().to_dict()
+    assert [row["epsilon"] for row in outcome.table()] == [1.0] * 3
+
+
+def test_statistics_travel_as_64_bit_integers_only(houses, schema, request_):
+    grid = LocalGrid(apps(houses))
+    gather(grid, request_, Aggregate(schema), expected=3, patience=QUICK)
+    for _, content in grid.contents:
+        arrays = [array.numpy() for array in content.array_records["update"].values()]
+        assert arrays and all(array.dtype == np.int64 for array in arrays)
+        assert not content.metric_records
+
+
+def test_lost_answers_are_asked_for_again_and_paid_once(houses, schema, request_):
+    def spoil(name, count, reply):
+        if name == "a" and count < 2:
+            return None  # the answer never arrives
+        return "unavailable" if name == "b" and count < 2 else reply
+
+    events = []
+    grid = LocalGrid(apps(houses), spoil)
+    outcome = gather(grid, request_, Aggregate(schema), expected=3, patience=QUICK, report=lambda *e: events.append(e))
+    assert len(outcome.aggregate) == 3
+    assert grid.counts["a"] >= 3 and ("asked again", "a") in events and ("lost", "b") in events
+    answers = {read_update(content).digest for name, content in grid.contents if name == "a"}
+    assert len(answers) == 1
+    assert all(len(house.journal.entries()) == 1 for house in houses.values())
+
+
+def test_a_node_cannot_speak_for_another(houses, schema, request_):
+    def spoil(name, count, reply):
+        if name == "b":
+            return Message(update_record(houses["a"].update(request_)), reply_to=_origin(reply))
+        return reply
+
+    def _origin(reply):
+        made = Message(RecordDict(), dst_node_id=101, message_type="train")
+        made.metadata.__dict__["_message_id"] = reply.metadata.reply_to_message_id
+        return made
+
+    outcome = gather(
+        LocalGrid(apps(houses), spoil), request_, Aggregate(schema), expected=3, at_least=2, known=3, patience=QUICK
+    )
+    assert sorted(outcome.aggregate.members) == ["a", "c"]
+    assert "another name" in outcome.refused["b"]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        RecordDict(),
+        RecordDict({"update": ArrayRecord({"class:": Array(np.zeros((2, 2)))})}),
+        RecordDict({"update": ArrayRecord({"table:age": Array(np.zeros((2, 2), np.int64))}), "about": EMPTY}),
+        RecordDict({"update": ArrayRecord({}), "about": ConfigRecord({"metadata": 3})}),
+        RecordDict({"update": ArrayRecord({"table:age": Array("int64", (2, 2), "numpy.ndarray", b"junk")})}),
+        RecordDict({"update": ArrayRecord({"table:age": Array("object", (1,), "pickle", b"junk")})}),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_read_is_refused(content):
+    with pytest.raises(DiscreetError):
+        read_update(content)
+
+
+def test_an_unknown_reason_is_a_plain_failure():
+    with pytest.raises(RefusedError) as caught:
+        read_update(RecordDict({"refusal": ConfigRecord({"reason": "my rows are 7, 8 and 9"})}))
+    assert caught.value.reason is NodeRefusal.FAILED
+
+
+def test_refusals_end_a_round_that_cannot_be_filled(houses, schema):
+    for name in ("one", "two"):
+        gather(
+            LocalGrid(apps(houses)),
+            Request(name, schema.hash, Settings()),
+            Aggregate(schema),
+            expected=3,
+            patience=QUICK,
+        )
+    with pytest.raises(DiscreetError, match=r"0 of 3 nodes have answered and 3 have refused.*does not pay"):
+        gather(
+            LocalGrid(apps(houses)), Request("three", schema.hash, Settings()), Aggregate(schema),
+            expected=3, known=3, patience=Patience(60, 1, 0.01),
+        )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"schema_hash": "0" * 64}, NodeRefusal.SCHEMA),
+        ({"settings": Settings(contributions=3)}, NodeRefusal.SETTINGS),
+        ({"settings": Settings.of("replace", "histogram", "weighted", 1)}, NodeRefusal.SETTINGS),
+    ],
+)
+def test_a_node_keeps_to_its_own_terms(houses, request_, change, reason):
+    with pytest.raises(RefusedError) as caught:
+        houses["a"].update(replace(request_, **change))
+    assert caught.value.reason is reason
+    assert houses["a"].journal.entries() == []
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"split": {"age": "1e999999999"}}, {"split": "odd"}, {"contributions": True}, {"contributions": 1.0},
+        {"round": ""}, {"round": "a\nb"}, {"round": "x" * 201}, {"adjacency": "none"},
+        {"extra": "1"}, {"numeric": None},
+    ],
+)  # fmt: skip
+def test_a_request_that_is_none_is_refused(request_, change):
+    text = json.dumps(json.loads(request_.text()) | change)
+    with pytest.raises(RefusedError) as caught:
+        Request.read(RecordDict({"request": ConfigRecord({"json": text})}))
+    assert caught.value.reason is NodeRefusal.REQUEST
+    assert Request.read(request_.record()) == request_
+
+
+def test_a_question_that_makes_no_plan_costs_nothing(houses, request_):
+    with pytest.raises(RefusedError):
+        houses["a"].update(replace(request_, settings=Settings(numeric="oracle")))
+    assert houses["a"].journal.entries() == []
+
+
+def test_same_round_under_other_settings_is_refused(houses, request_):
+    houses["a"].update(request_)
+    with pytest.raises(RefusedError) as caught:
+        houses["a"].update(replace(request_, settings=Settings(split="equal")))
+    assert caught.value.reason is NodeRefusal.ROUND
+
+
+def test_a_refusal_says_nothing_of_rows_or_files(houses, request_, tmp_path):
+    secret = tmp_path / "patients-of-ward-7.parquet"
+    houses["a"].terms = replace(houses["a"].terms, data=str(secret))
+    grid = LocalGrid({"a": make_app(houses["a"])})
+    message = Message(request_.record(), dst_node_id=100, message_type="train")
+    grid.push_messages([message])
+    ((_, content),) = grid.contents
+    assert {key: dict(value) for key, value in content.items()} == {"refusal": {"reason": "data"}}
+    garbage = Message(RecordDict({"request": ConfigRecord({"json": "[1]"})}), dst_node_id=100, message_type="train")
+    grid.push_messages([garbage])
+    assert dict(grid.contents[-1][1]["refusal"]) == {"reason": "request"}
+
+
+def test_a_supernode_of_flower_s_own_reads_its_configuration(houses, schema, request_, tmp_path):
+    """The app as `flwr run` uses it: one house per message, out of --node-config."""
+    for house in houses.values():
+        house.close()
+    configs = {
+        name: {
+            "name": name, "data": str(tmp_path / f"{name}.parquet"), "schema": str(tmp_path / "schema.json"),
+            "epsilon": 1.0, "total-epsilon": 2.0, "ledger": str(tmp_path / f"{name}.ledger"),
+        }
+        for name in houses
+    }  # fmt: skip
+    grid = LocalGrid(dict.fromkeys(houses, make_app()), configs=configs)
+    task = Task(str(tmp_path / "schema.json"), str(tmp_path / "model.json"), 3, wait=5)
+    result = conduct(grid, task, lambda *_: None)
+    assert {row["node"] for row in result["nodes"]} == {"a", "b", "c"}
+    assert json.loads((tmp_path / "model.json").read_text())["certificate"]["epsilon"] == "1"
+    del configs["a"]["ledger"]
+    with pytest.raises(DiscreetError, match="no model was written"):
+        conduct(LocalGrid({"a": make_app()}, configs=configs), replace(task, nodes=1, known=1), lambda *_: None)
+
+
+def test_a_round_that_was_cut_off_goes_on(houses, schema, tmp_path):
+    state = tmp_path / "state"
+    state.mkdir()
+    task = Task(str(tmp_path / "schema.json"), str(tmp_path / "model.json"), 3, state=str(state), wait=0.5, resend=0.1)
+    some = {name: app for name, app in apps(houses).items() if name != "c"}
+    with pytest.raises(DiscreetError, match="2 of 3 nodes have answered"):
+        conduct(LocalGrid(some), task, lambda *_: None)
+    grid = LocalGrid(apps(houses))
+    conduct(grid, replace(task, wait=5), lambda *_: None)
+    assert grid.counts == {"a": 0, "b": 0, "c": 1}
+    assert all(len(house.journal.entries()) == 1 for house in houses.values())
+    conduct(LocalGrid(apps(houses)), task, lambda *_: None)  # a finished round is followed by a new one
+    assert all(len(house.journal.entries()) == 2 for house in houses.values())

@@ -1,0 +1,65 @@
+"""Keys: closed files, a chain that holds, names that are names, and nothing overwritten."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives.serialization import load_ssh_private_key, load_ssh_public_key
+
+from discreet.errors import DiscreetError
+from discreet.federated.flower.keys import Keys, make_keys
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    return make_keys(tmp_path_factory.mktemp("keys") / "ring", ["a", "b"], ["coordinator.example", "192.0.2.7"])
+
+
+def test_every_file_is_closed_to_others(made):
+    for path in made.directory.rglob("*"):
+        assert path.stat().st_mode & 0o077 == 0, path
+    assert made.names == ["a", "b"]
+
+
+def test_the_certificate_is_of_the_authority_and_for_the_hosts(made):
+    root = x509.load_pem_x509_certificate(made.authority.read_bytes())
+    leaf = x509.load_pem_x509_certificate(made.certificate.read_bytes())
+    leaf.verify_directly_issued_by(root)
+    names = leaf.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    assert names.get_values_for_type(x509.DNSName) == ["localhost", "coordinator.example"]
+    assert [str(a) for a in names.get_values_for_type(x509.IPAddress)] == ["127.0.0.1", "::1", "192.0.2.7"]
+    assert not leaf.extensions.get_extension_for_class(x509.BasicConstraints).value.ca
+    assert leaf.not_valid_before_utc < datetime.now(UTC) < leaf.not_valid_after_utc
+
+
+def test_each_node_has_a_pair_of_its_own(made):
+    for name in "ab":
+        private = load_ssh_private_key(made.node(name).read_bytes(), None)
+        assert load_ssh_public_key(made.public(name).read_bytes()) == private.public_key()
+    assert made.public("a").read_bytes() != made.public("b").read_bytes()
+    assert set(made.registry()) == {"a", "b"}
+
+
+def test_nothing_is_overwritten_and_nothing_is_left_of_a_failure(made, tmp_path):
+    with pytest.raises(DiscreetError, match="never overwritten"):
+        make_keys(made.directory, ["a"])
+    with pytest.raises(DiscreetError, match="no directory"):
+        make_keys(tmp_path / "no" / "where", ["a"])
+    for names in ([], ["a", "a"], ["../x"], ["a b"], ["a/b"], [""]):
+        with pytest.raises(DiscreetError):
+            make_keys(tmp_path / "out", names)
+    with pytest.raises(DiscreetError, match="neither a host name"):
+        make_keys(tmp_path / "out", ["a"], ["not a host"])
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_open_private_key_is_refused(tmp_path):
+    ring = make_keys(tmp_path / "ring", ["a"])
+    ring.need(ring.authority, ring.node("a"))
+    ring.node("a").chmod(0o644)
+    with pytest.raises(DiscreetError, match="chmod 600"):
+        Keys(ring.directory).need(ring.node("a"))
+    with pytest.raises(DiscreetError, match="no key file"):
+        ring.need(ring.node("b"))

@@ -1,0 +1,134 @@
+"""FederatedNB keeps scikit-learn's rules, equals the centralised model without noise, and says what it cost."""
+
+import math
+
+import numpy as np
+import pytest
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from discreet import BudgetError, Categorical, DataError, FederatedNB, Ledger, Numeric, PrivateNB, Schema
+from discreet.federated.partition import PARTITIONS
+from discreet.privacy.budget import Budget
+
+SCHEMA = Schema(
+    features=[Categorical("c", [0, 1, 2]), Numeric("x", 0, 10, bins=4)],
+    target="y",
+    classes=[0, 1],
+)
+
+
+@pytest.fixture(scope="module")
+def rows():
+    rng = np.random.default_rng(5)
+    y = rng.integers(0, 2, 600)
+    return np.column_stack([(rng.random(600) * (2 + y)).astype(int) % 3, rng.normal(4 + 2 * y, 1.5)]), y
+
+
+@parametrize_with_checks(
+    [
+        FederatedNB(schema="infer", epsilon=math.inf, n_nodes=3),
+        FederatedNB(schema="infer", epsilon=30.0, n_nodes=2, random_state=0),
+        FederatedNB(schema="infer", epsilon=20.0, n_nodes=3, secure=True, random_state=0, numeric="gaussian"),
+    ],
+)
+def test_estimator_checks(estimator, check):
+    check(estimator)
+
+
+def same_model(first, second):
+    assert np.array_equal(first.log_prior, second.log_prior)
+    for mine, yours in zip(first.likelihoods, second.likelihoods, strict=True):
+        assert mine.to_dict() == yours.to_dict()
+
+
+@pytest.mark.parametrize("numeric", ["histogram", "gaussian"])
+@pytest.mark.parametrize("partition", PARTITIONS)
+@pytest.mark.parametrize("weighting", ["sum", "inverse-variance"])
+def test_without_noise_it_is_the_centralised_model_bit_for_bit(rows, numeric, partition, weighting):
+    central = PrivateNB(math.inf, schema=SCHEMA, numeric=numeric).fit(*rows)
+    made = FederatedNB(
+        math.inf, schema=SCHEMA, n_nodes=7, numeric=numeric, partition=partition, weighting=weighting, random_state=1
+    ).fit(*rows)
+    same_model(made.model_, central.model_)
+
+
+@pytest.mark.parametrize("epsilon", [1.0, 0.1])
+def test_secure_noise_is_that_of_one_central_release(rows, epsilon):
+    """The same ledger, and the same noise: a mean over classes and trials that strays by 6 standard errors (1e-9)."""
+    central = PrivateNB(epsilon, schema=SCHEMA, random_state=9).fit(*rows)
+    spread, trials = [], 150
+    for seed in range(trials):
+        made = FederatedNB(epsilon, schema=SCHEMA, n_nodes=50, secure=True, random_state=seed).fit(*rows)
+        spread.append(made.model_.log_prior)
+    assert made.certificate_.ledger == central.certificate_.ledger
+    assert any("at least 50 honest nodes" in text for text in made.certificate_.assumptions)
+    assert made.nodes_ == []
+    alike = [PrivateNB(epsilon, schema=SCHEMA, random_state=s).fit(*rows).model_.log_prior for s in range(trials)]
+    ratio = np.var(spread, axis=0) / np.var(alike, axis=0)
+    # Both are variances of `trials` draws with heavier tails than a bell curve: a log ratio errs by √(2·5/trials).
+    assert np.abs(np.log(ratio)).max() < 6 * math.sqrt(2 * 5 / trials)
+    assert math.exp(6 * math.sqrt(2 * 5 / trials)) < 50  # noise of 50 nodes would be noticed
+
+
+def test_secure_noise_under_a_delta_is_skellam(rows):
+    made = FederatedNB(1.0, 1e-6, schema=SCHEMA, n_nodes=5, honest=3, secure=True, random_state=1).fit(*rows)
+    assert [charge.mechanism for charge in made.certificate_.charges()] == ["Skellam noise shares"]
+    assert made.certificate_.delta == "1/1000000"
+
+
+def test_exact_noise_is_for_release_and_seeded_noise_is_not(rows):
+    assert not FederatedNB(2.0, schema=SCHEMA, n_nodes=3).fit(*rows).certificate_.simulation
+    assert FederatedNB(2.0, schema=SCHEMA, n_nodes=3, random_state=1).fit(*rows).certificate_.simulation
+    feared = FederatedNB(2.0, schema=SCHEMA, n_nodes=4, secure=True, honest=2).fit(*rows)
+    assert not feared.certificate_.simulation
+
+
+def test_the_dearest_node_counts(rows):
+    made = FederatedNB(schema=SCHEMA, n_nodes=3, epsilons=[0.5, 2.0, 1.0], random_state=0).fit(*rows)
+    assert made.certificate_.epsilon == "2"
+    assert [node["epsilon"] for node in made.nodes_] == [0.5, 2.0, 1.0]
+    assert sum(node["weight"] for node in made.nodes_) == pytest.approx(1)
+
+
+def test_a_ledger_is_charged_before_rows_are_read(rows):
+    ledger = Ledger(Budget(1.5))
+    FederatedNB(1.0, schema=SCHEMA, n_nodes=3).fit(*rows, ledger=ledger)
+    assert ledger.spent == 1
+    with pytest.raises(BudgetError, match="left"):
+        FederatedNB(1.0, schema=SCHEMA, n_nodes=3).fit([["no row of this schema"]], [None], ledger=ledger)
+
+
+def test_rows_where_the_user_says(rows):
+    X, y = rows
+    where = np.arange(len(y)) % 4
+    made = FederatedNB(math.inf, schema=SCHEMA, n_nodes=4, partition=where).fit(X, y)
+    assert [node["rows"] for node in made.nodes_] == [150] * 4
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"n_nodes": 0}, "n_nodes"),
+        ({"n_nodes": 2.5}, "n_nodes"),
+        ({"partition": "by hand"}, "partition"),
+        ({"weighting": "loudest"}, "weighting"),
+        ({"weighting": "cut-off"}, "cutoff"),
+        ({"epsilons": [1.0]}, "entries"),
+        ({"epsilons": "normal"}, "epsilons"),
+        ({"secure": True, "weighting": "trimmed"}, "secure"),
+        ({"secure": True, "honest": 11}, "honest"),
+        ({"smoothing": 0}, "smoothing"),
+        ({"robust": 0.6}, "robust"),
+        ({"random_state": "luck"}, "random_state"),
+    ],
+)
+def test_bad_settings_are_one_sentence(rows, settings, message):
+    with pytest.raises(BudgetError, match=message):
+        FederatedNB(1.0, schema=SCHEMA, **settings).fit(*rows)
+
+
+def test_rows_must_be_in_memory_and_placed(rows):
+    with pytest.raises(DataError, match="in memory"):
+        FederatedNB(1.0, schema=SCHEMA).fit("rows.csv")
+    with pytest.raises(DataError, match="every row"):
+        FederatedNB(1.0, schema=SCHEMA, n_nodes=2, partition=[0, 1, 2]).fit(*rows)

@@ -1,0 +1,17 @@
+"""The scikit-learn estimator checks for LocalNB: all of them, with no expected failure."""
+
+import math
+
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from discreet import LocalNB
+
+
+@parametrize_with_checks(
+    [
+        LocalNB(schema="infer", epsilon=math.inf),
+        LocalNB(schema="infer", epsilon=25.0, random_state=0),
+    ],
+)
+def test_estimator_checks(estimator, check):
+    check(estimator)

@@ -1,0 +1,118 @@
+"""Inputs: every row is read by one person's client as the tables read it in bulk."""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from discreet import Categorical, Numeric, Schema
+from discreet.errors import DataError
+from discreet.local.bulk import People
+from discreet.local.inputs import Person, as_square, half_of, input_of, point_features
+from discreet.sources import read_rows
+
+SCHEMA = Schema(
+    features=[
+        Categorical("colour", ["red", "green"], other="another", missing="category"),
+        Categorical("grade", [1, 2, 30]),
+        Categorical("flag", [True, False]),
+        Numeric("age", 0, 100, integer=True, bins=[0, 18, 65, 100]),
+        Numeric("weight", -2.5, 2.5, bins=7),
+        Numeric("income", 0, 1000, bins=4, missing="bin"),
+    ],
+    target="ill",
+    classes=["no", "yes"],
+)
+
+
+def rows(size: int) -> pd.DataFrame:
+    rng = np.random.default_rng(5)
+    return pd.DataFrame(
+        {
+            "colour": rng.choice(["red", "green", "blue", None], size),
+            "grade": rng.choice([1, 2, 30], size),
+            "flag": rng.choice([True, False], size),
+            "age": rng.integers(-10, 120, size),
+            "weight": np.where(rng.random(size) < 0.3, np.round(rng.normal(0, 2, size), 1), rng.normal(0, 2, size)),
+            "income": np.where(rng.random(size) < 0.3, np.nan, rng.normal(500, 400, size)),
+            "ill": rng.choice(["no", "yes"], size),
+        }
+    )
+
+
+def test_one_person_is_read_as_the_bulk_is() -> None:
+    frame = rows(500)
+    (batch,) = read_rows(frame, SCHEMA)
+    people = People(SCHEMA, batch)
+    everyone = np.arange(len(frame))
+    numbers = [1, 4, 7, 10, 11, 12, 13, 14, 15, 16, 0, 19, 20]
+    for index in numbers:
+        asked = input_of(SCHEMA, index)
+        answers = people.answers(asked, everyone)
+        for i, row in enumerate(frame.to_dict("records")):
+            alone = Person.read(SCHEMA, row).value(SCHEMA, asked)
+            if asked.numeric:
+                assert alone[0] == answers[0][i]
+                assert np.array_equal(alone[1], answers[1][i])
+            else:
+                assert alone == answers[0][i]
+
+
+def test_the_numbering_does_not_depend_on_how_numbers_are_reported() -> None:
+    assert input_of(SCHEMA, 0).kind == "class"
+    assert [input_of(SCHEMA, 10 + i).kind for i in range(3)] == ["cells", "mean", "square"]
+    assert input_of(SCHEMA, 10).feature == SCHEMA.features[3]
+    assert [input_of(SCHEMA, 19 + i).kind for i in range(2)] == ["means", "squares"]
+    assert [one.name for one in point_features(SCHEMA)] == ["age", "weight"]
+
+
+@pytest.mark.parametrize("index", [-1, 2, 3, 8, 17, 18, 21, 10**9])
+def test_an_input_that_the_schema_lacks_is_refused(index: int) -> None:
+    with pytest.raises(DataError, match="no input number"):
+        input_of(SCHEMA, index)
+
+
+def test_squares_fill_their_range() -> None:
+    feature = SCHEMA.numeric[0]
+    half = feature.lattice.half
+    assert half_of(feature, "square") == half**2
+    assert {as_square(k, half) for k in (-half, half)} == {half**2}
+    assert as_square(0, half) == -(half**2)
+
+
+GOOD = {"colour": "red", "grade": 1, "flag": True, "age": 3, "weight": 0.5, "income": 10, "ill": "no"}
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"grade": 4}, "'grade' is '4'"),
+        ({"grade": None}, "'grade' is missing"),
+        ({"age": math.nan}, "'age' is missing"),
+        ({"age": math.inf}, "infinite"),
+        ({"age": 10**400}, "infinite"),
+        ({"age": "old"}, "not a number"),
+        ({"ill": "perhaps"}, "not one of the classes"),
+        ({"ill": None}, "a missing value"),
+    ],
+)
+def test_a_bad_value_is_named(change: dict[str, object], words: str) -> None:
+    with pytest.raises(DataError, match=words):
+        Person.read(SCHEMA, GOOD | change)
+
+
+def test_rows_come_as_mappings_or_sequences() -> None:
+    expected = Person.read(SCHEMA, GOOD)
+    assert Person.read(SCHEMA, list(GOOD.values())) == expected
+    assert Person.read(SCHEMA, list(GOOD.values())[:-1], "no") == expected
+    assert Person.read(SCHEMA, {k: v for k, v in GOOD.items() if k != "ill"}, "no") == expected
+    assert (
+        Person.read(SCHEMA, GOOD | {"weight": Decimal("0.5"), "grade": np.int64(1), "age": np.float32(3)}) == expected
+    )
+    for bad in ("text", 5, [1, 2], {"colour": "red"}):
+        with pytest.raises(DataError):
+            Person.read(SCHEMA, bad)

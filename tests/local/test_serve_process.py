@@ -1,0 +1,153 @@
+"""The HTTP collector as a process of its own: killed while it is loaded, stopped politely, spoken to by TLS."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import http.client
+import json
+import os
+import signal
+import ssl
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from discreet.local.campaign import Campaign
+from discreet.local.collector import Collector
+from tests.local.people import SCHEMA, report_list
+
+pytest.importorskip("uvicorn", reason="the extra 'serve' is not installed")
+
+
+class Server:
+    """`discreet local serve` on a free port of the loopback."""
+
+    def __init__(self, folder: Path, *options: str) -> None:
+        script = Path(sys.executable).with_name("discreet")
+        if not script.exists():
+            pytest.skip("the console script is not installed beside this Python")
+        arguments = ["local", "serve", "--campaign", "c.json", "--store", "s.db", "--port", "0", "--json", *options]
+        self.process = subprocess.Popen(
+            [str(script), *arguments], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        line = self.process.stdout.readline()
+        assert line, self.process.stderr.read()
+        self.address = json.loads(line)["address"]
+        self.port = int(self.address.rsplit(":", 1)[1])
+
+    def connect(self) -> http.client.HTTPConnection:
+        return http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+
+    def post(self, body: bytes) -> dict[str, int]:
+        with contextlib.closing(self.connect()) as connection:
+            connection.request("POST", "/reports", body)
+            return json.loads(connection.getresponse().read())
+
+    def end(self, number: int) -> tuple[int, str]:
+        self.process.send_signal(number)
+        errors = self.process.communicate(timeout=60)[1]
+        return self.process.returncode, errors
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Where a campaign waits for its server."""
+    Campaign(SCHEMA, 1.0).save(tmp_path / "c.json")
+    return tmp_path
+
+
+def load(server: Server, batches: list[list[bytes]], acknowledged: list[int], moment: threading.Event) -> None:
+    """Post batches until the server is gone; remember which were acknowledged."""
+    connection = server.connect()
+    with contextlib.suppress(OSError, http.client.HTTPException):
+        for number, batch in enumerate(batches):
+            connection.request("POST", "/reports", b"".join(batch))
+            answer = connection.getresponse()
+            counts = json.loads(answer.read())
+            if answer.status == 200:
+                assert counts["accepted"] + counts["replayed"] == len(batch)
+                acknowledged.append(number)
+            moment.set()
+    connection.close()
+
+
+def test_killed_under_load_every_acknowledged_report_counts_once(folder):
+    """Three kills at different moments; senders never know of the last post, so they post everything again."""
+    reports = report_list(6000)
+    shares = [reports[i::3] for i in range(3)]
+    batches = [[share[i : i + 2] for i in range(0, len(share), 2)] for share in shares]
+    done = [0, 0, 0]
+    for pause in (0.0, 0.15, 0.4):
+        server, kept, moment = Server(folder), [[], [], []], threading.Event()
+        threads = [
+            threading.Thread(target=load, args=(server, batches[i][done[i] :], kept[i], moment)) for i in range(3)
+        ]
+        for thread in threads:
+            thread.start()
+        assert moment.wait(30)
+        time.sleep(pause)
+        code, _ = server.end(signal.SIGKILL)
+        for thread in threads:
+            thread.join()
+        assert code == -signal.SIGKILL
+        done = [before + len(found) for before, found in zip(done, kept, strict=True)]
+        with Collector.load(folder / "s.db") as after:  # what was acknowledged is there, and at most a post more
+            acknowledged = 2 * sum(done)
+            assert acknowledged <= after.accepted <= acknowledged + 3 * 2
+    assert 0 < sum(done) < 3000, "the server must die in the midst of it"
+    server = Server(folder)
+    again = b"".join(one for i in range(3) for batch in batches[i][: done[i]] for one in batch)
+    assert server.post(again)["replayed"] == 2 * sum(done)
+    for i in range(0, 6000, 1500):
+        counts = server.post(b"".join(reports[i : i + 1500]))
+        assert counts["accepted"] + counts["replayed"] == 1500
+    code, errors = server.end(signal.SIGTERM)
+    assert code == 0 and "holds 6000 reports" in errors
+    once = Collector(SCHEMA)
+    once.add_batch(reports)
+    with Collector.load(folder / "s.db") as after:
+        assert after.accepted == 6000 and json.dumps(after.model().to_dict()) == json.dumps(once.model().to_dict())
+
+
+def certificate(folder: Path) -> None:
+    """A self-signed certificate for the loopback."""
+    x509 = pytest.importorskip("cryptography.x509")
+    from cryptography.hazmat.primitives import hashes, serialization
+    from cryptography.hazmat.primitives.asymmetric import ec
+
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "localhost")])
+    now = datetime.datetime.now(datetime.UTC)
+    made = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - datetime.timedelta(hours=1))
+        .not_valid_after(now + datetime.timedelta(hours=1))
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName("localhost")]), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    (folder / "cert.pem").write_bytes(made.public_bytes(serialization.Encoding.PEM))
+    (folder / "key.pem").write_bytes(
+        key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    )
+
+
+def test_tls_a_polite_end_and_no_addresses_in_the_log(folder):
+    certificate(folder)
+    server = Server(folder, "--tls-cert", "cert.pem", "--tls-key", "key.pem")
+    assert server.address.startswith("https://")
+    trust = ssl.create_default_context(cafile=os.fspath(folder / "cert.pem"))
+    with contextlib.closing(http.client.HTTPSConnection("localhost", server.port, context=trust)) as connection:
+        connection.request("POST", "/reports", b"".join(report_list(10)))
+        assert json.loads(connection.getresponse().read())["accepted"] == 10
+    code, errors = server.end(signal.SIGINT)
+    assert code == 0 and "holds 10 reports" in errors and "127.0.0.1" not in errors
+    assert "POST" not in errors
