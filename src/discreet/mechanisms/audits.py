@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 
 from discreet.audit import AuditCase, Claim, Pair
 from discreet.domain import exact
+from discreet.mechanisms.coins import Coins
+from discreet.mechanisms.knorm import KNorm
 from discreet.mechanisms.noise import ExactSampler, SimulationSampler
 from discreet.mechanisms.smooth_plan import FAMILIES, SmoothPlan, plan_smooth, release_smooth, simulate_smooth
 from discreet.mechanisms.trimmed import TrimmedSample
@@ -106,6 +108,32 @@ def _smooth_cases() -> list[AuditCase]:
     ]
 
 
+@dataclass(frozen=True)
+class NoisyTables:
+    """Two count tables of one class with K-norm noise, as a release draws it."""
+
+    epsilon: float
+
+    def sample(self, data: Sequence[int], size: int, *, rng: np.random.Generator) -> NDArray[Any]:
+        """Noisy tables, one row each; the coins are seeded by `rng` for speed and have the law of the system's."""
+        noise, coins = KNorm((2, 2)), Coins(rng.bytes)
+        drawn = [np.concatenate(noise.draw(exact(self.epsilon), coins)) for _ in range(size)]
+        return np.array(drawn) + np.asarray(data)
+
+
+def _tables_case() -> AuditCase:
+    pairs = [Pair((0, 0, 0, 0), (1, 0, 0, 1), "no row, and one"), Pair((1, 2, 1, 2), (1, 3, 2, 2), "a fourth row")]
+    return AuditCase(
+        name="k-norm-tables",
+        claim=Claim(1.0),
+        build=NoisyTables,
+        pairs=lambda epsilon: pairs,
+        adjacency="add-remove",
+        note="all tables of a class in one draw",
+        samples=20_000,
+    )
+
+
 def audit_cases() -> list[AuditCase]:
     """Discrete Laplace and Gaussian noise on a count, exact and simulated; heavy tails under smooth bounds."""
     pairs = [Pair(0, 1, "a count and the count of one row more")]
@@ -120,4 +148,4 @@ def audit_cases() -> list[AuditCase]:
         )
         for law in ("laplace", "gaussian")
         for simulated in (False, True)
-    ] + _smooth_cases()
+    ] + [*_smooth_cases(), _tables_case()]

@@ -66,6 +66,31 @@ class Coins:
             part -= whole
         return self._alternating(part, whole, 1)
 
+    def geometric(self, rate: Fraction) -> int:
+        """A whole number x ≥ 0 with probability proportional to exp(−rate·x).
+
+        A number with rate 1/denominator is drawn as remainder and quotient; every `numerator` of its steps make one.
+        """
+        pieces = rate.denominator
+        while True:
+            rest = self.below(pieces)
+            if self.exp_minus(rest, pieces):
+                break
+        turns = 0
+        while self._alternating(1, 1, 1):
+            turns += 1
+        return (rest + pieces * turns) // rate.numerator
+
+    def sample(self, size: int, count: int) -> list[int]:
+        """Different whole numbers below `size`, in an even random order of which none is preferred."""
+        moved: dict[int, int] = {}
+        chosen = []
+        for i in range(count):
+            spot = i + self.below(size - i)
+            chosen.append(moved.get(spot, spot))
+            moved[spot] = moved.get(i, i)
+        return chosen
+
     def two_over_e(self) -> bool:
         """True with probability 2/e.
 

@@ -13,14 +13,14 @@ from collections import Counter
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from math import comb, exp
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import BudgetError
-from discreet.mechanisms.exact import Source, geometric, system
+from discreet.mechanisms.coins import Coins
 from discreet.mechanisms.intervals import context, enclose, ends
 
 Integers = NDArray[np.int64]
@@ -134,20 +134,20 @@ class KNorm:
 
     # ---- drawing
 
-    def draw(self, epsilon: Fraction, source: Source | None = None) -> list[Integers]:
-        """One draw: a vector for each table. Without `source` the randomness is the operating system's."""
-        source = system() if source is None else source
-        radius = self._radius(Fraction(epsilon), source)
-        total = self._total(radius, source)
-        return [np.array(self._block(size, total, radius, source), np.int64) for size in self.sizes]
+    def draw(self, epsilon: Fraction, coins: Coins | None = None) -> list[Integers]:
+        """One draw: a vector for each table. Without `coins` the randomness is the operating system's."""
+        coins = Coins() if coins is None else coins
+        radius = self._radius(Fraction(epsilon), coins)
+        total = self._total(radius, coins)
+        return [np.array(self._block(size, total, radius, coins), np.int64) for size in self.sizes]
 
-    def _radius(self, epsilon: Fraction, source: Source) -> int:
-        start = self._start(epsilon, source)
-        return start + sum(geometric(epsilon, source) for _ in range(self.dim + 1))
+    def _radius(self, epsilon: Fraction, coins: Coins) -> int:
+        start = self._start(epsilon, coins)
+        return start + sum(coins.geometric(epsilon) for _ in range(self.dim + 1))
 
-    def _start(self, epsilon: Fraction, source: Source) -> int:
+    def _start(self, epsilon: Fraction, coins: Coins) -> int:
         """k with weight h_k·e^−εk: random bits are drawn until they decide between enclosures of the weights."""
-        bits, value = 64, source.getrandbits(64)
+        bits, value = 64, coins.bits(64)
         while True:
             low, high = _enclosures(self.numerator, epsilon, bits + 64)
             bottom, top = list(accumulate(low)), list(accumulate(high))
@@ -157,11 +157,11 @@ class KNorm:
                     if certain and (k == 0 or value * bottom[-1] >= top[k - 1] << bits):
                         return k
                     break
-            bits, value = bits + 64, value << 64 | source.getrandbits(64)
+            bits, value = bits + 64, value << 64 | coins.bits(64)
 
-    def _total(self, radius: int, source: Source) -> int:
+    def _total(self, radius: int, coins: Coins) -> int:
         """The common block sum, from zero outwards."""
-        rest, total = source.randrange(self.count(radius)), 0
+        rest, total = coins.below(self.count(radius)), 0
         while True:
             weight = self.weight(total, radius)
             for sign in (1, -1) if total else (1,):
@@ -171,10 +171,10 @@ class KNorm:
             total += 1
 
     @staticmethod
-    def _block(size: int, total: int, radius: int, source: Source) -> list[int]:
+    def _block(size: int, total: int, radius: int, coins: Coins) -> list[int]:
         """A whole vector drawn evenly among those with this sum and norm at most `radius`."""
         sign, total = (-1, -total) if total < 0 else (1, total)
-        rest = source.randrange(slice_count(size, total, radius))
+        rest = coins.below(slice_count(size, total, radius))
         low, high = 0, (radius - total) // 2
         while low < high:  # the least negative mass whose vectors, with all of smaller mass, are more than `rest`
             middle = (low + high) // 2
@@ -182,34 +182,34 @@ class KNorm:
                 high = middle
             else:
                 low = middle + 1
-        return [sign * entry for entry in _signed(size, low + total, low, source)]
+        return [sign * entry for entry in _signed(size, low + total, low, coins)]
 
 
-def _signed(size: int, positive: int, negative: int, source: Source) -> list[int]:
+def _signed(size: int, positive: int, negative: int, coins: Coins) -> list[int]:
     """A vector drawn evenly among those whose positive entries add up to one number and negative ones to another."""
     if positive == 0:  # then the sum and with it the negative mass is zero, or the roles are exchanged
-        return [-entry for entry in _signed(size, negative, 0, source)] if negative else [0] * size
+        return [-entry for entry in _signed(size, negative, 0, coins)] if negative else [0] * size
     ways = []
     for k in range(1, size + 1):
         others = size - k
         spread = comb(negative + others - 1, others - 1) if others else int(negative == 0)
         ways.append(comb(size, k) * comb(positive - 1, k - 1) * spread)
-    rest, k = source.randrange(sum(ways)), 0
+    rest, k = coins.below(sum(ways)), 0
     while rest >= ways[k]:
         rest -= ways[k]
         k += 1
     k += 1
-    places = source.sample(range(size), k)
-    cuts = sorted(source.sample(range(1, positive), k - 1))
+    places = coins.sample(size, k)
+    cuts = sorted(1 + cut for cut in coins.sample(positive - 1, k - 1))
     parts = [b - a for a, b in zip([0, *cuts], [*cuts, positive], strict=True)]
     vector = [0] * size
     for place, part in zip(places, parts, strict=True):
         vector[place] = part
     free = [place for place in range(size) if vector[place] == 0]
     if free and negative:
-        bars = sorted(source.sample(range(negative + len(free) - 1), len(free) - 1))
+        bars = sorted(coins.sample(negative + len(free) - 1, len(free) - 1))
         edges = [-1, *bars, negative + len(free) - 1]
-        for place, (a, b) in zip(free, zip(edges, edges[1:], strict=False), strict=True):
+        for place, (a, b) in zip(free, pairwise(edges), strict=True):
             vector[place] = -(b - a - 1)
     return vector
 

@@ -1,0 +1,171 @@
+"""K-norm noise: counts against brute force, draws against the law, and the cost by enumerating neighbours."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import Counter
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import chi2
+
+from discreet.errors import BudgetError
+from discreet.mechanisms.coins import Coins
+from discreet.mechanisms.knorm import KNorm, slice_count, slice_square
+
+SIZES = [(2,), (3,), (2, 2), (2, 3), (1, 2), (1,), (4, 2)]
+
+
+def seeded(seed: int) -> Coins:
+    return Coins(np.random.default_rng(seed).bytes)
+
+
+def vectors(size: int, radius: int) -> Any:
+    return itertools.product(range(-radius, radius + 1), repeat=size)
+
+
+def blocks(sizes: tuple[int, ...], z: tuple[int, ...]) -> list[tuple[int, ...]]:
+    edges = [0, *itertools.accumulate(sizes)]
+    return [z[a:b] for a, b in itertools.pairwise(edges)]
+
+
+def norm(sizes: tuple[int, ...], z: tuple[int, ...]) -> int | None:
+    """The K-norm of a point, None if its block sums differ."""
+    parts = blocks(sizes, z)
+    return max(sum(map(abs, p)) for p in parts) if len({sum(p) for p in parts}) == 1 else None
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 4])
+def test_slices_are_counted_and_their_squares_added_up(size: int) -> None:
+    for radius in range(5):
+        for total in range(-radius - 1, radius + 2):
+            inside = [z for z in vectors(size, radius) if sum(z) == total and sum(map(abs, z)) <= radius]
+            assert slice_count(size, total, radius) == len(inside)
+            assert slice_square(size, total, radius) == sum(z[0] ** 2 for z in inside)
+
+
+@pytest.mark.parametrize("sizes", SIZES)
+def test_the_polynomial_counts_points(sizes: tuple[int, ...]) -> None:
+    noise = KNorm(sizes)
+    for radius in range(3):
+        found = sum(
+            1 for z in vectors(sum(sizes), radius) if (norm(sizes, z) or 0) <= radius and norm(sizes, z) is not None
+        )
+        assert noise.count(radius) == found
+
+
+@given(st.lists(st.integers(1, 9), min_size=1, max_size=6))
+def test_the_numerator_is_whole_positive_and_symmetric(sizes: list[int]) -> None:
+    """Symmetry is used to halve the work; here the second half is computed, and N at radii it was not made from."""
+    noise = KNorm(sizes)
+    h, dim = noise.numerator, noise.dim
+    assert min(h) >= 0 and h[0] == 1
+    for radius in (dim // 2 + 1, dim, dim + 3):
+        direct = sum(noise.weight(total, radius) for total in range(-radius, radius + 1))
+        assert noise.count(radius) == direct
+
+
+@pytest.mark.parametrize("sizes", SIZES)
+@pytest.mark.parametrize("epsilon", [Fraction(3, 2), Fraction(5, 2)])
+def test_draws_follow_the_law(sizes: tuple[int, ...], epsilon: Fraction) -> None:
+    """χ² over the likely points and one cell for the rest; p below 1e-9 would be an alarm, in 14 tests."""
+    noise, size, x = KNorm(sizes), 4000, math.exp(-float(epsilon))
+    whole = sum(h * x**k for k, h in enumerate(noise.numerator)) / (1 - x) ** noise.dim
+    coins = seeded(sum(sizes) * 100 + int(10 * epsilon))
+    seen = Counter(tuple(int(v) for block in noise.draw(epsilon, coins) for v in block) for _ in range(size))
+    assert all(norm(sizes, z) is not None for z in seen)
+    score, cells, left, mass = 0.0, 0, size, 1.0
+    for z in vectors(sum(sizes), 3 if sum(sizes) > 4 else 4):
+        radius = norm(sizes, z)
+        if radius is None:
+            continue
+        expected = size * x**radius / whole
+        if expected >= 8:
+            score += (seen[z] - expected) ** 2 / expected
+            cells, left, mass = cells + 1, left - seen[z], mass - expected / size
+    if size * mass > 8:
+        score, cells = score + (left - size * mass) ** 2 / (size * mass), cells + 1
+    assert cells >= 3
+    assert chi2.sf(score, cells - 1) > 1e-9
+
+
+@pytest.mark.parametrize("sizes", [*SIZES, (5, 3, 2)])
+def test_norms_of_wide_noise_follow_their_law(sizes: tuple[int, ...]) -> None:
+    """χ² over the norm, whose law is (N(r) − N(r−1))·e^−εr; p below 1e-9 would be an alarm, in 8 tests."""
+    noise, size, epsilon = KNorm(sizes), 3000, Fraction(3, 7)
+    coins = seeded(len(sizes))
+    seen = Counter(max(int(abs(block).sum()) for block in noise.draw(epsilon, coins)) for _ in range(size))
+    weights = [(noise.count(r) - (noise.count(r - 1) if r else 0)) * math.exp(-r * 3 / 7) for r in range(200)]
+    expected = size * np.array(weights) / sum(weights)
+    kept = expected >= 8
+    found = np.array([seen[r] for r in range(200)])
+    score = ((found - expected)[kept] ** 2 / expected[kept]).sum()
+    score += (found[~kept].sum() - expected[~kept].sum()) ** 2 / expected[~kept].sum()
+    assert chi2.sf(score, int(kept.sum())) > 1e-9
+
+
+@pytest.mark.parametrize("sizes", [(2, 2), (2, 3), (3, 1)])
+def test_one_row_costs_epsilon_exactly(sizes: tuple[int, ...]) -> None:
+    """The log-ratio of the law at a table and at its neighbour is at most 1 (times ε) and reaches 1."""
+    rows = [sum((tuple(int(i == c) for i in range(s)) for s, c in zip(sizes, cell, strict=True)), ())
+            for cell in itertools.product(*(range(s) for s in sizes))]  # fmt: skip
+    worst = 0
+    for z in vectors(sum(sizes), 2):
+        here = norm(sizes, z)
+        if here is None:
+            continue
+        for row in rows:
+            there = norm(sizes, tuple(a - b for a, b in zip(z, row, strict=True)))
+            assert there is not None  # a row moves every block sum alike: no output is possible for one side only
+            worst = max(worst, abs(there - here))
+    assert worst == 1
+
+
+def test_separate_tables_would_pay_more() -> None:
+    """For d binary tables the contrast of two cells has a third of d²/ε² and not four times d²/ε²."""
+    d, epsilon = 12, Fraction(1)
+    cells, _ = KNorm([2] * d).moments(epsilon)
+    contrast = 4 * cells[2] - KNorm([2] * d).moments(epsilon)[1]
+    assert contrast < 0.6 * d * d
+    assert contrast > 0.3 * d * d
+
+
+@pytest.mark.parametrize(("sizes", "epsilon"), [((2, 3), 1), ((2,) * 6, 1), ((7, 5, 2), Fraction(1, 3))])
+def test_moments_are_those_of_the_draws(sizes: tuple[int, ...], epsilon: Any) -> None:
+    """3000 draws: with a kurtosis of 9 a mean of squares errs by 5 %, and six of those are a chance of 1e-8."""
+    noise, coins = KNorm(sizes), seeded(5)
+    cells, total = noise.moments(Fraction(epsilon))
+    drawn = [noise.draw(Fraction(epsilon), coins) for _ in range(3000)]
+    for j, size in enumerate(sizes):
+        assert np.mean([np.mean(z[j].astype(float) ** 2) for z in drawn]) == pytest.approx(cells[size], rel=0.3)
+    assert np.mean([float(z[0].sum()) ** 2 for z in drawn]) == pytest.approx(total, rel=0.3)
+
+
+def test_blocks_share_one_sum_and_stay_integers() -> None:
+    for block in (draw := KNorm([16, 9, 2, 5]).draw(Fraction(1, 10))):
+        assert block.dtype == np.int64
+        assert block.sum() == draw[0].sum()
+
+
+@pytest.mark.parametrize("sizes", [[], [0], [2, -1], [30_000]])
+def test_bad_sizes_are_refused(sizes: list[int]) -> None:
+    with pytest.raises(BudgetError):
+        KNorm(sizes)
+
+
+def test_geometric_numbers_and_samples() -> None:
+    """χ² at 1e-9 each."""
+    coins, rate, size = seeded(3), Fraction(3, 7), 8000
+    seen = Counter(coins.geometric(rate) for _ in range(size))
+    ratio = math.exp(-3 / 7)
+    expected = [size * (1 - ratio) * ratio**x for x in range(10)]
+    score = sum((seen[x] - e) ** 2 / e for x, e in enumerate(expected))
+    assert chi2.sf(score, 10) > 1e-9
+    pairs = Counter(tuple(coins.sample(4, 2)) for _ in range(size))
+    assert len(pairs) == 12
+    assert chi2.sf(sum((n - size / 12) ** 2 / (size / 12) for n in pairs.values()), 11) > 1e-9
