@@ -33,8 +33,9 @@ class PrivateNB(NaiveBayesEstimator):
         certificate states; without a schema there is no fit.
     adjacency : {"add-remove", "replace"}
         Neighbours differ by one row more or less, or by one changed row (then the number of rows is public).
-    mechanism : {"auto", "laplace", "gaussian"}
-        The noise; "auto" is Laplace at pure ε and Gaussian if there is a delta.
+    mechanism : {"auto", "laplace", "gaussian", "knorm"}
+        The noise; "auto" is Laplace at pure ε and Gaussian if there is a delta. "knorm" (pure ε) draws one noise for
+        bundles of count tables, shaped by what one row can change: far less noise for many features.
     numeric : {"histogram", "gaussian", "truncated-gaussian"}
         How numbers are modelled: by bins, or by a bell curve per class.
     split : {"weighted", "equal"} or dict

@@ -22,25 +22,33 @@ def class_totals(release: Release) -> tuple[Floats, float]:
     Each row sits in exactly one cell of each table, so every table's row sums estimate the same totals.
     """
     estimates, variances = [], []
+    bundles: set[int] = set()
     for item in release.plan.items:
-        if item.kind in {"class", "table", "present"}:
+        if item.kind in {"class", "table", "present"} and item.bundle not in bundles:
             estimates.append(release.values[item.key].sum(axis=1).astype(np.float64))
-            variances.append(float(np.mean(release.variance(item))) * item.cells)
+            variances.append(float(np.mean(release.total_variance(item))))
+            bundles |= set() if item.bundle is None else {item.bundle}  # one draw, one sum in all its tables
     if min(variances) == 0.0:
         return estimates[int(np.argmin(variances))], 0.0
     weights = 1 / np.array(variances)
     return np.tensordot(weights / weights.sum(), np.array(estimates), axes=1), float(1 / weights.sum())
 
 
-def consistent(table: Floats, totals: Floats, variance: float | Floats, total_variance: float | Floats) -> Floats:
+def consistent(
+    table: Floats,
+    totals: Floats,
+    variance: float | Floats,
+    total_variance: float | Floats,
+    own: float | Floats | None = None,
+) -> Floats:
     """The table moved towards the known class totals (least squares), then to the nearest non-negative one.
 
-    Variances are one number, or one for each class.
+    Variances are one number, or one for each class; `own` is that of a row sum if cells are not independent.
     """
     if not np.any(variance):
         return table
     cells = table.shape[1]
-    own = cells * variance
+    own = cells * variance if own is None else own
     gap = (totals - table.sum(axis=1)) * own / (own + total_variance)
     moved = table + gap[:, None] / cells
     return np.stack([project(row, max(float(row.sum()), 0.0)) for row in moved])
@@ -95,7 +103,7 @@ def feature_likelihood(
         assert isinstance(feature, Numeric)
         return _gaussian(release, feature, totals, smoothing)
     raw, spread = release.values[item.key].astype(np.float64), release.variance(item)
-    fixed = consistent(raw, totals, spread, total_variance)
+    fixed = consistent(raw, totals, spread, total_variance, release.total_variance(item))
     return TableLikelihood(feature.name, log_table(fixed, totals, spread, smoothing))
 
 
@@ -126,7 +134,7 @@ def rows_present(
     if present is None:
         return totals, None
     split = release.values[present.key].astype(np.float64)
-    fixed = consistent(split, totals, release.variance(present), math.inf)
+    fixed = consistent(split, totals, release.variance(present), math.inf, release.total_variance(present))
     return fixed[:, 0], log_table(fixed, totals, release.variance(present), smoothing)
 
 

@@ -9,6 +9,7 @@ from fractions import Fraction
 from numbers import Integral
 from typing import Any, Literal
 
+from discreet.bayes.bundles import bundle_cost, bundle_tables
 from discreet.bayes.sensitivity import Sensitivity, square_sensitivity, sum_sensitivity, table_sensitivity
 from discreet.bayes.settings import Smooth, choose_accounting, smooth_settings, steps_between
 from discreet.domain import text
@@ -22,7 +23,8 @@ from discreet.statistics import Detail
 
 Kind = Literal["class", "table", "present", "coarse", "sum", "square", "mean", "variance", "second"]
 NUMERIC = ("histogram", "gaussian", "truncated-gaussian")
-MECHANISMS = ("auto", "laplace", "gaussian")
+MECHANISMS = ("auto", "laplace", "gaussian", "knorm")
+BUNDLED = {"table", "present"}
 COUNTS = {"class", "table", "present", "coarse"}
 SMOOTH = {"mean", "variance", "second"}
 COARSE = 256  # cells of the histogram that a bought spread is read off
@@ -37,7 +39,11 @@ CLASSES = {
 
 @dataclass(frozen=True)
 class Item:
-    """One statistic of the bundle: `cells` integers for every class."""
+    """One statistic: `cells` integers for every class.
+
+    Tables with the same `bundle` share one K-norm draw and one charge; `noise` then holds the variances of one cell
+    and of the sum over a class's cells.
+    """
 
     kind: Kind
     feature: str
@@ -45,6 +51,8 @@ class Item:
     half: int = 0
     share: Fraction = Fraction(0)
     charge: Charge | SmoothCharge | None = None
+    bundle: int | None = None
+    noise: tuple[float, float] | None = None
 
     @property
     def key(self) -> tuple[str, str]:
@@ -79,10 +87,17 @@ class Item:
         """The variance of the noise on one integer; 0 without noise, NaN where it follows the data."""
         if self.charge is None:
             return 0.0
+        if self.noise is not None:
+            return self.noise[0]
         if isinstance(self.charge, SmoothCharge):
             return math.nan
         spread = float(self.charge.spread)
         return laplace_variance(spread) if self.charge.measure == "epsilon" else gaussian_variance(spread)
+
+    @property
+    def total_variance(self) -> float:
+        """The variance of the noise on the sum over a class's cells."""
+        return self.variance * self.cells if self.noise is None else self.noise[1]
 
 
 @dataclass(frozen=True)
@@ -108,7 +123,8 @@ class Plan:
 
     def entry(self, by_class: list[tuple[SmoothCharge, ...]]) -> Sequential:
         """The ledger entry with these smooth releases of each class, which compose in parallel."""
-        parts: list[Node] = [item.charge for item in self.items if isinstance(item.charge, Charge)]
+        # The tables of a bundle have one charge in common.
+        parts: list[Node] = list(dict.fromkeys(item.charge for item in self.items if isinstance(item.charge, Charge)))
         if any(by_class):
             groups = tuple(
                 Sequential(f"class {text(label)}", charges)
@@ -209,6 +225,9 @@ def make_plan(
             smooth = replace(smooth, accounting=accounting, delta=delta)
     if mechanism == "auto":
         mechanism = "laplace" if budget.kind in {"pure", "none"} else "gaussian"
+    if mechanism == "knorm":
+        _check_bundles(budget, smooth, split)
+        items = bundled(items)
     if mechanism == "laplace" and budget.delta and (smooth is None or smooth.accounting == "epsilon"):
         budget = Budget(budget.epsilon)  # it spends no delta, and the certificate should not claim that it did
     shares = _shares(schema, items, split, mechanism, _weight(numeric_weight))
@@ -228,6 +247,8 @@ def make_plan(
         ),
         smooth,
     )  # fmt: skip
+    if mechanism == "knorm" and budget.private:
+        plan = replace(plan, items=bundle_charges(plan))
     if unit is not None and (
         cost(plan.node, "rho" if mechanism == "gaussian" else "epsilon") > unit
         or cost(plan.node, "delta") > budget.delta
@@ -273,6 +294,8 @@ def _emphasis(schema: Schema, item: Item, weight: Fraction) -> Fraction:
 def _shares(schema: Schema, items: list[Item], split: Any, mechanism: str, weight: Fraction) -> list[Fraction]:
     """The share of the budget for each statistic; they add up to one at most, exactly."""
     counted = any(item.kind in {"table", "present"} for item in items)
+    if mechanism == "knorm":
+        return _bundle_shares(items, counted, [_emphasis(schema, item, weight) for item in items])
     if isinstance(split, Mapping):
         return _explicit(schema, items, split, counted)
     emphasis = [_emphasis(schema, item, weight) for item in items]
@@ -322,7 +345,7 @@ def _unit(
     """The whole amount to share out, in ε or ρ, and how it follows from the budget."""
     if not budget.private:
         return None, "none: no noise was added"
-    if mechanism == "laplace":
+    if mechanism in {"laplace", "knorm"}:
         if budget.epsilon is None:
             raise BudgetError("the laplace mechanism spends epsilon: give one, or use the gaussian mechanism")
         return budget.epsilon, "pure epsilon, costs added up exactly"
@@ -359,7 +382,7 @@ def charged(item: Item, unit: Fraction | None, mechanism: str, adjacency: Adjace
     if unit is None:
         return item
     sensitivity, spent = item.sensitivity(adjacency, contributions), unit * item.share
-    if mechanism == "laplace":
+    if mechanism in {"laplace", "knorm"}:
         charge = Charge(
             "discrete Laplace", item.what, "L1", str(sensitivity.l1), sensitivity.l1 / spent, "epsilon", spent
         )
@@ -369,3 +392,66 @@ def charged(item: Item, unit: Fraction | None, mechanism: str, adjacency: Adjace
             sensitivity.l2_squared / (2 * spent), "rho", spent,
         )  # fmt: skip
     return replace(item, charge=charge)
+
+
+def _check_bundles(budget: Budget, smooth: Smooth | None, split: Any) -> None:
+    if budget.kind not in {"pure", "none"}:
+        raise BudgetError("K-norm noise spends pure epsilon: leave delta at 0, or use the gaussian mechanism")
+    if smooth is not None:
+        raise BudgetError("K-norm noise is for counts: use mechanism='laplace' with smooth sensitivity")
+    if isinstance(split, Mapping):
+        raise BudgetError("K-norm noise releases tables together: leave split at 'weighted'")
+
+
+def bundled(items: list[Item]) -> list[Item]:
+    """The items with the number of the K-norm draw that each count table belongs to."""
+    tables = [place for place, item in enumerate(items) if item.kind in BUNDLED]
+    if not tables:
+        raise BudgetError("K-norm noise is for count tables, and this model has none: use mechanism='laplace'")
+    result = list(items)
+    for which, bundle in enumerate(bundle_tables([items[place].cells for place in tables])):
+        for place in bundle:
+            result[tables[place]] = replace(items[tables[place]], bundle=which)
+    return result
+
+
+def _bundle_shares(items: list[Item], counted: bool, emphasis: list[Fraction]) -> list[Fraction]:
+    """Shares that minimise the total error: each draw's in proportion to the cube root of what it errs by at ε = 1."""
+    members: dict[int, list[int]] = {}
+    for item in items:
+        if item.bundle is not None:
+            members.setdefault(item.bundle, []).append(item.cells)
+    weights = []
+    for item, factor in zip(items, emphasis, strict=True):
+        if item.bundle is not None:
+            weight = bundle_cost(members[item.bundle]) ** (1 / 3) / len(members[item.bundle])
+        else:
+            weight = 0.0 if item.kind == "class" and counted else (2 * item.cells) ** (1 / 3)
+        weights.append(round(weight * 2**20) * (factor if item.bundle is None else 1))
+    whole = sum(weights)
+    return [Fraction(weight) / whole for weight in weights]
+
+
+def bundle_charges(plan: Plan) -> tuple[Item, ...]:
+    """The items of a plan with one charge for each bundle: scale Δ/ε in the norm of what one row can change."""
+    from discreet.mechanisms.knorm import KNorm
+
+    assert plan.budget.epsilon is not None
+    found: dict[int, tuple[Charge, dict[int, float], float]] = {}
+    for which in sorted({item.bundle for item in plan.items if item.bundle is not None}):
+        inside = [item for item in plan.items if item.bundle == which]
+        spent = sum((item.share for item in inside), Fraction(0)) * plan.budget.epsilon
+        move = inside[0].sensitivity(plan.adjacency, plan.contributions).l1
+        names = ", ".join(item.feature for item in inside)
+        charge = Charge("K-norm", f"rows by class and each of {names}", "K", str(move), move / spent, "epsilon", spent)
+        found[which] = charge, *KNorm([item.cells for item in inside]).moments(1 / charge.spread)
+    return tuple(
+        item
+        if item.bundle is None
+        else replace(
+            item,
+            charge=found[item.bundle][0],
+            noise=(found[item.bundle][1][item.cells], found[item.bundle][2]),
+        )
+        for item in plan.items
+    )

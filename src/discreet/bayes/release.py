@@ -49,6 +49,10 @@ class Release:
         """The variance of the noise on one integer of an item: one number, or one for each class."""
         return item.variance * self.batches if self.noise is None else self.noise[item.key]
 
+    def total_variance(self, item: Item) -> float | NDArray[np.float64]:
+        """The variance of the noise on the sum over a class's cells."""
+        return item.total_variance * self.batches if self.noise is None else self.noise[item.key] * item.cells
+
     def __add__(self, other: Release) -> Release:
         """The releases of two disjoint batches as one."""
         if self.plan.items != other.plan.items or self.plan.schema != other.plan.schema:
@@ -122,8 +126,17 @@ def recentred(squares: int, rows: int, half: int) -> int:
 def noised(bundle: Bundle, plan: Plan, sampler: Sampler) -> Bundle:
     """One class's bundle with fresh noise on every integer."""
     result: Bundle = {}
+    drawn = (
+        {number for number in (item.bundle for item in plan.items) if number is not None} if plan.budget.private else ()
+    )
+    for number in drawn:
+        together = [item for item in plan.items if item.bundle == number]
+        charge = together[0].charge
+        assert isinstance(charge, Charge)
+        noisy = sampler.tables([bundle[item.key] for item in together], 1 / charge.spread)
+        result.update((item.key, values) for item, values in zip(together, noisy, strict=True))
     for item in plan.items:
-        if item.kind in SMOOTH:
+        if item.kind in SMOOTH or item.key in result:
             continue
         values, charge = bundle[item.key], item.charge
         if not isinstance(charge, Charge):

@@ -33,6 +33,7 @@ class MechanismName(StrEnum):
     auto = "auto"
     laplace = "laplace"
     gaussian = "gaussian"
+    knorm = "knorm"
 
 
 class NumericName(StrEnum):

@@ -1,9 +1,9 @@
 """K-norm noise: one draw for all count tables of a class, shaped like what one row can change, exact on integers.
 
 A row adds one unit vector to each of d tables (blocks). The noise z has P(z) ∝ exp(−ε·max_j ‖z_j‖₁) on the integer
-points whose block sums are all equal; adding a row moves the norm by at most one, so ε is the exact cost. It is drawn as
-a radius r with weight e^−εr·N(r), N(r) counting the points of norm at most r, and then a point evenly among these N(r).
-N is a polynomial of degree `dim` in r (Ehrhart), so its series is h(x)/(1−x)^(dim+1) with whole h_k ≥ 0: r is a k with
+points whose block sums are all equal; adding a row moves the norm by at most one, so ε is the exact cost. It is drawn
+as a radius r with weight e^−εr·N(r), where N(r) counts the points of norm at most r, and then one of them evenly. N is
+a polynomial of degree `dim` in r (Ehrhart), so its series is h(x)/(1−x)^(dim+1) with whole h_k ≥ 0: r is a k with
 weight h_k·e^−εk plus dim+1 geometric numbers. docs/proofs/k-norm.md has the proofs.
 """
 

@@ -12,6 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import BudgetError
+from discreet.mechanisms.coins import Coins
+from discreet.mechanisms.knorm import KNorm
 from discreet.privacy.calibrate import float_up, sqrt_up
 
 Integers = NDArray[np.int64]
@@ -32,6 +34,10 @@ class Sampler(Protocol):
         """values + discrete Gaussian noise with parameter σ² = variance."""
         ...
 
+    def tables(self, values: list[Integers], rate: Fraction) -> list[Integers]:
+        """The count tables of one class, each with its part of one K-norm draw with weight exp(−rate·norm)."""
+        ...
+
 
 class ExactSampler:
     """OpenDP's exact samplers, seeded by the operating system."""
@@ -44,6 +50,14 @@ class ExactSampler:
 
     def gaussian(self, values: Integers, variance: Fraction) -> Integers:
         return _through(_opendp("gaussian", sqrt_up(variance)), values)
+
+    def tables(self, values: list[Integers], rate: Fraction) -> list[Integers]:
+        return _together(values, rate, Coins())
+
+
+def _together(values: list[Integers], rate: Fraction, coins: Coins) -> list[Integers]:
+    noise = KNorm([len(block) for block in values]).draw(rate, coins)
+    return [_saturate(block, extra) for block, extra in zip(values, noise, strict=True)]
 
 
 def _through(measurement: Any, values: Integers) -> Integers:
@@ -80,6 +94,9 @@ class SimulationSampler:
 
     def gaussian(self, values: Integers, variance: Fraction) -> Integers:
         return _saturate(values, discrete_gaussian(values.size, float(variance), rng=self.rng).reshape(values.shape))
+
+    def tables(self, values: list[Integers], rate: Fraction) -> list[Integers]:
+        return _together(values, rate, Coins(self.rng.bytes))
 
 
 def sampler_for(random_state: Any, stream: int = 0) -> Sampler:

@@ -1,0 +1,53 @@
+"""Bundles: which count tables share one K-norm draw, and how much of the budget each bundle gets."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from math import lgamma
+
+import numpy as np
+
+
+@lru_cache(4096)
+def cell_square(size: int) -> float:
+    """The mean square of one cell of a table of norm at most one, drawn evenly with sum zero.
+
+    The common sum of all tables adds to every cell alike; it says nothing about a feature, so it is left out here.
+    """
+    if size < 2:
+        return 0.0
+    k = np.arange(1, size)
+    logs = -np.array([lgamma(n + 1) + lgamma(size - n + 1) + lgamma(n) + lgamma(size - n) for n in k.tolist()])
+    weights = np.exp(logs - logs.max())
+    # Half of the norm is spread over k positive cells, half over the others; n parts of one add up to 2/(n+1) squared.
+    spread = ((2 / (k + 1) + 2 / (size - k + 1)) * weights).sum() / weights.sum() / 4
+    return float(spread * (size - 1) / (size + 1) / size)
+
+
+def bundle_cost(sizes: list[int]) -> float:
+    """Σ over the tables of cells times the variance of a cell, for one draw at ε = 1."""
+    dim = 1 + sum(size - 1 for size in sizes)
+    return (dim + 1) * (dim + 2) * sum(size * cell_square(size) for size in sizes)
+
+
+def bundle_tables(sizes: list[int]) -> list[list[int]]:
+    """The tables (by place) in bundles of similar size that make the total of cost^(1/3) least.
+
+    Each bundle of cost A at share w of the budget errs by A/w²; the best shares are in proportion to A^(1/3), and the
+    total error is then the cube of their sum. Tables of one size stay together.
+    """
+    kinds = sorted(set(sizes))
+    counts = [sizes.count(size) for size in kinds]
+    best, cut = [0.0] + [np.inf] * len(kinds), [0] * (len(kinds) + 1)
+    for stop in range(1, len(kinds) + 1):
+        for start in range(stop):
+            inside = [kinds[i] for i in range(start, stop) for _ in range(counts[i])]
+            total = best[start] + bundle_cost(inside) ** (1 / 3)
+            if total < best[stop]:
+                best[stop], cut[stop] = total, start
+    bundles, stop = [], len(kinds)
+    while stop:
+        low, high = kinds[cut[stop]], kinds[stop - 1]
+        bundles.append([place for place, size in enumerate(sizes) if low <= size <= high])
+        stop = cut[stop]
+    return bundles[::-1]
