@@ -118,7 +118,7 @@ class NoisyTables:
         """Noisy tables, one row each; the coins are seeded by `rng` for speed and have the law of the system's."""
         noise, coins = KNorm((2, 2)), Coins(rng.bytes)
         drawn = [np.concatenate(noise.draw(exact(self.epsilon), coins)) for _ in range(size)]
-        return np.array(drawn) + np.asarray(data)
+        return np.asarray(np.array(drawn) + np.asarray(data))
 
 
 def _tables_case() -> AuditCase:
