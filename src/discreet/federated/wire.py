@@ -73,7 +73,7 @@ def rebuild(text: str | bytes, values: Mapping[Key, Integers]) -> Update:
     demand(set(fields) == FIELDS, "the metadata of the update have other fields than this version knows")
     demand(_is_count(fields["rows"]) or fields["rows"] is None, "the declared number of rows is no whole number")
     demand(isinstance(fields["schema_hash"], str), "the update names no schema")
-    demand(fields["mechanism"] in {"laplace", "gaussian", "none"}, "the update names no known noise")
+    demand(fields["mechanism"] in ("laplace", "gaussian", "none"), "the update names no known noise")
     try:
         certificate = Certificate.model_validate_json(json.dumps(fields["certificate"]))
     except ValidationError as error:
@@ -109,9 +109,9 @@ def _settings(fields: dict[str, Any]) -> Settings:
     if isinstance(split, dict):
         demand(len(split) <= MOST_ARRAYS, "the update splits its budget over too many features")
         split = tuple(sorted((name, _fraction(share)) for name, share in split.items()))
-    demand(isinstance(split, tuple) or split in {"weighted", "equal"}, "the update names no known split of its budget")
-    demand(fields["numeric"] in {"histogram", "gaussian", "truncated-gaussian"}, "the update names no known model")
-    demand(fields["adjacency"] in set(Adjacency), "the update names no known adjacency")
+    demand(isinstance(split, tuple) or split in ("weighted", "equal"), "the update names no known split of its budget")
+    demand(fields["numeric"] in ("histogram", "gaussian", "truncated-gaussian"), "the update names no known model")
+    demand(fields["adjacency"] in tuple(Adjacency), "the update names no known adjacency")
     demand(_is_count(fields["contributions"]) and fields["contributions"] > 0, "the rows per person are no count")
     return Settings(Adjacency(fields["adjacency"]), fields["numeric"], split, fields["contributions"])
 
@@ -204,6 +204,7 @@ def from_arrays(arrays: Mapping[str, Any], text: str) -> Update:
         demand(isinstance(name, str), "an array of the update has no name")
         kind, _, feature = name.partition(":")
         demand(kind in KINDS and feature, "an array of the update is of no known kind")
+        demand(not any("\ud800" <= letter <= "\udfff" for letter in feature), "a feature has no readable name")
         array = np.asarray(given)
         good = array.ndim == 2 and array.dtype == np.int64 and array.size > 0
         demand(good, "an array of the update is no table of 64-bit integers")

@@ -103,14 +103,15 @@ def local_updates(rows: LocalRows, where: Indices, epsilons: Floats, *, rng: np.
         if isinstance(feature, Numeric):
             most = local_maxima(rows, column, where, nodes)
             for name, power in (("S", 1), ("Q", 2)):
-                total = np.bincount(spot, weights=values**power, minlength=nodes * classes).reshape(nodes, classes)
-                release(f"{name} {feature.name}", total, most**power / spent)
+                total = np.bincount(spot, weights=values**power, minlength=nodes * classes)
+                shaped = np.asarray(total, np.float64).reshape(nodes, classes)
+                release(f"{name} {feature.name}", shaped, most**power / spent)
         else:
             table = np.bincount(
                 spot * feature.cells + values.astype(np.int64), minlength=nodes * classes * feature.cells
             )
-            shaped = table.reshape(nodes, classes, feature.cells).astype(np.float64)
-            release(f"m {feature.name}", shaped, 1 / spent[:, :, None])
+            tables = table.reshape(nodes, classes, feature.cells).astype(np.float64)
+            release(f"m {feature.name}", tables, 1 / spent[:, :, None])
     return Updates(noisy, exact)
 
 
