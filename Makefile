@@ -4,9 +4,9 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: help demo test lint bench lock clean
+.PHONY: help demo test lint bench deployment lock clean
 help:  ## this list
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
 $(VENV)/bin/pip:
 	$(PYTHON) -m venv $(VENV) || ($(PYTHON) -m pip install --user virtualenv && $(PYTHON) -m virtualenv $(VENV))
@@ -29,6 +29,9 @@ lint: $(VENV)/.dev  ## ruff and mypy
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+deployment: $(VENV)/.dev  ## the federated deployment tests, the slow ones too
+	DISCREET_SLOW=1 $(BIN)/python -m pytest -n 0 tests/federated/flower
 
 bench: $(VENV)/.dev  ## speed, memory and accuracy as ratios to peers in the same run
 	$(BIN)/python -m benchmarks

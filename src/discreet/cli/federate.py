@@ -51,16 +51,9 @@ WeightingOption = Annotated[str, typer.Option(help="How nodes count: sum, invers
 
 
 def _need() -> None:
-    from discreet.errors import DiscreetError
+    from discreet.federated.flower import need_flower
 
-    try:
-        import cryptography
-        import flwr  # noqa: F401
-    except ImportError:
-        raise DiscreetError(
-            "federated training needs Flower: install it by pip install 'discreet[federated]'"
-        ) from None
-    del cryptography
+    need_flower()
 
 
 def _interruptible() -> None:
@@ -100,15 +93,18 @@ def _address(text: str) -> tuple[str, int]:
 def keys(
     out: Annotated[Path, typer.Option("--out", help="The directory to make.")],
     nodes: Annotated[str, typer.Option(help="The nodes' names, separated by commas.")],
-    host: Annotated[list[str], typer.Option(help="A name or address of the coordinator; may be repeated.")] = [
-        "127.0.0.1"
-    ],
+    host: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A name or address of the coordinator, beside loopback; may be repeated.", show_default=False
+        ),
+    ] = None,
 ) -> None:
     """Make the keys of a federation: the coordinator's certificate and a key pair for each node."""
     _need()
     from discreet.federated.flower.keys import make_keys
 
-    made = make_keys(out, [name.strip() for name in nodes.split(",") if name.strip()], host)
+    made = make_keys(out, [name.strip() for name in nodes.split(",") if name.strip()], host or [])
     console().print(f"wrote {out}: public/ is for everybody, coordinator/ stays with the coordinator")
     for name in made.names:
         console().print(f"  node {name}: give it {made.node(name)} and {made.authority}, and nobody else its key")
@@ -177,7 +173,9 @@ def coordinator(
 
 @app.command()
 def node(
-    data: Annotated[str, typer.Option("--data", help="The node's own rows: a CSV, Parquet or Arrow file or a pattern.")],
+    data: Annotated[
+        str, typer.Option("--data", help="The node's own rows: a CSV, Parquet or Arrow file or a pattern.")
+    ],
     name: Annotated[str, typer.Option("--name", help="The node's name, as its key has it.")],
     coordinator: Annotated[str, typer.Option("--coordinator", help="Where the coordinator listens, as HOST:PORT.")],
     ledger: Annotated[Path, typer.Option("--ledger", help="The node's budget ledger; made if it is not there.")],

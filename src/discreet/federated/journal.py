@@ -105,8 +105,8 @@ class Journal:
         if not tables:
             self._db.execute("CREATE TABLE about (name TEXT PRIMARY KEY, value TEXT) STRICT")
             self._db.execute(
-                "CREATE TABLE rounds (round TEXT PRIMARY KEY, question TEXT NOT NULL, epsilon TEXT, delta TEXT NOT NULL,"
-                " rho TEXT, at TEXT NOT NULL, answer BLOB) STRICT"
+                "CREATE TABLE rounds (round TEXT PRIMARY KEY, question TEXT NOT NULL, epsilon TEXT,"
+                " delta TEXT NOT NULL, rho TEXT, at TEXT NOT NULL, answer BLOB) STRICT"
             )
             epsilon, delta, rho = _row(self.total)
             about = {"format": FORMAT, "unit": self.unit, "epsilon": epsilon, "delta": delta, "rho": rho}
@@ -171,9 +171,7 @@ class Journal:
             if not fits(self.total, [*(entry.cost for entry in self.entries()), cost]):
                 raise OverspentError(f"this node's ledger of {self.total} in all does not pay for another {cost}")
             now = datetime.now(UTC).isoformat(timespec="seconds")
-            self._db.execute(
-                "INSERT INTO rounds VALUES (?, ?, ?, ?, ?, ?, NULL)", (round_id, asked, *_row(cost), now)
-            )
+            self._db.execute("INSERT INTO rounds VALUES (?, ?, ?, ?, ?, ?, NULL)", (round_id, asked, *_row(cost), now))
             self._db.execute("COMMIT")
         except BaseException:
             if self._db.in_transaction:

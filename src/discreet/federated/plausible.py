@@ -72,7 +72,7 @@ def limits(plan: Plan) -> Limits:
     return Limits(
         reference,
         {item.key: tail([(item, 1, 1)], rate) for item in counts},
-        {item.key: with_reference(item, 1) for item in counts if item is not reference},
+        {item.key: 0.0 if item is reference else with_reference(item, 1) for item in counts},
         {item.key: with_reference(item, reach(item)) for item in moments},
         2 * max(tail([(item, item.cells * classes, 1)], rate) for item in counts) + 1,
     )
@@ -94,7 +94,7 @@ def check(values: Mapping[tuple[str, str], Integers], rows: int | None, plan: Pl
             if data.min() < -allowed.below[item.key]:
                 refuse(Refusal.IMPLAUSIBLE, f"the {what} are further below zero than the noise explains")
             apart = np.abs(totals[item.key] - reference).max()
-            if item is not allowed.reference and apart > allowed.apart[item.key]:
+            if apart > allowed.apart[item.key]:
                 refuse(Refusal.IMPLAUSIBLE, f"the {what} add up to another number of rows than the other tables")
             if rows is not None and abs(float(totals[item.key].sum()) - rows) > allowed.declared:
                 refuse(Refusal.IMPLAUSIBLE, f"the {what} do not add up to the declared number of rows")

@@ -37,16 +37,24 @@ def noise_level(plan: Plan, rows: int | None) -> float:
     return errors / integers
 
 
-def sizes(stack: Stack) -> Floats:
-    """Rows per node and class, with what is all noise drawn towards the node's size times the classes' shares."""
+def sizes(stack: Stack) -> tuple[Floats, Floats]:
+    """Rows per node and class, drawn towards the nodes' mean by what noise explains, and the variance left in them.
+
+    Weights that followed noisy sizes would count a node more whenever its noise made it look large, and so bias
+    every rate downwards; what a node should be expected to hold, given its noisy count, does not. The spread between
+    nodes beyond their noise is DerSimonian and Laird's estimate: where there is none, all are taken to be of one size.
+    """
     totals, variance = stack.counted
-    spread = variance[:, None]
-    whole = np.maximum(totals.sum(axis=1, keepdims=True), 1.0)
-    pooled = np.maximum(totals.sum(axis=0), 0.0) + 1.0
-    likely = whole * pooled / pooled.sum()
-    # A prior as wide as its mean: it only speaks where the noise is wider still.
-    drawn = (totals * likely**2 + likely * spread) / (likely**2 + spread)
-    return np.asarray(np.maximum(drawn, 0.5))
+    noise = np.maximum(variance, 1e-300)[:, None]
+    precision = 1 / noise
+    mean = (precision * totals).sum(axis=0) / precision.sum(axis=0)
+    excess = (precision * (totals - mean) ** 2).sum(axis=0) - (len(totals) - 1)
+    room = precision.sum(axis=0) - (precision**2).sum(axis=0) / precision.sum(axis=0)
+    between = np.maximum(excess, 0.0) / np.maximum(room, 1e-300)
+    trust = 1 / (noise + between)
+    centre = (trust * totals).sum(axis=0) / trust.sum(axis=0)
+    share = between / (between + noise)
+    return np.asarray(centre + (totals - centre) * share), np.asarray(noise * share)
 
 
 def factor(rows: Floats, sampling: Floats, noise: Floats) -> Floats:
@@ -81,16 +89,14 @@ def _factors(stack: Stack, feature: Feature, rows: Floats, guess: Likelihood | N
     return np.sqrt(sums * squares)
 
 
-def _weighted(stack: Stack, feature: Feature, factors: Floats) -> tuple[Release, Floats, Floats]:
-    """The weighted sum of one feature's statistics, the rows behind it, and their variance."""
+def _weighted(stack: Stack, feature: Feature, factors: Floats) -> Release:
+    """The weighted sum of one feature's statistics."""
     keys = [item.key for item in stack.plan.items if item.feature == feature.name]
-    totals, variance = stack.counted
-    release = Release(
+    return Release(
         stack.plan,
         {key: np.einsum("nc,ncv->cv", factors, stack.values[key]) for key in keys},
         noise={key: np.einsum("nc,n->c", factors**2, stack.variances[key]) for key in keys},
     )
-    return release, (factors * totals).sum(axis=0), np.einsum("nc,n->c", factors**2, variance)
 
 
 def weighted_estimate(stack: Stack, smoothing: float = 1.0) -> tuple[Floats, list[Likelihood], Floats]:
@@ -102,20 +108,24 @@ def weighted_estimate(stack: Stack, smoothing: float = 1.0) -> tuple[Floats, lis
     if stack.noiseless:
         prior, likelihoods = estimate(stack.sum(), smoothing)
         return prior, likelihoods, totals.sum(axis=1)
-    rows = sizes(stack)
+    held, left = sizes(stack)
+    rows = np.maximum(held, 0.5)
     likelihoods, weights = [], np.zeros(len(rows))
     for feature in stack.plan.schema.features:
         guess: Likelihood | None = None
         for _ in range(2):
             factors = _factors(stack, feature, rows, guess)
-            release, held, spread = _weighted(stack, feature, factors)
-            guess = feature_likelihood(release, feature, held, spread, smoothing)
+            # Back on the scale of all rows, class by class: equal nodes then add up to the plain sum.
+            factors = factors * (rows.sum(axis=0) / (factors * rows).sum(axis=0))
+            behind, doubt = (factors * held).sum(axis=0), (factors**2 * left).sum(axis=0)
+            guess = feature_likelihood(_weighted(stack, feature, factors), feature, behind, doubt, smoothing)
         assert guess is not None
         likelihoods.append(guess)
         weights += (factors * rows).sum(axis=1)
     whole = rows.sum(axis=1)
     shares = np.maximum(totals.sum(axis=0), 0.5) / np.maximum(totals.sum(axis=0), 0.5).sum()
     by_node = factor(whole, np.asarray((shares * (1 - shares)).mean()), variance)
+    by_node = by_node * (whole.sum() / (by_node * whole).sum())
     prior_totals = by_node @ totals
     return log_prior(prior_totals), widened(likelihoods, prior_totals, stack.plan.schema), weights
 

@@ -69,19 +69,23 @@ class Coins:
         return sum(self._poisson(part, whole) for _ in range(pieces)) if part else 0
 
     def _poisson(self, part: int, whole: int) -> int:
-        """A Poisson variable of mean part/whole ≤ 1, by rejection from a count of heads before the first tail.
+        """A Poisson variable of mean part/whole ≤ 1."""
+        while True:
+            found = self.try_poisson(part, whole)
+            if found is not None:
+                return found
+
+    def try_poisson(self, part: int, whole: int) -> int | None:
+        """One pass of rejection from a count of heads before the first tail; None if it rejects.
 
         Heads come k times with probability 2^−(k+1); the target has weight m^k/k!, so m^k·2^(k−1)/k! ≤ 1 is the
         probability to accept.
         """
-        while True:
-            k = 0
-            while self.bits(1):
-                k += 1
-            if k == 0:
-                if self.bits(1):
-                    return 0
-                continue
-            # 2^(k−1)/k! is the product of 2/i for i = 2..k: each factor is at most 1.
-            if all(self.odds(part, whole) for _ in range(k)) and all(self.odds(2, i) for i in range(3, k + 1)):
-                return k
+        k = 0
+        while self.bits(1):
+            k += 1
+        if k == 0:
+            return 0 if self.bits(1) else None
+        # 2^(k−1)/k! is the product of 2/i for i = 2..k: each factor is at most 1.
+        accept = all(self.odds(part, whole) for _ in range(k)) and all(self.odds(2, i) for i in range(3, k + 1))
+        return k if accept else None

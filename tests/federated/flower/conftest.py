@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-pytest.importorskip("flwr", reason="Flower is not installed")
-
 from discreet.federated.flower import keep_quiet
 from discreet.federated.flower.house import House, Terms
 from discreet.privacy.budget import Budget
+
+collect_ignore = ["guard"]  # for the processes of a deployment, not for this one
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -23,7 +23,9 @@ def houses(tmp_path, schema, frame):
     opened = {}
     for i, name in enumerate("abc"):
         frame.iloc[200 * i : 200 * (i + 1)].to_parquet(tmp_path / f"{name}.parquet")
-        terms = Terms(name, str(tmp_path / f"{name}.parquet"), schema, Budget(1), Budget(2), tmp_path / f"{name}.ledger")
+        terms = Terms(
+            name, str(tmp_path / f"{name}.parquet"), schema, Budget(1), Budget(2), tmp_path / f"{name}.ledger"
+        )
         opened[name] = House(terms)
     yield opened
     for house in opened.values():

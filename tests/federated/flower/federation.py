@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pyarrow.parquet as parquet
@@ -60,8 +61,8 @@ class Federation:
 
     def node(self, name: str, *more: object, keys: str = "keys") -> subprocess.Popen[str]:
         return self.start(
-            "node", "--data", f"{name}.parquet", "--schema", "schema.toml", "--epsilon", 1, "--total", 2, "--keys", keys,
-            "--name", name, "--coordinator", f"127.0.0.1:{self.port}", "--ledger", f"{name}.ledger", *more,
+            "node", "--data", f"{name}.parquet", "--schema", "schema.toml", "--epsilon", 1, "--total", 2, "--name",
+            name, "--keys", keys, "--coordinator", f"127.0.0.1:{self.port}", "--ledger", f"{name}.ledger", *more,
             log=f"{name}.log",
         )  # fmt: skip
 
@@ -117,10 +118,8 @@ class Federation:
     @staticmethod
     def kill(child: subprocess.Popen[str]) -> None:
         """End a process and all it started, at once."""
-        try:
+        with suppress(ProcessLookupError):
             os.killpg(child.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
         child.wait()
 
     def close(self) -> None:

@@ -18,6 +18,7 @@ from discreet.federated.flower.server import conduct
 from discreet.federated.flower.task import Task
 from tests.federated.flower.local import LocalGrid
 
+EMPTY = ConfigRecord({"metadata": "{}"})
 QUICK = Patience(wait=3, resend=0.05, poll=0.01)
 
 
@@ -89,7 +90,7 @@ def test_a_node_cannot_speak_for_another(houses, schema, request_):
     [
         RecordDict(),
         RecordDict({"update": ArrayRecord({"class:": Array(np.zeros((2, 2)))})}),
-        RecordDict({"update": ArrayRecord({"table:age": Array(np.zeros((2, 2)))}), "about": ConfigRecord({"metadata": "{}"})}),
+        RecordDict({"update": ArrayRecord({"table:age": Array(np.zeros((2, 2), np.int64))}), "about": EMPTY}),
         RecordDict({"update": ArrayRecord({}), "about": ConfigRecord({"metadata": 3})}),
         RecordDict({"update": ArrayRecord({"table:age": Array("int64", (2, 2), "numpy.ndarray", b"junk")})}),
         RecordDict({"update": ArrayRecord({"table:age": Array("object", (1,), "pickle", b"junk")})}),
@@ -109,7 +110,11 @@ def test_an_unknown_reason_is_a_plain_failure():
 def test_refusals_end_a_round_that_cannot_be_filled(houses, schema):
     for name in ("one", "two"):
         gather(
-            LocalGrid(apps(houses)), Request(name, schema.hash, Settings()), Aggregate(schema), expected=3, patience=QUICK
+            LocalGrid(apps(houses)),
+            Request(name, schema.hash, Settings()),
+            Aggregate(schema),
+            expected=3,
+            patience=QUICK,
         )
     with pytest.raises(DiscreetError, match=r"0 of 3 nodes have answered and 3 have refused.*does not pay"):
         gather(
@@ -146,7 +151,7 @@ def test_a_refusal_says_nothing_of_rows_or_files(houses, request_, tmp_path):
     grid = LocalGrid({"a": make_app(houses["a"])})
     message = Message(request_.record(), dst_node_id=100, message_type="train")
     grid.push_messages([message])
-    (_, content), = grid.contents
+    ((_, content),) = grid.contents
     assert {key: dict(value) for key, value in content.items()} == {"refusal": {"reason": "data"}}
     garbage = Message(RecordDict({"request": ConfigRecord({"json": "[1]"})}), dst_node_id=100, message_type="train")
     grid.push_messages([garbage])

@@ -1,4 +1,4 @@
-"""Rounds under masks over a grid: the sum is exact, ledgers pay before masked inputs leave, and nothing is downgraded."""
+"""Rounds under masks over a grid: an exact sum, ledgers that pay before masked inputs leave, and no way back."""
 
 from __future__ import annotations
 

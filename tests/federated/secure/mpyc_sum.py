@@ -3,8 +3,6 @@
 import json
 import sys
 
-from mpyc.runtime import mpc
-
 
 async def main(path):
     with open(path, encoding="utf-8") as file:
@@ -20,4 +18,6 @@ async def main(path):
 
 
 if __name__ == "__main__":
+    from mpyc.runtime import mpc
+
     mpc.run(main(sys.argv[1]))

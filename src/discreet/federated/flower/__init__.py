@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 # What Flower would otherwise send or fetch by itself. It reads most of these when it is imported.
@@ -18,14 +19,21 @@ QUIET = {
 }
 
 
-def keep_quiet(home: str | os.PathLike[str]) -> None:
-    """Switch off all that Flower does beside the work, and give it a directory of our own. Before importing it."""
+def need_flower() -> None:
+    """Raise the sentence that says how to install Flower, if it is not there."""
     from importlib.util import find_spec
 
     from discreet.errors import DiscreetError
 
-    if find_spec("flwr") is None or find_spec("cryptography") is None:
+    if any(name in sys.modules and sys.modules[name] is None for name in ("flwr", "cryptography")) or not all(
+        find_spec(name) for name in ("flwr", "cryptography")
+    ):
         raise DiscreetError("federated training needs Flower: install it by pip install 'discreet[federated]'")
+
+
+def keep_quiet(home: str | os.PathLike[str]) -> None:
+    """Switch off all that Flower does beside the work, and give it a directory of our own. Before importing it."""
+    need_flower()
     os.environ.update(QUIET)
     os.environ["FLWR_HOME"] = str(Path(home).resolve())
     import logging

@@ -48,7 +48,9 @@ def files() -> dict[str, str]:
             }
         },
     }
-    side = '"""The {0} of federated Naive Bayes."""\n\nfrom discreet.federated.flower.{1} import app\n\n__all__ = ["app"]\n'
+    side = (
+        '"""The {} of federated Naive Bayes."""\n\nfrom discreet.federated.flower.{} import app\n\n__all__ = ["app"]\n'
+    )
     return {
         "pyproject.toml": tomli_w.dumps(project),
         "README.md": README,

@@ -20,7 +20,6 @@ from discreet.federated.flower.records import (
 from discreet.federated.flower.secure_house import secure_answer
 
 
-
 @contextmanager
 def _house_of(context: Context) -> Iterator[House]:
     """The house that a SuperNode's own configuration describes, opened for one message."""

@@ -64,9 +64,7 @@ def coordinate(
                 link.register(ring)
             report("listening", f"{host}:{port}")
             run = link.start()
-            worker = Worker(
-                link.address, link.root, link.executor, interceptors=(SecretInterceptor(link.secret),)
-            )
+            worker = Worker(link.address, link.root, link.executor, interceptors=(SecretInterceptor(link.secret),))
             end = time.monotonic() + 60
             while (taken := worker.take(TaskType.SERVER_APP)) is None or taken[0] != run:
                 if taken is not None:

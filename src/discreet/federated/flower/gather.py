@@ -26,6 +26,9 @@ class Patience:
     poll: float = 0.5
 
 
+USUAL = Patience()
+
+
 @dataclass
 class Post:
     """Messages to many nodes, each sent again until it is answered; what comes twice is dropped."""
@@ -94,7 +97,7 @@ def gather(
     expected: int,
     at_least: int | None = None,
     known: int | None = None,
-    patience: Patience = Patience(),
+    patience: Patience = USUAL,
     report: Report = lambda event, node: None,
     keep: Callable[[Aggregate], None] = lambda aggregate: None,
 ) -> Outcome:

@@ -99,7 +99,9 @@ def _number(value: Any) -> Any:
 
 
 def _plain(budget: Budget) -> dict[str, str | None]:
-    return {name: None if (part := getattr(budget, name)) is None else str(part) for name in ("epsilon", "delta", "rho")}
+    return {
+        name: None if (part := getattr(budget, name)) is None else str(part) for name in ("epsilon", "delta", "rho")
+    }
 
 
 class House:
@@ -158,9 +160,7 @@ class House:
             return made.to_bytes()
 
         with refusing():
-            return Update.from_bytes(
-                self.journal.answer(request.round_id, self.question(request), terms.budget, make)
-            )
+            return Update.from_bytes(self.journal.answer(request.round_id, self.question(request), terms.budget, make))
 
 
 @contextmanager

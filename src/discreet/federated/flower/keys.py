@@ -99,9 +99,7 @@ def make_keys(out: Path, nodes: Sequence[str], hosts: Sequence[str] = (), *, day
             (work / "nodes" / name).mkdir(mode=0o700)
             private = ec.generate_private_key(ec.SECP384R1())
             _write(keys.node(name), _openssh(private))
-            line = private.public_key().public_bytes(
-                serialization.Encoding.OpenSSH, serialization.PublicFormat.OpenSSH
-            )
+            line = private.public_key().public_bytes(serialization.Encoding.OpenSSH, serialization.PublicFormat.OpenSSH)
             _write(keys.public(name), line + b"\n")
         os.rename(work, out)
     except BaseException:

@@ -130,7 +130,7 @@ class Node:
         try:
             key = load_ssh_private_key(self.connection.private.read_bytes(), None)
         except ValueError:
-            key = None  # type: ignore[assignment]
+            key = None
         if not isinstance(key, ec.EllipticCurvePrivateKey):
             raise DiscreetError(f"{self.connection.private} is no private key of a node")
         kept = self.place / "node-id"

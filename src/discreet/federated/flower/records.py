@@ -126,8 +126,9 @@ def raise_refusal(content: RecordDict) -> None:
     """Raise if the reply is a refusal."""
     if "refusal" in content.config_records:
         word = content.config_records["refusal"].get("reason")
-        known = isinstance(word, str) and word in set(NodeRefusal)
-        raise RefusedError(NodeRefusal(word) if known else NodeRefusal.FAILED)
+        if isinstance(word, str) and word in set(NodeRefusal):
+            raise RefusedError(NodeRefusal(word))
+        raise RefusedError(NodeRefusal.FAILED)
 
 
 def read_arrays(content: RecordDict, name: str) -> dict[str, Any]:

@@ -40,7 +40,9 @@ def conduct_secure(grid: Grid, task: Task, report: Report) -> dict[str, Any]:
             report("given up", f"attempt {attempt}: {error}")
             if attempt == ATTEMPTS or refused:
                 reasons = "".join(f"; {node}: {sentence}" for node, sentence in sorted(refused.items()))
-                raise DiscreetError(f"the secure round came to no end ({error}){reasons}: no model was written") from None
+                raise DiscreetError(
+                    f"the secure round came to no end ({error}){reasons}: no model was written"
+                ) from None
     survivors = coordinator.survivors
     shared.model(coordinator.result, len(survivors), smoothing=task.smoothing).save(task.out)
     epsilon = None if budget.epsilon is None else float(budget.epsilon)

@@ -36,11 +36,7 @@ class SuperLink:
         self.keys, self.host, self.port = keys, host, port
         self.secret, self.executor = secrets.token_hex(32), secrets.token_bytes(32)
         self.root = None if keys is None else keys.authority.read_bytes()
-        files = (
-            (None, None, None)
-            if keys is None
-            else (str(keys.authority), str(keys.certificate), str(keys.private))
-        )
+        files = (None, None, None) if keys is None else (str(keys.authority), str(keys.certificate), str(keys.private))
         config = SuperLinkLifespanConfig(
             control_address=f"{host}:{port}",
             health_server_address=None,

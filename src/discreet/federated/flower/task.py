@@ -78,7 +78,15 @@ class Task:
 
     def essence(self, schema: Schema) -> str:
         """What must not change while a round is resumed."""
-        fields = [schema.hash, self.adjacency, self.numeric, self.split, self.contributions, self.weighting, self.secure]
+        fields = [
+            schema.hash,
+            self.adjacency,
+            self.numeric,
+            self.split,
+            self.contributions,
+            self.weighting,
+            self.secure,
+        ]
         return json.dumps(fields)
 
 
@@ -115,9 +123,7 @@ class Progress:
         if self.path is not None and self.path.is_file():
             return Aggregate.load(self.path)
         most = self.task.most_rows or None
-        return Aggregate(
-            self.schema, settings=self.task.settings, weighting=self.task.weighting, most_rows=most
-        )
+        return Aggregate(self.schema, settings=self.task.settings, weighting=self.task.weighting, most_rows=most)
 
     def keep(self, aggregate: Aggregate) -> None:
         """Write down the aggregate after each update."""

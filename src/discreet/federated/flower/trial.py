@@ -60,7 +60,17 @@ def trial(
         children: list[subprocess.Popen[bytes]] = []
         stack.callback(_end, children)
         for name, file in shards.items():
-            command = [sys.executable, "-m", "discreet.cli", "federate", "node", "--data", file, "--schema", task.schema]
+            command = [
+                sys.executable,
+                "-m",
+                "discreet.cli",
+                "federate",
+                "node",
+                "--data",
+                file,
+                "--schema",
+                task.schema,
+            ]
             command += ["--name", name, "--coordinator", f"127.0.0.1:{port}", "--ledger", str(place / f"{name}.ledger")]
             command += ["--insecure"] if keys is None else ["--keys", str(keys)]
             children.append(subprocess.Popen([*command, *options], stdin=subprocess.DEVNULL))

@@ -46,7 +46,10 @@ class Worker:
     def _client(self, *interceptors: object) -> RuntimeHttpClient:
         version = RuntimeVersionHttpInterceptor(component_name="SuperExec")
         return RuntimeHttpClient.from_server_address(
-            self.address, self.insecure, self.root, [version, *interceptors]  # type: ignore[list-item]
+            self.address,
+            self.insecure,
+            self.root,
+            [version, *interceptors],  # type: ignore[list-item]
         )
 
     def take(self, kind: TaskType) -> tuple[int, str] | None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from discreet.studies import STUDIES
 from discreet.studies.giaretta2022.federated.claims import CLAIMS
-from discreet.studies.giaretta2022.federated.experiments import DATA, NODES, execute, tasks
+from discreet.studies.giaretta2022.federated.experiments import DATA, NODES, tasks
 from discreet.studies.giaretta2022.federated.pictures import draw
+from discreet.studies.giaretta2022.federated.trials import execute
 from discreet.studies.results import MissingResultsError, Results
 from discreet.studies.study import Study
 

@@ -1,0 +1,192 @@
+"""Simulation: the law of summed noise, secure shares, partitions, and statistics of parts."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from discreet import Budget, BudgetError, DataError, collect
+from discreet.federated.partition import PARTITIONS, assign, clusters, node_budgets, node_sizes
+from discreet.federated.simulate import Secure, noised_stack, summed_releases
+from discreet.federated.update import Settings, node_plan
+from discreet.mechanisms.laws import laplace_log_pmf
+from discreet.mechanisms.sums import discrete_gaussian_sum, discrete_laplace_sum
+from discreet.sources.parts import Coded
+from tests.federated.common import SCHEMA, rows
+
+ALARM = 1e-7  # the false-alarm rate of each sampled check
+
+
+def convolved(scale, count, reach=600):
+    one = np.exp(laplace_log_pmf(np.arange(-reach, reach + 1), scale))
+    total = one
+    for _ in range(count - 1):
+        total = np.convolve(total, one)
+    return np.arange(len(total)) - reach * count, total
+
+
+def fits(draws, points, law):
+    """The p-value of a chi-square test with cells of at least 50 expected draws."""
+    expected = law * len(draws)
+    edges, held = [], 0.0
+    for point, share in zip(points, expected, strict=True):
+        held += share
+        if held >= 50:
+            edges.append(point)
+            held = 0.0
+    cuts = [-np.inf, *(edge + 0.5 for edge in edges[:-1]), np.inf]
+    seen = np.histogram(draws, cuts)[0]
+    wanted = np.array([expected[(points > low) & (points <= high)].sum() for low, high in itertools.pairwise(cuts)])
+    return stats.chisquare(seen, wanted * seen.sum() / wanted.sum()).pvalue
+
+
+@pytest.mark.parametrize("count", [2, 5, 20])
+def test_a_sum_of_laplace_noises_has_its_exact_law_and_no_other(count):
+    rng = np.random.default_rng(count)
+    draws = discrete_laplace_sum(200_000, 3.0, count, rng=rng)
+    assert fits(draws, *convolved(3.0, count)) > ALARM
+    for wrong in (3.0 * 1.3, 3.0 * 0.7):
+        assert fits(draws, *convolved(wrong, count)) < ALARM
+
+
+def test_shares_add_up_to_one_noise():
+    rng = np.random.default_rng(0)
+    shares = [discrete_laplace_sum(100_000, 3.0, 1 / 8, rng=rng) for _ in range(8)]
+    assert fits(sum(shares), *convolved(3.0, 1)) > ALARM
+    assert fits(sum(shares[:7]), *convolved(3.0, 1)) < ALARM
+
+
+def test_large_scales_keep_their_variance():
+    rng = np.random.default_rng(1)
+    for scale in (1e6, 1e13, 1e15):
+        draws = discrete_laplace_sum(40_000, scale, 100, rng=rng).astype(float)
+        assert draws.std() == pytest.approx(scale * math.sqrt(200), rel=0.03)
+    assert not discrete_laplace_sum(100, 1e-4, 5, rng=rng).any()
+
+
+def test_gaussian_sums_are_drawn_noise_by_noise():
+    draws = discrete_gaussian_sum(50_000, 9.0, 40, rng=np.random.default_rng(2)).astype(float)
+    assert draws.std() == pytest.approx(math.sqrt(360), rel=0.02)
+    assert abs(draws.mean()) < 6 * math.sqrt(360 / 50_000)
+
+
+@pytest.mark.parametrize("numeric", ["histogram", "gaussian"])
+def test_parts_count_what_sources_count(numeric):
+    X, y = rows(500, 3)
+    detail = ("bins",) if numeric == "histogram" else ("moments",)
+    where = assign(np.zeros(500, np.int64), 6, "exponential", rng=np.random.default_rng(0))
+    parts = Coded(X, SCHEMA, y).parts(where, 6, detail)
+    assert len(parts) == 6
+    for node in range(6):
+        wanted = collect(X[where == node], SCHEMA, y[where == node], detail=detail, empty=True)
+        assert parts.statistics(node) == wanted
+
+
+def test_bad_rows_are_named_as_everywhere():
+    X, y = rows(20, 0)
+    X[3, 2] = np.inf
+    with pytest.raises(DataError, match="infinite"):
+        Coded(X, SCHEMA, y)
+    X, y = rows(20, 0)
+    X[3, 0] = "s"
+    with pytest.raises(DataError, match="'s'"):
+        Coded(X, SCHEMA, y)
+    X, y = rows(20, 0)
+    X[3, 2] = np.nan
+    with pytest.raises(DataError, match="missing"):
+        Coded(X, SCHEMA, y)
+
+
+def variances(releases):
+    values = np.array([np.concatenate([np.ravel(v) for v in one.values.values()]) for one in releases], dtype=float)
+    return values.var(axis=0).mean()
+
+
+@pytest.mark.parametrize("numeric", ["histogram"])
+def test_noise_of_n_nodes_and_of_shares(numeric):
+    X, y = rows(300, 1)
+    plan = node_plan(SCHEMA, Settings(numeric=numeric), Budget(1), "auto")
+    exact = collect(X, SCHEMA, y, detail=plan.detail)
+    rng = np.random.default_rng(7)
+    one, many, secure, feared = (
+        variances(list(summed_releases(exact, [plan] * n, 800, rng=rng, secure=s)))
+        for n, s in ((1, None), (50, None), (50, Secure(50, 50)), (50, Secure(50, 25)))
+    )
+    assert many == pytest.approx(50 * one, rel=0.15)
+    assert secure == pytest.approx(one, rel=0.15)
+    assert feared == pytest.approx(2 * one, rel=0.15)
+
+
+def test_a_release_knows_its_noise():
+    X, y = rows(300, 1)
+    few, many = (node_plan(SCHEMA, Settings(), Budget(e), "auto") for e in (1, 3))
+    exact = collect(X, SCHEMA, y, detail=few.detail)
+    rng = np.random.default_rng(0)
+    release = next(summed_releases(exact, [few, many, many], 1, rng=rng))
+    item = release.plan.items[0]
+    assert release.variance(item) == pytest.approx(few.items[0].variance + 2 * many.items[0].variance)
+    assert release.simulation
+    with pytest.raises(BudgetError, match="same budget"):
+        next(summed_releases(exact, [few, many], 1, rng=rng, secure=Secure(2, 2)))
+    gaussian = node_plan(SCHEMA, Settings(), Budget(1, 1e-6), "auto")
+    with pytest.raises(BudgetError, match="Laplace"):
+        next(summed_releases(exact, [gaussian] * 3, 1, rng=rng, secure=Secure(3, 2)))
+    with pytest.raises(BudgetError, match="honest"):
+        Secure(3, 4)
+
+
+def test_a_stack_without_noise_adds_up_to_the_whole():
+    X, y = rows(300, 1)
+    plan = node_plan(SCHEMA, Settings(numeric="gaussian"), Budget(math.inf), "auto")
+    rng = np.random.default_rng(0)
+    parts = Coded(X, SCHEMA, y).parts(assign(np.zeros(300, np.int64), 9, rng=rng), 9, plan.detail)
+    stack = noised_stack(parts, [plan] * 9, rng=rng)
+    whole = next(summed_releases(collect(X, SCHEMA, y, detail=plan.detail), [plan], 1, rng=rng))
+    for key, values in stack.sum().values.items():
+        assert np.array_equal(values, whole.values[key])
+
+
+@pytest.mark.parametrize("partition", PARTITIONS)
+def test_partitions_place_every_row(partition):
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, 2000)
+    cells = rng.integers(0, 3, (2000, 4))
+    where = assign(y, 7, partition, rng=rng, cells=cells)
+    assert where.shape == (2000,)
+    assert where.min() >= 0
+    assert where.max() < 7
+
+
+def test_partitions_are_as_uneven_as_they_say():
+    rng = np.random.default_rng(0)
+    even, linear, exponential, log = (
+        node_sizes(100_000, 4000, p, rng=rng) * 4000 for p in ("uniform", "uniform-1-10", "exponential", "log-uniform")
+    )
+    assert even.std() == 0
+    assert linear.std() == pytest.approx(9 / math.sqrt(12) / 5.5, rel=0.05)
+    assert exponential.std() == pytest.approx(1, rel=0.1)
+    assert log.std() > 1.5
+    y = rng.integers(0, 2, 20_000)
+    share = [y[assign(y, 10, "label-skew", rng=rng) == node].mean() for node in range(10)]
+    assert np.std(share) > 0.15
+
+
+def test_clusters_put_like_rows_together():
+    rng = np.random.default_rng(0)
+    kinds = rng.integers(0, 2, 600)
+    cells = np.where(rng.random((600, 8)) < 0.9, kinds[:, None], 1 - kinds[:, None])
+    found = clusters(cells, 2, rng=rng)
+    agreement = (found == kinds).mean()
+    assert max(agreement, 1 - agreement) > 0.95
+    with pytest.raises(BudgetError, match="cells"):
+        assign(kinds, 3, "clustered", rng=rng)
+
+
+def test_budgets_of_nodes():
+    rng = np.random.default_rng(0)
+    assert node_budgets(None, 3, 0.5, rng=rng) == [0.5] * 3
+    drawn = np.log(node_budgets("log-uniform", 5000, 1.0, rng=rng))
+    assert (drawn.min() >= math.log(0.01), drawn.max() <= math.log(10)) == (True, True)
+    assert drawn.mean() == pytest.approx(math.log(0.01 * 10) / 2, abs=0.15)
