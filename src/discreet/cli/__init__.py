@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from discreet.cli import audit, demo, evaluate, federate, fit, inspect, plan, predict, reproduce, schema
+from discreet.cli import audit, demo, evaluate, federate, fit, gossip, inspect, plan, predict, reproduce, schema
 from discreet.cli.common import run
 
 app = typer.Typer(
@@ -39,6 +39,7 @@ def _root(
 for command in (demo, schema, plan, fit, predict, evaluate, inspect, audit, reproduce):
     app.command(name=command.__name__.rsplit(".", 1)[1])(command.command)
 app.add_typer(federate.app, name="federate")
+app.add_typer(gossip.app, name="gossip")
 
 
 def main() -> None:
