@@ -78,6 +78,7 @@ class Node:
         self.couriers: dict[str, asyncio.Task[None]] = {}
         self.beats = int(self.store.facts().get("beats", 0))
         self.content_since: float | None = None
+        self.farewell: int | None = None
         self.leaving = self.machine.closed
         self._roster_changed = True
         self._save()
@@ -256,8 +257,11 @@ class Node:
         """Whether the common end has come."""
         if self.content_since is None:
             return False
-        everybody = self.roster.all_at_least(CONTENT, self.pace.expected)
-        return everybody or time.monotonic() - self.content_since > self.pace.linger
+        if self.farewell is None and self.roster.all_at_least(CONTENT, self.pace.expected):
+            # Long enough for the news to reach everybody: the informed double with every beat.
+            self.farewell = self.beats + 3 * len(self.members).bit_length() + 4
+        over = self.farewell is not None and self.beats >= self.farewell
+        return over or time.monotonic() - self.content_since > self.pace.linger
 
     # ---- leaving
 
