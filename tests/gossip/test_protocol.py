@@ -55,9 +55,7 @@ class Anything(RuleBasedStateMachine):
 
     def __init__(self):
         super().__init__()
-        self.nodes = {
-            name: PushSum(name, Share((3**i * (-1) ** i, 7 + i), 1 << 20)) for i, name in enumerate(NAMES)
-        }
+        self.nodes = {name: PushSum(name, Share((3**i * (-1) ** i, 7 + i), 1 << 20)) for i, name in enumerate(NAMES)}
         self.disk = {name: state_to_text(node) for name, node in self.nodes.items()}
         self.start = total_of(node.own for node in self.nodes.values())
         self.messages: list[Message] = []

@@ -106,7 +106,9 @@ def keys(
 
 @app.command()
 def node(
-    data: Annotated[str, typer.Option("--data", help="The node's own rows: a CSV, Parquet or Arrow file or a pattern.")],
+    data: Annotated[
+        str, typer.Option("--data", help="The node's own rows: a CSV, Parquet or Arrow file or a pattern.")
+    ],
     name: NameOption,
     peers: Annotated[str, typer.Option("--peers", help="Peers as NAME=HOST:PORT,… or @FILE with one per line.")],
     listen: Annotated[str, typer.Option("--listen", help="Where to listen, as HOST:PORT.")],
@@ -116,9 +118,7 @@ def node(
     out: OutOption,
     schema: SchemaOption = None,
     delta: DeltaOption = 0.0,
-    total: Annotated[
-        float | None, typer.Option(help="What the ledger may pay in all; this round unless told.")
-    ] = None,
+    total: Annotated[float | None, typer.Option(help="What the ledger may pay in all; this round unless told.")] = None,
     adjacency: AdjacencyOption = AdjacencyName.add_remove,
     numeric: NumericOption = NumericName.histogram,
     split: SplitOption = SplitName.weighted,
@@ -126,7 +126,9 @@ def node(
     mechanism: MechanismOption = MechanismName.auto,
     round_name: RoundOption = "gossip",
     advertise: Annotated[str | None, typer.Option(help="Where peers reach this node, if not at --listen.")] = None,
-    expect: Annotated[int, typer.Option(min=0, help="Members to wait for; the named peers and this one unless told.")] = 0,
+    expect: Annotated[
+        int, typer.Option(min=0, help="Members to wait for; the named peers and this one unless told.")
+    ] = 0,
     beat: Annotated[float, typer.Option(min=0.001, help="Seconds between two messages; the same at all nodes.")] = 0.25,
     tolerance: Annotated[float, typer.Option(min=0, help="The relative gap at which a node is settled.")] = 1e-9,
     wait: Annotated[float, typer.Option(help="Seconds after which to give up.")] = 3600.0,

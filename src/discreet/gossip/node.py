@@ -206,7 +206,10 @@ class Node:
             except LostError:
                 pass
             except grpc.aio.AioRpcError as error:
-                if error.code() not in {grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED} and not failures:
+                if (
+                    error.code() not in {grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED}
+                    and not failures
+                ):
                     self.report(f"{peer} refuses what this node sends: {error.details()}")
             except ProtocolError as error:
                 self.report(f"{peer} answered what makes no sense: {error}")

@@ -56,5 +56,3 @@ def stored_status(state: Path) -> dict[str, Any]:
             name: len(link.pending) for name, link in machine.outgoing.items() if link.pending
         },
     }  # fmt: skip
-
-

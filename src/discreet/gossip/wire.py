@@ -41,9 +41,7 @@ def unpack(width: int, raw: bytes) -> Share:
     """The share of these bytes."""
     if not 1 <= width <= WIDEST or len(raw) % width or not 2 <= len(raw) // width <= MOST_VALUES:
         raise ProtocolError("the values of a message cannot be read")
-    weight, *values = (
-        int.from_bytes(raw[at : at + width], "little", signed=True) for at in range(0, len(raw), width)
-    )
+    weight, *values = (int.from_bytes(raw[at : at + width], "little", signed=True) for at in range(0, len(raw), width))
     return Share(tuple(values), weight)
 
 

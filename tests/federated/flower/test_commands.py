@@ -44,7 +44,10 @@ def test_flower_is_kept_quiet(tmp_path, monkeypatch):
     future = telemetry.event(telemetry.EventType.RUN_SUPERLINK_ENTER)
     assert "disabled" in str(future.result(timeout=10)).lower()
     update_check.warn_if_flwr_update_available(process_name="flower-superlink")
-    assert [path.name for path in tmp_path.iterdir()] in ([], ["source"])  # a number it makes up and then keeps to itself
+    assert [path.name for path in tmp_path.iterdir()] in (
+        [],
+        ["source"],
+    )  # a number it makes up and then keeps to itself
 
 
 @pytest.fixture
