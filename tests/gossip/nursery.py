@@ -14,7 +14,7 @@ import discreet.cli.gossip
 import discreet.gossip.house
 import discreet.gossip.keys
 import discreet.gossip.result
-import discreet.mechanisms.noise  # noqa: F401 - grpc is left to the children: it does not stand a fork
+import discreet.mechanisms.noise  # grpc is left to the children: it does not stand a fork
 
 
 def child(order):

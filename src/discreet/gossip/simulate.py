@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
 
 import numba
 import numpy as np
@@ -15,9 +16,15 @@ from discreet.gossip.vector import ROOM, units
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 PROTOCOLS = ("push-sum", "published")
+Loop = TypeVar("Loop", bound=Callable[..., Any])
 
 
-@numba.njit(cache=True)
+def compiled(loop: Loop) -> Loop:
+    """The loop in machine code."""
+    return cast(Loop, numba.njit(cache=True)(loop))
+
+
+@compiled
 def _send(values: Any, weights: Any, senders: Any, out: Any, out_weights: Any) -> None:
     for k in range(len(senders)):
         i = senders[k]
@@ -30,7 +37,7 @@ def _send(values: Any, weights: Any, senders: Any, out: Any, out_weights: Any) -
             out[k, j] = half
 
 
-@numba.njit(cache=True)
+@compiled
 def _arrive(values: Any, weights: Any, peers: Any, which: Any, out: Any, out_weights: Any) -> None:
     for k in which:
         p = peers[k]
@@ -39,7 +46,7 @@ def _arrive(values: Any, weights: Any, peers: Any, which: Any, out: Any, out_wei
             values[p, j] += out[k, j]
 
 
-@numba.njit(cache=True)
+@compiled
 def _walk(values: Any, weights: Any, senders: Any, peers: Any, delays: Any, out: Any, out_weights: Any) -> None:
     """One node after the other: what is not delayed arrives before the next node wakes."""
     late = 0
@@ -62,7 +69,7 @@ def _walk(values: Any, weights: Any, senders: Any, peers: Any, delays: Any, out:
             late += 1
 
 
-@numba.njit(cache=True)
+@compiled
 def _merge(i: int, local: Any, before: Any, last: Any, current: Any, t_before: Any, t_last: Any, steps: Any) -> None:
     total = t_before[i] + t_last[i] + 1
     a, b = t_before[i] / total, t_last[i] / total
@@ -71,7 +78,7 @@ def _merge(i: int, local: Any, before: Any, last: Any, current: Any, t_before: A
         current[i, j] = a * before[i, j] + b * last[i, j] + local[i, j] / total
 
 
-@numba.njit(cache=True)
+@compiled
 def _hand(i: int, p: int, before: Any, last: Any, current: Any, t_before: Any, t_last: Any, steps: Any) -> None:
     t_before[p] = t_last[p]
     t_last[p] = steps[i]
@@ -80,7 +87,7 @@ def _hand(i: int, p: int, before: Any, last: Any, current: Any, t_before: Any, t
         last[p, j] = current[i, j]
 
 
-@numba.njit(cache=True)
+@compiled
 def _published(
     free: bool, senders: Any, peers: Any, delays: Any, local: Any,
     before: Any, last: Any, current: Any, t_before: Any, t_last: Any, steps: Any,
@@ -96,7 +103,7 @@ def _published(
             _hand(i, peers[k], before, last, current, t_before, t_last, steps)
 
 
-@numba.njit(cache=True)
+@compiled
 def _gaps(values: Any, weights: Any, factors: Any, truth: Any, floor: Any) -> Any:
     result = np.empty(len(weights))
     for i in range(len(weights)):
@@ -176,7 +183,7 @@ class Simulation:
     def averages(self, nodes: Any = slice(None)) -> Floats:
         """What nodes take for the average update, a row for each."""
         if self.protocol == "published":
-            return self.current[nodes]
+            return np.asarray(self.current[nodes])
         return np.asarray(self.values[nodes] / self.weights[nodes][:, None] * self.factors)
 
     def gaps(self, floor: float | Floats | None = None) -> Floats:

@@ -61,7 +61,8 @@ def units(rows: Integers, most: int = 40) -> Integers:
     sums = np.abs(rows.astype(np.float64)).sum(axis=0)
     if sums.max() >= 2.0**ROOM:
         raise StatisticsError("the nodes' integers are too large to be simulated: take a coarser lattice")
-    return np.clip(ROOM - np.ceil(np.log2(np.maximum(sums, 1.0) * 1.001)), 0, most).astype(np.int64)
+    free = ROOM - np.ceil(np.log2(np.maximum(sums, 1.0) * 1.001))
+    return np.asarray(np.clip(free, 0, most), dtype=np.int64)
 
 
 def whole(average: Floats, nodes: int) -> Integers:
