@@ -123,7 +123,7 @@ class Simulation:
     each column as the largest possible sum leaves.
     """
 
-    def __init__(self, rows: Integers, network: Network, protocol: str = "push-sum") -> None:
+    def __init__(self, rows: Integers | Floats, network: Network, protocol: str = "push-sum") -> None:
         if protocol not in PROTOCOLS:
             raise BudgetError(f"protocol must be one of {', '.join(PROTOCOLS)}, not {protocol!r}")
         if rows.shape[0] != network.nodes:
@@ -138,9 +138,13 @@ class Simulation:
             self.counters = tuple(np.zeros(nodes, np.int64) for _ in range(3))
             self.factors = np.ones(size)
             return
-        self.bits = units(rows)
+        whole = np.asarray(rows)
+        if whole.dtype != np.int64:
+            raise BudgetError("push-sum is exact: it takes rows of 64-bit integers")
+        exact: Integers = whole.astype(np.int64)
+        self.bits = units(exact)
         self.weight_bits = min(40, ROOM - int(np.ceil(np.log2(nodes))))
-        self.values = rows << self.bits
+        self.values = exact << self.bits
         self.weights = np.full(nodes, 1 << self.weight_bits, np.int64)
         self.factors = 2.0 ** (self.weight_bits - self.bits.astype(np.float64))
         self.late: dict[int, list[tuple[Integers, Integers, Integers]]] = {}

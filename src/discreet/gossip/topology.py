@@ -40,7 +40,8 @@ class Network:
 
     Under the clock "rounds" all nodes send at the same moment; under "free" they wake one after the other, in a
     random order that is drawn anew for every turn, and each sees what the ones before it have sent. A message is lost
-    with probability `loss` every time it is sent, and sent again every turn.
+    with probability `loss` every time it is sent, and sent again every turn. A node sends one message to a peer that
+    is down, which waits for its return, and no second one.
     """
 
     nodes: int
@@ -88,6 +89,7 @@ class Network:
         """The turns of a run, one by one."""
         near = self.neighbours(rng=rng)
         everyone = np.arange(self.nodes)
+        stuck = np.empty(0, np.int64)  # links on which a message waits for a node that is down
         for turn in range(rounds):
             until = np.zeros(self.nodes, np.int64)  # how long each node is down from now
             for crash in self.crashes:
@@ -101,6 +103,12 @@ class Network:
             else:
                 peers = near[senders, rng.integers(0, near.shape[1], len(senders))]
             delays = until[peers]
+            if self.crashes:  # a peer that does not answer is not sent a second message
+                stuck = stuck[until[stuck % self.nodes] > 0]
+                links = senders * self.nodes + peers
+                free = ~np.isin(links, stuck)
+                senders, peers, delays = senders[free], peers[free], delays[free]
+                stuck = np.concatenate([stuck, links[free][delays > 0]])
             if self.loss:
                 delays = delays + rng.geometric(1 - self.loss, len(senders)) - 1
             yield Turn(senders, peers, delays)

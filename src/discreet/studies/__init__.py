@@ -17,7 +17,7 @@ STUDIES = {
     "zafarani2021": "Zafarani, Clifton: Differentially Private Naïve Bayes Classifier Using Smooth Sensitivity",
 }
 # Studies in parts: each part is a module of its own below the study's.
-PARTS: dict[str, tuple[str, ...]] = {"giaretta2022": ("federated",)}
+PARTS: dict[str, tuple[str, ...]] = {"giaretta2022": ("federated", "gossip")}
 
 
 class StudyError(DiscreetError, ValueError):
