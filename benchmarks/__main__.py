@@ -10,7 +10,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-ALL = ("startup", "sampler", "accuracy", "speed", "memory", "smooth_cost", "sensitivity_map")
+ALL = ("startup", "sampler", "accuracy", "speed", "memory", "smooth_cost", "sensitivity_map", "gossip")
 
 
 def main() -> None:

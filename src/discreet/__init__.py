@@ -17,6 +17,7 @@ if TYPE_CHECKING:
         UpdateError,
     )
     from discreet.federated import FederatedNB
+    from discreet.gossip import GossipNB
     from discreet.privacy import Adjacency, Budget, Certificate, Ledger
     from discreet.schema import Categorical, Numeric, Schema
     from discreet.sources import Table, collect
@@ -36,6 +37,7 @@ _ROOMS = {
         "UpdateError",
     ),
     "discreet.federated": ("FederatedNB",),
+    "discreet.gossip": ("GossipNB",),
     "discreet.privacy": ("Adjacency", "Budget", "Certificate", "Ledger"),
     "discreet.schema": ("Categorical", "Numeric", "Schema"),
     "discreet.sources": ("Table", "collect"),
@@ -51,6 +53,7 @@ __all__ = [
     "DataError",
     "DiscreetError",
     "FederatedNB",
+    "GossipNB",
     "Ledger",
     "ModelError",
     "NaiveBayesModel",

@@ -223,8 +223,13 @@ class Node:
             self.couriers[peer] = asyncio.create_task(self._courier(peer))
 
     def _free_peers(self) -> list[str]:
-        """Peers with nothing unacknowledged: one that is down is not fed with more shares."""
-        return [peer for peer in self.view.peers if self.machine.may_send(peer) and not self.machine.waiting(peer)]
+        """Peers that are connected and have nothing to acknowledge: what is sent to a dead one waits for it."""
+        return [peer for peer in self._free_heirs() if self.machine.may_send(peer)]
+
+    def _free_heirs(self) -> list[str]:
+        ready = grpc.ChannelConnectivity.READY
+        idle = [peer for peer in self.view.peers if not self.machine.waiting(peer)]
+        return [peer for peer in idle if self._channel(peer).get_state(try_to_connect=True) == ready]
 
     # ---- one beat
 
@@ -289,9 +294,6 @@ class Node:
             if link.pending:
                 self._start_courier(peer)
         return self.machine.empty
-
-    def _free_heirs(self) -> list[str]:
-        return [peer for peer in self.view.peers if not self.machine.waiting(peer)]
 
     # ---- the whole life
 

@@ -40,8 +40,8 @@ class Network:
 
     Under the clock "rounds" all nodes send at the same moment; under "free" they wake one after the other, in a
     random order that is drawn anew for every turn, and each sees what the ones before it have sent. A message is lost
-    with probability `loss` every time it is sent, and sent again every turn. A node sends one message to a peer that
-    is down, which waits for its return, and no second one.
+    with probability `loss` every time it is sent, and sent again every turn. A message that is on its way when its
+    receiver crashes waits for the return; later ones are not sent, because the link is seen to be broken.
     """
 
     nodes: int
@@ -89,7 +89,6 @@ class Network:
         """The turns of a run, one by one."""
         near = self.neighbours(rng=rng)
         everyone = np.arange(self.nodes)
-        stuck = np.empty(0, np.int64)  # links on which a message waits for a node that is down
         for turn in range(rounds):
             until = np.zeros(self.nodes, np.int64)  # how long each node is down from now
             for crash in self.crashes:
@@ -103,12 +102,11 @@ class Network:
             else:
                 peers = near[senders, rng.integers(0, near.shape[1], len(senders))]
             delays = until[peers]
-            if self.crashes:  # a peer that does not answer is not sent a second message
-                stuck = stuck[until[stuck % self.nodes] > 0]
-                links = senders * self.nodes + peers
-                free = ~np.isin(links, stuck)
-                senders, peers, delays = senders[free], peers[free], delays[free]
-                stuck = np.concatenate([stuck, links[free][delays > 0]])
+            if self.crashes:  # a link to a node that went down earlier is known to be broken
+                known = until > 0
+                known[[crash.node for crash in self.crashes if crash.start == turn]] = False
+                up = ~known[peers]
+                senders, peers, delays = senders[up], peers[up], delays[up]
             if self.loss:
                 delays = delays + rng.geometric(1 - self.loss, len(senders)) - 1
             yield Turn(senders, peers, delays)

@@ -202,5 +202,6 @@ CLAIMS = (
     Claim(PAPER, "Results are similar on all data sets.", same_everywhere),
     Claim(PAPER, "The number of iterations grows with log N.", logarithmic),
     Claim(PAPER, "Beyond the paper: push-sum finds the sum on any connected network and through lost messages.", links),
-    Claim(PAPER, "Beyond the paper: one liar in a thousand ruins the sum, and the median of a few peers stands fifty.", liars),
+    Claim(PAPER, "Beyond the paper: one liar in a thousand ruins the sum, and the median of a few peers stands fifty.",
+          liars),
 )  # fmt: skip
