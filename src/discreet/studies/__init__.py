@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 
 # Short name of each study → its title; the module of that name holds `STUDY` and is imported when it is wanted.
 STUDIES = {
+    "zafarani2021": "Zafarani, Clifton: Differentially Private Naïve Bayes Classifier Using Smooth Sensitivity",
     "giaretta2022": "Giaretta, Marchioro, Markatos, Girdzijauskas: Towards a Realistic Decentralized Naive Bayes with "
     "Differential Privacy",
-    "zafarani2021": "Zafarani, Clifton: Differentially Private Naïve Bayes Classifier Using Smooth Sensitivity",
 }
 # Studies in parts: each part is a module of its own below the study's.
 PARTS: dict[str, tuple[str, ...]] = {"giaretta2022": ("federated", "gossip")}
