@@ -10,7 +10,18 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-ALL = ("startup", "sampler", "accuracy", "speed", "memory", "smooth_cost", "sensitivity_map", "robust", "gossip")
+ALL = (
+    "startup",
+    "sampler",
+    "accuracy",
+    "speed",
+    "memory",
+    "smooth_cost",
+    "sensitivity_map",
+    "robust",
+    "gossip",
+    "secure",
+)
 
 
 def main() -> None:

@@ -206,6 +206,21 @@ def test_shares_add_up_to_discrete_laplace_noise(count, scale):
     )
 
 
+@pytest.mark.parametrize("scale", [1.0, 2.5, 6.0])
+@pytest.mark.parametrize("least", [1, 3, 8])
+def test_the_privacy_loss_of_sums_of_shares(scale, least):
+    """Shares sized for `least` nodes: with that many the loss of a step is at most 1/scale, with fewer it is above."""
+    middle = 1 << 13
+    for survivors in range(1, 2 * least + 2):
+        law = share_law(survivors / least, scale)[middle - 400 : middle + 401]
+        likely = (law[1:] > 1e-10) & (law[:-1] > 1e-10)
+        loss = np.abs(np.log(law[1:][likely] / law[:-1][likely])).max()
+        if survivors < least:
+            assert loss > (1 + 1e-3) / scale
+        else:
+            assert loss <= (1 + 1e-4) / scale
+
+
 @pytest.mark.parametrize("mean", [Fraction(32), Fraction(257, 8), Fraction(100), Fraction(1001, 3), Fraction(10**5)])
 def test_the_proposal_lies_above_the_poisson_law_and_acceptance_makes_it_that_law(mean):
     plan = propose(mean)

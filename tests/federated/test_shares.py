@@ -2,6 +2,7 @@
 
 import math
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -184,3 +185,13 @@ def test_other_schemas_are_refused(frame, schema):
     other = schema.__class__(features=schema.features[:1], target="ill", classes=["no", "yes"])
     with pytest.raises(StatisticsError, match="another schema"):
         share_plan(plan, 2).vector(collect(frame[["colour", "ill"]], other, detail=plan.detail), ExactShares())
+
+
+def test_the_example_of_the_guide_runs(frame, schema):
+    guide = Path(__file__).parents[2] / "docs" / "secure-aggregation.md"
+    code = guide.read_text(encoding="utf-8").split("```python\n")[1].split("```")[0]
+    plan = make_plan(schema, Budget(1))
+    statistics = {f"n{i:02d}": rows for i, rows in enumerate(parts(frame, schema, plan, 20))}
+    space = {"plan": plan, "statistics": statistics, "signers": {name: KeySigner.generate() for name in statistics}}
+    exec(code, space)
+    assert space["model"].certificate.epsilon == "1" and len(space["outcome"].survivors) == 20

@@ -18,6 +18,7 @@ from discreet.bayes.model import NaiveBayesModel
 from discreet.bayes.plan import Item, Plan
 from discreet.bayes.release import Release, exact_bundles
 from discreet.errors import BudgetError, StatisticsError
+from discreet.federated.threshold import most_dropouts
 from discreet.mechanisms.shares import ExactShares, ShareSampler, SimulationShares
 from discreet.privacy.budget import Budget
 from discreet.privacy.certificate import Certificate, certify
@@ -212,6 +213,11 @@ def share_plan(
     least = nodes - colluding - dropouts
     if min(nodes, least) < 1 or min(colluding, dropouts) < 0 or most_rows < 1:
         raise BudgetError("of the nodes, at least one must be neither colluding nor allowed to drop out")
+    if dropouts > most_dropouts(nodes, colluding):
+        raise BudgetError(
+            f"of {nodes} nodes with {colluding} colluding at most {most_dropouts(nodes, colluding)} may drop out: with "
+            f"fewer left no sum is opened"
+        )
     if plan.smooth is not None:
         raise BudgetError("noise that follows the data cannot be shared: use sensitivity='global'")
     if plan.mechanism == "gaussian":

@@ -6,6 +6,17 @@ import os
 from collections.abc import Callable
 from fractions import Fraction
 
+_forks = 0
+
+
+def _forked() -> None:
+    global _forks
+    _forks += 1
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forked)
+
 
 class Coins:
     """Fair bits of the operating system and what can be made of them without rounding anything."""
@@ -14,12 +25,13 @@ class Coins:
         self._source = source
         self._pool = b""
         self._at = 0
+        self._forks = _forks
 
     def bits(self, count: int) -> int:
         """A uniform integer of `count` bits."""
         size = (count + 7) // 8
-        if self._at + size > len(self._pool):
-            self._pool, self._at = self._source(max(4096, size)), 0
+        if self._at + size > len(self._pool) or self._forks != _forks:  # parent and child must not share bits
+            self._pool, self._at, self._forks = self._source(max(4096, size)), 0, _forks
         chunk = self._pool[self._at : self._at + size]
         self._at += size
         return int.from_bytes(chunk, "little") >> (8 * size - count)

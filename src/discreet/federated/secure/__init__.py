@@ -4,8 +4,9 @@ from discreet.federated.secure.coordinator import SecureCoordinator
 from discreet.federated.secure.errors import AbortError, MessageError, RefusedError, SecureError, TooFewNodesError
 from discreet.federated.secure.keys import KeySigner, Signer
 from discreet.federated.secure.node import SecureNode
-from discreet.federated.secure.round import Round, abandoned, accept, threshold_for
+from discreet.federated.secure.round import Round, abandoned, accept
 from discreet.federated.secure.store import NodeStore
+from discreet.federated.threshold import most_dropouts, threshold_for
 
 __all__ = [
     "AbortError",
@@ -21,5 +22,6 @@ __all__ = [
     "TooFewNodesError",
     "abandoned",
     "accept",
+    "most_dropouts",
     "threshold_for",
 ]

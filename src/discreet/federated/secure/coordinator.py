@@ -162,20 +162,44 @@ class SecureCoordinator:
 
     def _open(self) -> NDArray[np.int64]:
         """Take off the self masks of the survivors and the pairwise masks that dropped nodes left behind."""
-        helpers = sorted(self._shares)[: self.round.threshold]
-        points = [self.round.point(name) for name in helpers]
-        counts = dict(zip(points, weights(points), strict=True))
-        total, digest = self._sum, self.round.digest
-        for name in self.sharing:
-            shares = {self.round.point(helper): self._shares[helper][name] for helper in helpers}
-            secret, advert = join(shares, counts), self._adverts[name]
+        total, secrets = self._sum, self._secrets()
+        for name, secret in secrets.items():
             if name in self.survivors:
-                if secret is None or commitment(secret, digest) != advert.commitment:
-                    raise AbortError(f"the shares of {name!r} do not fit its keys: a node answered wrongly")
-                total = total - self_mask(secret, digest, self.round.length)
+                total = total - self_mask(secret, self.round.digest, self.round.length)
                 continue
-            if secret is None or public_of(secret) != advert.masking:
-                raise AbortError(f"the shares of {name!r} do not fit its keys: a node answered wrongly")
             for survivor in self.survivors:
                 total = signed_mask(self.round, secret, name, survivor, self._adverts[survivor].masking, total)
         return total.view(np.int64)
+
+    def _secrets(self) -> dict[str, bytes]:
+        """One secret per node; if there are answers to spare, a single wrong one is worked around."""
+        answered, threshold = sorted(self._shares), self.round.threshold
+        failure = ""
+        for left_out in ("", *answered[:threshold]):
+            helpers = [name for name in answered if name != left_out][:threshold]
+            if len(helpers) < threshold:
+                break
+            secrets = self._joined(helpers)
+            if isinstance(secrets, dict):
+                return secrets
+            failure = secrets
+        raise AbortError(f"the shares of {failure!r} do not fit its keys: a node answered wrongly")
+
+    def _joined(self, helpers: list[str]) -> dict[str, bytes] | str:
+        """The secrets out of the helpers' shares, or the first node whose shares do not fit what it advertised."""
+        points = [self.round.point(name) for name in helpers]
+        counts = dict(zip(points, weights(points), strict=True))
+        secrets: dict[str, bytes] = {}
+        for name in self.sharing:
+            shares = {self.round.point(helper): self._shares[helper][name] for helper in helpers}
+            secret, advert = join(shares, counts), self._adverts[name]
+            if secret is None:
+                return name
+            if name in self.survivors:
+                fits = commitment(secret, self.round.digest) == advert.commitment
+            else:
+                fits = public_of(secret) == advert.masking
+            if not fits:
+                return name
+            secrets[name] = secret
+        return secrets

@@ -13,18 +13,11 @@ from discreet.federated.secure.errors import MessageError, RefusedError, SecureE
 from discreet.federated.secure.keys import Signer, canonical, verified
 from discreet.federated.secure.masks import LABEL
 from discreet.federated.secure.shamir import Entropy
+from discreet.federated.threshold import most_dropouts, threshold_for
 
 MOST_NODES = 10_000
 LONGEST = 1 << 26
 IDENTITY = 32
-
-
-def threshold_for(nodes: int, colluding: int) -> int:
-    """The least number of shares such that two survivor sets can never both be unmasked.
-
-    Each honest node answers for one survivor set, colluding ones for both: 2t answers need t + t ≤ N + colluding.
-    """
-    return (nodes + colluding) // 2 + 1
 
 
 @dataclass(frozen=True)
@@ -71,10 +64,10 @@ class Round:
     ) -> Round:
         """A fresh round in which `dropouts` nodes may leave and `colluding` ones may work with the coordinator."""
         count = len(registry)
-        most = count - threshold_for(count, max(colluding, 0))
+        most = most_dropouts(count, colluding)
         if not 0 <= dropouts <= most:
             raise SecureError(
-                f"of {count} nodes with {colluding} colluding, 0 to {max(most, 0)} may drop out: more would let a "
+                f"of {count} nodes with {colluding} colluding, 0 to {most} may drop out: more would let a "
                 f"coordinator open two sums"
             )
         least = count - colluding - dropouts
