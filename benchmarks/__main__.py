@@ -11,17 +11,8 @@ from rich.console import Console
 from rich.table import Table
 
 ALL = (
-    "startup",
-    "sampler",
-    "accuracy",
-    "speed",
-    "memory",
-    "smooth_cost",
-    "sensitivity_map",
-    "robust",
-    "gossip",
-    "secure",
-)
+    "startup", "sampler", "accuracy", "speed", "memory", "smooth_cost", "sensitivity_map", "robust", "secure", "gossip",
+)  # fmt: skip
 
 
 def main() -> None:

@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import textwrap
-import time
 from fractions import Fraction
 
 import pytest
@@ -131,76 +130,95 @@ def test_only_the_owner_can_read_it(path):
     assert path.stat().st_mode & 0o777 == 0o600
 
 
-# Each SQL statement of the whole life of a round is a place to crash: the child dies just before the n-th one.
-CRASHING = textwrap.dedent(
+# A process of its own forks a child for each try: the child lives through a round and is killed on the way.
+# Each SQL statement and each step around it is a place to die: "steps" dies just before the n-th one, "times" after
+# some tenths of a millisecond, wherever the child then is.
+DYING = textwrap.dedent(
     """
-    import os, sys, sqlite3
+    import os, sqlite3, sys, time
     from discreet.federated import journal as module
     from discreet.privacy.budget import Budget
-    path, stop, log = sys.argv[1], int(sys.argv[2]), sys.argv[3]
-    left = [stop]
-    def step(_):
-        left[0] -= 1
-        if left[0] < 0:
-            os.kill(os.getpid(), 9)
-    real = sqlite3.connect
-    def connect(*a, **k):
-        db = real(*a, **k)
-        db.set_trace_callback(step)
-        return db
-    module.sqlite3.connect = connect
-    def make():
+
+    def life(path, log, stop):
+        left = [stop]
+
+        def step(_):
+            left[0] -= 1
+            if left[0] < 0:
+                os.kill(os.getpid(), 9)
+
+        def connect(*a, **k):
+            db = real(*a, **k)
+            db.set_trace_callback(step)
+            return db
+
+        def make():
+            step(None)
+            drawn = os.urandom(16)
+            step(None)
+            return drawn
+
+        module.sqlite3.connect = connect
+        journal = module.Journal(path, total=Budget(1))
+        sent = journal.answer("r1", "q", Budget(1), make)
+        with open(log, "ab", buffering=0) as out:
+            out.write(sent)  # the bytes have left the house
         step(None)
-        drawn = os.urandom(16)
-        step(None)
-        return drawn
-    journal = module.Journal(path, total=Budget(1))
-    sent = journal.answer("r1", "q", Budget(1), make)
-    with open(log, "ab", buffering=0) as out:
-        out.write(sent)  # the bytes have left the house
-    step(None)
-    journal.close()
-    print("whole")
+        journal.close()
+
+    real, place, mode = sqlite3.connect, sys.argv[1], sys.argv[2]
+    for n in range(60):
+        name = str(n) if mode == "steps" else "one"
+        child = os.fork()
+        if not child:
+            life(f"{place}/ledger-{name}", f"{place}/log-{name}", n if mode == "steps" else 10**9)
+            os._exit(0)
+        if mode == "times":
+            time.sleep(n * 2e-4)
+            os.kill(child, 9)
+        status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        print(status)
+        if mode == "steps" and status == 0:
+            break
     """
 )
 
 
+def lives(place, mode):
+    command = [sys.executable, "-c", DYING, str(place), mode]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    return [int(line) for line in done.stdout.split()]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 def test_crash_at_every_step_never_pays_twice_nor_lets_two_answers_out(tmp_path):
-    crashes = 0
-    for stop in range(60):
-        path, log = tmp_path / f"ledger-{stop}", tmp_path / f"log-{stop}"
-        command = [sys.executable, "-c", CRASHING, str(path), str(stop), str(log)]
-        first = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    statuses = lives(tmp_path, "steps")
+    assert statuses[-1] == 0 and set(statuses[:-1]) == {-signal.SIGKILL}
+    assert len(statuses) > 12  # opening, charging, drawing, keeping and sending were all cut short
+    drawn_unkept = 0
+    for n in range(len(statuses)):
+        log = tmp_path / f"log-{n}"
         left_first = log.read_bytes() if log.exists() else b""
-        with Journal(path, total=Budget(1)) as journal:
-            charged = len(journal.entries())
+        with Journal(tmp_path / f"ledger-{n}", total=Budget(1)) as journal:
             if left_first:
-                assert charged == 1 and journal.kept("r1") == left_first
+                assert len(journal.entries()) == 1 and journal.kept("r1") == left_first
+            drawn_unkept += bool(journal.entries()) and journal.kept("r1") is None
             sent = journal.answer("r1", "q", Budget(1), lambda: os.urandom(16))
             if left_first:
                 assert sent == left_first
             assert len(journal.entries()) == 1
             with pytest.raises(BudgetError):
                 journal.answer("r2", "q", Budget("1/1000"), never)
-        if first.returncode == 0:
-            break
-        assert first.returncode == -signal.SIGKILL
-        crashes += 1
-    else:
-        raise AssertionError("the round never came to its end")
-    assert crashes > 12  # opening, charging, drawing, keeping and sending were all cut short
+    assert drawn_unkept > 1  # some died between the charge and the kept answer
 
 
-def test_killed_at_any_moment(path):
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+def test_killed_at_any_moment(tmp_path):
     """The kill comes from outside at arbitrary times; whatever was sent is what is kept."""
-    log = path.with_name("log")
-    for attempt in range(6):
-        child = subprocess.Popen([sys.executable, "-c", CRASHING, str(path), "10000", str(log)])
-        time.sleep(0.05 + 0.08 * attempt)
-        child.kill()
-        child.wait()
-    with Journal(path, total=Budget(1)) as journal:
+    assert -signal.SIGKILL in lives(tmp_path, "times")
+    with Journal(tmp_path / "ledger-one", total=Budget(1)) as journal:
         answer = journal.answer("r1", "q", Budget(1), lambda: b"fresh")
+        log = tmp_path / "log-one"
         raw = log.read_bytes() if log.exists() else b""
         assert {raw[i : i + 16] for i in range(0, len(raw), 16)} <= {answer}
         assert len(journal.entries()) == 1

@@ -69,7 +69,7 @@ class Federation:
     def coordinator(self, out: str, *more: object) -> subprocess.Popen[str]:
         return self.start(
             "coordinator", "--keys", "keys", "--schema", "schema.toml", "--out", out, "--state", "state", "--listen",
-            f"127.0.0.1:{self.port}", "--nodes-expected", len(self.names), "--wait", 80, "--resend", 4, *more,
+            f"127.0.0.1:{self.port}", "--nodes-expected", len(self.names), "--wait", 140, "--resend", 4, *more,
             log="coordinator.log",
         )  # fmt: skip
 
@@ -94,7 +94,7 @@ class Federation:
     def updates(self, round_id: str) -> list[Update]:
         return [Update.from_bytes(dict(self.entries(name))[round_id]) for name in self.names]
 
-    def until(self, condition, seconds: float = 60, pause: float = 0.1):
+    def until(self, condition, seconds: float = 120, pause: float = 0.1):
         """Wait for something that is true; the logs tell why it never was."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:
@@ -103,7 +103,7 @@ class Federation:
             time.sleep(pause)
         raise AssertionError("this never happened\n" + self.logs())
 
-    def finish(self, child: subprocess.Popen[str], seconds: float = 90) -> int:
+    def finish(self, child: subprocess.Popen[str], seconds: float = 150) -> int:
         try:
             return child.wait(timeout=seconds)
         except subprocess.TimeoutExpired:

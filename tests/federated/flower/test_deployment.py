@@ -97,7 +97,7 @@ def test_story(federation):
     federation.kill(first)
     assert not (federation.place / "one.json").exists()
     second = federation.coordinator("one.json")
-    assert federation.finish(stranger, 60) == 2
+    assert federation.finish(stranger) == 2
     assert "does not accept the key" in federation.log("c")
     assert federation.entries("c") == []
 

@@ -138,6 +138,28 @@ def test_a_node_keeps_to_its_own_terms(houses, request_, change, reason):
     assert houses["a"].journal.entries() == []
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"split": {"age": "1e999999999"}}, {"split": "odd"}, {"contributions": True}, {"contributions": 1.0},
+        {"round": ""}, {"round": "a\nb"}, {"round": "x" * 201}, {"adjacency": "none"},
+        {"extra": "1"}, {"numeric": None},
+    ],
+)  # fmt: skip
+def test_a_request_that_is_none_is_refused(request_, change):
+    text = json.dumps(json.loads(request_.text()) | change)
+    with pytest.raises(RefusedError) as caught:
+        Request.read(RecordDict({"request": ConfigRecord({"json": text})}))
+    assert caught.value.reason is NodeRefusal.REQUEST
+    assert Request.read(request_.record()) == request_
+
+
+def test_a_question_that_makes_no_plan_costs_nothing(houses, request_):
+    with pytest.raises(RefusedError):
+        houses["a"].update(replace(request_, settings=Settings(numeric="oracle")))
+    assert houses["a"].journal.entries() == []
+
+
 def test_same_round_under_other_settings_is_refused(houses, request_):
     houses["a"].update(request_)
     with pytest.raises(RefusedError) as caught:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from discreet.errors import BudgetError, DiscreetError
 from discreet.federated.journal import Journal, OtherQuestionError, OverspentError
-from discreet.federated.update import Update, node_update
+from discreet.federated.update import Update, node_plan, node_update
 from discreet.privacy.budget import Adjacency, Budget
 from discreet.schema import Schema
 
@@ -143,6 +143,8 @@ class House:
             raise RefusedError(NodeRefusal.SECURE)
         self.accept(request)
         terms, settings = self.terms, request.settings
+        with refusing():  # a question that makes no plan costs nothing
+            node_plan(terms.schema, settings, terms.budget, terms.mechanism)
 
         def make() -> bytes:
             made = node_update(
@@ -152,7 +154,7 @@ class House:
                 node=terms.name,
                 adjacency=str(settings.adjacency),
                 numeric=settings.numeric,
-                split=settings.split if isinstance(settings.split, str) else dict(settings.split),
+                split=settings.split,
                 mechanism=terms.mechanism,
                 contributions=settings.contributions,
                 round_id=request.round_id,

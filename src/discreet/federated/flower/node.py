@@ -117,6 +117,7 @@ class Node:
     def _knock(self) -> bool:
         """Activate this node and free it again for the SuperNode; false if the coordinator does not take it now."""
         import httpx
+        from cryptography.exceptions import UnsupportedAlgorithm
         from cryptography.hazmat.primitives.asymmetric import ec
         from cryptography.hazmat.primitives.serialization import load_ssh_private_key
         from flwr.common.constant import HEARTBEAT_DEFAULT_INTERVAL
@@ -129,7 +130,7 @@ class Node:
         assert self.connection.private is not None and self.connection.authority is not None
         try:
             key = load_ssh_private_key(self.connection.private.read_bytes(), None)
-        except ValueError:
+        except (ValueError, UnsupportedAlgorithm):
             key = None
         if not isinstance(key, ec.EllipticCurvePrivateKey):
             raise DiscreetError(f"{self.connection.private} is no private key of a node")
@@ -203,9 +204,11 @@ class Node:
                     if taken is not None:
                         worker.answer(taken[1], app)
                         self.report("answered", "a request")
-                except (httpx.TransportError, httpx.HTTPStatusError) as error:
-                    if ready and not isinstance(error, httpx.ConnectError):
-                        return  # a SuperNode that waits for an answer we could not give must start anew
+                except httpx.ConnectError:
+                    pass  # it is starting or ending
+                except Exception as error:  # a SuperNode that waits for an answer we could not give must start anew
+                    self.report("failed", f"to talk to its SuperNode: {type(error).__name__}")
+                    return
                 time.sleep(0.2)
         finally:
             worker.close()

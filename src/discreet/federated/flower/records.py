@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass
 from enum import StrEnum
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -49,6 +48,9 @@ class RefusedError(DiscreetError):
         self.reason = reason
 
 
+FIELDS = {"adjacency", "numeric", "split", "contributions", "round", "schema_hash"}
+
+
 @dataclass(frozen=True)
 class Request:
     """What a coordinator asks of a node: one round, under settings that all nodes have in common."""
@@ -59,9 +61,7 @@ class Request:
 
     def text(self) -> str:
         """The request as canonical JSON: one round has one text."""
-        split = self.settings.split
-        plain = split if isinstance(split, str) else {name: str(share) for name, share in split}
-        fields = {**asdict(self.settings), "split": plain, "round": self.round_id, "schema_hash": self.schema_hash}
+        fields = {**asdict(self.settings), "round": self.round_id, "schema_hash": self.schema_hash}
         return json.dumps(fields, sort_keys=True, separators=(",", ":"))
 
     def record(self) -> RecordDict:
@@ -75,12 +75,12 @@ class Request:
             text = content.config_records["request"]["json"]
             assert isinstance(text, str) and len(text) < 1 << 20
             fields = json.loads(text)
-            split = fields["split"]
-            if isinstance(split, dict):
-                split = {str(name): Fraction(share) for name, share in split.items()}
-            settings = Settings.of(fields["adjacency"], fields["numeric"], split, fields["contributions"])
+            assert set(fields) == FIELDS and type(fields["contributions"]) is int
+            assert all(isinstance(fields[key], str) for key in FIELDS - {"contributions"})
+            assert fields["split"] in {"weighted", "equal"}
+            settings = Settings.of(fields["adjacency"], fields["numeric"], fields["split"], fields["contributions"])
             round_id, schema_hash = fields["round"], fields["schema_hash"]
-            assert isinstance(round_id, str) and 0 < len(round_id) <= LONGEST and isinstance(schema_hash, str)
+            assert 0 < len(round_id) <= LONGEST and round_id.isprintable()
             return cls(round_id, schema_hash, settings)
         except (KeyError, ValueError, TypeError, AssertionError, ArithmeticError, RecursionError):
             raise RefusedError(NodeRefusal.REQUEST) from None

@@ -11,6 +11,7 @@ from typing import Any, Self
 
 import httpx
 import uvicorn
+from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.serialization import load_ssh_public_key
 from flwr.common.constant import ISOLATION_MODE_PROCESS, TRANSPORT_TYPE_GRPC_RERE
 from flwr.common.serde import fab_to_proto, user_config_to_proto
@@ -125,7 +126,7 @@ class SuperLink:
             try:
                 key = load_ssh_public_key(keys.public(name).read_bytes())
                 wanted[public_key_to_bytes(key)] = name  # type: ignore[arg-type]
-            except (ValueError, AttributeError, TypeError):
+            except (ValueError, AttributeError, TypeError, UnsupportedAlgorithm):
                 raise DiscreetError(f"{keys.public(name)} is no public key of a node") from None
         known: set[bytes] = set()
         for info in self.control.ListNodes(ListNodesRequest()).nodes_info:

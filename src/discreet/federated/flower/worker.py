@@ -14,10 +14,15 @@ import httpx
 from flwr.clientapp import ClientApp
 from flwr.common.constant import SubStatus
 from flwr.common.serde import context_from_proto, run_from_proto
-from flwr.proto.runtime_pb2 import AcquireTaskRequest, PullTaskInputRequest, PushTaskOutputRequest
+from flwr.proto.runtime_pb2 import (
+    AcquireTaskRequest,
+    PullTaskInputRequest,
+    PushTaskOutputRequest,
+    SendTaskHeartbeatRequest,
+)
 from flwr.serverapp import ServerApp
 from flwr.supercore.constant import TaskType
-from flwr.supercore.heartbeat import HeartbeatSender, make_task_heartbeat_fn_http
+from flwr.supercore.heartbeat import HeartbeatSender
 from flwr.supercore.interceptors import (
     RuntimeTokenHttpInterceptor,
     RuntimeVersionHttpInterceptor,
@@ -60,7 +65,13 @@ class Worker:
     @contextmanager
     def _task(self, token: str) -> Iterator[RuntimeHttpClient]:
         client = self._client(RuntimeTokenHttpInterceptor(token))
-        beat = HeartbeatSender(make_task_heartbeat_fn_http(client))
+
+        def alive() -> bool:
+            with suppress(httpx.HTTPError):  # Flower's own would interrupt the whole process
+                client.SendTaskHeartbeat(SendTaskHeartbeatRequest())
+            return True
+
+        beat = HeartbeatSender(alive)
         beat.start()
         try:
             yield client
