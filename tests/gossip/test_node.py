@@ -240,17 +240,52 @@ def test_keys_are_checked(place):
         add_keys(place / "keys", ["z"])
 
 
+class RefusedError(Exception):
+    pass
+
+
+class Context:
+    """What grpc tells a handler about its caller."""
+
+    def __init__(self, caller):
+        self.caller = caller
+
+    def auth_context(self):
+        return {"x509_common_name": [self.caller.encode()]}
+
+    async def abort(self, code, text):
+        raise RefusedError(code, text)
+
+
 def test_a_forged_phase_of_the_own_node_is_ignored(place):
     ports = ports_for("abc")
     a = node(place, "a", ports)
     forged = replace(a.roster.entries["a"], version=99, phase=3)
-
-    class Context:
-        def auth_context(self):
-            return {"x509_common_name": [b"b"]}
-
     share = Share((0,) * a.house.layout.size, 1)
     raw = to_bytes(Envelope(a.terms.network, Message("b", "a", 1, share), (forged,)))
-    asyncio.run(a._exchange(raw, Context()))
+    asyncio.run(a._exchange(raw, Context("b")))
     assert a.phase == 0
     a.close()
+
+
+def test_who_comes_after_a_node_has_settled_is_turned_away(place):
+    ports = ports_for("abc")
+    a, b, c = (node(place, name, ports, replace(QUICK, expected=2)) for name in "abc")
+    share = Share((0,) * a.house.layout.size, 1)
+
+    def hand(sender, number, *entries):
+        raw = to_bytes(Envelope(a.terms.network, Message(sender, "a", number, share), entries))
+        asyncio.run(a._exchange(raw, Context(sender)))
+
+    hand("b", 1, b.roster.entries["b"])
+    a.roster.move("a", phase=1)
+    a.settled_with = 2
+    before = a.machine.own
+    with pytest.raises(RefusedError, match="no new members"):
+        hand("c", 1, c.roster.entries["c"])
+    assert a.machine.own == before and "c" not in a.members
+    hand("b", 2, c.roster.entries["c"])  # a member that was still running has let it in
+    a._advance()
+    assert a.phase == 0 and "c" in a.members
+    for one in (a, b, c):
+        one.close()

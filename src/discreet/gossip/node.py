@@ -79,6 +79,7 @@ class Node:
         self.beats = int(self.store.facts().get("beats", 0))
         self.content_since: float | None = None
         self.farewell: int | None = None
+        self.settled_with = len(self.members)
         self.leaving = self.machine.closed
         self._roster_changed = True
         self._save()
@@ -137,8 +138,12 @@ class Node:
                 await context.abort(grpc.StatusCode.PERMISSION_DENIED, "the certificate is of another node")
             if envelope.network != self.terms.network:
                 await context.abort(grpc.StatusCode.FAILED_PRECONDITION, "this is another network")
+            if self.phase in (SETTLED, CONTENT) and message.sender not in self.members:
+                await context.abort(grpc.StatusCode.FAILED_PRECONDITION, "the round takes no new members any more")
             for entry in envelope.entries:
-                if entry.node != self.name:  # nobody else says how far this node is
+                if entry.node == self.name:  # nobody else says how far this node is
+                    continue
+                if self.phase != CONTENT or entry.node in self.members:
                     self._roster_changed |= self.roster.merge(entry)
                 self.known.setdefault(message.sender, {})[entry.node] = entry.version
             self._meet(envelope)
@@ -245,11 +250,12 @@ class Node:
             self._start_courier(peer)
 
     def _advance(self) -> None:
-        phase, spread, tolerance = self.phase, self.spread, self.pace.tolerance
-        enough = len(self.members) >= self.pace.expected
-        if phase == RUNNING and enough and spread <= tolerance:
-            phase = SETTLED
-        elif phase == SETTLED and tolerance * 10 < spread < float("inf"):
+        # Settled nodes turn newcomers away. Only one that somebody still running has let in unsettles them again, and
+        # then nobody can be content yet, because whoever hears that this somebody is settled hears of the newcomer.
+        phase, members = self.phase, len(self.members)
+        if phase == RUNNING and members >= self.pace.expected and self.spread <= self.pace.tolerance:
+            phase, self.settled_with = SETTLED, members
+        elif phase == SETTLED and members > self.settled_with:
             phase = RUNNING
         if phase == SETTLED and self.roster.all_at_least(SETTLED, self.pace.expected):
             phase = CONTENT
