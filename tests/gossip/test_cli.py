@@ -2,11 +2,14 @@
 
 import json
 import os
+import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+import typer
 
 from tests.gossip.common import SCHEMA, free_ports, write_rows
 
@@ -40,6 +43,19 @@ def test_two_nodes_from_keys_to_model(tmp_path, discreet):
     assert (tmp_path / "again.json").read_bytes() == (tmp_path / "a.json").read_bytes()
     held = json.loads((tmp_path / "a.json").read_text())["certificate"]
     assert held["epsilon"] == "1" and "peers" in held["covers"]
+
+
+def test_documented_commands_and_options_exist():
+    from discreet.cli import app
+
+    text = (Path(__file__).resolve().parents[2] / "docs" / "gossip.md").read_text()
+    lines = "".join(re.findall(r"^```\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL)).replace("\\\n", " ")
+    documented = [shlex.split(line) for line in lines.splitlines() if line.startswith("discreet gossip")]
+    gossip = typer.main.get_command(app).commands["gossip"].commands
+    assert {words[2] for words in documented} == set(gossip)
+    for words in documented:
+        known = {option for parameter in gossip[words[2]].params for option in parameter.opts}
+        assert {word for word in words if word.startswith("--")} <= known, words
 
 
 @pytest.mark.parametrize(
