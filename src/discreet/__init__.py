@@ -17,6 +17,7 @@ if TYPE_CHECKING:
         UpdateError,
     )
     from discreet.federated import FederatedNB
+    from discreet.gossip import GossipNB
     from discreet.local import LocalNB
     from discreet.privacy import Adjacency, Budget, Certificate, Ledger
     from discreet.schema import Categorical, Numeric, Schema
@@ -37,6 +38,7 @@ _ROOMS = {
         "UpdateError",
     ),
     "discreet.federated": ("FederatedNB",),
+    "discreet.gossip": ("GossipNB",),
     "discreet.local": ("LocalNB",),
     "discreet.privacy": ("Adjacency", "Budget", "Certificate", "Ledger"),
     "discreet.schema": ("Categorical", "Numeric", "Schema"),
@@ -53,6 +55,7 @@ __all__ = [
     "DataError",
     "DiscreetError",
     "FederatedNB",
+    "GossipNB",
     "Ledger",
     "LocalNB",
     "ModelError",

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from discreet.cli import audit, demo, evaluate, federate, fit, inspect, local, plan, predict, reproduce, schema
+from discreet.cli import audit, demo, evaluate, federate, fit, gossip, inspect, local, plan, predict, reproduce, schema
 from discreet.cli.common import run
 
 app = typer.Typer(
@@ -40,6 +40,7 @@ for command in (demo, schema, plan, fit, predict, evaluate, inspect, audit, repr
     app.command(name=command.__name__.rsplit(".", 1)[1])(command.command)
 app.add_typer(local.app)
 app.add_typer(federate.app, name="federate")
+app.add_typer(gossip.app, name="gossip")
 
 
 def main() -> None:

@@ -18,7 +18,7 @@ STUDIES = {
     "Differential Privacy",
 }
 # Studies in parts: each part is a module of its own below the study's.
-PARTS: dict[str, tuple[str, ...]] = {"giaretta2022": ("federated",)}
+PARTS: dict[str, tuple[str, ...]] = {"giaretta2022": ("federated", "gossip")}
 
 
 class StudyError(DiscreetError, ValueError):

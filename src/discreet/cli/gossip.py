@@ -1,0 +1,281 @@
+"""discreet gossip: train one model over the rows of many houses, with no coordinator."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from discreet.cli.common import (
+    AdjacencyName,
+    AdjacencyOption,
+    ContributionsOption,
+    DeltaOption,
+    JsonOption,
+    MechanismName,
+    MechanismOption,
+    NumericName,
+    NumericOption,
+    SchemaOption,
+    SplitName,
+    SplitOption,
+    check_out,
+    console,
+    load_schema,
+    note,
+    print_json,
+    table,
+)
+
+app = typer.Typer(no_args_is_help=True, help="Train one model over the rows of many houses, with no coordinator.")
+
+KeysOption = Annotated[Path, typer.Option("--keys", help="The directory of keys.")]
+NameOption = Annotated[str, typer.Option("--name", help="The node's name, as its certificate has it.")]
+OutOption = Annotated[Path, typer.Option("--out", "-o", help="Where to write the model.")]
+StateOption = Annotated[Path, typer.Option("--state", help="The directory of the node's ledger and state.")]
+SmoothingOption = Annotated[float, typer.Option(help="Rows added to every cell.")]
+OverlapOption = Annotated[bool, typer.Option(help="A person may have rows at several nodes: the costs add up.")]
+RoundOption = Annotated[str, typer.Option("--round", help="The round's name, the same at all nodes.")]
+
+
+def _need() -> None:
+    from discreet.errors import DiscreetError
+
+    try:
+        import cryptography
+        import grpc
+    except ImportError:
+        raise DiscreetError("gossip needs grpc: install it by pip install 'discreet[gossip]'") from None
+    del cryptography, grpc
+
+
+def _names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def _address(text: str) -> str:
+    from discreet.errors import DiscreetError
+
+    host, _, port = text.rpartition(":")
+    if not host or not port.isdigit() or not 0 < int(port) < 65536:
+        raise DiscreetError(f"{text!r} is no address: write HOST:PORT")
+    return text
+
+
+def read_peers(text: str) -> dict[str, str]:
+    """Peers as NAME=HOST:PORT, separated by commas, or one per line of a file given as @FILE."""
+    from discreet.errors import DiscreetError
+
+    if text.startswith("@"):
+        try:
+            text = ",".join(Path(text[1:]).read_text(encoding="utf-8").split())
+        except (OSError, UnicodeDecodeError):
+            raise DiscreetError(f"cannot read the peers in {text[1:]}") from None
+    peers = {}
+    for part in _names(text):
+        name, equals, address = part.partition("=")
+        if not equals or not name:
+            raise DiscreetError(f"{part!r} names no peer: write NAME=HOST:PORT")
+        peers[name] = _address(address)
+    return peers
+
+
+@app.command()
+def keys(
+    nodes: Annotated[str, typer.Option(help="The nodes' names, separated by commas.")],
+    out: Annotated[Path | None, typer.Option("--out", help="The directory to make.", show_default=False)] = None,
+    add_to: Annotated[
+        Path | None, typer.Option("--add-to", help="Admit more nodes to the network of this directory.")
+    ] = None,
+) -> None:
+    """Make the keys of a network: an authority, and for each node a certificate with its name."""
+    from discreet.errors import DiscreetError
+
+    _need()
+    from discreet.gossip.keys import add_keys, make_keys
+
+    if (out is None) == (add_to is None):
+        raise DiscreetError("give --out DIR for a new network, or --add-to DIR for one that is there")
+    made = make_keys(out, _names(nodes)) if out is not None else add_keys(add_to or Path(), _names(nodes))
+    console().print(f"wrote {made.directory}: authority/ stays with whoever admits nodes, and nodes do not need it")
+    for name in _names(nodes):
+        console().print(f"  node {name}: give it public/ and nodes/{name}/, and nobody else its key")
+
+
+@app.command()
+def node(
+    data: Annotated[
+        str, typer.Option("--data", help="The node's own rows: a CSV, Parquet or Arrow file or a pattern.")
+    ],
+    name: NameOption,
+    peers: Annotated[str, typer.Option("--peers", help="Peers as NAME=HOST:PORT,… or @FILE with one per line.")],
+    listen: Annotated[str, typer.Option("--listen", help="Where to listen, as HOST:PORT.")],
+    state: StateOption,
+    keys: KeysOption,
+    epsilon: Annotated[float, typer.Option("--epsilon", help="What this node spends on its one noised update.")],
+    out: OutOption,
+    schema: SchemaOption = None,
+    delta: DeltaOption = 0.0,
+    total: Annotated[float | None, typer.Option(help="What the ledger may pay in all; this round unless told.")] = None,
+    adjacency: AdjacencyOption = AdjacencyName.add_remove,
+    numeric: NumericOption = NumericName.histogram,
+    split: SplitOption = SplitName.weighted,
+    contributions: ContributionsOption = 1,
+    mechanism: MechanismOption = MechanismName.auto,
+    round_name: RoundOption = "gossip",
+    advertise: Annotated[str | None, typer.Option(help="Where peers reach this node, if not at --listen.")] = None,
+    expect: Annotated[
+        int, typer.Option(min=0, help="Members to wait for; the named peers and this one unless told.")
+    ] = 0,
+    beat: Annotated[float, typer.Option(min=0.001, help="Seconds between two messages; the same at all nodes.")] = 0.25,
+    tolerance: Annotated[float, typer.Option(min=0, help="The relative gap at which a node is settled.")] = 1e-9,
+    wait: Annotated[float, typer.Option(help="Seconds after which to give up.")] = 3600.0,
+    linger: Annotated[float, typer.Option(help="Seconds to stay for others once all are settled.")] = 15.0,
+    smoothing: SmoothingOption = 1.0,
+    overlap: OverlapOption = False,
+    chaos: Annotated[
+        float, typer.Option(min=0, max=0.9, help="Rehearsal: the share of messages to lose and to double.")
+    ] = 0.0,
+    as_json: JsonOption = False,
+) -> None:
+    """Gossip with the peers until all agree, and write the model; start it again after a crash to go on."""
+    import asyncio
+    from glob import glob
+
+    from discreet.errors import DataError, DiscreetError
+    from discreet.privacy.budget import Budget
+
+    public = load_schema(schema)
+    check_out(out)
+    known = {peer: address for peer, address in read_peers(peers).items() if peer != name}
+    _address(listen)
+    if advertise is not None:
+        _address(advertise)
+    if not glob(data):
+        raise DataError(f"no file is called {data}")
+    if not known:
+        raise DiscreetError("name one peer at least: --peers NAME=HOST:PORT")
+    _need()
+    from discreet.federated.update import Settings
+    from discreet.gossip.house import Terms
+    from discreet.gossip.keys import Keys
+    from discreet.gossip.node import Node, Pace
+    from discreet.gossip.result import write_model
+
+    settings = Settings.of(adjacency.value, numeric.value, split.value, contributions)
+    spent = Budget(epsilon, delta=delta)
+    terms = Terms(
+        name, data, public, spent, state, settings, mechanism.value, round_name,
+        None if total is None else Budget(total, delta=delta),
+    )  # fmt: skip
+    pace = Pace(beat, tolerance, max(expect, 2) if expect else len(known) + 1, wait, linger, chaos=chaos)
+    ring = Keys(keys).ring(name)
+    state.mkdir(mode=0o700, exist_ok=True)
+    member = Node(terms, ring, listen, known, pace, advertise=advertise, report=lambda text: note(f"{name}: {text}"))
+
+    def stop(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGTERM, stop)
+    try:
+        end = asyncio.run(member.run())
+    except KeyboardInterrupt:
+        note(f"{name}: stopped: the same command goes on from here; 'discreet gossip leave' is the way to go for good")
+        raise typer.Exit(130) from None
+    finally:
+        member.close()
+    if end == "left":
+        console().print(f"{name} has left: its share is in other hands")
+        return
+    if end == "late":
+        raise DiscreetError(
+            f"the network did not settle within {wait:g} seconds ({len(member.members)} of {pace.expected} members "
+            "known): the state is kept, and the same command goes on from here"
+        )
+    made = write_model(state, public, settings, out, smoothing=smoothing, overlap=overlap)
+    if as_json:
+        print_json({**member.status(), **made})
+    else:
+        console().print(f"wrote {out} after {member.beats} beats: try 'discreet inspect {out}'")
+
+
+@app.command()
+def model(
+    state: StateOption,
+    out: OutOption,
+    schema: SchemaOption = None,
+    adjacency: AdjacencyOption = AdjacencyName.add_remove,
+    numeric: NumericOption = NumericName.histogram,
+    split: SplitOption = SplitName.weighted,
+    contributions: ContributionsOption = 1,
+    smoothing: SmoothingOption = 1.0,
+    overlap: OverlapOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Write the model of what a node holds now, settled or not, running or not."""
+    public = load_schema(schema)
+    check_out(out)
+    from discreet.federated.update import Settings
+    from discreet.gossip.result import write_model
+
+    settings = Settings.of(adjacency.value, numeric.value, split.value, contributions)
+    made = write_model(state, public, settings, out, smoothing=smoothing, overlap=overlap)
+    if as_json:
+        print_json(made)
+    else:
+        console().print(f"wrote {out}, of {made['members']} members: try 'discreet inspect {out}'")
+
+
+@app.command()
+def status(
+    state: Annotated[Path | None, typer.Option("--state", help="The state directory of a node here.")] = None,
+    address: Annotated[str | None, typer.Option("--address", help="Ask the node at HOST:PORT.")] = None,
+    node: Annotated[str | None, typer.Option("--node", help="The name of the node that is asked.")] = None,
+    keys: Annotated[Path | None, typer.Option("--keys", help="The directory of keys.")] = None,
+    name: Annotated[str | None, typer.Option("--name", help="Who asks; the node itself unless told.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show how far a node is: one that runs, by its address, or one here, by its state directory."""
+    import asyncio
+
+    from discreet.errors import DiscreetError
+
+    if (state is None) == (address is None):
+        raise DiscreetError("give --state DIR, or --address HOST:PORT with --node and --keys")
+    if state is not None:
+        from discreet.gossip.result import stored_status
+
+        found = stored_status(state)
+    else:
+        if node is None or keys is None:
+            raise DiscreetError("to ask a running node give --node NAME and --keys DIR as well")
+        _need()
+        from discreet.gossip.keys import Keys
+        from discreet.gossip.node import ask
+
+        found = asyncio.run(ask(Keys(keys).ring(name or node), node, _address(address or ""), "Status"))
+    if as_json:
+        print_json(found)
+        return
+    shown = [[key, ", ".join(f"{k} {v}" for k, v in value.items()) if isinstance(value, dict) else str(value)]
+             for key, value in found.items()]  # fmt: skip
+    console().print(table("", ["what", "is"], shown, left=2))
+
+
+@app.command()
+def leave(
+    name: NameOption,
+    address: Annotated[str, typer.Option("--address", help="Where this node listens, as HOST:PORT.")],
+    keys: KeysOption,
+) -> None:
+    """Make the own running node hand its share to a peer and go; its rows stay in the model."""
+    import asyncio
+
+    _need()
+    from discreet.gossip.keys import Keys
+    from discreet.gossip.node import ask
+
+    asyncio.run(ask(Keys(keys).ring(name), name, _address(address), "Leave"))
+    console().print(f"{name} leaves as soon as a peer has taken its share")

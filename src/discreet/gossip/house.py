@@ -1,0 +1,117 @@
+"""The house of a gossip node: its terms, and its one noised update, which is paid for once and kept."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from discreet.bayes.plan import Plan
+from discreet.errors import DiscreetError
+from discreet.federated.journal import Journal
+from discreet.federated.update import Settings, Update, node_plan, node_update
+from discreet.gossip.protocol import PushSum
+from discreet.gossip.store import LEDGER, Store, StoreError
+from discreet.gossip.vector import BITS, Layout, share_of
+from discreet.privacy.budget import Budget
+from discreet.schema import Schema
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What the person who answers for a node's rows has fixed, and what all nodes of a network agree on.
+
+    `settings`, `schema` and `name` of the round make the network: nodes that differ in them refuse each other.
+    """
+
+    node: str
+    data: str
+    schema: Schema
+    budget: Budget
+    state: Path
+    settings: Settings = field(default_factory=Settings)
+    mechanism: str = "auto"
+    name: str = "gossip"
+    total: Budget | None = None
+
+    @property
+    def network(self) -> str:
+        """A fingerprint of all that members have in common."""
+        split = self.settings.split if isinstance(self.settings.split, str) else [
+            [feature, str(share)] for feature, share in self.settings.split
+        ]  # fmt: skip
+        agreed = [self.schema.hash, str(self.settings.adjacency), self.settings.numeric, split,
+                  self.settings.contributions, self.name, BITS]  # fmt: skip
+        return hashlib.sha256(json.dumps(agreed).encode()).hexdigest()
+
+    @property
+    def plan(self) -> Plan:
+        """The plan of this node's update."""
+        return node_plan(self.schema, self.settings, self.budget, self.mechanism)
+
+    @property
+    def unit(self) -> str:
+        """Whom the ledger counts for."""
+        contributions = self.settings.contributions
+        rows = "one row" if contributions == 1 else f"{contributions} rows"
+        return f"{self.settings.adjacency} neighbours, {rows} per person"
+
+    def identity(self) -> Mapping[str, str]:
+        """By what a state directory is known to be this node's."""
+        return {"node": self.node, "network": self.network}
+
+
+class House:
+    """One node's ledger, state and update. Opening it charges the ledger, the first time only."""
+
+    def __init__(self, terms: Terms) -> None:
+        self.terms = terms
+        plan = terms.plan  # a budget that makes no plan is refused before anything is written
+        if not terms.state.is_dir():
+            raise DiscreetError(f"there is no directory {terms.state} for the node's state: make it first")
+        self.journal = Journal(terms.state / LEDGER, total=terms.total or terms.budget, unit=terms.unit)
+        try:
+            self._open(plan)
+        except BaseException:
+            self.journal.close()
+            raise
+
+    def _open(self, plan: Plan) -> None:
+        terms = self.terms
+        round_id = f"gossip {terms.network}"
+        if self.journal.kept(round_id) is not None and not Store.exists(terms.state):
+            # Whatever this node has sent is somewhere in the network: to begin anew would count its rows twice.
+            raise StoreError(
+                f"the ledger in {terms.state} shows that this node took part already, but its state is gone: "
+                "put the state back, or start a round of another name"
+            )
+        self.store = Store(terms.state, dict(terms.identity()))
+        question = json.dumps([terms.node, terms.network, str(terms.budget), terms.mechanism])
+        self.update = Update.from_bytes(self.journal.answer(round_id, question, terms.budget, self._make))
+        self.layout = Layout.of(plan)
+        self.machine = self.store.machine() or PushSum(terms.node, share_of(self.layout.flat(self.update.values)))
+        if self.machine.closed and self.machine.empty:
+            raise StoreError(f"node {terms.node!r} has left this network for good: start a round of another name")
+
+    def _make(self) -> bytes:
+        terms, settings = self.terms, self.terms.settings
+        made = node_update(
+            terms.data,
+            terms.schema,
+            terms.budget,
+            node=terms.node,
+            adjacency=str(settings.adjacency),
+            numeric=settings.numeric,
+            split=settings.split if isinstance(settings.split, str) else dict(settings.split),
+            mechanism=terms.mechanism,
+            contributions=settings.contributions,
+            round_id=terms.name,
+        )
+        return made.to_bytes()
+
+    def close(self) -> None:
+        """Let another process have the node."""
+        self.store.close()
+        self.journal.close()

@@ -1,0 +1,158 @@
+"""Membership: whom a node knows, what each member states about its update, and how far each has come."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from discreet.errors import DiscreetError
+from discreet.federated.aggregate import Member
+from discreet.federated.update import Settings, Update, node_plan
+from discreet.federated.weights import noise_level
+from discreet.federated.wire import EXACT
+from discreet.files import parse_json
+from discreet.gossip.protocol import ProtocolError
+from discreet.privacy.budget import Budget
+from discreet.schema import Schema
+
+MOST_MEMBERS = 20_000
+LONGEST = 20_000  # characters of a statement
+RUNNING, SETTLED, CONTENT, LEFT = range(4)
+Verify = Callable[["Entry"], None]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A member: its signed statement, which never changes, and where and how far it is, which does.
+
+    A phase says RUNNING, SETTLED (its estimate no longer moves), CONTENT (it knows that all are settled) or LEFT.
+    Of two entries of one member that with the higher version is the newer.
+    """
+
+    node: str
+    statement: str
+    signature: bytes
+    certificate: bytes
+    address: str = ""
+    version: int = 0
+    phase: int = RUNNING
+
+    def plain(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        texts = {"signature": self.signature.hex(), "certificate": self.certificate.decode("ascii")}
+        return {**vars(self), **texts}
+
+    @classmethod
+    def read(cls, fields: Any) -> Entry:
+        """Out of plain values; anything odd is refused."""
+        try:
+            entry = cls(**{**fields, "signature": bytes.fromhex(fields["signature"]),
+                           "certificate": fields["certificate"].encode("ascii")})  # fmt: skip
+            texts = (entry.node, entry.statement, entry.address)
+            good = all(isinstance(text, str) and len(text) <= LONGEST for text in texts)
+            good = good and all(isinstance(n, int) and 0 <= n < 2**62 for n in (entry.version, entry.phase))
+        except (TypeError, KeyError, ValueError, AttributeError):
+            good = False
+        if not good or entry.phase > LEFT or len(entry.certificate) > LONGEST:
+            raise ProtocolError("a peer sent a member's entry that cannot be read")
+        return entry
+
+
+def state_member(update: Update, network: str) -> str:
+    """What a node says about its update, to be signed: its cost and its noise, and nothing about rows beyond it."""
+    budget = update.budget
+    fields = {
+        "network": network,
+        "node": update.node,
+        "round_id": update.round_id,
+        "digest": update.digest,
+        "mechanism": update.mechanism,
+        "rows": update.rows,
+        "simulation": update.certificate.simulation,
+        "sampler": update.certificate.sampler,
+        **{key: None if (part := getattr(budget, key)) is None else str(part) for key in ("epsilon", "delta", "rho")},
+    }
+    return json.dumps(fields, sort_keys=True)
+
+
+def read_member(entry: Entry, network: str, schema: Schema, settings: Settings) -> Member:
+    """The member of an entry whose signature was found good."""
+    try:
+        fields = parse_json(entry.statement)
+        amounts = [fields.pop(key) for key in ("epsilon", "delta", "rho")]
+        if any(text is not None and not EXACT.fullmatch(text) for text in amounts):
+            raise ValueError("an amount is no fraction")
+        epsilon, delta, rho = amounts
+        budget = Budget(rho=rho) if rho is not None else Budget(float("inf") if epsilon is None else epsilon, delta)
+        plan = node_plan(schema, settings, budget, fields["mechanism"])
+        if fields.pop("network") != network or fields["node"] != entry.node:
+            raise ValueError("another network or node")
+        return Member(budget=budget, noise_level=noise_level(plan, fields["rows"]), **fields)
+    except (ValueError, TypeError, KeyError, AttributeError, DiscreetError) as error:
+        raise ProtocolError(f"the statement of {entry.node!r} does not belong to this network: {error}") from None
+
+
+@dataclass
+class Roster:
+    """All members that a node has heard of. Entries spread with every message until all nodes have them."""
+
+    verify: Verify
+    entries: dict[str, Entry] = field(default_factory=dict)
+
+    def merge(self, entry: Entry) -> bool:
+        """Take an entry in if it is new or newer; a statement that differs from the first one is refused."""
+        known = self.entries.get(entry.node)
+        if known is None:
+            if len(self.entries) >= MOST_MEMBERS:
+                raise ProtocolError(f"the network has more than {MOST_MEMBERS} members")
+            self.verify(entry)
+        elif known.statement != entry.statement:
+            raise ProtocolError(f"there are two statements of node {entry.node!r}")
+        elif entry.version <= known.version:
+            return False
+        else:
+            entry = replace(known, address=entry.address, version=entry.version, phase=entry.phase)
+        self.entries[entry.node] = entry
+        return True
+
+    def news(self, known: Mapping[str, int]) -> list[Entry]:
+        """What a peer has not got yet, if it has these versions."""
+        return [entry for entry in self.entries.values() if entry.version > known.get(entry.node, -1)]
+
+    def move(self, node: str, **changes: Any) -> None:
+        """A new version of the own entry."""
+        known = self.entries[node]
+        self.entries[node] = replace(known, version=known.version + 1, **changes)
+
+    def all_at_least(self, phase: int, expected: int) -> bool:
+        """Whether at least `expected` members are known and every one is at that phase."""
+        return len(self.entries) >= expected and all(entry.phase >= phase for entry in self.entries.values())
+
+
+class View:
+    """Peers whose address is known, at most `size` of them: a random sample that is exchanged with every message."""
+
+    def __init__(self, own: str, peers: Mapping[str, str], size: int = 64) -> None:
+        self.own, self.size = own, size
+        self.peers: dict[str, str] = {}
+        self.merge(peers.items(), lambda count: count - 1)
+
+    def offer(self, picks: Iterable[int]) -> dict[str, str]:
+        """Some peers to tell another node of; picks are numbers below the view's length."""
+        listed = sorted(self.peers.items())
+        return dict(listed[pick] for pick in picks)
+
+    def merge(self, offered: Iterable[tuple[str, str]], drop: Callable[[int], int]) -> None:
+        """Take peers in; `drop(n)` chooses which of n goes where there is no room, the newest being the last."""
+        for name, address in offered:
+            if name == self.own:
+                continue
+            self.peers[name] = address
+            if len(self.peers) > self.size:
+                del self.peers[list(self.peers)[drop(len(self.peers))]]
+
+    def forget(self, name: str) -> None:
+        """Drop a peer that has left."""
+        self.peers.pop(name, None)

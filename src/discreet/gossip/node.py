@@ -1,0 +1,379 @@
+"""The network node: grpc around the state machine, with mutual TLS, a steady pace and a common end."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import random
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import grpc
+
+from discreet.errors import DiscreetError
+from discreet.federated.aggregate import Member
+from discreet.gossip.house import House, Terms
+from discreet.gossip.keys import Ring
+from discreet.gossip.membership import CONTENT, LEFT, RUNNING, SETTLED, Entry, Roster, View, read_member, state_member
+from discreet.gossip.protocol import Message, ProtocolError
+from discreet.gossip.vector import BITS, Integers, sum_of
+from discreet.gossip.wire import Envelope, ack_from_bytes, ack_to_bytes, from_bytes, to_bytes
+
+SERVICE = "discreet.Gossip"
+OFFERED = 5  # peers that each message speaks of
+Report = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Pace:
+    """How a node behaves in time; seconds, unless said otherwise.
+
+    `tolerance` is the relative gap between estimates below which a node holds itself settled. A node sends one share
+    per `beat` and ends when all `expected` members know that all are settled, or `linger` after it knows so itself.
+    `chaos` is the share of messages, and of answers, to lose and to double: for rehearsals.
+    """
+
+    beat: float = 0.25
+    tolerance: float = 1e-9
+    expected: int = 2
+    wait: float = 3600.0
+    linger: float = 15.0
+    timeout: float = 10.0
+    slowest: float = 5.0
+    largest: int = 16 << 20  # bytes of one message
+    chaos: float = 0.0
+
+
+class LostError(Exception):
+    """A message that chaos has lost."""
+
+
+class Node:
+    """One member of a network."""
+
+    def __init__(
+        self, terms: Terms, ring: Ring, listen: str, peers: dict[str, str], pace: Pace, *,
+        advertise: str | None = None, report: Report = lambda text: None,
+    ) -> None:  # fmt: skip
+        self.terms, self.ring, self.listen, self.pace, self.report = terms, ring, listen, pace, report
+        self.house = House(terms)
+        self.machine, self.store = self.house.machine, self.house.store
+        self.name = terms.node
+        self.dice = random.SystemRandom()
+        self.view = View(self.name, peers)
+        self.members: dict[str, Member] = {}
+        self.roster = Roster(self._verify)
+        for entry in self.store.entries():
+            self.roster.merge(entry)
+        statement = state_member(self.house.update, terms.network)
+        address = advertise or listen
+        self.roster.merge(Entry(self.name, statement, ring.sign(statement), ring.certificate, address))
+        if self.roster.entries[self.name].address != address:
+            self.roster.move(self.name, address=address)
+        self.known: dict[str, dict[str, int]] = {}
+        self.channels: dict[str, tuple[str, Any]] = {}
+        self.couriers: dict[str, asyncio.Task[None]] = {}
+        self.beats = int(self.store.facts().get("beats", 0))
+        self.content_since: float | None = None
+        self.farewell: int | None = None
+        self.settled_with = len(self.members)
+        self.leaving = self.machine.closed
+        self._roster_changed = True
+        self._save()
+
+    # ---- what is known
+
+    def _verify(self, entry: Entry) -> None:
+        self.ring.verify(entry)
+        self.members[entry.node] = read_member(entry, self.terms.network, self.terms.schema, self.terms.settings)
+
+    @property
+    def phase(self) -> int:
+        """How far this node has come."""
+        return self.roster.entries[self.name].phase
+
+    @property
+    def spread(self) -> float:
+        """The gap to what was heard of late; one row in the sum over all nodes counts as small."""
+        return self.machine.spread(1.0 / len(self.members))
+
+    def sums(self) -> Integers:
+        """The estimated sum over all known members."""
+        return sum_of(self.machine.own, len(self.members))
+
+    def status(self) -> dict[str, Any]:
+        """What a person may want to know; nothing of it is private."""
+        phases = [entry.phase for entry in self.roster.entries.values()]
+        spread = self.spread
+        return {
+            "node": self.name,
+            "network": self.terms.network,
+            "beats": self.beats,
+            "members": len(self.members),
+            "expected": self.pace.expected,
+            "settled": sum(phase >= SETTLED for phase in phases),
+            "left": sum(phase == LEFT for phase in phases),
+            "phase": ("running", "settled", "content", "left")[self.phase],
+            "spread": None if spread == float("inf") else spread,
+            "weight": self.machine.own.weight / 2**BITS,
+            "unacknowledged": {name: len(link.pending) for name, link in self.machine.outgoing.items() if link.pending},
+        }
+
+    def _save(self) -> None:
+        entries = list(self.roster.entries.values()) if self._roster_changed else None
+        self.store.save(self.machine, entries, {"beats": self.beats} if entries or self.beats % 16 == 0 else None)
+        self._roster_changed = False
+
+    # ---- receiving
+
+    async def _exchange(self, request: bytes, context: Any) -> bytes:
+        try:
+            envelope = from_bytes(request)
+            message = envelope.message
+            names = [name.decode() for name in context.auth_context().get("x509_common_name", ())]
+            if names != [message.sender]:
+                await context.abort(grpc.StatusCode.PERMISSION_DENIED, "the certificate is of another node")
+            if envelope.network != self.terms.network:
+                await context.abort(grpc.StatusCode.FAILED_PRECONDITION, "this is another network")
+            if self.phase in (SETTLED, CONTENT) and message.sender not in self.members:
+                await context.abort(grpc.StatusCode.FAILED_PRECONDITION, "the round takes no new members any more")
+            for entry in envelope.entries:
+                if entry.node == self.name:  # nobody else says how far this node is
+                    continue
+                if self.phase != CONTENT or entry.node in self.members:
+                    self._roster_changed |= self.roster.merge(entry)
+                self.known.setdefault(message.sender, {})[entry.node] = entry.version
+            self._meet(envelope)
+            ack = self.machine.receive(message)
+        except ProtocolError as error:
+            await context.abort(grpc.StatusCode.INVALID_ARGUMENT, str(error))
+        self._save()  # before the sender may forget it
+        return ack_to_bytes(ack)
+
+    def _meet(self, envelope: Envelope) -> None:
+        at = {entry.node: entry.address for entry in envelope.entries if entry.address}
+        self.view.merge({**envelope.peers, **at}.items(), self.dice.randrange)
+        for entry in self.roster.entries.values():
+            if entry.phase == LEFT:
+                self.view.forget(entry.node)
+
+    async def _status(self, request: bytes, context: Any) -> bytes:
+        return json.dumps(self.status()).encode()
+
+    async def _leave(self, request: bytes, context: Any) -> bytes:
+        names = [name.decode() for name in context.auth_context().get("x509_common_name", ())]
+        if names != [self.name]:
+            await context.abort(grpc.StatusCode.PERMISSION_DENIED, "a node leaves at its own wish only")
+        self.leave()
+        return b"{}"
+
+    # ---- sending
+
+    def _channel(self, peer: str) -> Any:
+        entry = self.roster.entries.get(peer)
+        address = self.view.peers.get(peer) or (entry.address if entry else "")
+        if not address:
+            raise ProtocolError(f"the address of {peer} is not known: name it among the peers")
+        held = self.channels.get(peer)
+        if held is None or held[0] != address:
+            self.channels[peer] = (address, open_channel(self.ring, peer, address, self.pace.largest))
+        return self.channels[peer][1]
+
+    async def _deliver(self, message: Message) -> None:
+        """One attempt to bring a message to its receiver."""
+        peer = message.receiver
+        known = self.known.setdefault(peer, {})
+        news = tuple(self.roster.news(known))
+        picks = self.dice.sample(range(len(self.view.peers)), min(OFFERED, len(self.view.peers)))
+        raw = to_bytes(Envelope(self.terms.network, message, news, self.view.offer(picks)))
+        call = self._channel(peer).unary_unary(f"/{SERVICE}/Exchange")
+        if self.dice.random() < self.pace.chaos:
+            raise LostError
+        if self.dice.random() < self.pace.chaos:
+            await call(raw, timeout=self.pace.timeout)
+        answer = await call(raw, timeout=self.pace.timeout)
+        if self.dice.random() < self.pace.chaos:
+            raise LostError
+        self.machine.acknowledged(peer, ack_from_bytes(answer))
+        known.update({entry.node: entry.version for entry in news})
+
+    async def _courier(self, peer: str) -> None:
+        """Bring all waiting messages to a peer, however long that takes."""
+        failures = 0
+        while waiting := self.machine.waiting(peer):
+            try:
+                await self._deliver(waiting[0])
+                failures = 0
+                continue
+            except LostError:
+                pass
+            except grpc.aio.AioRpcError as error:
+                if (
+                    error.code() not in {grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED}
+                    and not failures
+                ):
+                    self.report(f"{peer} refuses what this node sends: {error.details()}")
+            except ProtocolError as error:
+                self.report(f"{peer} answered what makes no sense: {error}")
+            failures += 1
+            pause = min(self.pace.slowest, self.pace.beat * 2 ** min(failures, 10))
+            await asyncio.sleep(pause * self.dice.uniform(0.5, 1.0))
+
+    def _start_courier(self, peer: str) -> None:
+        task = self.couriers.get(peer)
+        if task is None or task.done():
+            self.couriers[peer] = asyncio.create_task(self._courier(peer))
+
+    def _free_peers(self) -> list[str]:
+        """Peers that are connected and have nothing to acknowledge: what is sent to a dead one waits for it."""
+        return [peer for peer in self._free_heirs() if self.machine.may_send(peer)]
+
+    def _free_heirs(self) -> list[str]:
+        ready = grpc.ChannelConnectivity.READY
+        idle = [peer for peer in self.view.peers if not self.machine.waiting(peer)]
+        return [peer for peer in idle if self._channel(peer).get_state(try_to_connect=True) == ready]
+
+    # ---- one beat
+
+    def beat(self) -> None:
+        """Send one share, and see how far the network is."""
+        self.beats += 1
+        self._advance()
+        free = self._free_peers()
+        if free and not self.leaving:
+            peer = self.dice.choice(free)
+            self.machine.send(peer)
+            self._save()  # before it leaves
+            self._start_courier(peer)
+
+    def _advance(self) -> None:
+        # Settled nodes turn newcomers away. Only one that somebody still running has let in unsettles them again, and
+        # then nobody can be content yet, because whoever hears that this somebody is settled hears of the newcomer.
+        phase, members = self.phase, len(self.members)
+        if phase == RUNNING and members >= self.pace.expected and self.spread <= self.pace.tolerance:
+            phase, self.settled_with = SETTLED, members
+        elif phase == SETTLED and members > self.settled_with:
+            phase = RUNNING
+        if phase == SETTLED and self.roster.all_at_least(SETTLED, self.pace.expected):
+            phase = CONTENT
+        if phase != self.phase:
+            self.roster.move(self.name, phase=phase)
+            self._roster_changed = True
+            self._save()
+        if phase == CONTENT and self.content_since is None:
+            self.content_since = time.monotonic()
+
+    @property
+    def finished(self) -> bool:
+        """Whether the common end has come."""
+        if self.content_since is None:
+            return False
+        if self.farewell is None and self.roster.all_at_least(CONTENT, self.pace.expected):
+            # Long enough for the news to reach everybody: the informed double with every beat.
+            self.farewell = self.beats + 3 * len(self.members).bit_length() + 4
+        over = self.farewell is not None and self.beats >= self.farewell
+        return over or time.monotonic() - self.content_since > self.pace.linger
+
+    # ---- leaving
+
+    def leave(self) -> None:
+        """Take in nothing more, and hand the own share over."""
+        if not self.leaving:
+            self.leaving = True
+            self.machine.close()
+            self.roster.move(self.name, phase=LEFT)
+            self._roster_changed = True
+            self._save()
+
+    def _hand_over(self) -> bool:
+        """Go on with leaving; True when all of the share is in other hands."""
+        free = self._free_heirs()
+        if free and (self.machine.own.weight or any(self.machine.own.values)):
+            peer = self.dice.choice(free)
+            self.machine.hand_over(peer)
+            self._save()
+            self._start_courier(peer)
+        for peer, link in self.machine.outgoing.items():
+            if link.pending:
+                self._start_courier(peer)
+        return self.machine.empty
+
+    # ---- the whole life
+
+    async def run(self) -> str:
+        """Gossip until the common end ("finished"), until this node has left ("left"), or too long ("late")."""
+        server = grpc.aio.server(options=_limits(self.pace.largest))
+        handlers = {
+            name: grpc.unary_unary_rpc_method_handler(method)
+            for name, method in (("Exchange", self._exchange), ("Status", self._status), ("Leave", self._leave))
+        }
+        server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(SERVICE, handlers),))
+        credentials = grpc.ssl_server_credentials(
+            [(self.ring.private, self.ring.certificate)], self.ring.authority, require_client_auth=True
+        )
+        try:
+            server.add_secure_port(self.listen, credentials)
+        except RuntimeError:
+            raise DiscreetError(f"cannot listen at {self.listen}: is another process there?") from None
+        await server.start()
+        self.report(f"{self.name} listens at {self.listen}, {len(self.view.peers)} peers known")
+        for peer in self.machine.outgoing:
+            if self.machine.waiting(peer):
+                self._start_courier(peer)
+        try:
+            return await self._live()
+        finally:
+            for task in self.couriers.values():
+                task.cancel()
+            await asyncio.gather(*self.couriers.values(), return_exceptions=True)
+            await server.stop(grace=0.5)
+            for _, channel in self.channels.values():
+                with contextlib.suppress(Exception):
+                    await channel.close()
+            self._save()
+
+    async def _live(self) -> str:
+        end = time.monotonic() + self.pace.wait
+        while True:
+            await asyncio.sleep(self.pace.beat * self.dice.uniform(0.7, 1.3))
+            if self.leaving:
+                if self._hand_over():
+                    return "left"
+            else:
+                self.beat()
+                if self.finished:
+                    return "finished"
+            if time.monotonic() > end:
+                return "finished" if self.phase >= SETTLED else "late"
+
+    def close(self) -> None:
+        """Let another process have the node."""
+        self.house.close()
+
+
+def _limits(largest: int) -> list[tuple[str, Any]]:
+    return [("grpc.max_receive_message_length", largest), ("grpc.max_send_message_length", largest),
+            ("grpc.so_reuseport", 0)]  # fmt: skip
+
+
+def open_channel(ring: Ring, peer: str, address: str, largest: int = 16 << 20) -> Any:
+    """A channel to a peer, which must show the certificate of that name."""
+    credentials = grpc.ssl_channel_credentials(ring.authority, ring.private, ring.certificate)
+    quick = [("grpc.initial_reconnect_backoff_ms", 200), ("grpc.min_reconnect_backoff_ms", 200),
+             ("grpc.max_reconnect_backoff_ms", 2000)]  # fmt: skip
+    options = [*_limits(largest), *quick, ("grpc.ssl_target_name_override", peer), ("grpc.enable_http_proxy", 0)]
+    return grpc.aio.secure_channel(address, credentials, options=options)
+
+
+async def ask(ring: Ring, node: str, address: str, method: str, timeout: float = 10.0) -> dict[str, Any]:
+    """Ask a running node for its status, or the own one to leave."""
+    async with open_channel(ring, node, address) as channel:
+        try:
+            answer = await channel.unary_unary(f"/{SERVICE}/{method}")(b"", timeout=timeout)
+        except grpc.aio.AioRpcError as error:
+            raise DiscreetError(f"node {node!r} at {address} does not answer: {error.details()}") from None
+    found: dict[str, Any] = json.loads(answer)
+    return found

@@ -1,0 +1,99 @@
+"""The store: a gossip node's state on disk, written before anything that follows from it leaves the node."""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+from discreet.errors import DiscreetError
+from discreet.files import parse_json
+from discreet.gossip.membership import Entry
+from discreet.gossip.protocol import PushSum
+from discreet.gossip.wire import state_from_text, state_to_text
+
+FORMAT = "discreet/gossip 1"
+STATE, LEDGER = "state.db", "ledger.db"
+
+
+class StoreError(DiscreetError):
+    """A state directory that cannot be used."""
+
+
+class Store:
+    """One node's machine and roster, replaced whole by every `save` and safe from any crash once that returns.
+
+    The ledger's lock keeps two processes from running one node; others may read while it runs.
+    """
+
+    def __init__(self, directory: Path, identity: dict[str, str] | None = None) -> None:
+        """Open the state of a node, or begin one; without an identity only read what is there."""
+        self.path = directory / STATE
+        self.created = not self.path.exists()
+        if identity is None and self.created:
+            raise StoreError(f"there is no state of a gossip node in {directory}")
+        try:
+            if identity is None:
+                self._db = sqlite3.connect(f"{self.path.resolve().as_uri()}?mode=ro", uri=True, timeout=5)
+            else:
+                os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))
+                self._db = sqlite3.connect(self.path, isolation_level=None, timeout=5)
+                self._db.execute("PRAGMA journal_mode = WAL")
+                self._db.execute("PRAGMA synchronous = FULL")  # a save that returned survives a power cut
+                self._begin(identity)
+            self.identity = dict(self._db.execute("SELECT name, value FROM about"))
+        except sqlite3.Error as error:
+            raise StoreError(f"{self.path} is no state of a gossip node, or it is damaged: {error}") from None
+        if self.identity.get("format") != FORMAT:
+            raise StoreError(f"{self.path} is no state of a gossip node of this version")
+        for name, value in (identity or {}).items():
+            if self.identity.get(name) != value:
+                raise StoreError(f"the state in {directory} is of another {name}: choose another --state directory")
+
+    @staticmethod
+    def exists(directory: Path) -> bool:
+        """Whether there is a state in this directory."""
+        return (directory / STATE).exists()
+
+    def _begin(self, identity: dict[str, str]) -> None:
+        self._db.execute("BEGIN IMMEDIATE")
+        if not self._db.execute("SELECT name FROM sqlite_master WHERE name = 'about'").fetchone():
+            self._db.execute("CREATE TABLE about (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT")
+            self._db.execute("CREATE TABLE state (part TEXT PRIMARY KEY, content TEXT NOT NULL) STRICT")
+            self._db.executemany("INSERT INTO about VALUES (?, ?)", [("format", FORMAT), *identity.items()])
+        self._db.execute("COMMIT")
+
+    def _part(self, name: str) -> str | None:
+        row = self._db.execute("SELECT content FROM state WHERE part = ?", (name,)).fetchone()
+        return None if row is None else str(row[0])
+
+    def machine(self) -> PushSum | None:
+        """The machine as last saved; None if the node never got as far."""
+        text = self._part("machine")
+        return None if text is None else state_from_text(text)
+
+    def entries(self) -> list[Entry]:
+        """The roster as last saved."""
+        return [Entry.read(fields) for fields in parse_json(self._part("roster") or "[]")]
+
+    def facts(self) -> dict[str, Any]:
+        """What the node last noted about itself."""
+        found = parse_json(self._part("facts") or "{}")
+        return found if isinstance(found, dict) else {}
+
+    def save(self, machine: PushSum, entries: list[Entry] | None = None, facts: dict[str, Any] | None = None) -> None:
+        """Write the machine, and the rest where it has changed, as one change."""
+        parts = [("machine", state_to_text(machine))]
+        if entries is not None:
+            parts.append(("roster", json.dumps([entry.plain() for entry in entries])))
+        if facts is not None:
+            parts.append(("facts", json.dumps(facts)))
+        self._db.execute("BEGIN IMMEDIATE")
+        self._db.executemany("INSERT OR REPLACE INTO state VALUES (?, ?)", parts)
+        self._db.execute("COMMIT")
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._db.close()

@@ -1,0 +1,146 @@
+"""What tests of running nodes share: a schema, rows, free ports, and a fleet of node processes."""
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+
+from discreet import Categorical, Numeric, Schema
+from discreet.federated import Aggregate, Update
+from discreet.federated.journal import Journal
+from discreet.gossip.keys import make_keys
+from discreet.gossip.protocol import total_of
+from discreet.gossip.store import LEDGER, Store
+from discreet.gossip.vector import Layout, share_of
+
+SCHEMA = Schema([Categorical("c", ["p", "q", "r"]), Numeric("x", 0, 10, bins=4)], "y", [0, 1])
+
+
+def write_rows(path, size, seed):
+    rng = np.random.default_rng(seed)
+    label = rng.integers(0, 2, size)
+    lines = [f"{'pqr'[rng.integers(0, 3 - y)]},{rng.uniform(0, 5 + 5 * y):.3f},{y}" for y in label]
+    path.write_text("\n".join(["c,x,y", *lines]) + "\n")
+
+
+def free_ports(count):
+    sockets = [socket.socket() for _ in range(count)]
+    for one in sockets:
+        one.bind(("127.0.0.1", 0))
+    ports = [one.getsockname()[1] for one in sockets]
+    for one in sockets:
+        one.close()
+    return ports
+
+
+def audit_states(states):
+    """All nodes' machines, the mass they hold, the mass that their updates brought in, and the federated sums."""
+    machines, updates = {}, []
+    for state in states:
+        store = Store(state)
+        machine = store.machine()
+        store.close()
+        machines[machine.node] = machine
+        with Journal.open(state / LEDGER) as journal:
+            (entry,) = journal.entries()  # one charge, whatever happened
+            updates.append(Update.from_bytes(journal.kept(entry.round_id)))
+    held = [machine.own for machine in machines.values()]
+    for machine in machines.values():
+        for peer, other in machines.items():
+            ack = other.acknowledgement(machine.node)
+            held += [message.share for message in machine.waiting(peer) if not ack.covers(message.number)]
+    aggregate = Aggregate(SCHEMA)
+    for update in updates:
+        aggregate.add(update)
+    layout = Layout.of(updates[0].plan(SCHEMA))
+    brought = total_of(share_of(layout.flat(update.values)) for update in updates)
+    return machines, total_of(held), brought, layout.flat(aggregate.sums), aggregate
+
+
+class Fleet:
+    """Node processes on loopback, forked by a nursery."""
+
+    def __init__(self, root: Path, count: int) -> None:
+        self.root = root
+        self.names = [f"n{i}" for i in range(count)]
+        self.ports = dict(zip(self.names, free_ports(count), strict=True))
+        make_keys(root / "keys", self.names)
+        SCHEMA.save(root / "schema.toml")
+        for i, name in enumerate(self.names):
+            write_rows(root / f"{name}.csv", 20 + 15 * i, i)
+        nursery = Path(__file__).with_name("nursery.py")
+        self.nursery = subprocess.Popen(
+            [sys.executable, str(nursery)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        assert self.nursery.stdout.readline() == "ready\n"
+        self.pids: dict[str, int] = {}
+        self.running: set[int] = set()
+
+    def state(self, name):
+        return self.root / f"state-{name}"
+
+    def start(self, name, *options):
+        peers = ",".join(f"{peer}=127.0.0.1:{port}" for peer, port in self.ports.items())
+        argv = [
+            "gossip", "node", "--name", name, "--listen", f"127.0.0.1:{self.ports[name]}", "--peers", peers,
+            "--data", self.root / f"{name}.csv", "--schema", self.root / "schema.toml", "--keys", self.root / "keys",
+            "--state", self.state(name), "--out", self.root / f"{name}.json", "--epsilon", "1", *options,
+        ]  # fmt: skip
+        code = self.root / f"{name}.code"
+        code.unlink(missing_ok=True)
+        order = {"argv": [str(part) for part in argv], "log": str(self.root / f"{name}.log"), "code": str(code)}
+        self.nursery.stdin.write(json.dumps(order) + "\n")
+        self.nursery.stdin.flush()
+        self.pids[name] = int(self.nursery.stdout.readline())
+        self.running.add(self.pids[name])
+
+    def kill(self, name):
+        """kill -9, and wait until the process is gone."""
+        pid = self.pids[name]
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+        end = time.monotonic() + 20
+        while time.monotonic() < end:
+            try:
+                os.kill(pid, 0)
+            except ProcessLookupError:
+                self.running.discard(pid)
+                return
+            time.sleep(0.01)
+        raise AssertionError(f"{name} does not die")
+
+    def beats(self, name):
+        """Messages that a node has sent so far, by its state."""
+        if not (self.state(name) / "state.db").exists():
+            return 0
+        with contextlib.suppress(Exception):
+            store = Store(self.state(name))
+            machine = store.machine()
+            store.close()
+            return sum(link.last for link in machine.outgoing.values()) if machine else 0
+        return 0
+
+    def wait(self, seconds):
+        """Exit codes of all nodes; whoever runs longer is killed and the logs are shown."""
+        end = time.monotonic() + seconds
+        left = set(self.names)
+        while left and time.monotonic() < end:
+            left = {name for name in left if not (self.root / f"{name}.code").exists()}
+            time.sleep(0.1)
+        logs = {name: (self.root / f"{name}.log").read_text() for name in sorted(left)}
+        assert not left, f"nodes still run after {seconds} s: {logs}"
+        return {name: int((self.root / f"{name}.code").read_text() or -1) for name in self.names}
+
+    def close(self):
+        self.nursery.stdin.close()
+        self.nursery.wait(20)
+        for pid in self.running:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)

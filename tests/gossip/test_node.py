@@ -1,0 +1,291 @@
+"""One node at a time: who is let in, what is refused, joining late, leaving, and what a restart needs."""
+
+import asyncio
+import contextlib
+from dataclasses import replace
+
+import pytest
+
+from discreet import Budget, BudgetError, DiscreetError
+from discreet.gossip.house import House, Terms
+from discreet.gossip.membership import Entry, Roster, View
+from discreet.gossip.protocol import Message, ProtocolError, Share
+from discreet.gossip.store import STATE, StoreError
+from discreet.gossip.vector import sum_of
+from discreet.gossip.wire import Envelope, to_bytes
+from tests.gossip.common import SCHEMA, audit_states, free_ports, write_rows
+
+grpc = pytest.importorskip("grpc")
+from discreet.gossip.keys import Keys, add_keys, make_keys  # noqa: E402
+from discreet.gossip.node import SERVICE, Node, Pace, ask, open_channel  # noqa: E402
+
+QUICK = Pace(beat=0.02, tolerance=1e-9, expected=3, wait=60, linger=5, timeout=5)
+
+
+@pytest.fixture
+def place(tmp_path):
+    make_keys(tmp_path / "keys", ["a", "b", "c"])
+    for i, name in enumerate("abcd"):
+        write_rows(tmp_path / f"{name}.csv", 40 + 10 * i, i)
+        (tmp_path / f"state-{name}").mkdir()
+    return tmp_path
+
+
+def terms(place, node_name, **changes):
+    return replace(
+        Terms(node_name, str(place / f"{node_name}.csv"), SCHEMA, Budget(1), place / f"state-{node_name}"), **changes
+    )
+
+
+def node(place, name, ports, pace=QUICK, peers=None, **changes):
+    known = {p: f"127.0.0.1:{ports[p]}" for p in (peers or ports) if p != name}
+    ring = Keys(place / "keys").ring(name)
+    return Node(terms(place, name, **changes), ring, f"127.0.0.1:{ports[name]}", known, pace)
+
+
+def ports_for(names):
+    return dict(zip(names, free_ports(len(names)), strict=True))
+
+
+def run(work):
+    return asyncio.run(asyncio.wait_for(work, 90))
+
+
+async def answer(channel, raw):
+    return await channel.unary_unary(f"/{SERVICE}/Exchange")(raw, timeout=5)
+
+
+def test_only_members_get_in_and_only_under_their_own_name(place):
+    make_keys(place / "foreign", ["a", "b"])
+    ports = ports_for("abc")
+    server = node(place, "a", ports)
+    address, width = f"127.0.0.1:{ports['a']}", server.house.layout.size
+    ours, theirs = Keys(place / "keys").ring("b"), Keys(place / "foreign").ring("b")
+
+    def envelope(sender, network=server.terms.network, size=width):
+        return to_bytes(Envelope(network, Message(sender, "a", 1, Share((0,) * size, 1))))
+
+    async def refused(channel, raw, *codes):
+        with pytest.raises(grpc.aio.AioRpcError) as caught:
+            await answer(channel, raw)
+        assert caught.value.code() in codes, caught.value
+        await channel.close()
+
+    async def scene():
+        life = asyncio.create_task(server.run())
+        await asyncio.sleep(0.3)
+        before = server.machine.own.weight + server.machine.pending().weight
+        shut = grpc.StatusCode.UNAVAILABLE
+        await refused(open_channel(theirs, "a", address), envelope("b"), shut)  # does not know our authority
+        stranger = replace(theirs, authority=ours.authority)  # knows it, but shows a foreign certificate
+        await refused(open_channel(stranger, "a", address), envelope("b"), shut)
+        bare = grpc.aio.secure_channel(
+            address, grpc.ssl_channel_credentials(ours.authority), options=[("grpc.ssl_target_name_override", "a")]
+        )
+        await refused(bare, envelope("b"), shut)  # shows no certificate at all
+        await refused(grpc.aio.insecure_channel(address), envelope("b"), shut)
+        await refused(open_channel(ours, "c", address), envelope("b"), shut)  # whoever listens there is not c
+        denied = grpc.StatusCode.PERMISSION_DENIED
+        await refused(open_channel(ours, "a", address), envelope("c"), denied)  # b says it is c
+        await refused(open_channel(ours, "a", address), envelope("b", "0" * 64), grpc.StatusCode.FAILED_PRECONDITION)
+        bad = grpc.StatusCode.INVALID_ARGUMENT
+        await refused(open_channel(ours, "a", address), envelope("b", size=width + 1), bad)
+        await refused(open_channel(ours, "a", address), b"garbage", bad)
+        huge = b"\0" * (QUICK.largest + 1)
+        await refused(open_channel(ours, "a", address, 4 * QUICK.largest), huge, grpc.StatusCode.RESOURCE_EXHAUSTED)
+        assert server.machine.own.weight + server.machine.pending().weight == before
+        with pytest.raises(DiscreetError, match="own wish"):
+            await ask(ours, "a", address, "Leave")
+        assert (await ask(ours, "a", address, "Status"))["members"] == 1
+        good = await answer(open_channel(ours, "a", address), envelope("b"))
+        assert good == b"[1,[],false]"
+        life.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await life
+
+    run(scene())
+    server.close()
+
+
+def test_a_late_joiner_is_found_and_a_leaver_hands_its_share_over(place):
+    add_keys(place / "keys", ["d"])
+    ports = ports_for("abcd")
+    pace = replace(QUICK, expected=4)
+    early = [node(place, name, ports, pace, peers="abc") for name in "abc"]
+
+    async def scene():
+        lives = {one.name: asyncio.create_task(one.run()) for one in early}
+        await asyncio.sleep(0.5)
+        joiner = node(place, "d", ports, pace, peers="a")  # knows one address, and is known to nobody
+        lives["d"] = asyncio.create_task(joiner.run())
+        while len(early[2].members) < 4:
+            await asyncio.sleep(0.02)
+        assert "d" in early[2].view.peers
+        await ask(Keys(place / "keys").ring("c"), "c", f"127.0.0.1:{ports['c']}", "Leave")
+        ends = {name: await life for name, life in lives.items()}
+        for one in (*early, joiner):
+            one.close()
+        return ends
+
+    ends = run(scene())
+    assert ends == {"a": "finished", "b": "finished", "c": "left", "d": "finished"}
+    machines, held, brought, sums, _ = audit_states([place / f"state-{name}" for name in "abcd"])
+    assert held == brought and machines["c"].empty
+    for name in "abd":
+        assert (sum_of(machines[name].own, 4) == sums).all()
+    with pytest.raises(StoreError, match="has left"):
+        House(terms(place, "c"))
+
+
+def test_without_all_members_there_is_no_end_and_the_state_is_kept(place):
+    ports = ports_for("abc")
+    alone = node(place, "a", ports, replace(QUICK, wait=0.5))
+    assert run(alone.run()) == "late"
+    alone.close()
+    again = node(place, "a", ports)
+    assert again.machine.own == alone.machine.own and again.beats >= 0
+    again.close()
+
+
+def test_a_node_that_took_part_does_not_begin_anew(place):
+    House(terms(place, "a")).close()
+    again = House(terms(place, "a"))
+    with pytest.raises(BudgetError, match="another process"):
+        House(terms(place, "a"))
+    again.close()
+    assert len(again.update.values) == 2
+    for file in (place / "state-a").glob(f"{STATE}*"):
+        file.unlink()
+    with pytest.raises(StoreError, match="took part already"):
+        House(terms(place, "a"))
+    with pytest.raises(BudgetError, match="does not pay"):
+        House(terms(place, "a", name="another round"))
+
+
+def test_a_crash_between_charge_and_state_is_not_a_second_charge(place):
+    first = House(terms(place, "a"))
+    assert first.store.machine() is None  # begun and charged, and nothing sent yet
+    first.close()
+    second = House(terms(place, "a"))
+    assert second.update == first.update and second.machine.own == first.machine.own
+    assert len(second.journal.entries()) == 1
+    second.close()
+
+
+def test_a_state_of_another_round_or_node_is_refused(place):
+    House(terms(place, "a", total=Budget(5))).close()
+    with pytest.raises(StoreError, match="another network"):
+        House(terms(place, "a", name="other", total=Budget(5)))
+    (place / "state-b" / STATE).write_bytes(b"no database at all, but long enough to be looked at" * 40)
+    with pytest.raises(StoreError, match="damaged"):
+        House(terms(place, "b"))
+
+
+def test_statements_are_signed_by_their_node(place):
+    ports = ports_for("abc")
+    a = node(place, "a", ports)
+    entry = a.roster.entries["a"]
+    b = node(place, "b", ports)
+    b.roster.merge(entry)
+    assert b.members["a"].budget == Budget(1)
+    ring = Keys(place / "keys").ring("c")
+    for forged in (
+        replace(entry, node="c"),
+        replace(entry, statement=entry.statement.replace('"epsilon": "1"', '"epsilon": "1/9"')),
+        replace(entry, node="c", signature=ring.sign(entry.statement), certificate=ring.certificate),
+    ):
+        with pytest.raises(ProtocolError):
+            Roster(b._verify).merge(forged)
+    with pytest.raises(ProtocolError, match="two statements"):
+        b.roster.merge(replace(entry, statement=entry.statement + " ", version=9))
+    assert not b.roster.merge(entry)
+    assert b.roster.merge(replace(entry, version=3, phase=1))
+    with pytest.raises(ProtocolError):
+        Entry.read({"node": "a"})
+    a.close()
+    b.close()
+
+
+def test_views_are_bounded_samples():
+    view = View("me", {"me": "x", **{f"p{i}": f"h:{i}" for i in range(9)}}, size=5)
+    assert len(view.peers) == 5 and "me" not in view.peers
+    view.merge([("new", "h:10")], lambda count: 0)
+    assert len(view.peers) == 5 and view.peers["new"] == "h:10"
+    assert len(view.offer([0, 3])) == 2
+    view.forget("new")
+    assert len(view.peers) == 4
+
+
+def test_keys_are_checked(place):
+    keys = Keys(place / "keys")
+    with pytest.raises(DiscreetError, match="is there already"):
+        make_keys(place / "keys", ["a"])
+    with pytest.raises(DiscreetError, match="small letters"):
+        make_keys(place / "more", ["A b"])
+    with pytest.raises(DiscreetError, match="of its own"):
+        make_keys(place / "more", ["a", "a"])
+    with pytest.raises(DiscreetError, match="has keys already"):
+        add_keys(place / "keys", ["a"])
+    with pytest.raises(DiscreetError, match="no key file"):
+        keys.ring("zoe")
+    keys.private("a").chmod(0o644)
+    with pytest.raises(DiscreetError, match="others can read"):
+        keys.ring("a")
+    keys.private("a").chmod(0o600)
+    keys.certificate("a").write_bytes(keys.certificate("b").read_bytes())
+    with pytest.raises(DiscreetError, match="belong together"):
+        keys.ring("a")
+    (place / "keys" / "authority" / "ca.key").unlink()
+    with pytest.raises(DiscreetError, match="admit"):
+        add_keys(place / "keys", ["z"])
+
+
+class RefusedError(Exception):
+    pass
+
+
+class Context:
+    """What grpc tells a handler about its caller."""
+
+    def __init__(self, caller):
+        self.caller = caller
+
+    def auth_context(self):
+        return {"x509_common_name": [self.caller.encode()]}
+
+    async def abort(self, code, text):
+        raise RefusedError(code, text)
+
+
+def test_a_forged_phase_of_the_own_node_is_ignored(place):
+    ports = ports_for("abc")
+    a = node(place, "a", ports)
+    forged = replace(a.roster.entries["a"], version=99, phase=3)
+    share = Share((0,) * a.house.layout.size, 1)
+    raw = to_bytes(Envelope(a.terms.network, Message("b", "a", 1, share), (forged,)))
+    asyncio.run(a._exchange(raw, Context("b")))
+    assert a.phase == 0
+    a.close()
+
+
+def test_who_comes_after_a_node_has_settled_is_turned_away(place):
+    ports = ports_for("abc")
+    a, b, c = (node(place, name, ports, replace(QUICK, expected=2)) for name in "abc")
+    share = Share((0,) * a.house.layout.size, 1)
+
+    def hand(sender, number, *entries):
+        raw = to_bytes(Envelope(a.terms.network, Message(sender, "a", number, share), entries))
+        asyncio.run(a._exchange(raw, Context(sender)))
+
+    hand("b", 1, b.roster.entries["b"])
+    a.roster.move("a", phase=1)
+    a.settled_with = 2
+    before = a.machine.own
+    with pytest.raises(RefusedError, match="no new members"):
+        hand("c", 1, c.roster.entries["c"])
+    assert a.machine.own == before and "c" not in a.members
+    hand("b", 2, c.roster.entries["c"])  # a member that was still running has let it in
+    a._advance()
+    assert a.phase == 0 and "c" in a.members
+    for one in (a, b, c):
+        one.close()

@@ -1,0 +1,17 @@
+"""The scikit-learn estimator checks: all of them, with no expected failure."""
+
+import math
+
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from discreet.gossip import GossipNB
+
+
+@parametrize_with_checks(
+    [
+        GossipNB(schema="infer", epsilon=math.inf, n_nodes=3),
+        GossipNB(schema="infer", epsilon=60.0, n_nodes=3, random_state=0),
+    ],
+)
+def test_estimator_checks(estimator, check):
+    check(estimator)
