@@ -46,7 +46,7 @@ def draw_joint(scores: Integers, k: int, rate: Fraction, *, odds: Odds) -> Integ
 
 def _allowed(ranked: Integers, k: int, level: int) -> list[int]:
     """How many items of the ranking fall short of place i by at most `level`, for every i."""
-    return np.searchsorted(-ranked, level - ranked[:k], side="right").tolist()
+    return [int(reach) for reach in np.searchsorted(-ranked, level - ranked[:k], side="right")]
 
 
 @dataclass(frozen=True)

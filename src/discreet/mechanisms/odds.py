@@ -47,6 +47,15 @@ class Odds:
             1 / (1 + np.exp(height)), lambda i: lambda bits: _logistic_enclosure(exact - rate * int(gaps[i]), bits)
         )
 
+    def integers(self, bound: int, size: int) -> Integers:
+        """Independent integers, each uniform below `bound`."""
+        most = np.uint64((1 << 64) // bound * bound - 1)  # the largest word that favours nobody
+        found = np.empty(0, np.uint64)
+        while len(found) < size:
+            words = np.frombuffer(self._source(8 * (size - len(found))), dtype=np.uint64)
+            found = np.concatenate([found, words[words <= most]])
+        return (found % np.uint64(bound)).astype(np.int64)
+
     def below(self, enclosure: Enclosure) -> bool:
         """One coin whose chance is known by ever tighter enclosures only."""
         return self._refine(self.coins.bits(_BITS), enclosure)

@@ -31,6 +31,7 @@ from discreet.selection.plan import (
 )
 from discreet.selection.select import Selection, reduced_schema, reduced_statistics, select
 from discreet.sources import Progress, collect, is_outside
+from discreet.sources.count import BINS
 from discreet.statistics import Statistics
 
 Floats = NDArray[np.float64]
@@ -100,7 +101,7 @@ class SelectiveNB(NaiveBayesEstimator):
         promise = self._promise(schema)
         if ledger is not None:
             ledger.charge(promise, Budget(self.epsilon), self._unit(), self)
-        statistics = collect(X, schema, y, detail=("bins",), contributions=self.contributions, progress=progress)
+        statistics = collect(X, schema, y, detail=BINS, contributions=self.contributions, progress=progress)
         self._fit(statistics)
         self._describe(X, schema)
         return self
@@ -136,12 +137,13 @@ class SelectiveNB(NaiveBayesEstimator):
         """What a fit will cost, before it is known how many features there will be; every check is made here."""
         k = 1 if self.k == "auto" else self.k
         chosen, parts = self._selection_plan(schema, k), self._parts()
-        kept = reduced_schema(schema, schema.names[: chosen.k])
-        trained = self._training_plan(kept)
+        everything = chosen.k == len(schema.features)
+        trained = self._training_plan(reduced_schema(schema, schema.names[: chosen.k]), everything)
         if parts is None:
             return Sequential("selection and training", ())
         counted = (self._count_charge(parts[0]),) if parts[0] else ()
-        return Sequential("selection and training", (*counted, chosen.node, trained.node))
+        choice = () if everything else (chosen.node,)
+        return Sequential("selection and training", (*counted, *choice, trained.node))
 
     def _count_charge(self, spent: Fraction) -> Charge:
         moved = Fraction(check_contributions(self.contributions))
@@ -161,11 +163,11 @@ class SelectiveNB(NaiveBayesEstimator):
             threshold=self.threshold,
         )
 
-    def _training_plan(self, schema: Schema) -> Plan:
+    def _training_plan(self, schema: Schema, everything: bool = False) -> Plan:
         parts = self._parts()
         return make_plan(
             schema,
-            Budget(math.inf if parts is None else parts[2]),
+            Budget(math.inf if parts is None else parts[2] + (parts[1] if everything else 0)),
             adjacency=Adjacency.of(self.adjacency),
             split=self.split,
             contributions=self.contributions,
@@ -186,11 +188,16 @@ class SelectiveNB(NaiveBayesEstimator):
                 rows = sampler.laplace(rows, charge.spread)
             k = self._number(schema, int(rows[0]))
         plan = self._selection_plan(schema, k)
-        self.selection_ = select(statistics, plan, sampler=sampler, odds=odds_for(self.random_state, 1))
+        everything = plan.k == len(schema.features)  # then there is nothing to choose and nothing to pay for it
+        if everything:
+            self.selection_ = Selection(plan, tuple(range(plan.k)), sampler.name, sampler.simulation)
+        else:
+            self.selection_ = select(statistics, plan, sampler=sampler, odds=odds_for(self.random_state, 1))
+            nodes.append(plan.node)
         kept = self.selection_.schema
-        trained = self._training_plan(kept)
+        trained = self._training_plan(kept, everything)
         released = release(reduced_statistics(statistics, kept), trained, sampler)
-        nodes += [plan.node, released.node]
+        nodes.append(released.node)
         self.release_ = released
         self.certificate_ = self._certificate(Sequential("selection and training", tuple(nodes)), released, sampler)
         prior, likelihoods = estimate(released, float(self.smoothing))
@@ -253,4 +260,4 @@ def features_worth(rows: int, epsilon: Fraction, reach: int, features: int) -> i
     return int(min(max(WORTH * max(rows, 0) / noise, 1.0), features))
 
 
-WORTH = 0.2  # measured on the reference data; see docs/selection.md
+WORTH = 0.1  # measured on the reference data; see docs/selection.md

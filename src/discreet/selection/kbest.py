@@ -20,6 +20,7 @@ from discreet.schema import Schema
 from discreet.selection.plan import SelectionPlan, make_selection_plan
 from discreet.selection.select import Selection, select
 from discreet.sources import Progress, collect, is_outside
+from discreet.sources.count import BINS
 from discreet.sources.frames import as_matrix, open_frame
 from discreet.statistics import Statistics
 
@@ -111,7 +112,7 @@ class PrivateSelectKBest(TransformerMixin, BaseEstimator):
             raise DataError(f"{type(self).__name__} requires y to be passed, but the target y is None")
         self._charge(plan, ledger)
         statistics = collect(
-            X, plan.schema, y, detail=("bins",), contributions=plan.contributions, progress=progress
+            X, plan.schema, y, detail=BINS, contributions=plan.contributions, progress=progress
         )  # fmt: skip
         frame = None if is_outside(X) else open_frame(X)
         named = frame is not None and all(isinstance(name, str) for name in frame.columns)

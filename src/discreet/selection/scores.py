@@ -72,7 +72,7 @@ def _sum(counts: NDArray[np.float64]) -> float:
 def class_weights(noisy: Integers) -> Integers:
     """Units of weight by class in inverse proportion to noisy class counts, from 1 to 64."""
     rows = np.maximum(noisy.astype(np.float64), 1.0)
-    return np.maximum(np.rint(UNITS * rows.min() / rows), 1).astype(np.int64)
+    return np.asarray(np.maximum(np.rint(UNITS * rows.min() / rows), 1), np.int64)
 
 
 def make_score(
