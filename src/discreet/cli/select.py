@@ -28,7 +28,7 @@ class ScoreName(StrEnum):
 
     hits = "hits"
     balanced = "balanced"
-    count = "count"
+    spread = "count"
     information = "mutual-information"
 
 

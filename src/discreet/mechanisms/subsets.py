@@ -40,6 +40,8 @@ def _shift(heights: NDArray[np.float64], k: int) -> float:
     for _ in range(_STEPS):
         middle = (low + high) / 2
         expected = float((1 / (1 + np.exp(np.clip(heights - middle, -700.0, 700.0)))).sum())
+        if abs(expected - k) < 0.01:
+            return middle
         low, high = (middle, high) if expected < k else (low, middle)
     return (low + high) / 2
 
