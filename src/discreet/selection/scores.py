@@ -27,7 +27,7 @@ class Score:
     """A score and how far one person can move it.
 
     `sensitivity` bounds the change of one feature's score; `reach` bounds how far apart the changes of two features'
-    scores can lie. A score that a row can only raise has a reach of its sensitivity, any other of twice that.
+    scores can lie: the sensitivity where a row moves all scores one way or not at all, else twice that.
     """
 
     name: str
@@ -84,7 +84,9 @@ def make_score(
     swap = adjacency is Adjacency.REPLACE
     if name == "count":
         moved = (2 if swap else 1) * contributions
-        return Score(name, moved, 2 * moved)
+        # Two values and two classes: a row moves all spreads the same way, or not at all.
+        binary = len(schema.classes) == 2 and all(feature.cells == 2 for feature in schema.features)
+        return Score(name, moved, moved if binary else 2 * moved)
     if name in {"hits", "balanced"}:
         moved = (UNITS if name == "balanced" else 1) * contributions
         return Score(name, moved, (2 if swap else 1) * moved)
