@@ -8,7 +8,7 @@ from discreet.studies.thesis2015.selection.data import REAL, SYNTHETIC
 EPSILON = 0.1
 FAST_GRID = (1, 2, 5, 10, 30, 60)
 FULL_GRID = (1, 2, 3, 5, 7, 10, 15, 20, 30, 40, 60)
-FAST_BLOCKS, FULL_BLOCKS = (5, 4), (20, 10)  # blocks and trials in each
+FAST_BLOCKS, FULL_BLOCKS = (6, 5), (20, 10)  # blocks and trials in each
 BASELINES = ("all", "all-ours")
 # Sound: the thesis' masks by counts and by mutual information, masks by the sharper reach, and this library's choice.
 SOUND = ("count-mask", "mi-mask", "count-sharp", "hits-flip", "hits-joint")
@@ -16,7 +16,7 @@ UNSOUND = ("count-no-t", "mi-no-t", "oracle")
 RANKERS = ("count-mask", "mi-mask", "count-sharp", "hits-flip", "count-no-t", "tables", "scores-mi", "random")
 THRESHOLDS = (0.5, 0.65, 0.8, 0.9, 0.99)
 EPSILONS = (0.01, 0.1, 1.0, 10.0)
-PARTED = ("together", "partition", "plain-together", "plain-partition")
+PARTED = ("together", "partition", "thesis-together", "thesis-partition", "plain-together", "plain-partition")
 PARTED_DATA = ("xwindows", "mushroom", *SYNTHETIC)
 TITLES = {
     "plain": "Naive Bayes without privacy",

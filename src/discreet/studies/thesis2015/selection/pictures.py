@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from discreet.studies.figures import Line, add_legend, axes_of, draw_lines, save_figure
-from discreet.studies.results import MissingResultsError, Results
+from discreet.studies.results import Results
 from discreet.studies.thesis2015.selection.data import REAL
 from discreet.studies.thesis2015.selection.experiments import (
     BASELINES,
@@ -53,15 +53,11 @@ def _line(results: Results, method: str, title: str, dashed: bool, **spot: Any) 
 
 
 def _selection(results: Results, out: Path, data: str, epsilon: float) -> list[Path]:
-    spot = {"experiment": "selection", "data": data, "epsilon": epsilon}
+    spot: dict[str, Any] = {"experiment": "selection", "data": data, "epsilon": epsilon}
     lines = [_line(results, method, TITLES[method], method in UNSOUND, **spot) for method in (*SOUND, *UNSOUND)]
-    levels = {}
-    for method in BASELINES:
-        levels[TITLES[method]] = results.estimate(method=method, **spot).mean
-    try:
-        levels[TITLES["plain"]] = results.estimate(experiment="selection", data=data, method="plain").mean
-    except MissingResultsError:
-        pass
+    levels = {TITLES[method]: results.estimate(method=method, **spot).mean for method in BASELINES}
+    for row in results.where(experiment="selection", data=data, method="plain"):
+        levels[TITLES["plain"]] = row["accuracy"]
     title = f"{data}: features chosen and trained on at ε = {epsilon:g} in all (dashed: not private)"
     return _draw(out, f"selection-{data}-{epsilon:g}", title, "features", lines, levels)
 

@@ -155,10 +155,14 @@ def _parted(task: Task, held: Bench, rng: np.random.Generator) -> dict[str, floa
     schema = reduced_schema(held.schema, tuple(held.schema.names[i] for i in chosen))
     epsilon = math.inf if task.method.startswith("plain") else task.epsilon
     strategy = "partition" if task.method.endswith("partition") else "together"
-    fitted = PrivateNB(epsilon, schema=schema, strategy=strategy, random_state=rng)
+    split = "equal" if task.method.startswith("thesis") else "weighted"
+    fitted = PrivateNB(epsilon, schema=schema, strategy=strategy, split=split, random_state=rng)
     model = fitted.fit(held.train[:, chosen], held.labels).model_
-    tables = np.stack([one.log_prob for one in model.likelihoods if isinstance(one, TableLikelihood)])
-    return {"accuracy": scored(held, chosen, model.log_prior, tables)}
+    prior, likelihoods = model.log_prior, list(model.likelihoods)
+    if task.method.startswith("thesis"):
+        prior, likelihoods = thresholded_estimate(fitted.release_, 1.0, LEVEL)
+    tables = np.stack([one.log_prob for one in likelihoods if isinstance(one, TableLikelihood)])
+    return {"accuracy": scored(held, chosen, prior, tables)}
 
 
 def _audit(method: str) -> dict[str, Any]:
