@@ -190,7 +190,7 @@ def thresholds(results: Results) -> Finding:
         }
         top = max(curve, key=lambda share: curve[share].mean)
         found[name] = difference(curve[top], curve[THRESHOLDS[0]])
-    holds = found["mushroom"].mean >= 0.03 and all(found[n].mean < 0.03 for n in ("xwindows", "newsgroup"))
+    holds = reaches(found["mushroom"], 0.03) and not any(reaches(found[n], 0.03) for n in ("xwindows", "newsgroup"))
     words = ", ".join(f"{name} {one.mean:+.3f} ± {one.error:.3f}" for name, one in found.items())
     return Finding(Verdict.HOLDS if holds else Verdict.FAILS, found, f"best threshold less zero: {words}")
 
