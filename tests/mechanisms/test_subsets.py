@@ -116,9 +116,9 @@ def test_ties_of_a_noisy_ranking_are_broken_at_random():
 def test_ten_thousand_features_in_a_second(name, reach):
     scores = np.random.default_rng(1).integers(0, reach, 10_000)
     DRAWS[name](scores[:50], 2, Fraction(1, 200), odds=Odds())
-    start = time.perf_counter()
+    start = time.process_time()  # what others do on the machine is not counted
     chosen = DRAWS[name](scores, 100, Fraction(1, 200), odds=Odds())
-    assert time.perf_counter() - start < 1.0
+    assert time.process_time() - start < 1.0
     assert len(set(chosen.tolist())) == 100
     if reach == 10**9:  # gaps of a hundred thousand leave no doubt
         assert set(chosen.tolist()) == set(np.argsort(-scores)[:100].tolist())
