@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from discreet.local import LocalNB
     from discreet.privacy import Adjacency, Budget, Certificate, Ledger
     from discreet.schema import Categorical, Numeric, Schema
+    from discreet.selection import PrivateSelectKBest, SelectiveNB
     from discreet.sources import Table, collect
     from discreet.statistics import Statistics
 
@@ -42,6 +43,7 @@ _ROOMS = {
     "discreet.local": ("LocalNB",),
     "discreet.privacy": ("Adjacency", "Budget", "Certificate", "Ledger"),
     "discreet.schema": ("Categorical", "Numeric", "Schema"),
+    "discreet.selection": ("PrivateSelectKBest", "SelectiveNB"),
     "discreet.sources": ("Table", "collect"),
     "discreet.statistics": ("Statistics",),
 }
@@ -62,8 +64,10 @@ __all__ = [
     "NaiveBayesModel",
     "Numeric",
     "PrivateNB",
+    "PrivateSelectKBest",
     "Schema",
     "SchemaError",
+    "SelectiveNB",
     "Statistics",
     "StatisticsError",
     "Table",

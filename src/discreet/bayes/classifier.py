@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Self
 
 from discreet.bayes.base import NaiveBayesEstimator, check_smoothing
+from discreet.bayes.bernoulli import collect_tables, parted, parted_estimate, thresholded_estimate
 from discreet.bayes.certificates import BATCHES, release_certificate
 from discreet.bayes.estimate import estimate
 from discreet.bayes.model import NaiveBayesModel
@@ -64,6 +65,12 @@ class PrivateNB(NaiveBayesEstimator):
         declared from a coarse noisy histogram. With sensitivity="auto" it is the default.
     numeric_weight : float or str, default 2
         The budget of a numeric feature beside that of a categorical one, such as 2 or "2:1".
+    strategy : {"together", "partition"}
+        Every feature counted on all rows with a share of the budget, or each on a random part of the rows with all
+        of it.
+    threshold : float, optional
+        Noisy counts below this quantile of the noise, such as 0.65, are raised to it, instead of being made
+        consistent with the class totals.
 
     Attributes
     ----------
@@ -90,6 +97,8 @@ class PrivateNB(NaiveBayesEstimator):
         trim: Any = "auto",
         spread: Any = None,
         numeric_weight: Any = 2,
+        strategy: str = "together",
+        threshold: float | None = None,
     ) -> None:
         self.epsilon = epsilon
         self.delta = delta
@@ -107,6 +116,8 @@ class PrivateNB(NaiveBayesEstimator):
         self.trim = trim
         self.spread = spread
         self.numeric_weight = numeric_weight
+        self.strategy = strategy
+        self.threshold = threshold
 
     # ---- fitting
 
@@ -157,7 +168,7 @@ class PrivateNB(NaiveBayesEstimator):
 
     def _plan(self, schema: Schema) -> Plan:
         check_smoothing(self.smoothing)
-        return make_plan(
+        plan = make_plan(
             schema,
             Budget(self.epsilon, self.delta),
             adjacency=Adjacency.of(self.adjacency),
@@ -172,14 +183,22 @@ class PrivateNB(NaiveBayesEstimator):
             trim=self.trim,
             spread=self.spread,
         )
+        return parted(plan, self.strategy, self.threshold)
 
     def _release(self, X: Any, y: Any, plan: Plan, sampler: Sampler, progress: Progress | None) -> Release:
+        if plan.parted is not None:
+            return collect_tables(X, y, plan, sampler, progress)
         statistics = collect(X, plan.schema, y, detail=plan.detail, contributions=self.contributions, progress=progress)
         return release_staged(statistics, plan, sampler)
 
     def _remember(self, X: Any, schema: Schema, released: Release, node: Node) -> None:
         self.release_ = released
         self.certificate_ = release_certificate(released, node)
-        prior, likelihoods = estimate(released, float(self.smoothing))
+        if released.plan.parted is not None:
+            prior, likelihoods = parted_estimate(released, float(self.smoothing))
+        elif self.threshold is not None:
+            prior, likelihoods = thresholded_estimate(released, float(self.smoothing), float(self.threshold))
+        else:
+            prior, likelihoods = estimate(released, float(self.smoothing))
         self.model_ = NaiveBayesModel(schema, prior, likelihoods, self.certificate_)
         self._describe(X, schema)

@@ -114,6 +114,7 @@ class Plan:
     rho: Fraction | None
     items: tuple[Item, ...] = field(repr=False)
     smooth: Smooth | None = None
+    parted: str | None = None
 
     @property
     def node(self) -> Sequential:
@@ -131,6 +132,8 @@ class Plan:
                 for label, charges in zip(self.schema.classes, by_class, strict=True)
             )
             parts.append(Parallel("means and variances of each class", CLASSES[self.adjacency], groups))
+        if self.parted is not None:
+            parts = [Parallel("one feature from each part of the rows", self.parted, tuple(parts))]
         return Sequential("Naive Bayes statistics", tuple(parts))
 
     @property

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from discreet.audit import AuditCase, Claim, Pair
 from discreet.schema import Numeric, Schema
 from discreet.studies.published.giaretta2022 import LocalRows, local_maxima, local_updates
+from discreet.studies.published.thesis2015 import iterative_sampling, mask_by_tables
 from discreet.studies.published.zafarani2021 import TRIM, Access, algorithm1_curve
 
 ACCESSES = 3  # class counts, mean and deviation of one number: each gets a third of the budget
@@ -69,8 +70,48 @@ class SumAsPublished:
         return np.asarray(np.rint(np.clip(values, -FAR, FAR) * 16) / 16)
 
 
+@dataclass(frozen=True)
+class SelectionAsPublished:
+    """Some of ten features by their scores, as thesis2015 may have drawn them."""
+
+    epsilon: float
+    iterative: bool = False
+
+    def sample(self, data: tuple[float, ...], size: int, *, rng: np.random.Generator) -> NDArray[Any]:
+        """Which features are chosen, as a mask, many times."""
+        scores = np.array(data)
+        masks = np.zeros((size, len(scores)), np.int64)
+        for row in masks:
+            if self.iterative:
+                row[iterative_sampling(scores, 1, self.epsilon, 1.0, rng=rng)] = 1
+            else:
+                row[mask_by_tables(scores, 5, self.epsilon / 2, rng=rng)] = 1
+        return masks
+
+
+def _selection_cases() -> list[AuditCase]:
+    even = (0.0,) * 10
+    controls = (
+        ("mask-without-t", (1.0,) * 5 + (-1.0,) * 5, "a mask of five features drawn with the sensitivity of one"),
+        ("iterative", (0.0,) * 9 + (1.0,), "features passed over are not paid for, and the best comes first"),
+    )
+    return [
+        AuditCase(
+            name=f"control-thesis2015-{name}",
+            claim=Claim(1.0),
+            build=lambda epsilon, name=name: SelectionAsPublished(epsilon, name == "iterative"),  # type: ignore[misc]
+            pairs=lambda epsilon, moved=moved: [Pair(even, moved, "one row moves scores by one")],  # type: ignore[misc]
+            adjacency="add-remove",
+            control=True,
+            note=note,
+            samples=20_000,
+        )
+        for name, moved, note in controls
+    ]
+
+
 def audit_cases() -> list[AuditCase]:
-    """zafarani2021 and giaretta2022 as published, on pairs that show what their proofs leave out."""
+    """zafarani2021, giaretta2022 and thesis2015 as published, on pairs that show what their proofs leave out."""
     half = 0.5  # with the twentieth row of a class one row is trimmed at either end, and its bound falls
     pairs = [
         Pair(((half,) * 20, (half,) * 19), ((half,) * 19, (half,) * 20), "one of 39 rows changes its label"),
@@ -97,4 +138,5 @@ def audit_cases() -> list[AuditCase]:
             control=True,
             note="noise scaled to the largest value of the local rows: its size gives that value away",
         ),
+        *_selection_cases(),
     ]

@@ -1,0 +1,112 @@
+"""What an audit needs of selection: every selector, on the neighbours that move its choice farthest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.audit import AuditCase, Claim, Pair
+from discreet.mechanisms.noise import ExactSampler
+from discreet.mechanisms.odds import Odds
+from discreet.privacy.budget import Adjacency, Budget
+from discreet.schema import Categorical, Schema
+from discreet.selection.classifier import SelectiveNB
+from discreet.selection.plan import SELECTORS, make_selection_plan
+from discreet.selection.select import select
+from discreet.sources import collect
+from discreet.sources.count import BINS
+
+SCHEMA = Schema([Categorical(name, [0, 1]) for name in "abcd"], "y", [0, 1])
+K = 2
+Rows = Sequence[tuple[int, ...]]
+# Two features follow the class, two oppose or ignore it. One more row lifts the last two, or lowers the first two.
+FEW = ((1, 1, 0, 0, 1), (0, 0, 0, 0, 0), (1, 1, 0, 1, 1))
+LIFTING = (0, 0, 1, 1, 1)
+
+
+def _arrays(rows: Rows) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    table = np.array(rows, np.int64)
+    return table[:, :-1], table[:, -1]
+
+
+@dataclass(frozen=True)
+class Choices:
+    """Chosen features, drawn many times by the code that releases use."""
+
+    epsilon: float
+    settings: dict[str, Any] = field(default_factory=dict)
+
+    def sample(self, data: Rows, size: int, *, rng: np.random.Generator) -> NDArray[Any]:
+        """The chosen features in the order of choice, one selection per row; the draws are exact and ignore `rng`."""
+        X, y = _arrays(data)
+        statistics = collect(X, SCHEMA, y, detail=BINS)
+        given = {**self.settings, "adjacency": Adjacency.of(self.settings["adjacency"])}
+        plan = make_selection_plan(SCHEMA, Budget(self.epsilon), K, **given)
+        sampler, odds = ExactSampler(), Odds()
+        return np.array([select(statistics, plan, sampler=sampler, odds=odds).chosen for _ in range(size)])
+
+
+@dataclass(frozen=True)
+class SelectiveFit:
+    """The chosen features and every noisy count of a fitted SelectiveNB."""
+
+    epsilon: float
+
+    def __call__(self, data: Rows) -> NDArray[Any]:
+        """Fit once and return what is published: −1 where a feature was not chosen."""
+        X, y = _arrays(data)
+        fitted = SelectiveNB(self.epsilon, SCHEMA, k=1).fit(X, y)
+        mask = np.isin(np.arange(len(SCHEMA.features)), fitted.selection_.chosen).astype(np.int64)
+        return np.concatenate([mask, *(np.ravel(table) for table in fitted.release_.values.values())])
+
+
+def _pairs(adjacency: str) -> Callable[[float], list[Pair]]:
+    if adjacency == "add-remove":
+        return lambda epsilon: [
+            Pair(FEW, (*FEW, LIFTING), "one more row, in which the features behind are right"),
+            Pair(FEW, (*FEW, (1, 1, 0, 0, 0)), "one more row, in which the features ahead are wrong"),
+        ]
+    return lambda epsilon: [
+        Pair((*FEW, (1, 1, 0, 0, 1)), (*FEW, (0, 0, 1, 1, 1)), "a row turns from the features ahead to those behind"),
+        Pair((*FEW, (1, 1, 0, 0, 1)), (*FEW, (1, 1, 0, 0, 0)), "a row changes its label"),
+    ]
+
+
+def audit_cases() -> list[AuditCase]:
+    """Every selector under add-remove neighbours, every score, both adjacencies, and a whole fit."""
+    asked: list[dict[str, Any]] = [
+        {"selector": name, "score": "count" if name == "sparse-vector" else "hits", "adjacency": "add-remove"}
+        for name in SELECTORS
+    ]
+    asked += [{"selector": "mask", "score": score, "adjacency": "add-remove"} for score in ("count", "balanced")]
+    asked += [{"selector": "mask", "score": score, "adjacency": "replace"} for score in ("hits", "count")]
+    asked.append({"selector": "joint", "score": "hits", "adjacency": "replace"})
+    asked.append({"selector": "mask", "score": "mutual-information", "adjacency": "add-remove", "max_rows": 8})
+    cases = [
+        AuditCase(
+            name=f"selection-{one['selector']}-{one['score']}-{one['adjacency']}",
+            claim=Claim(1.0),
+            build=lambda epsilon, one=one: Choices(epsilon, one),  # type: ignore[misc]
+            pairs=_pairs(one["adjacency"]),
+            adjacency=one["adjacency"],
+            note="the features chosen, in order",
+            samples=6_000,
+        )
+        for one in asked
+    ]
+    cases.append(
+        AuditCase(
+            name="selective-naive-bayes-fit",
+            claim=Claim(1.0),
+            build=SelectiveFit,
+            pairs=_pairs("add-remove"),
+            adjacency="add-remove",
+            note="the features chosen and the noisy counts of a fitted SelectiveNB",
+            samples=1_000,
+        )
+    )
+    return cases

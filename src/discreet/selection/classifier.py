@@ -1,0 +1,263 @@
+"""SelectiveNB: private feature selection and private Naive Bayes inside one budget."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.bayes.base import NaiveBayesEstimator, check_smoothing
+from discreet.bayes.certificates import release_certificate
+from discreet.bayes.estimate import estimate
+from discreet.bayes.model import NaiveBayesModel
+from discreet.bayes.plan import Plan, make_plan
+from discreet.bayes.release import release
+from discreet.errors import BudgetError
+from discreet.mechanisms.noise import Sampler, sampler_for
+from discreet.mechanisms.odds import odds_for
+from discreet.privacy.budget import Adjacency, Budget, number
+from discreet.privacy.certificate import Certificate, certify
+from discreet.privacy.ledger import Charge, Ledger, Node, Sequential
+from discreet.schema import Schema
+from discreet.selection.kbest import narrowed
+from discreet.selection.plan import (
+    SelectionPlan,
+    check_contributions,
+    feature_count,
+    make_selection_plan,
+)
+from discreet.selection.select import Selection, reduced_schema, reduced_statistics, select
+from discreet.sources import Progress, collect, is_outside
+from discreet.sources.count import BINS
+from discreet.statistics import Statistics
+
+Floats = NDArray[np.float64]
+COUNTED = Fraction(1, 50)  # of the budget buys the number of rows that k="auto" follows
+
+
+class SelectiveNB(NaiveBayesEstimator):
+    """Naive Bayes on the features that a private selection keeps; one budget pays for choice and training.
+
+    Parameters
+    ----------
+    epsilon : float, default 1.0
+        The privacy budget of each fit: the number of rows (if k="auto" needs it), the choice and the training.
+    schema : Schema
+        What is public about the data; numbers are modelled by bins.
+    k : int or "auto"
+        How many features to keep; "auto" follows a noisy number of rows, the budget and the number of features.
+    share : float, default 0.5
+        The part of the budget that pays for the choice.
+    score, selector, max_rows, threshold : as in PrivateSelectKBest
+    adjacency, contributions, split, smoothing, random_state : as in PrivateNB
+
+    Attributes
+    ----------
+    model_ : NaiveBayesModel
+        The released model; it asks for the chosen features only.
+    selection_ : Selection
+    certificate_ : Certificate
+    classes_, n_features_in_, feature_names_in_ : as in scikit-learn
+    """
+
+    def __init__(
+        self,
+        epsilon: float = 1.0,
+        schema: Schema | None = None,
+        k: Any = "auto",
+        share: float = 0.5,
+        score: str = "hits",
+        selector: str = "permute-and-flip",
+        adjacency: str = "add-remove",
+        contributions: int = 1,
+        max_rows: int | None = None,
+        threshold: int | None = None,
+        split: Any = "weighted",
+        smoothing: float = 1.0,
+        random_state: Any = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.schema = schema
+        self.k = k
+        self.share = share
+        self.score = score
+        self.selector = selector
+        self.adjacency = adjacency
+        self.contributions = contributions
+        self.max_rows = max_rows
+        self.threshold = threshold
+        self.split = split
+        self.smoothing = smoothing
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None, *, ledger: Ledger | None = None, progress: Progress | None = None) -> Self:
+        """Fit to rows from any source; the whole cost is charged before the first row is read."""
+        check_smoothing(self.smoothing)
+        schema = self._public_schema()
+        self._schema_for(X, y)  # complains about missing labels
+        promise = self._promise(schema)
+        if ledger is not None:
+            ledger.charge(promise, Budget(self.epsilon), self._unit(), self)
+        statistics = collect(X, schema, y, detail=BINS, contributions=self.contributions, progress=progress)
+        self._fit(statistics)
+        self._describe(X, schema)
+        return self
+
+    def fit_statistics(self, statistics: Statistics, *, ledger: Ledger | None = None) -> Self:
+        """Fit to exact statistics, wherever their rows are."""
+        check_smoothing(self.smoothing)
+        promise = self._promise(self._public_schema())
+        if ledger is not None:
+            ledger.charge(promise, Budget(self.epsilon), self._unit(), self)
+        self._fit(statistics)
+        self._describe(np.zeros((1, len(statistics.schema.features))), statistics.schema)
+        return self
+
+    # ---- what it costs
+
+    def _unit(self) -> str:
+        return f"{Adjacency.of(self.adjacency)} neighbours with up to {self.contributions} row(s) per person"
+
+    def _parts(self) -> tuple[Fraction, Fraction, Fraction] | None:
+        """ε of the number of rows, of the choice and of the training; None without privacy."""
+        budget, share = Budget(self.epsilon), number(self.share, "share")
+        if not 0 < share < 1:
+            raise BudgetError(f"share must lie between 0 and 1, not {self.share!r}")
+        if budget.epsilon is None:
+            return None
+        bought = self.k == "auto" and Adjacency.of(self.adjacency) is Adjacency.ADD_REMOVE
+        counted = budget.epsilon * COUNTED if bought else Fraction(0)
+        rest = budget.epsilon - counted
+        return counted, rest * share, rest * (1 - share)
+
+    def _promise(self, schema: Schema) -> Sequential:
+        """What a fit will cost, before it is known how many features there will be; every check is made here."""
+        k = 1 if self.k == "auto" else self.k
+        chosen, parts = self._selection_plan(schema, k), self._parts()
+        everything = chosen.k == len(schema.features)
+        trained = self._training_plan(reduced_schema(schema, schema.names[: chosen.k]), everything)
+        if parts is None:
+            return Sequential("selection and training", ())
+        counted = (self._count_charge(parts[0]),) if parts[0] else ()
+        choice = () if everything else (chosen.node,)
+        return Sequential("selection and training", (*counted, *choice, trained.node))
+
+    def _count_charge(self, spent: Fraction) -> Charge:
+        moved = Fraction(check_contributions(self.contributions))
+        return Charge("discrete Laplace", "number of rows", "L1", str(moved), moved / spent, "epsilon", spent)
+
+    def _selection_plan(self, schema: Schema, k: int) -> SelectionPlan:
+        parts = self._parts()
+        return make_selection_plan(
+            schema,
+            Budget(math.inf if parts is None else parts[1]),
+            feature_count(k, schema),
+            score=self.score,
+            selector=self.selector,
+            adjacency=Adjacency.of(self.adjacency),
+            contributions=self.contributions,
+            max_rows=self.max_rows,
+            threshold=self.threshold,
+        )
+
+    def _training_plan(self, schema: Schema, everything: bool = False) -> Plan:
+        parts = self._parts()
+        return make_plan(
+            schema,
+            Budget(math.inf if parts is None else parts[2] + (parts[1] if everything else 0)),
+            adjacency=Adjacency.of(self.adjacency),
+            split=self.split,
+            contributions=self.contributions,
+        )
+
+    # ---- fitting
+
+    def _fit(self, statistics: Statistics) -> None:
+        schema, parts = self._public_schema(), self._parts()
+        sampler = sampler_for(self.random_state)
+        nodes: list[Node] = []
+        k = self.k
+        if k == "auto":
+            rows = np.array([int(statistics.counts.sum())])
+            if parts is not None and parts[0]:
+                charge = self._count_charge(parts[0])
+                nodes.append(charge)
+                rows = sampler.laplace(rows, charge.spread)
+            k = self._number(schema, int(rows[0]))
+        plan = self._selection_plan(schema, k)
+        everything = plan.k == len(schema.features)  # then there is nothing to choose and nothing to pay for it
+        if everything:
+            self.selection_ = Selection(plan, tuple(range(plan.k)), sampler.name, sampler.simulation)
+        else:
+            self.selection_ = select(statistics, plan, sampler=sampler, odds=odds_for(self.random_state, 1))
+            nodes.append(plan.node)
+        kept = self.selection_.schema
+        trained = self._training_plan(kept, everything)
+        released = release(reduced_statistics(statistics, kept), trained, sampler)
+        nodes.append(released.node)
+        self.release_ = released
+        self.certificate_ = self._certificate(Sequential("selection and training", tuple(nodes)), released, sampler)
+        prior, likelihoods = estimate(released, float(self.smoothing))
+        self.model_ = NaiveBayesModel(kept, prior, likelihoods, self.certificate_)
+
+    def _number(self, schema: Schema, rows: int) -> int:
+        """k from what is public by now: as many features as the noise on scores leaves apart."""
+        parts = self._parts()
+        if parts is None:
+            return len(schema.features)
+        reach = self._selection_plan(schema, 1).score.reach
+        return features_worth(rows, parts[1], reach, len(schema.features))
+
+    def _certificate(self, node: Sequential, released: Any, sampler: Sampler) -> Certificate:
+        """The training's certificate with the whole ledger, the whole budget, and the schema that was chosen from."""
+        base = release_certificate(released, released.node)
+        budget = Budget(self.epsilon)
+        return certify(
+            node,
+            budget,
+            adjacency=base.adjacency,
+            contributions=base.contributions,
+            identified=released.plan.schema.id is not None,
+            simulation=budget.private and sampler.simulation,
+            sampler=base.sampler,
+            schema_hash=base.schema_hash,
+            rho=None,
+            accounting=base.accounting,
+            covers=base.covers,
+            assumptions=base.assumptions,
+        )
+
+    # ---- prediction
+
+    def _narrowed(self, X: Any) -> Any:
+        return X if is_outside(X) else narrowed(X, self.selection_)
+
+    def predict_joint_log_proba(self, X: Any) -> Floats:
+        """log P(class, chosen features), columns in the order of `classes_`."""
+        self._check_fitted()
+        self._check_width(X)
+        return self.model_.predict_joint_log_proba(self._narrowed(X))[:, self._order]
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The most probable class of each row."""
+        self._check_fitted()
+        self._check_width(X)
+        return self.model_.predict(self._narrowed(X))
+
+    def _check_fitted(self) -> None:
+        from sklearn.utils.validation import check_is_fitted
+
+        check_is_fitted(self)
+
+
+def features_worth(rows: int, epsilon: Fraction, reach: int, features: int) -> int:
+    """How many features to choose: the noise that k of them put on a score should not exceed a share of the rows."""
+    unit = max(1.0, reach / 64) if reach >= 64 else float(reach)
+    noise = unit * math.log(max(features, 2)) / float(epsilon)
+    return int(min(max(WORTH * max(rows, 0) / noise, 1.0), features))
+
+
+WORTH = 0.1  # measured on the reference data; see docs/selection.md

@@ -1,0 +1,186 @@
+"""PrivateSelectKBest: the k best features with differential privacy, as a scikit-learn transformer."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from discreet.domain import text
+from discreet.errors import DataError, SchemaError
+from discreet.mechanisms.noise import sampler_for
+from discreet.mechanisms.odds import odds_for
+from discreet.privacy.budget import Adjacency, Budget
+from discreet.privacy.ledger import Ledger
+from discreet.schema import Schema
+from discreet.selection.plan import SelectionPlan, make_selection_plan
+from discreet.selection.select import Selection, select
+from discreet.sources import Progress, collect, is_outside
+from discreet.sources.count import BINS
+from discreet.sources.frames import as_matrix, open_frame
+from discreet.statistics import Statistics
+
+
+class PrivateSelectKBest(TransformerMixin, BaseEstimator):
+    """The k features that tell most about the class, chosen with differential privacy.
+
+    Parameters
+    ----------
+    k : int, default 10
+        How many features to keep.
+    epsilon : float, default 1.0
+        The privacy budget of the choice; `math.inf` chooses without privacy.
+    schema : Schema
+        What is public about the data; numbers are scored by their bins.
+    score : {"hits", "balanced", "count", "mutual-information"}
+        What makes a feature good: the widest spread over classes of the rows with one value, the rows that the
+        feature alone would classify rightly (so, or with classes weighted as noisy counts suggest), or the rows times
+        the mutual information with the class.
+    selector : {"permute-and-flip", "gumbel", "mask", "joint", "sparse-vector", "noisy-scores", "noisy-tables"}
+        The mechanism that chooses.
+    adjacency : {"add-remove", "replace"}
+        Neighbours differ by one row more or less, or by one changed row (then the number of rows is public).
+    contributions : int, default 1
+        The most rows one person may have in the data.
+    max_rows : int, optional
+        A public bound on the number of rows, which mutual information needs; more rows weigh no more than that many.
+    threshold : int, optional
+        The score that a feature must reach, for the sparse vector technique.
+    random_state : int, Generator or None
+        A seed makes the choice a reproducible simulation, which is not for release; the certificate says so.
+
+    Attributes
+    ----------
+    schema_ : Schema
+        The schema of the chosen features.
+    names_ : tuple of str
+    certificate_ : Certificate
+    selection_ : Selection
+    """
+
+    def __init__(
+        self,
+        k: int = 10,
+        epsilon: float = 1.0,
+        schema: Schema | None = None,
+        score: str = "hits",
+        selector: str = "permute-and-flip",
+        adjacency: str = "add-remove",
+        contributions: int = 1,
+        max_rows: int | None = None,
+        threshold: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.k = k
+        self.epsilon = epsilon
+        self.schema = schema
+        self.score = score
+        self.selector = selector
+        self.adjacency = adjacency
+        self.contributions = contributions
+        self.max_rows = max_rows
+        self.threshold = threshold
+        self.random_state = random_state
+
+    def plan(self) -> SelectionPlan:
+        """How the budget would be spent, from public knowledge alone."""
+        if not isinstance(self.schema, Schema):
+            raise SchemaError(
+                f"{type(self).__name__} needs a schema, because categories and bounds read off the data would leak: "
+                "pass schema=Schema(...) or Schema.load(file); 'discreet schema DATA --target COLUMN' drafts one"
+            )
+        return make_selection_plan(
+            self.schema,
+            Budget(self.epsilon),
+            self.k,
+            score=self.score,
+            selector=self.selector,
+            adjacency=Adjacency.of(self.adjacency),
+            contributions=self.contributions,
+            max_rows=self.max_rows,
+            threshold=self.threshold,
+        )
+
+    def fit(self, X: Any, y: Any = None, *, ledger: Ledger | None = None, progress: Progress | None = None) -> Self:
+        """Choose from an array or data frame with labels `y`, or a file or database table that has the target."""
+        plan = self.plan()
+        if y is None and not is_outside(X) and open_frame(X) is None:
+            raise DataError(f"{type(self).__name__} requires y to be passed, but the target y is None")
+        self._charge(plan, ledger)
+        statistics = collect(
+            X, plan.schema, y, detail=BINS, contributions=plan.contributions, progress=progress
+        )  # fmt: skip
+        frame = None if is_outside(X) else open_frame(X)
+        named = frame is not None and all(isinstance(name, str) for name in frame.columns)
+        return self._remember(select_with(statistics, plan, self.random_state), named)
+
+    def fit_statistics(self, statistics: Statistics, *, ledger: Ledger | None = None) -> Self:
+        """Choose from exact statistics, wherever their rows are: of a node, or summed over several."""
+        plan = self.plan()
+        self._charge(plan, ledger)
+        return self._remember(select_with(statistics, plan, self.random_state), True)
+
+    def _charge(self, plan: SelectionPlan, ledger: Ledger | None) -> None:
+        if ledger is not None:
+            ledger.charge(plan.node, plan.budget, plan.unit, self)
+
+    def _remember(self, selection: Selection, named: bool) -> Self:
+        self.selection_, self.certificate_ = selection, selection.certificate
+        self.schema_, self.names_ = selection.schema, selection.names
+        self.n_features_in_ = len(selection.plan.schema.features)
+        if named:
+            self.feature_names_in_ = np.array(selection.plan.schema.names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+        return self
+
+    def get_support(self, indices: bool = False) -> NDArray[Any]:
+        """The chosen columns, as a mask or as indices."""
+        check_is_fitted(self)
+        spots = np.sort(np.array(self.selection_.chosen))
+        return spots if indices else np.isin(np.arange(self.n_features_in_), spots)
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
+        """The names of the chosen features."""
+        check_is_fitted(self)
+        return np.array(self.names_, dtype=object)
+
+    def transform(self, X: Any) -> Any:
+        """The chosen columns of an array or data frame; costs nothing."""
+        check_is_fitted(self)
+        return narrowed(X, self.selection_)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        tags.non_deterministic = self.random_state is None and self.epsilon != math.inf
+        return tags
+
+
+def select_with(statistics: Statistics, plan: SelectionPlan, random_state: Any) -> Selection:
+    """A selection with the operating system's randomness, or a seed's."""
+    return select(statistics, plan, sampler=sampler_for(random_state, 1), odds=odds_for(random_state, 2))
+
+
+def narrowed(X: Any, selection: Selection) -> Any:
+    """The chosen columns of rows in memory."""
+    if is_outside(X):
+        raise DataError("transform takes rows in memory; for a file, fit a model with the reduced schema instead")
+    frame = open_frame(X)
+    if frame is not None:
+        columns = {text(name): name for name in frame.columns}
+        absent = [name for name in selection.names if name not in columns]
+        if absent:
+            raise DataError(f"the data frame has no column {absent[0]!r}")
+        return frame[[columns[name] for name in selection.names]].to_native()
+    matrix = as_matrix(X)
+    expected = len(selection.plan.schema.features)
+    if matrix.shape[1] != expected:
+        raise DataError(f"X has {matrix.shape[1]} features, but the choice was made among {expected}")
+    return matrix[:, sorted(selection.chosen)]

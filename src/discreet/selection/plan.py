@@ -1,0 +1,190 @@
+"""The plan of a selection: which score, which mechanism, at which cost; made before any data are read."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from fractions import Fraction
+from numbers import Integral
+from typing import Any
+
+from discreet.errors import BudgetError
+from discreet.privacy.budget import Adjacency, Budget
+from discreet.privacy.ledger import Charge, Sequential
+from discreet.schema import Schema
+from discreet.selection.scores import SCORES, Score, make_score
+
+SELECTORS = (
+    "permute-and-flip",
+    "gumbel",
+    "mask",
+    "joint",
+    "sparse-vector",
+    "noisy-scores",
+    "noisy-tables",
+)
+COUNTED = Fraction(1, 10)  # of the budget buys the class counts that a balanced score is weighted by
+__all__ = ["SCORES", "SELECTORS", "SelectionPlan", "make_selection_plan"]
+
+
+@dataclass(frozen=True)
+class SelectionPlan:
+    """What will be chosen, by which mechanism, at which cost."""
+
+    schema: Schema
+    budget: Budget
+    adjacency: Adjacency
+    contributions: int
+    k: int
+    score: Score
+    selector: str
+    threshold: int | None
+    node: Sequential = field(repr=False)
+
+    @property
+    def unit(self) -> str:
+        """Whom the cost is counted for."""
+        return f"{self.adjacency} neighbours with up to {self.contributions} row(s) per person"
+
+    @property
+    def epsilon(self) -> Fraction:
+        """What the choice itself costs."""
+        assert self.budget.epsilon is not None
+        return self.budget.epsilon * (1 - self.counted)
+
+    @property
+    def counted(self) -> Fraction:
+        """The share of the budget that buys class counts."""
+        return COUNTED if self.score.name == "balanced" else Fraction(0)
+
+    @property
+    def rate(self) -> Fraction:
+        """What a unit of score multiplies the chance of an item by, as a power of e."""
+        return _rate(self.selector, self.epsilon, self.k, self.score)
+
+    @property
+    def scales(self) -> tuple[Fraction, Fraction]:
+        """The scales of the noise on the threshold and on the scores of the sparse vector technique."""
+        return _scales(self.epsilon, self.k, self.score)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The plan as plain values."""
+        return {
+            "schema_hash": self.schema.hash,
+            "adjacency": str(self.adjacency),
+            "contributions": self.contributions,
+            "k": self.k,
+            "score": self.score.name,
+            "selector": self.selector,
+            "threshold": self.threshold,
+            "epsilon": None if self.budget.epsilon is None else float(self.budget.epsilon),
+        }
+
+
+def _rate(selector: str, epsilon: Fraction, k: int, score: Score) -> Fraction:
+    return epsilon / (2 * score.reach) if selector == "joint" else epsilon / (k * score.reach)
+
+
+def _scales(epsilon: Fraction, k: int, score: Score) -> tuple[Fraction, Fraction]:
+    """A quarter for the threshold: near the best share for k from 1 to 20 (1 : (2k)^(2/3)), and never far from it."""
+    first = epsilon / 4
+    return Fraction(score.sensitivity) / first, Fraction(k * score.reach) / (epsilon - first)
+
+
+def feature_count(k: Any, schema: Schema) -> int:
+    """A whole number of features that the schema has."""
+    if isinstance(k, bool) or not isinstance(k, Integral) or not 1 <= int(k) <= len(schema.features):
+        raise BudgetError(
+            f"k must be a whole number from 1 to the {len(schema.features)} features of the schema, not {k!r}"
+        )
+    return int(k)
+
+
+def check_contributions(contributions: Any) -> int:
+    """At least one row per person."""
+    if isinstance(contributions, bool) or not isinstance(contributions, Integral) or int(contributions) < 1:
+        raise BudgetError(f"contributions must be a whole number of at least 1, not {contributions!r}")
+    return int(contributions)
+
+
+def make_selection_plan(
+    schema: Schema,
+    budget: Budget,
+    k: Any,
+    *,
+    score: Any = "hits",
+    selector: Any = "permute-and-flip",
+    adjacency: Adjacency = Adjacency.ADD_REMOVE,
+    contributions: Any = 1,
+    max_rows: int | None = None,
+    threshold: Any = None,
+) -> SelectionPlan:
+    """Check what the user asked for and price it."""
+    if selector not in SELECTORS:
+        raise BudgetError(f"selector must be one of {', '.join(SELECTORS)}, not {selector!r}")
+    if budget.kind not in {"pure", "none"}:
+        raise BudgetError("selection spends pure epsilon: give one, without delta or rho")
+    count, rows = feature_count(k, schema), check_contributions(contributions)
+    scored = make_score(score, schema, adjacency, rows, max_rows)
+    bar = _threshold(threshold, selector, budget, count, scored, len(schema.features))
+    node = Sequential("feature selection", _charges(schema, budget, count, scored, selector, adjacency, rows))
+    return SelectionPlan(schema, budget, adjacency, rows, count, scored, selector, bar, node)
+
+
+def _threshold(given: Any, selector: str, budget: Budget, k: int, score: Score, size: int) -> int | None:
+    if selector != "sparse-vector":
+        if given is not None:
+            raise BudgetError("threshold is for selector='sparse-vector'")
+        return None
+    if given is not None:
+        if isinstance(given, bool) or not isinstance(given, Integral) or not 0 <= int(given) < 2**53:
+            raise BudgetError(f"threshold must be a whole number of at least 0, not {given!r}")
+        return int(given)
+    if score.name in {"hits", "balanced"}:
+        raise BudgetError(
+            f"the score {score.name!r} of a useless feature is not near zero: give a threshold, or use score='count'"
+        )
+    if budget.epsilon is None:
+        return 0
+    # Of D useless features about one passes: the noise on a score exceeds b·ln(D/2) with chance 1/D.
+    return math.ceil(_scales(budget.epsilon, k, score)[1] * math.ceil(64 * math.log(max(size / 2, 2.0))) / 64)
+
+
+def _charges(
+    schema: Schema, budget: Budget, k: int, score: Score, selector: str, adjacency: Adjacency, contributions: int
+) -> tuple[Charge, ...]:
+    if budget.epsilon is None:
+        return ()
+    charges = []
+    moved = (1 if adjacency is Adjacency.ADD_REMOVE else 2) * contributions
+    epsilon = budget.epsilon
+    if score.name == "balanced":
+        spent = epsilon * COUNTED
+        charges.append(
+            Charge("discrete Laplace", "rows by class", "L1", str(moved), moved / spent, "epsilon", spent)
+        )  # fmt: skip
+        epsilon -= spent
+    what = f"{k} of {len(schema.features)} features by {score.name}"
+    if selector == "noisy-tables":
+        reach, norm = moved * len(schema.features), "L1"
+        spread = Fraction(reach) / epsilon
+    elif selector == "noisy-scores":
+        reach, norm = score.sensitivity * len(schema.features), "L1"
+        spread = Fraction(reach) / epsilon
+    elif selector == "sparse-vector":
+        reach, norm, spread = score.reach, "range of score changes", _scales(epsilon, k, score)[1]
+    else:
+        reach, norm, spread = score.reach, "range of score changes", 1 / _rate(selector, epsilon, k, score)
+    charges.append(Charge(MECHANISMS[selector], what, norm, str(reach), spread, "epsilon", epsilon))
+    return tuple(charges)
+
+
+MECHANISMS = {
+    "permute-and-flip": "permute-and-flip, one feature after another",
+    "gumbel": "exponential mechanism, one feature after another",
+    "mask": "exponential mechanism over masks",
+    "joint": "joint exponential mechanism",
+    "sparse-vector": "sparse vector technique",
+    "noisy-scores": "discrete Laplace noise on every score, then ranking",
+    "noisy-tables": "discrete Laplace noise on every table, then ranking",
+}

@@ -1,0 +1,134 @@
+"""The selection itself: exact statistics in, the names of k features out, by a mechanism that was paid for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.bayes.certificates import INFERRED
+from discreet.errors import DataError, StatisticsError
+from discreet.mechanisms.joint import draw_joint
+from discreet.mechanisms.noise import Sampler
+from discreet.mechanisms.odds import Odds
+from discreet.mechanisms.subsets import check_scores, draw_above, draw_flipped, draw_mask, draw_peeled, draw_ranked
+from discreet.privacy.budget import Adjacency
+from discreet.privacy.certificate import Certificate, certify
+from discreet.schema import Schema
+from discreet.selection.plan import SelectionPlan
+from discreet.selection.scores import class_weights
+from discreet.statistics import Statistics
+
+Integers = NDArray[np.int64]
+DRAWS = {"permute-and-flip": draw_flipped, "gumbel": draw_peeled, "mask": draw_mask, "joint": draw_joint}
+COVERS = "which features were selected, and everything computed from that choice"
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The chosen features; nothing in here is exact or private."""
+
+    plan: SelectionPlan
+    chosen: tuple[int, ...]
+    sampler: str
+    simulation: bool
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The chosen features in the schema's order."""
+        return tuple(self.plan.schema.names[i] for i in sorted(self.chosen))
+
+    @property
+    def schema(self) -> Schema:
+        """The schema of the chosen features alone."""
+        return reduced_schema(self.plan.schema, self.names)
+
+    @property
+    def certificate(self) -> Certificate:
+        """What the choice guarantees."""
+        plan = self.plan
+        simulation = plan.budget.private and self.simulation
+        stated = [INFERRED] if plan.schema.inferred else []
+        if plan.schema.id is None:
+            stated.append(f"no person has more than {plan.contributions} row(s) in the data")
+        unusable = simulation or not plan.budget.private
+        return certify(
+            plan.node,
+            plan.budget,
+            adjacency=plan.adjacency,
+            contributions=plan.contributions,
+            identified=plan.schema.id is not None,
+            simulation=simulation,
+            sampler=self.sampler if plan.budget.private else "none",
+            schema_hash=plan.schema.hash,
+            rho=None,
+            accounting="pure epsilon, costs added up exactly" if plan.budget.private else "none: no noise was added",
+            covers="nothing: this choice is for study, not for release" if unusable else COVERS,
+            assumptions=tuple(stated),
+        )
+
+
+def reduced_schema(schema: Schema, names: tuple[str, ...]) -> Schema:
+    """The same schema with some of its features."""
+    kept = [feature for feature in schema.features if feature.name in set(names)]
+    return Schema(kept, schema.target, schema.classes, id=schema.id, inferred=schema.inferred)
+
+
+def reduced_statistics(statistics: Statistics, schema: Schema) -> Statistics:
+    """The statistics of some of the features."""
+
+    def kept(block: dict[str, Integers]) -> dict[str, Integers]:
+        return {name: values for name, values in block.items() if name in set(schema.names)}
+
+    return Statistics(
+        schema,
+        statistics.counts,
+        kept(statistics.tables),
+        present=kept(statistics.present),
+        sums=kept(statistics.sums),
+        squares=kept(statistics.squares),
+        lattice=kept(statistics.lattice),
+    )
+
+
+def select(statistics: Statistics, plan: SelectionPlan, *, sampler: Sampler, odds: Odds) -> Selection:
+    """Choose features by the plan. The caller has charged the plan to its ledger before reading any rows."""
+    if statistics.schema != plan.schema:
+        raise StatisticsError("the statistics are of another schema than the plan")
+    if plan.schema.numeric and "bins" not in statistics.detail:
+        raise StatisticsError("selection needs the binned tables of numbers: collect statistics with detail 'bins'")
+    if plan.score.rows is not None and plan.adjacency is Adjacency.REPLACE:
+        rows = int(statistics.counts.sum())  # public under these neighbours
+        if rows > plan.score.rows:
+            raise DataError(f"max_rows is {plan.score.rows}, but there are {rows} rows")
+    chosen = _choose(statistics, plan, sampler, odds)
+    return Selection(plan, tuple(chosen.tolist()), sampler.name, sampler.simulation)
+
+
+def _choose(statistics: Statistics, plan: SelectionPlan, sampler: Sampler, odds: Odds) -> Integers:
+    weights = None
+    if plan.score.name == "balanced":
+        counts = statistics.counts
+        if plan.budget.epsilon is not None:
+            moved = (1 if plan.adjacency is Adjacency.ADD_REMOVE else 2) * plan.contributions
+            counts = sampler.laplace(counts, Fraction(moved) / (plan.budget.epsilon * plan.counted))
+        weights = class_weights(counts)
+    names, k = plan.schema.names, plan.k
+    if plan.budget.epsilon is None:
+        return np.argsort(-plan.score.values(statistics, weights), kind="stable")[:k]
+    if plan.selector == "noisy-tables":
+        scale = Fraction(plan.node.parts[-1].spread)  # type: ignore[union-attr]
+        noisy = [sampler.laplace(statistics.tables[name], scale) for name in names]
+        return draw_ranked(plan.score.of_tables(noisy, weights), k, odds=odds)
+    scores = plan.score.values(statistics, weights)
+    check_scores(scores, k)
+    if plan.selector == "noisy-scores":
+        scale = Fraction(plan.node.parts[-1].spread)  # type: ignore[union-attr]
+        return draw_ranked(sampler.laplace(scores, scale), k, odds=odds)
+    if plan.selector == "sparse-vector":
+        assert plan.threshold is not None
+        fence, query = plan.scales
+        return draw_above(scores, k, plan.threshold, fence=fence, query=query, sampler=sampler, odds=odds)
+    return DRAWS[plan.selector](scores, k, plan.rate, odds=odds)

@@ -1,0 +1,1 @@
+"""thesis2015: private Bernoulli Naive Bayes and feature selection, and private logistic regression, part by part."""

@@ -1,0 +1,162 @@
+"""Every neighbour of every small data set: how far scores move, and what that does to each selector's law."""
+
+import math
+from itertools import combinations_with_replacement, product
+
+import numpy as np
+import pytest
+
+from discreet.privacy.budget import Adjacency, Budget
+from discreet.schema import Categorical, Schema
+from discreet.selection.plan import make_selection_plan
+from discreet.selection.scores import BIT, information, information_bound, make_score
+from tests.mechanisms.selection_laws import LAWS, sparse_law
+
+SCHEMA = Schema([Categorical("a", [0, 1]), Categorical("b", [0, 1]), Categorical("c", [0, 1, 2])], "y", [0, 1, 2])
+ROWS = list(product((0, 1), (0, 1), (0, 1, 2), (0, 1, 2)))
+NARROW = Schema([Categorical(name, [0, 1]) for name in "ab"], "y", [0, 1])
+NARROW_ROWS = list(product((0, 1), repeat=3))
+
+
+def tables(rows, schema):
+    found = [np.zeros((len(schema.classes), f.cells), np.int64) for f in schema.features]
+    for *values, label in rows:
+        for table, value in zip(found, values, strict=True):
+            table[label, value] += 1
+    return found
+
+
+def data_sets(rows, most):
+    for size in range(most + 1):
+        yield from combinations_with_replacement(rows, size)
+
+
+def pairs(rows, most, adjacency):
+    """Ordered neighbours, smaller or earlier first."""
+    for data in data_sets(rows, most):
+        if adjacency is Adjacency.ADD_REMOVE:
+            yield from ((data, (*data, row)) for row in rows)
+        else:  # one row changed, the others being `data`
+            yield from (((*data, a), (*data, b)) for a, b in combinations_with_replacement(rows, 2))
+
+
+@pytest.mark.parametrize("adjacency", list(Adjacency))
+@pytest.mark.parametrize("name", ["count", "hits", "balanced"])
+def test_scores_move_as_far_as_stated_and_no_farther(name, adjacency):
+    schema, rows = (NARROW, NARROW_ROWS) if name == "count" else (SCHEMA, ROWS)
+    score = make_score(name, schema, adjacency)
+    weights = np.array([64, 7, 20]) if name == "balanced" else None
+    cache = {}
+
+    def value(data):
+        key = tuple(sorted(data))
+        if key not in cache:
+            cache[key] = score.of_tables(tables(key, schema), weights)
+        return cache[key]
+
+    most = moved = 0
+    size = 6 if name == "count" else 2 if adjacency is Adjacency.ADD_REMOVE else 1
+    for left, right in pairs(rows, size, adjacency):
+        change = value(right) - value(left)
+        most = max(most, int(np.abs(change).max()))
+        moved = max(moved, int(change.max() - change.min()))
+    assert most == score.sensitivity
+    assert moved == score.reach if name != "balanced" else moved <= score.reach
+
+
+def test_spreads_of_three_values_fall_and_rise_at_once():
+    schema = Schema([Categorical(name, [0, 1, 2]) for name in "ab"], "y", [0, 1])
+    rows = [(0, 1, 1), (0, 2, 1), (0, 1, 1), (1, 0, 0), (2, 0, 0), (1, 0, 0)]
+    score = make_score("count", schema, Adjacency.ADD_REMOVE)
+    change = score.of_tables(tables([*rows, (0, 0, 0)], schema)) - score.of_tables(tables(rows, schema))
+    assert change.tolist() == [-1, 1]
+    assert score.reach == 2
+
+
+def _cells(shape, total):
+    """Every table of that shape with that many rows."""
+    size = shape[0] * shape[1]
+    for chosen in combinations_with_replacement(range(size), total):
+        yield np.bincount(chosen, minlength=size).reshape(shape)
+
+
+@pytest.mark.parametrize(("shape", "most"), [((2, 2), 10), ((2, 3), 6), ((3, 3), 5)])
+@pytest.mark.parametrize("cap", [2, 4, 50])
+def test_information_moves_within_its_bound(shape, most, cap):
+    schema = Schema([Categorical("a", list(range(shape[1])))], "y", list(range(shape[0])))
+    plus = information_bound(schema, Adjacency.ADD_REMOVE, cap) * BIT + 2
+    swap = information_bound(schema, Adjacency.REPLACE, cap) * BIT + 2
+    widest = 0.0
+    for total in range(most):
+        for table in _cells(shape, total):
+            here = information(table, cap)
+            after = []
+            for spot in product(range(shape[0]), range(shape[1])):
+                table[spot] += 1
+                after.append(information(table, cap))
+                table[spot] -= 1
+            assert max(abs(value - here) for value in after) <= plus
+            widest = max(widest, *(abs(value - here) for value in after))
+            if total + 1 <= cap:
+                assert max(after) - min(after) <= swap
+    if cap == 50:
+        assert widest > 0.8 * math.log2(most) * BIT  # the bound is of the right order
+
+
+EPSILON = 2.0
+LEVELS = (0, 3, 9)
+
+
+def loss(law, changes):
+    """The largest log-ratio of a law over score vectors of four items and everything a neighbour may do to them."""
+    cache, found = {}, 0.0
+
+    def of(scores):
+        if scores not in cache:
+            cache[scores] = law(scores)
+        return cache[scores]
+
+    for scores in product(LEVELS, repeat=4):
+        for change in product(changes, repeat=4):
+            first, second = of(scores), of(tuple(a + b for a, b in zip(scores, change, strict=True)))
+            found = max(found, *(abs(math.log(first[key] / second[key])) for key in first))
+    return found
+
+
+def changes(score, adjacency):
+    """What one neighbour can do to a score, by the enumeration above."""
+    rises = score == "hits" and adjacency is Adjacency.ADD_REMOVE
+    most = 2 if score == "count" and adjacency is Adjacency.REPLACE else 1
+    return (0, 1) if rises else (-most, 0, most)
+
+
+FOUR = Schema([Categorical(name, [0, 1, 2]) for name in "abcd"], "y", [0, 1])
+CASES = [("hits", Adjacency.ADD_REMOVE), ("count", Adjacency.ADD_REMOVE), ("hits", Adjacency.REPLACE)]
+
+
+@pytest.mark.parametrize(("score", "adjacency"), [*CASES, ("count", Adjacency.REPLACE)])
+@pytest.mark.parametrize("selector", LAWS)
+def test_no_neighbour_changes_a_law_by_more_than_epsilon(selector, score, adjacency):
+    plan = make_selection_plan(FOUR, Budget(EPSILON), 2, score=score, selector=selector, adjacency=adjacency)
+    found = loss(lambda scores: LAWS[selector](scores, 2, float(plan.rate)), changes(score, adjacency))
+    assert found <= EPSILON * (1 + 1e-9)
+    assert found > 0.55 * EPSILON  # and a third less noise would be too little for the exponential mechanisms
+    if selector in {"mask", "gumbel"}:
+        short = loss(lambda scores: LAWS[selector](scores, 2, 1.3 * float(plan.rate)), changes(score, adjacency))
+        assert short > EPSILON
+
+
+@pytest.mark.parametrize(("score", "adjacency"), CASES[:2])
+def test_the_sparse_vector_technique_keeps_its_promise(score, adjacency):
+    plan = make_selection_plan(
+        FOUR, Budget(EPSILON), 2, score=score, selector="sparse-vector", adjacency=adjacency, threshold=4
+    )
+    fence, query = (float(scale) for scale in plan.scales)
+    found = loss(lambda scores: sparse_law(scores, 2, 4, fence, query), changes(score, adjacency))
+    assert 0.4 * EPSILON < found <= EPSILON * (1 + 1e-9)
+
+
+def test_leaving_out_the_number_of_features_breaks_the_promise():
+    """Masks of T features need T times the reach of one: without it the loss is near Tε."""
+    plan = make_selection_plan(FOUR, Budget(1), 2, score="hits", selector="mask")
+    assert loss(lambda scores: LAWS["mask"](scores, 2, 2 * float(plan.rate)), (0, 1)) > 1.9

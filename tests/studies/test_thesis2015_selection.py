@@ -1,0 +1,74 @@
+"""thesis2015, part selection: the printed sampler's law, the data's sizes, and a small run from end to end."""
+
+import numpy as np
+import pytest
+
+from discreet.studies import find_study
+from discreet.studies.claims import Verdict
+from discreet.studies.controls import audit_cases
+from discreet.studies.published.thesis2015 import mask_by_tables
+from discreet.studies.results import Estimate, MissingResultsError
+from discreet.studies.study import reproduce
+from discreet.studies.thesis2015.selection.claims import TABLE, judged, reaches
+from discreet.studies.thesis2015.selection.data import bench
+from discreet.studies.thesis2015.selection.experiments import tasks
+from tests.mechanisms.selection_laws import LAWS
+from tests.mechanisms.test_subsets import LEVEL, improbable, tally
+
+
+def test_the_printed_dynamic_programme_has_the_law_of_masks():
+    scores, rng = np.array([3.0, 1.0, 4.0, 1.0, 5.0, 9.0]), np.random.default_rng(5)
+    counts = tally(lambda: mask_by_tables(scores, 3, 0.4, rng=rng).tolist(), 4000)
+    assert improbable(counts, LAWS["mask"](scores.tolist(), 3, 0.4), 4000) > LEVEL
+    assert improbable(counts, LAWS["mask"](scores.tolist(), 3, 0.55), 4000) < LEVEL
+    assert len(mask_by_tables(rng.integers(0, 10**9, 200).astype(float), 20, 1.0, rng=rng)) == 20
+
+
+@pytest.mark.parametrize("name", ["control-thesis2015-mask-without-t", "control-thesis2015-iterative"])
+def test_unsound_selections_are_flagged(name):
+    case = next(case for case in audit_cases() if case.name == name)
+    assert case.run(samples=60_000, confidence=1 - 1e-6, seed=1).violated
+
+
+def test_tasks_are_distinct():
+    assert find_study("thesis2015", "selection").part == "selection"
+    for fast in (True, False):
+        keys = [task.key for task in tasks(fast)]
+        assert len(set(keys)) == len(keys)
+
+
+def test_verdicts_wait_for_enough_trials():
+    assert reaches(Estimate(0.2, 0.01, 9), 0.15)
+    assert not reaches(Estimate(0.1, 0.01, 9), 0.15)
+    with pytest.raises(MissingResultsError, match="too few"):
+        reaches(Estimate(0.14, 0.02, 9), 0.15)
+    gains = {"sound": Estimate(0.05, 0.01, 9), "loose": Estimate(0.2, 0.01, 9)}
+    assert judged(gains, ("sound",), ("loose",), 0.15) is Verdict.UNSOUND
+
+
+@pytest.mark.data
+def test_the_data_have_the_printed_sizes(data_dir):
+    for name in ("xwindows", "newsgroup", "newsgroup2", "newsgroup3"):
+        held = bench(data_dir, name)
+        train, test, features, larger = TABLE[name]
+        assert (len(held.labels), len(held.truth), len(held.schema.features)) == (train, test, features)
+        assert abs(100 * held.majority - larger) < 1.5
+        assert set(np.unique(held.test)) == {0.0, 1.0}
+
+
+@pytest.mark.data
+def test_a_small_run_from_end_to_end(data_dir, tmp_path):
+    def few(task):
+        small = task.data in {"newsgroup", "none", "dense"} or task.experiment == "table"
+        return small and task.repeat < 2 and task.option("k", 1) in (1, 5) and task.epsilon != 0.01
+
+    outcome = reproduce(
+        find_study("thesis2015", "selection"), data_dir, tmp_path / "out", fast=True, workers=0, only=few
+    )
+    assert not outcome.results.failures
+    verdicts = {one["claim"]: one["verdict"] for one in outcome.claims}
+    assert verdicts["Table 3.1: sizes, features and majority classes of the data sets."] == "holds"
+    assert verdicts["Section 3.5.3: iterative sampling (Algorithm 4) is not ε-private."] == "holds"
+    assert any(value == "cannot be tested here" for value in verdicts.values())
+    assert (tmp_path / "out" / "summary.md").read_text().startswith("# thesis2015, part selection")
+    assert any(file.name == "selection-newsgroup-0.1.png" for file in outcome.files)
