@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from discreet.schema import Categorical, Numeric, Schema
     from discreet.sources import Table, collect
     from discreet.statistics import Statistics
+    from discreet.trees import PrivateForestClassifier, PrivateTreeClassifier, TreeModel
+    from discreet.tuning import PrivateGridSearch
 
 # Each public name and the room it lives in: a room is opened when it is first used, so that importing
 # the package costs next to nothing.
@@ -42,6 +44,8 @@ _ROOMS = {
     "discreet.schema": ("Categorical", "Numeric", "Schema"),
     "discreet.sources": ("Table", "collect"),
     "discreet.statistics": ("Statistics",),
+    "discreet.trees": ("PrivateForestClassifier", "PrivateTreeClassifier", "TreeModel"),
+    "discreet.tuning": ("PrivateGridSearch",),
 }
 _HOME = {name: room for room, names in _ROOMS.items() for name in names}
 __all__ = [
@@ -58,12 +62,16 @@ __all__ = [
     "ModelError",
     "NaiveBayesModel",
     "Numeric",
+    "PrivateForestClassifier",
+    "PrivateGridSearch",
     "PrivateNB",
+    "PrivateTreeClassifier",
     "Schema",
     "SchemaError",
     "Statistics",
     "StatisticsError",
     "Table",
+    "TreeModel",
     "UpdateError",
     "collect",
 ]

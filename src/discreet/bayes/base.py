@@ -1,4 +1,4 @@
-"""What every Naive Bayes estimator shares: its schema, scikit-learn's attributes, and prediction by its model."""
+"""What every estimator shares: its schema, scikit-learn's attributes, and prediction by its released model."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ def check_smoothing(given: Any) -> None:
         raise BudgetError(f"smoothing must be a number above zero, not {given!r}")
 
 
-class NaiveBayesEstimator(ClassifierMixin, BaseEstimator):
+class SchemaEstimator(ClassifierMixin, BaseEstimator):
     """The part of an estimator that has nothing to do with how its model came about."""
 
     epsilon: Any
     schema: Any
     random_state: Any
-    model_: NaiveBayesModel
+    model_: Any
 
     # ---- fitting
 
@@ -84,7 +84,8 @@ class NaiveBayesEstimator(ClassifierMixin, BaseEstimator):
         """log P(class, features), columns in the order of `classes_`."""
         check_is_fitted(self)
         self._check_width(X)
-        return self.model_.predict_joint_log_proba(X)[:, self._order]
+        scores: Floats = self.model_.predict_joint_log_proba(X)[:, self._order]
+        return scores
 
     def predict_log_proba(self, X: Any) -> Floats:
         """log P(class | features), columns in the order of `classes_`."""
@@ -98,14 +99,8 @@ class NaiveBayesEstimator(ClassifierMixin, BaseEstimator):
         """The most probable class of each row."""
         check_is_fitted(self)
         self._check_width(X)
-        return self.model_.predict(X)
-
-    def to_sklearn(self) -> Any:
-        """The released model as a fitted scikit-learn pipeline, which needs this library no longer."""
-        from discreet.bayes.export import to_sklearn
-
-        check_is_fitted(self)
-        return to_sklearn(self.model_, named=hasattr(self, "feature_names_in_"))
+        labels: NDArray[Any] = self.model_.predict(X)
+        return labels
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -116,3 +111,16 @@ class NaiveBayesEstimator(ClassifierMixin, BaseEstimator):
         )
         tags.non_deterministic = self.random_state is None and self.epsilon != math.inf
         return tags
+
+
+class NaiveBayesEstimator(SchemaEstimator):
+    """An estimator whose model is Naive Bayes, however it came about."""
+
+    model_: NaiveBayesModel
+
+    def to_sklearn(self) -> Any:
+        """The released model as a fitted scikit-learn pipeline, which needs this library no longer."""
+        from discreet.bayes.export import to_sklearn
+
+        check_is_fitted(self)
+        return to_sklearn(self.model_, named=hasattr(self, "feature_names_in_"))
