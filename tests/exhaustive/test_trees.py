@@ -91,9 +91,7 @@ def test_many_rows_bring_the_loss_of_one_choice_close_to_its_budget():
     # Question a is hurt by the added row as much as can be, question b is helped as much as can be.
     base = (*((1, 0, 0),) * 60, *((0, 1, 1),) * 60, *((1, 1, 0),) * 5)
     gain = max(
-        loss(x, y, np.ones(5, bool), 1, plan)
-        for row in ROWS
-        for x, y in ((base, (*base, row)), ((*base, row), base))
+        loss(x, y, np.ones(5, bool), 1, plan) for row in ROWS for x, y in ((base, (*base, row)), ((*base, row), base))
     )
     assert 0.8 < gain <= 1 + 1e-6
 

@@ -150,15 +150,19 @@ def _smooth_cases() -> list[AuditCase]:
 def audit_cases() -> list[AuditCase]:
     """Discrete Laplace and Gaussian noise on a count, exact and simulated; heavy tails; private choices."""
     pairs = [Pair(0, 1, "a count and the count of one row more")]
-    return [
-        AuditCase(
-            name=f"discrete-{law}{'-simulated' if simulated else ''}",
-            claim=Claim(1.0, 0.0 if law == "laplace" else float(DELTA)),
-            build=_build(law, simulated),
-            pairs=lambda epsilon: pairs,
-            adjacency="add-remove",
-            note="the sampler of studies" if simulated else "the sampler of releases",
-        )
-        for law in ("laplace", "gaussian")
-        for simulated in (False, True)
-    ] + _smooth_cases() + _choice_cases()
+    return (
+        [
+            AuditCase(
+                name=f"discrete-{law}{'-simulated' if simulated else ''}",
+                claim=Claim(1.0, 0.0 if law == "laplace" else float(DELTA)),
+                build=_build(law, simulated),
+                pairs=lambda epsilon: pairs,
+                adjacency="add-remove",
+                note="the sampler of studies" if simulated else "the sampler of releases",
+            )
+            for law in ("laplace", "gaussian")
+            for simulated in (False, True)
+        ]
+        + _smooth_cases()
+        + _choice_cases()
+    )

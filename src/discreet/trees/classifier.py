@@ -233,5 +233,3 @@ def _certificate(grown: GrownTrees) -> Certificate:
         covers=covers,
         assumptions=tuple(stated),
     )
-
-

@@ -160,7 +160,9 @@ def deal(size: int, hands: int, sampler: Sampler) -> Integers:
     coins = coins_of(sampler)
     if isinstance(sampler, SimulationSampler):
         return np.asarray(sampler.rng.integers(0, hands, size))
-    raw = np.frombuffer(coins.bits(64 * size).to_bytes(8 * size, "little"), np.uint64) if size else np.zeros(0, np.uint64)
+    raw = (
+        np.frombuffer(coins.bits(64 * size).to_bytes(8 * size, "little"), np.uint64) if size else np.zeros(0, np.uint64)
+    )
     return ((raw >> np.uint64(14)) % np.uint64(hands)).astype(np.int64)
 
 

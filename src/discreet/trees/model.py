@@ -55,7 +55,9 @@ class TreeModel:
     def kind(self) -> str:
         """What the model is, for a person."""
         trees = len(self.nodes.roots)
-        return f"{'decision tree' if trees == 1 else f'forest of {trees} trees'} with {int(self.nodes.leaf.sum())} leaves"
+        return (
+            f"{'decision tree' if trees == 1 else f'forest of {trees} trees'} with {int(self.nodes.leaf.sum())} leaves"
+        )
 
     def score_rows(self, rows: Rows) -> Floats:
         """log P(class, row) up to a constant for some rows, one column per class."""

@@ -131,7 +131,9 @@ def plan_tree(
             parts += [Parallel(f"questions of level {level + 1}", NODES, (charge,)) for level in range(deep)]
         parts.append(Parallel("leaves", NODES, (_leaf_charge(LEAVES[0], row_leaf, steps),)))
     node = Sequential("a tree: the question of every node, then the classes of its leaves", tuple(parts))
-    return TreePlan(schema, budget, adjacency, contributions, deep, split, 1, LEAVES[0], asked, row_split, row_leaf, node)
+    return TreePlan(
+        schema, budget, adjacency, contributions, deep, split, 1, LEAVES[0], asked, row_split, row_leaf, node
+    )
 
 
 def _split_charge(split: str, row: Fraction, steps: int, asked: int) -> Charge:
@@ -140,14 +142,18 @@ def _split_charge(split: str, row: Fraction, steps: int, asked: int) -> Charge:
         what = f"counts by class of the rows that answer yes and no, {asked} questions"
         return Charge("discrete laplace", what, "L1", f"{moved} in each question", asked / row, "epsilon", row * steps)
     what = f"the question of a node by Gini score, in 1/{STEPS} of a row"
-    return Charge(split, what, "score", f"{STEPS} each way for {moved}", 1 / choice_rate(row, STEPS), "epsilon", row * steps)
+    return Charge(
+        split, what, "score", f"{STEPS} each way for {moved}", 1 / choice_rate(row, STEPS), "epsilon", row * steps
+    )
 
 
 def _leaf_charge(leaves: str, row: Fraction, steps: int) -> Charge:
     if leaves == "labels":
         what = "the most frequent class of each leaf"
         return Charge(CHOICES[0], what, "score", "1, monotone", 1 / row, "epsilon", row * steps)
-    return Charge("discrete laplace", "rows of each class in each leaf", "L1", str(steps), 1 / row, "epsilon", row * steps)
+    return Charge(
+        "discrete laplace", "rows of each class in each leaf", "L1", str(steps), 1 / row, "epsilon", row * steps
+    )
 
 
 def plan_forest(
@@ -173,4 +179,6 @@ def plan_forest(
         charge = _leaf_charge(leaves, row_leaf, steps)
         parts = (Parallel("leaves", "every row comes to one leaf of its tree", (charge,)),)
     node = Parallel(f"{count} trees of random questions", DEALT, parts)
-    return TreePlan(schema, budget, adjacency, contributions, deep, "random", count, leaves, asked, None, row_leaf, node)
+    return TreePlan(
+        schema, budget, adjacency, contributions, deep, "random", count, leaves, asked, None, row_leaf, node
+    )
