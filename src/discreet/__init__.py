@@ -13,10 +13,12 @@ if TYPE_CHECKING:
         DiscreetError,
         ModelError,
         SchemaError,
+        SolverError,
         StatisticsError,
         UpdateError,
     )
     from discreet.federated import FederatedNB
+    from discreet.linear import LinearModel, PrivateLogisticRegression, PrivateSVC
     from discreet.local import LocalNB
     from discreet.privacy import Adjacency, Budget, Certificate, Ledger
     from discreet.schema import Categorical, Numeric, Schema
@@ -35,10 +37,12 @@ _ROOMS = {
         "DiscreetError",
         "ModelError",
         "SchemaError",
+        "SolverError",
         "StatisticsError",
         "UpdateError",
     ),
     "discreet.federated": ("FederatedNB",),
+    "discreet.linear": ("LinearModel", "PrivateLogisticRegression", "PrivateSVC"),
     "discreet.local": ("LocalNB",),
     "discreet.privacy": ("Adjacency", "Budget", "Certificate", "Ledger"),
     "discreet.schema": ("Categorical", "Numeric", "Schema"),
@@ -58,16 +62,20 @@ __all__ = [
     "DiscreetError",
     "FederatedNB",
     "Ledger",
+    "LinearModel",
     "LocalNB",
     "ModelError",
     "NaiveBayesModel",
     "Numeric",
     "PrivateForestClassifier",
     "PrivateGridSearch",
+    "PrivateLogisticRegression",
     "PrivateNB",
+    "PrivateSVC",
     "PrivateTreeClassifier",
     "Schema",
     "SchemaError",
+    "SolverError",
     "Statistics",
     "StatisticsError",
     "Table",

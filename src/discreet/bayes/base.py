@@ -1,4 +1,4 @@
-"""What every estimator shares: its schema, scikit-learn's attributes, and prediction by its released model."""
+"""What estimators share: a schema, scikit-learn's attributes, and prediction by a released model."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def check_smoothing(given: Any) -> None:
 
 
 class SchemaEstimator(ClassifierMixin, BaseEstimator):
-    """The part of an estimator that has nothing to do with how its model came about."""
+    """The part of an estimator that has nothing to do with its kind of model or how that came about."""
 
     epsilon: Any
     schema: Any
@@ -80,21 +80,6 @@ class SchemaEstimator(ClassifierMixin, BaseEstimator):
             name, expected = type(self).__name__, self.n_features_in_
             raise DataError(f"X has {width} features, but {name} is expecting {expected} features as input")
 
-    def predict_joint_log_proba(self, X: Any) -> Floats:
-        """log P(class, features), columns in the order of `classes_`."""
-        check_is_fitted(self)
-        self._check_width(X)
-        scores: Floats = self.model_.predict_joint_log_proba(X)[:, self._order]
-        return scores
-
-    def predict_log_proba(self, X: Any) -> Floats:
-        """log P(class | features), columns in the order of `classes_`."""
-        return normalised(self.predict_joint_log_proba(X))
-
-    def predict_proba(self, X: Any) -> Floats:
-        """P(class | features), columns in the order of `classes_`."""
-        return np.exp(self.predict_log_proba(X))
-
     def predict(self, X: Any) -> NDArray[Any]:
         """The most probable class of each row."""
         check_is_fitted(self)
@@ -113,8 +98,27 @@ class SchemaEstimator(ClassifierMixin, BaseEstimator):
         return tags
 
 
-class NaiveBayesEstimator(SchemaEstimator):
-    """An estimator whose model is Naive Bayes, however it came about."""
+class ScoreEstimator(SchemaEstimator):
+    """An estimator whose model scores classes by log-probabilities up to a constant."""
+
+    def predict_joint_log_proba(self, X: Any) -> Floats:
+        """log P(class, features), columns in the order of `classes_`."""
+        check_is_fitted(self)
+        self._check_width(X)
+        scores: Floats = self.model_.predict_joint_log_proba(X)[:, self._order]
+        return scores
+
+    def predict_log_proba(self, X: Any) -> Floats:
+        """log P(class | features), columns in the order of `classes_`."""
+        return normalised(self.predict_joint_log_proba(X))
+
+    def predict_proba(self, X: Any) -> Floats:
+        """P(class | features), columns in the order of `classes_`."""
+        return np.exp(self.predict_log_proba(X))
+
+
+class NaiveBayesEstimator(ScoreEstimator):
+    """The part of a Naive Bayes estimator that has nothing to do with how its model came about."""
 
     model_: NaiveBayesModel
 

@@ -6,7 +6,7 @@ from typing import Any, Self
 
 from sklearn.utils.validation import check_is_fitted
 
-from discreet.bayes.base import SchemaEstimator, check_smoothing
+from discreet.bayes.base import ScoreEstimator, check_smoothing
 from discreet.bayes.certificates import INFERRED, MODEL
 from discreet.mechanisms.noise import sampler_for
 from discreet.privacy.budget import Adjacency, Budget
@@ -21,7 +21,7 @@ from discreet.trees.plan import DEALT, NODES, TreePlan, plan_forest, plan_tree
 from discreet.trees.rows import CodedRows, read_codes
 
 
-class _TreeEstimator(SchemaEstimator):
+class _TreeEstimator(ScoreEstimator):
     """Plan, charge, read, grow, estimate: the road that both classifiers walk."""
 
     model_: TreeModel

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 from pathlib import Path
 from typing import Any
@@ -52,6 +53,35 @@ class TreeModel:
         return self.schema.class_array()
 
     @property
+    def probabilistic(self) -> bool:
+        """Whether its scores are log-probabilities."""
+        return True
+
+    @property
+    def kinds(self) -> list[dict[str, str]]:
+        """Each feature and how it is modelled: by how many of the trees' questions."""
+        asked = np.bincount(self.nodes.feature[~self.nodes.leaf], minlength=len(self.schema.features))
+        return [
+            {"name": name, "kind": f"{int(count)} question(s)"}
+            for name, count in zip(self.schema.names, asked, strict=True)
+        ]
+
+    def most_frequent(self) -> int | None:
+        """The class it holds to be the most frequent."""
+        return int(self.log_prior.argmax())
+
+    def twin(self, data: Any, y: Any = None, progress: Progress | None = None) -> TreeModel:
+        """A tree, or a forest of as many random trees, of the same depth without noise: never for release."""
+        from discreet.trees.classifier import PrivateForestClassifier, PrivateTreeClassifier
+        from discreet.trees.estimate import levels_of
+
+        depth, trees = len(levels_of(self.nodes)) - 1, len(self.nodes.roots)
+        if trees > 1:
+            forest = PrivateForestClassifier(math.inf, self.schema, depth=depth, n_estimators=trees)
+            return forest.fit(data, y, progress=progress).model_
+        return PrivateTreeClassifier(math.inf, self.schema, depth=depth).fit(data, y, progress=progress).model_
+
+    @property
     def kind(self) -> str:
         """What the model is, for a person."""
         trees = len(self.nodes.roots)
@@ -60,14 +90,17 @@ class TreeModel:
         )
 
     def score_rows(self, rows: Rows) -> Floats:
-        """log P(class, row) up to a constant for some rows, one column per class."""
+        """log P(class | row) for some rows, one column per class."""
+        return normalised(self._joint(rows))
+
+    def _joint(self, rows: Rows) -> Floats:
         scores = np.tile(self.log_prior, (rows.size, 1))
         compiled().add_leaves(encode_rows(rows), self.nodes.roots, *self.nodes.columns, self.values, scores)
         return scores
 
     def predict_joint_log_proba(self, X: Any, progress: Progress | None = None) -> Floats:
         """Scores of each row of an array, a data frame, a file or a table: log-probabilities up to a constant."""
-        parts = [self.score_rows(rows) for rows in read_rows(X, self.schema, labelled=False, progress=progress)]
+        parts = [self._joint(rows) for rows in read_rows(X, self.schema, labelled=False, progress=progress)]
         return np.concatenate(parts) if parts else np.empty((0, len(self.log_prior)))
 
     def predict_log_proba(self, X: Any, progress: Progress | None = None) -> Floats:

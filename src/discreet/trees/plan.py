@@ -173,7 +173,8 @@ def plan_forest(
     asked = len(Questions.of(schema))
     deep = checked_depth(depth, schema) if asked else 0
     epsilon, steps = pure(budget), steps_of(adjacency, contributions)
-    row_leaf, parts = None, ()
+    row_leaf: Fraction | None = None
+    parts: tuple[Node, ...] = ()
     if epsilon is not None:
         row_leaf = epsilon / steps
         charge = _leaf_charge(leaves, row_leaf, steps)

@@ -49,14 +49,14 @@ def _name(estimator: Any) -> str:
 def require_private(estimator: Any) -> None:
     """Refuse an estimator that does not come from this library's central rooms or that would spend otherwise."""
     name = type(estimator).__name__
-    known = getattr(estimator, "get_params", dict)()
+    known: dict[str, Any] = getattr(estimator, "get_params", dict)()
     room = type(estimator).__module__.split(".")
     home = room[0] == "discreet" and len(room) > 1 and room[1] in {"bayes", "linear", "trees"}
     takes = inspect.signature(estimator.fit).parameters if hasattr(estimator, "fit") else {}
     if not home or any(needed not in known for needed in NEEDED) or "ledger" not in takes:
         raise BudgetError(
-            f"{name} is not a private estimator of this library: a search over it would leak; use PrivateNB, PrivateSVC, "
-            "PrivateLogisticRegression, PrivateTreeClassifier or PrivateForestClassifier"
+            f"{name} is not a private estimator of this library: a search over it would leak; use PrivateNB, "
+            "PrivateSVC, PrivateLogisticRegression, PrivateTreeClassifier or PrivateForestClassifier"
         )
     if known.get("delta"):
         raise BudgetError(f"{name} has a delta, and a search is for pure epsilon: leave delta at 0")

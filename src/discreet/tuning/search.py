@@ -10,10 +10,10 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from discreet.bayes.base import SchemaEstimator
-from discreet.bayes.certificates import INFERRED
 from discreet.errors import BudgetError, SchemaError
 from discreet.mechanisms.choose import CHOICES, choice_rate, choose, coins_of
 from discreet.mechanisms.noise import Sampler, SimulationSampler, sampler_for
@@ -49,6 +49,13 @@ class SearchPlan:
     def unit(self) -> str:
         """Whom the cost is counted for."""
         return f"{self.adjacency.value} neighbours with 1 row(s) per person"
+
+
+def _gives_probabilities(search: Any) -> bool:
+    """Whether the chosen estimator, or before a fit every candidate, has probabilities."""
+    if hasattr(search, "best_estimator_"):
+        return hasattr(search.best_estimator_, "predict_proba")
+    return all(hasattr(one, "predict_proba") for _, one in list_candidates(search.estimator, search.param_grid))
 
 
 class PrivateGridSearch(SchemaEstimator):
@@ -154,7 +161,7 @@ class PrivateGridSearch(SchemaEstimator):
         run = _Search(candidates, plan, schema, rows, sampler, float(self.validation))
         index, fitted = run.stop_at_random() if self.method == "random-stopping" else run.hold_out()
         self.best_index_, self.best_name_ = index, candidates[index][0]
-        self.certificate_ = _certificate(plan, schema, sampler)
+        self.certificate_ = _certificate(plan, schema, sampler, fitted.certificate_.assumptions)
         # The model that leaves the house carries what the whole search cost, not its own fit alone.
         self.model_ = copy.copy(fitted.model_)
         self.model_.certificate = self.certificate_
@@ -171,12 +178,13 @@ class PrivateGridSearch(SchemaEstimator):
         if y is None and not is_outside(X) and open_frame(X) is None:
             raise DataError("PrivateGridSearch requires y to be passed, but the target y is None")
 
-    def predict_joint_log_proba(self, X: Any) -> NDArray[np.float64]:
-        """Scores of the chosen estimator, columns in the order of `classes_`."""
+    @available_if(_gives_probabilities)  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """P(class | features) by the chosen estimator, columns in the order of `classes_`."""
         check_is_fitted(self)
         self._check_width(X)
-        scores: NDArray[np.float64] = self.model_.predict_joint_log_proba(X)[:, self._order]
-        return scores
+        chances: NDArray[np.float64] = self.best_estimator_.predict_proba(X)
+        return chances
 
 
 @dataclass(frozen=True, eq=False)
@@ -269,12 +277,11 @@ def _stopping_node(each: Fraction | None, eta: Fraction, gamma: Fraction, count:
     )
 
 
-def _certificate(plan: SearchPlan, schema: Schema, sampler: Sampler) -> Certificate:
+def _certificate(plan: SearchPlan, schema: Schema, sampler: Sampler, own: tuple[str, ...]) -> Certificate:
     private = plan.budget.private
     simulation = private and sampler.simulation
-    stated = ([INFERRED] if schema.inferred else []) + [DEALT]
-    if schema.id is None:
-        stated.append("no person has more than 1 row(s) in the data")
+    # Those of the chosen fit stand for all: which others ran is not for anyone to know.
+    stated = [*own, DEALT, "what the certificates of the candidates assume"]
     covers = COVERS + (
         ", except the classes, categories and bounds, which were read off the data" if schema.inferred else ""
     )
