@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from discreet.cli import audit, demo, evaluate, federate, fit, inspect, local, plan, predict, reproduce, schema
+from discreet.cli import audit, compare, demo, evaluate, federate, fit, inspect, local, plan, predict, reproduce, schema
 from discreet.cli.common import run
 
 app = typer.Typer(
@@ -36,7 +36,7 @@ def _root(
     pass
 
 
-for command in (demo, schema, plan, fit, predict, evaluate, inspect, audit, reproduce):
+for command in (demo, schema, plan, fit, predict, evaluate, inspect, compare, audit, reproduce):
     app.command(name=command.__name__.rsplit(".", 1)[1])(command.command)
 app.add_typer(local.app)
 app.add_typer(federate.app, name="federate")
