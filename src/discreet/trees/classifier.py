@@ -17,7 +17,7 @@ from discreet.sources import Progress
 from discreet.trees.estimate import leaf_values
 from discreet.trees.grow import GrownTrees, grow_forest, grow_tree
 from discreet.trees.model import TreeModel
-from discreet.trees.plan import DEALT, NODES, TreePlan, plan_forest, plan_tree
+from discreet.trees.plan import DEALT, NODES, RANDOM, TreePlan, plan_forest, plan_tree
 from discreet.trees.rows import CodedRows, read_codes
 
 
@@ -151,8 +151,9 @@ class PrivateForestClassifier(_TreeEstimator):
     ----------
     epsilon, schema, adjacency, smoothing, contributions, random_state
         As for PrivateTreeClassifier.
-    n_estimators : int, default 100
-        The number of trees; each sees its share of the rows.
+    n_estimators : int or "auto"
+        The number of trees; each sees its share of the rows. "auto" is a tree for about every twenty rows, 5 to 100 of
+        them, by a noisy count of the rows that takes a twentieth of the budget (none under "replace").
     depth : int or None
         Questions from the root to a leaf; None is the square root of the number of features, rounded up.
     leaves : {"counts", "labels"}
@@ -170,7 +171,7 @@ class PrivateForestClassifier(_TreeEstimator):
         epsilon: float = 1.0,
         schema: Schema | str | None = None,
         adjacency: str = "add-remove",
-        n_estimators: int = 100,
+        n_estimators: int | str = "auto",
         depth: int | None = None,
         leaves: str = "counts",
         smoothing: float = 1.0,
@@ -218,7 +219,7 @@ def _certificate(grown: GrownTrees) -> Certificate:
     covers = MODEL + (", except the classes, categories and bounds, which were read off the data" if inferred else "")
     if simulation or not private:
         covers = "nothing: this model is for study, not for release"
-    why = DEALT if plan.trees > 1 else NODES
+    why = DEALT if plan.split == RANDOM else NODES
     return certify(
         plan.node,
         plan.budget,

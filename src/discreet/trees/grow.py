@@ -13,7 +13,7 @@ from discreet.mechanisms.choose import CHOICES, choose, coins_of
 from discreet.mechanisms.coins import Coins
 from discreet.mechanisms.noise import Integers, Sampler, SimulationSampler
 from discreet.trees.kernels import compiled, leaf_counts
-from discreet.trees.plan import NOISY, STEPS, TreePlan
+from discreet.trees.plan import NOISY, STEPS, TreePlan, trees_for
 from discreet.trees.questions import Questions
 from discreet.trees.rows import CodedRows
 from discreet.trees.table import Growing, Nodes
@@ -168,8 +168,13 @@ def deal(size: int, hands: int, sampler: Sampler) -> Integers:
 
 def grow_forest(rows: CodedRows, plan: TreePlan, sampler: Sampler) -> GrownTrees:
     """Random trees, and the rows dealt to them counted in their leaves: one pass."""
-    coins = coins_of(sampler)
-    nodes = random_trees(Questions.of(plan.schema), plan.trees, plan.depth, coins)
-    root = nodes.roots[deal(len(rows), plan.trees, sampler)]
+    coins, trees = coins_of(sampler), plan.trees
+    if trees is None:
+        size = np.array([len(rows)], np.int64)
+        if plan.row_count is not None:
+            size = sampler.laplace(size, 1 / plan.row_count)
+        trees = trees_for(int(size[0]), plan.row_leaf)
+    nodes = random_trees(Questions.of(plan.schema), trees, plan.depth, coins)
+    root = nodes.roots[deal(len(rows), trees, sampler)]
     tally = leaf_counts(rows.codes, rows.labels, root, nodes.columns, len(plan.schema.classes))
     return _release(nodes, tally, plan, sampler, coins)

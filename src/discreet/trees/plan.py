@@ -18,8 +18,11 @@ from discreet.trees.questions import Questions
 STEPS = 1024  # a Gini score is a whole number of these parts of a row
 DEEPEST = 20
 MOST_TREES = 10_000
+COUNT_SHARE = Fraction(1, 20)  # of a forest's budget, for the number of rows
+ROWS_PER_TREE, LEAST_AUTO, MOST_AUTO = 20, 5, 100
 NOISY = "noisy-counts"
 SPLITS = (*CHOICES, NOISY)
+RANDOM = "random"
 LEAVES = ("counts", "labels")
 NODES = "nodes of one level hold different rows, because every row answers the released questions above in one way"
 DEALT = "every row is dealt to one tree by a random draw of its own, whatever the row says and whatever others are"
@@ -39,12 +42,13 @@ class TreePlan:
     contributions: int
     depth: int
     split: str
-    trees: int
+    trees: int | None
     leaves: str
     questions: int
     row_split: Fraction | None
     row_leaf: Fraction | None
     node: Node
+    row_count: Fraction | None = None
 
     @property
     def unit(self) -> str:
@@ -78,10 +82,12 @@ def checked_depth(depth: Any, schema: Schema) -> int:
     return int(depth)
 
 
-def checked_trees(trees: Any) -> int:
-    """The number of trees."""
+def checked_trees(trees: Any) -> int | None:
+    """The number of trees; None for "auto"."""
+    if isinstance(trees, str) and trees == "auto":
+        return None
     if isinstance(trees, bool) or not isinstance(trees, Integral) or not 1 <= int(trees) <= MOST_TREES:
-        raise BudgetError(f"the number of trees must be a whole number from 1 to {MOST_TREES}, not {trees!r}")
+        raise BudgetError(f"n_estimators must be 'auto' or a whole number from 1 to {MOST_TREES}, not {trees!r}")
     return int(trees)
 
 
@@ -163,7 +169,7 @@ def plan_forest(
     adjacency: Adjacency,
     contributions: Any = 1,
     depth: Any = None,
-    trees: Any = 100,
+    trees: Any = "auto",
     leaves: str = LEAVES[0],
 ) -> TreePlan:
     """The plan of a forest of random trees: questions cost nothing, each row is counted in one leaf of one tree."""
@@ -174,12 +180,27 @@ def plan_forest(
     deep = checked_depth(depth, schema) if asked else 0
     epsilon, steps = pure(budget), steps_of(adjacency, contributions)
     row_leaf: Fraction | None = None
+    row_count: Fraction | None = None
     parts: tuple[Node, ...] = ()
+    before: tuple[Node, ...] = ()
     if epsilon is not None:
         row_leaf = epsilon / steps
+        if count is None and adjacency is Adjacency.ADD_REMOVE:  # where rows are replaced their number is public
+            row_count = row_leaf * COUNT_SHARE
+            row_leaf -= row_count
+            what = "rows in all, to fix the number of trees"
+            before = (Charge("discrete laplace", what, "L1", str(steps), 1 / row_count, "epsilon", row_count * steps),)
         charge = _leaf_charge(leaves, row_leaf, steps)
         parts = (Parallel("leaves", "every row comes to one leaf of its tree", (charge,)),)
-    node = Parallel(f"{count} trees of random questions", DEALT, parts)
+    node: Node = Parallel("trees of random questions", DEALT, parts)
+    if before:
+        node = Sequential("a forest: how many trees, then their leaves", (*before, node))
     return TreePlan(
-        schema, budget, adjacency, contributions, deep, "random", count, leaves, asked, None, row_leaf, node
+        schema, budget, adjacency, contributions, deep, RANDOM, count, leaves, asked, None, row_leaf, node, row_count
     )
+
+
+def trees_for(rows: int, row_epsilon: Fraction | None) -> int:
+    """How many trees a number of rows can feed: about twenty rows each at ε = 1, more where noise is larger."""
+    strength = 1.0 if row_epsilon is None else min(1.0, float(row_epsilon))
+    return min(MOST_AUTO, max(LEAST_AUTO, round(rows * strength / ROWS_PER_TREE)))
