@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 # Short name of each study → its title; the module of that name holds `STUDY` and is imported when it is wanted.
 STUDIES = {
+    "lopuhaa2021": "Lopuhaä-Zwakenberg, Alishahi et al.: Comparing Classifiers' Performance under Differential Privacy",
     "zafarani2021": "Zafarani, Clifton: Differentially Private Naïve Bayes Classifier Using Smooth Sensitivity",
     "yilmaz2020": "Yilmaz, Al-Rubaie, Chang: Naive Bayes Classification under Local Differential Privacy",
     "giaretta2022": "Giaretta, Marchioro, Markatos, Girdzijauskas: Towards a Realistic Decentralized Naive Bayes with "

@@ -36,7 +36,7 @@ class Size:
 
 
 FULL = Size(5, FOLDS, (*PRINTED, *BEYOND), {})
-FAST = Size(1, 3, (1e-11, 0.001, 0.01, 0.1, 0.25, 1.0, 10.0), {"adult": 8_000, "skin": 8_000, "nursery": 6_000})
+FAST = Size(1, 3, (*PRINTED, *BEYOND), {"adult": 8_000, "skin": 8_000, "nursery": 6_000})
 _COST = {"svm": 4.0, "lr": 4.0, "paper-svm": 2.0}
 
 

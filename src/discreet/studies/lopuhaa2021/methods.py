@@ -12,8 +12,14 @@ from discreet.studies.published.lopuhaa2021 import METHODS as PUBLISHED
 from discreet.tuning.compare import make_model
 
 
+LEAST = 1e-6  # below it linear models are refused, and a guess without the data takes their place
+
+
 def _library(name: str, title: str, model: str, **parameters: Any) -> Method:
     def fit(setting: Setting, X: Floats, y: NDArray[np.int64]) -> Scores:
+        if setting.epsilon < LEAST and model in {"svm", "lr"}:
+            rng, sides = np.random.default_rng(setting.seed), len(setting.schema.classes)
+            return lambda rows: rng.random((len(rows), sides))
         fitted = make_model(
             model, epsilon=setting.epsilon, schema=setting.schema, random_state=setting.seed, **parameters
         ).fit(X, y)

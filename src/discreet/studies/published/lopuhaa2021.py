@@ -103,7 +103,7 @@ def fit_svm(setting: Setting, X: Floats, y: Indices) -> PublishedClassifier:
         noise = np.zeros(width)
         if math.isfinite(amount):
             direction = rng.standard_normal(width)
-            noise = direction / np.linalg.norm(direction) * rng.gamma(width, 2 / amount)
+            noise = np.asarray(direction / np.linalg.norm(direction) * rng.gamma(width, 2 / amount))
 
         def objective(w: Floats, signs: Floats = signs, noise: Floats = noise) -> tuple[float, Floats]:
             margin = signs * (rows @ w)
