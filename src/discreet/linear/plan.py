@@ -163,9 +163,9 @@ def make_plan(
         raise BudgetError(f"the regularisation must lie between 1e-9 and 1e12, not {ridge!r}")
     chosen = Fraction(float(chosen))  # the solver's own number
     # More noise is farther from an exact draw in absolute terms, and hides a coarser answer as well.
-    usual = TOLERANCE * max(1, math.ceil(loss.bend)) * max(1, Fraction(1, 1 << 10) / (share or 1))
+    usual = TOLERANCE * max(1, math.ceil(loss.bend)) * max(Fraction(1), Fraction(1, 1 << 10) / (share or 1))
     limit = usual if tolerance is None else number(tolerance, "tolerance")
-    if not 0 < limit <= max(1, usual):
+    if not 0 < limit <= max(Fraction(1), usual):
         raise BudgetError(f"the tolerance of the solver must lie between 0 and 1, not {tolerance!r}")
     epsilons, rate = (Fraction(0), Fraction(0)), None
     moved = 1 if adjacency is Adjacency.ADD_REMOVE else 2

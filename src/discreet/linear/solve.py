@@ -104,7 +104,7 @@ def minimise(objective: Objective, tolerance: float, *, spare: float = 0.0) -> M
 
 @functools.cache
 def _one_thread() -> Any:
-    from threadpoolctl import ThreadpoolController
+    from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
 
     return ThreadpoolController()
 
