@@ -287,7 +287,7 @@ def release_certificate(released: LinearRelease) -> Certificate:
 
 def twin_of(model: LinearModel, data: Any, y: Any = None, *, progress: Progress | None = None) -> LinearModel:
     """The same kind of model fitted without noise: for comparison, never for release."""
-    common = {
+    common: dict[str, Any] = {
         "epsilon": math.inf,
         "schema": model.schema,
         "numeric": model.encoding.numeric,

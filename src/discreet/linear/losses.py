@@ -15,7 +15,10 @@ Floats = NDArray[np.float64]
 class Loss(Protocol):
     """ℓ(t) of a signed margin t: |ℓ′| ≤ `steepest`, 0 ≤ ℓ″ ≤ `bend`."""
 
-    name: str
+    @property
+    def name(self) -> str:
+        """What it is called."""
+        ...
 
     @property
     def steepest(self) -> float:

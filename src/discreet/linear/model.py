@@ -128,7 +128,7 @@ class LinearModel:
         """The class of the highest score."""
         margins = self.decision_function(X, progress)
         best = (margins[:, 0] > 0).astype(np.int64) if margins.shape[1] == 1 else margins.argmax(axis=1)
-        return self.classes[best]
+        return np.asarray(self.classes[best])
 
     def twin(self, data: Any, y: Any = None, progress: Progress | None = None) -> LinearModel:
         """The same kind of model fitted without noise: for comparison, never for release."""

@@ -19,6 +19,7 @@ from discreet.privacy.ledger import Charge, Sequential
 METHODS = ("objective", "output", "functional")
 FINISH = Fraction(1, 128)  # the share of the budget that covers the solver's and the floats' inexactness
 TOLERANCE = Fraction(1, 1 << 20)
+OUTPUT_RIDGE = 3.0
 
 
 @dataclass(frozen=True)
@@ -161,9 +162,10 @@ def make_plan(
     if not Fraction(1, 10**9) <= chosen <= 10**12:
         raise BudgetError(f"the regularisation must lie between 1e-9 and 1e12, not {ridge!r}")
     chosen = Fraction(float(chosen))  # the solver's own number
-    usual = TOLERANCE * max(1, math.ceil(loss.bend))
+    # More noise is farther from an exact draw in absolute terms, and hides a coarser answer as well.
+    usual = TOLERANCE * max(1, math.ceil(loss.bend)) * max(Fraction(1), Fraction(1, 1 << 10) / (share or 1))
     limit = usual if tolerance is None else number(tolerance, "tolerance")
-    if not 0 < limit <= 1:
+    if not 0 < limit <= max(Fraction(1), usual):
         raise BudgetError(f"the tolerance of the solver must lie between 0 and 1, not {tolerance!r}")
     epsilons, rate = (Fraction(0), Fraction(0)), None
     moved = 1 if adjacency is Adjacency.ADD_REMOVE else 2
@@ -214,9 +216,6 @@ def default_ridge(encoding: Encoding, loss: Loss, method: str, law: str, epsilon
         spread = math.sqrt(encoding.slots) if law == "laplace" else math.sqrt((encoding.columns + 1) / 2)
         noisy = max(spread, 3 * loss.bend)
     return max(Fraction(1), Fraction(noisy) / epsilon).limit_denominator(10**6)
-
-
-OUTPUT_RIDGE = 1.0
 
 
 def objective_cost(loss: Loss, rate: float, reach: float, ridge: float, moved: int) -> float:

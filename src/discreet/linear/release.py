@@ -34,7 +34,7 @@ class LinearRelease:
 def release(design: Design, plan: LinearPlan, sampler: Sampler) -> LinearRelease:
     """Release all problems of a plan. The caller has charged the plan before reading any rows."""
     weights = [problem_weights(design, design.labels == k, plan, sampler) for k in plan.problems]
-    names = (sampler.name,)
+    names: tuple[str, ...] = (sampler.name,)
     if plan.budget.private and plan.method != "functional":
         names = (f"noise vector from {bits_of(sampler).name}, within the solver's tolerance of an exact draw", *names)
     return LinearRelease(plan, np.stack(weights), names, sampler.simulation)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from dataclasses import dataclass
 from typing import Any
@@ -96,11 +97,25 @@ def minimise(objective: Objective, tolerance: float, *, spare: float = 0.0) -> M
 
     `spare` is kept for what the caller knows to be off besides, such as the distance of the tilt from an exact draw.
     """
+    with _one_thread().limit(limits=1, user_api="blas"):  # matrices this small only wait for one another's threads
+        weights = _descend(objective, tolerance)
+    return certify_minimum(objective, weights, tolerance, spare=spare)
+
+
+@functools.cache
+def _one_thread() -> Any:
+    from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
+
+    return ThreadpoolController()
+
+
+def _descend(objective: Objective, tolerance: float) -> Floats:
+    """Newton's method with a line search, until the gradient is small or no step makes it smaller."""
     weights = np.zeros(objective.design.columns)
     t = objective.at(weights)
     value, gradient = objective.value(weights, t), objective.gradient(weights, t)
     # Aim a little lower than needed: steps are quadratic at the end, and the certificate adds its own part.
-    goal = max(tolerance / 16, 0.0)
+    goal = tolerance / 16
     for _ in range(MOST_STEPS):
         norm = float(np.linalg.norm(gradient))
         if norm <= goal:
@@ -110,7 +125,7 @@ def minimise(objective: Objective, tolerance: float, *, spare: float = 0.0) -> M
         if moved is None:
             break
         weights, t, value, gradient = moved
-    return certify_minimum(objective, weights, tolerance, spare=spare)
+    return weights
 
 
 def certify_minimum(objective: Objective, weights: Floats, tolerance: float, *, spare: float = 0.0) -> Minimum:
