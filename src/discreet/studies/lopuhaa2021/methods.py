@@ -11,7 +11,6 @@ from discreet.studies.methods import Floats, Method, Scores, Setting
 from discreet.studies.published.lopuhaa2021 import METHODS as PUBLISHED
 from discreet.tuning.compare import make_model
 
-
 LEAST = 1e-6  # below it linear models are refused, and a guess without the data takes their place
 
 
