@@ -28,7 +28,7 @@ def list_candidates(estimator: Any, grid: Any) -> list[tuple[str, Any]]:
         found = [(str(name), one) for name, one in named]
     else:
         found = []
-        for settings in ParameterGrid(grid if grid is not None else {}):
+        for settings in _combinations(grid):
             fixed = sorted(set(settings) & set(SET_BY_SEARCH))
             if fixed:
                 raise BudgetError(f"{fixed[0]!r} belongs to the search, not to its param_grid")
@@ -42,6 +42,13 @@ def list_candidates(estimator: Any, grid: Any) -> list[tuple[str, Any]]:
     return found
 
 
+def _combinations(grid: Any) -> list[dict[str, Any]]:
+    try:
+        return list(ParameterGrid(grid if grid is not None else {}))
+    except (TypeError, ValueError) as error:
+        raise BudgetError(f"param_grid makes no candidates: {error}") from None
+
+
 def _name(estimator: Any) -> str:
     return repr(estimator) if hasattr(estimator, "get_params") else type(estimator).__name__
 
@@ -49,6 +56,8 @@ def _name(estimator: Any) -> str:
 def require_private(estimator: Any) -> None:
     """Refuse an estimator that does not come from this library's central rooms or that would spend otherwise."""
     name = type(estimator).__name__
+    if isinstance(estimator, type):
+        raise BudgetError(f"{estimator.__name__} is a class, not a private estimator: pass {estimator.__name__}(...)")
     known: dict[str, Any] = getattr(estimator, "get_params", dict)()
     room = type(estimator).__module__.split(".")
     home = room[0] == "discreet" and len(room) > 1 and room[1] in {"bayes", "linear", "trees"}

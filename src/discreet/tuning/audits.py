@@ -1,0 +1,95 @@
+"""What an audit needs of tuning: whole searches on a few rows, and the best of random runs of a noisy count."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.audit import AuditCase, Claim, Pair
+from discreet.domain import exact
+from discreet.mechanisms.coins import Coins
+from discreet.mechanisms.noise import ExactSampler
+from discreet.mechanisms.stopping import best_of_random_runs
+from discreet.schema import Categorical, Schema
+from discreet.trees import PrivateTreeClassifier
+from discreet.tuning.search import PrivateGridSearch
+
+SCHEMA = Schema([Categorical("a", [0, 1])], "y", [0, 1])
+FEW = ((0, 0), (1, 1)) * 12  # enough that training rows are always dealt
+
+
+@dataclass(frozen=True)
+class WholeSearch:
+    """Which of two trees was chosen, and what it says in the end."""
+
+    epsilon: float
+    method: str
+
+    def __call__(self, data: Sequence[tuple[int, int]]) -> Any:
+        """Search once with exact noise and return what is published."""
+        X, y = np.array([[a] for a, _ in data]), np.array([label for _, label in data])
+        trees = PrivateTreeClassifier(schema=SCHEMA)
+        search = PrivateGridSearch(trees, {"depth": [0, 1]}, epsilon=self.epsilon, method=self.method, refit=0.3)
+        model = search.fit(X, y).model_
+        return [search.best_index_, model.log_prior, model.predict_joint_log_proba(np.array([[0], [1]]))]
+
+
+@dataclass(frozen=True)
+class BestCount:
+    """The largest of a random number of noisy counts, each at ε/factor; two is what random stopping needs."""
+
+    epsilon: float
+    factor: int = 2
+
+    def sample(self, data: int, size: int, *, rng: np.random.Generator) -> NDArray[Any]:
+        """Largest noisy counts; the randomness is the operating system's and ignores `rng`."""
+        each, coins = exact(self.epsilon) / self.factor, Coins()
+        noisy = iter(ExactSampler().laplace(np.full(60 * size + 4000, data, np.int64), 1 / each).tolist())
+
+        def run() -> tuple[int, int]:
+            count = next(noisy)
+            return count, count
+
+        return np.array([[best_of_random_runs(run, Fraction(0), Fraction(1, 20), coins=coins)[0]] for _ in range(size)])
+
+
+def audit_cases() -> list[AuditCase]:
+    """Both ways to search, random stopping alone, and a control that charges the best run as a single one."""
+
+    def searching(method: str) -> Callable[[float], WholeSearch]:
+        return lambda epsilon: WholeSearch(epsilon, method)
+
+    pairs = [Pair(FEW, (*FEW, (0, 1)), "a row against the others")]
+    cases = [
+        AuditCase(
+            name=f"search-{method}",
+            claim=Claim(1.0),
+            build=searching(method),
+            pairs=lambda epsilon: pairs,
+            adjacency="add-remove",
+            note="the chosen candidate and the parameters of its model",
+            samples=1_000,
+        )
+        for method in ("holdout", "random-stopping")
+    ]
+    for name, factor, control in (("random-stopping", 2, False), ("control-best-run-charged-once", 1, True)):
+        cases.append(
+            AuditCase(
+                name=name,
+                claim=Claim(1.0),
+                build=lambda epsilon, factor=factor: BestCount(epsilon, factor),  # type: ignore[misc]
+                pairs=lambda epsilon: [Pair(0, 1, "a count and the count of one row more")],
+                adjacency="add-remove",
+                control=control,
+                note="the best of many runs at the cost of one"
+                if control
+                else "the largest of a random number of runs",
+                samples=20_000,
+            )
+        )
+    return cases
