@@ -74,11 +74,16 @@ class Logistic:
     def worst(self, reach: float, ridge: float) -> float:
         # With s = −ℓ′ the curvature is s(1 − s); reach·s + ln(1 + s(1 − s)/ridge) is concave in s, and its slope
         # vanishes where reach·(ridge + s − s²) + 1 − 2s = 0.
-        if reach <= 0:
-            return math.log1p(0.25 / ridge)
-        half = (reach - 2) / (2 * reach)
-        s = min(1.0, half + math.sqrt(half * half + ridge + 1 / reach))
-        return (reach * s + math.log1p(s * (1 - s) / ridge)) * (1 + 1e-12)
+        def cost(s: float) -> float:
+            return reach * s + math.log1p(s * (1 - s) / ridge)
+
+        best = 0.5
+        if reach > 0:
+            half = (reach - 2) / (2 * reach)
+            root = math.sqrt(half * half + ridge + 1 / reach)
+            # The form without cancellation, whichever sign `half` has.
+            best = half + root if half > 0 else (ridge + 1 / reach) / (root - half)
+        return max(cost(min(1.0, best)), cost(0.5), cost(1.0)) * (1 + 1e-12)
 
 
 @dataclass(frozen=True)

@@ -215,7 +215,7 @@ def default_ridge(encoding: Encoding, loss: Loss, method: str, law: str, epsilon
     else:
         spread = math.sqrt(encoding.slots) if law == "laplace" else math.sqrt((encoding.columns + 1) / 2)
         noisy = max(spread, 3 * loss.bend)
-    return max(Fraction(1), Fraction(noisy) / epsilon).limit_denominator(10**6)
+    return min(max(Fraction(1), Fraction(noisy) / epsilon), Fraction(10**12)).limit_denominator(10**6)
 
 
 def objective_cost(loss: Loss, rate: float, reach: float, ridge: float, moved: int) -> float:

@@ -62,11 +62,16 @@ class Objective:
     def newton_step(self, t: Floats, gradient: Floats) -> Floats:
         """−(∇²J)⁻¹∇J."""
         bends = self.loss.curvature(t)
-        if self.design.columns <= DENSE:
+        if self._is_dense():
             hessian = self.design.outer(bends) * self.design.unit**2
             hessian[np.diag_indices_from(hessian)] += self.ridge
             return np.asarray(-cho_solve(cho_factor(hessian, check_finite=False), gradient, check_finite=False))
         return self._conjugate_gradients(bends, gradient)
+
+    def _is_dense(self) -> bool:
+        """Whether forming and factorising the matrix costs less than the products of an iterative solution."""
+        rows, slots, columns = len(self.design), self.design.slots, self.design.columns
+        return columns <= DENSE and rows * slots**2 / 2 + columns**3 / 3 <= 200 * rows * slots + 1e7
 
     def _conjugate_gradients(self, bends: Floats, gradient: Floats) -> Floats:
         step, rest = np.zeros_like(gradient), -gradient

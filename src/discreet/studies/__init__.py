@@ -17,9 +17,10 @@ STUDIES = {
     "yilmaz2020": "Yilmaz, Al-Rubaie, Chang: Naive Bayes Classification under Local Differential Privacy",
     "giaretta2022": "Giaretta, Marchioro, Markatos, Girdzijauskas: Towards a Realistic Decentralized Naive Bayes with "
     "Differential Privacy",
+    "thesis2015": "A thesis of 2015 on private Bernoulli Naive Bayes, feature selection and logistic regression",
 }
 # Studies in parts: each part is a module of its own below the study's.
-PARTS: dict[str, tuple[str, ...]] = {"giaretta2022": ("federated",)}
+PARTS: dict[str, tuple[str, ...]] = {"giaretta2022": ("federated",), "thesis2015": ("logistic",)}
 
 
 class StudyError(DiscreetError, ValueError):

@@ -1,0 +1,1 @@
+"""thesis2015: private Naive Bayes, feature selection and logistic regression, in parts."""
