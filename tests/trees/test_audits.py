@@ -15,7 +15,7 @@ SURE = {"confidence": 1 - 1e-8, "seed": 5}
     ["tree-add-remove", "tree-replace", "forest-add-remove", "forest-labels-replace", "choice-permute-and-flip"],
 )
 def test_honest_releases_are_consistent(name):
-    result = run_case(name, samples=2_000, **SURE)
+    result = run_case(name, samples=1_000, **SURE)
     assert not result.violated
     assert result.lower_bound >= 0
 

@@ -5,8 +5,10 @@ import json
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 from discreet import ModelError, TreeModel
+from discreet.cli import app
 from discreet.models import load_model
 from discreet.trees import PrivateForestClassifier, PrivateTreeClassifier
 
@@ -90,17 +92,20 @@ def test_deep_trees_need_no_recursion():
     assert fitted.score(X, [v[0] % 2 for v in X]) > 0.8
 
 
-def test_the_commands_read_a_tree(discreet, tree, frame, tmp_path):
-    tree.model_.save(tmp_path / "tree.json")
-    frame.to_csv(tmp_path / "rows.csv", index=False)
-    shown = discreet("inspect", tmp_path / "tree.json")
-    assert shown.returncode == 0 and "permute-and-flip" in shown.stdout
-    figures = discreet("evaluate", tmp_path / "tree.json", tmp_path / "rows.csv", "--json")
-    assert figures.returncode == 0
-    assert json.loads(figures.stdout)["accuracy"] == pytest.approx(tree.score(frame, frame["ill"]))
-    predicted = discreet("predict", tmp_path / "tree.json", tmp_path / "rows.csv", "--proba")
-    assert predicted.returncode == 0 and len(predicted.stdout.splitlines()) == len(frame) + 1
-    twin = discreet(
-        "evaluate", tmp_path / "tree.json", tmp_path / "rows.csv", "--twin", tmp_path / "rows.csv", "--json"
-    )
-    assert "non_private" in json.loads(twin.stdout)
+def test_the_commands_read_a_tree(tree, frame, tmp_path):
+    model, rows = tmp_path / "tree.json", tmp_path / "rows.csv"
+    tree.model_.save(model)
+    frame.to_csv(rows, index=False)
+
+    def discreet(*words):
+        answer = CliRunner().invoke(app, [str(word) for word in words])
+        assert answer.exit_code == 0, answer.exception
+        return answer.stdout
+
+    assert "permute-and-flip" in discreet("inspect", model)
+    figures = json.loads(discreet("evaluate", model, rows, "--twin", rows, "--json"))
+    assert figures["accuracy"] == pytest.approx(tree.score(frame, frame["ill"]))
+    assert "non_private" in figures
+    discreet("predict", model, rows, "--proba", "--out", tmp_path / "answers.csv")
+    answers = (tmp_path / "answers.csv").read_text().splitlines()
+    assert len(answers) == len(frame) + 1 and answers[0].startswith("prediction,probability,P(no)")

@@ -7,11 +7,10 @@ from discreet.audit import run_case
 SURE = {"confidence": 1 - 1e-8, "seed": 5}
 
 
-@pytest.mark.parametrize(("name", "samples"), [("random-stopping", 8000), ("search-holdout", 400)])
+@pytest.mark.parametrize(("name", "samples"), [("random-stopping", 2000), ("search-holdout", 200)])
 def test_honest_searches_are_consistent(name, samples):
     assert not run_case(name, samples=samples, **SURE).violated
 
 
 def test_the_best_of_many_runs_at_the_cost_of_one_is_flagged():
-    # The best run alone reveals less than its worst case: the audit sees about one and a half times the claim.
-    assert run_case("control-best-run-charged-once", **SURE).lower_bound > 1
+    assert run_case("control-best-run-charged-once", **SURE).violated

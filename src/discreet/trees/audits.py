@@ -117,7 +117,7 @@ def audit_cases() -> list[AuditCase]:
             adjacency="replace",
             control=True,
             note=note,
-            samples=20_000,
+            samples=6_000,
         )
         for name, (build, note) in controls.items()
     ]

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from discreet.errors import BudgetError
 from discreet.mechanisms.choose import CHOICES, choose, coins_of
 from discreet.mechanisms.coins import Coins
-from discreet.mechanisms.noise import Integers, Sampler, SimulationSampler
+from discreet.mechanisms.deal import deal
+from discreet.mechanisms.noise import Integers, Sampler
 from discreet.trees.kernels import compiled, leaf_counts
 from discreet.trees.plan import NOISY, STEPS, TreePlan, trees_for
 from discreet.trees.questions import Questions
@@ -150,20 +151,6 @@ def random_trees(questions: Questions, trees: int, depth: int, coins: Coins) -> 
                 ]
             level = below
     return table.done()
-
-
-def deal(size: int, hands: int, sampler: Sampler) -> Integers:
-    """One hand for each row, drawn by the operating system (or by the seed of a simulation).
-
-    Privacy needs the draw to ignore what the rows say; that it is even to one part in 2⁴⁰ is a courtesy.
-    """
-    coins = coins_of(sampler)
-    if isinstance(sampler, SimulationSampler):
-        return np.asarray(sampler.rng.integers(0, hands, size))
-    raw = (
-        np.frombuffer(coins.bits(64 * size).to_bytes(8 * size, "little"), np.uint64) if size else np.zeros(0, np.uint64)
-    )
-    return ((raw >> np.uint64(14)) % np.uint64(hands)).astype(np.int64)
 
 
 def grow_forest(rows: CodedRows, plan: TreePlan, sampler: Sampler) -> GrownTrees:

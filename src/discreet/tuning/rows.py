@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.mechanisms.noise import Sampler, SimulationSampler
+from discreet.mechanisms.deal import hold_out
+from discreet.mechanisms.noise import Sampler
 from discreet.schema import Schema
 from discreet.sources import check_people, is_outside, label_values
 from discreet.sources.frames import as_matrix, make_label, open_frame
 from discreet.sources.tables import Stream, Table, open_files, open_table
 
 Indices = NDArray[np.int64]
-FINE = 1 << 32
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,14 +66,7 @@ class HeldRows:
 
     def deal(self, share: float, sampler: Sampler) -> tuple[Indices, Indices]:
         """(training, validation): each row is for validation with probability `share`, by a draw of its own."""
-        if isinstance(sampler, SimulationSampler):
-            draws = sampler.rng.integers(0, FINE, self.size)
-        else:
-            import os
-
-            draws = np.frombuffer(os.urandom(4 * self.size), np.uint32).astype(np.int64)
-        held = draws < int(share * FINE)
-        return np.flatnonzero(~held), np.flatnonzero(held)
+        return hold_out(self.size, share, sampler)
 
 
 def _read(data: Any, schema: Schema) -> Any:
