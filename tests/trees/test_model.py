@@ -108,4 +108,4 @@ def test_the_commands_read_a_tree(tree, frame, tmp_path):
     assert "non_private" in figures
     discreet("predict", model, rows, "--proba", "--out", tmp_path / "answers.csv")
     answers = (tmp_path / "answers.csv").read_text().splitlines()
-    assert len(answers) == len(frame) + 1 and answers[0].startswith("prediction,probability,P(no)")
+    assert len(answers) == len(frame) + 1 and answers[0].replace('"', "").startswith("prediction,probability,P(no)")

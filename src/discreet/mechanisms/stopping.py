@@ -28,16 +28,17 @@ def repeated_cost(epsilon: Fraction, eta: Fraction) -> Fraction:
 def draw_runs(eta: Fraction, gamma: Fraction, *, coins: Coins) -> int:
     """A draw of K ≥ 1 with P(K = k) ∝ (1 − γ)^k · Π_{l=1}^{k−1} (l + η)/(l + 1), exactly, from rational coins.
 
-    η = 1 is the geometric law, η = 0 the logarithmic one. A geometric proposal is accepted factor by factor.
+    η = 1 is the geometric law, η = 0 the logarithmic one. A geometric proposal is accepted factor by factor, each as
+    soon as the proposal grows, so that most of those that fail do so early.
     """
     check_stopping(eta, gamma)
-    go_on = 1 - gamma
+    go_on = (1 - gamma).as_integer_ratio()
     while True:
-        count = 1
-        while coins.odds(go_on.numerator, go_on.denominator):
+        count, alive = 1, True
+        while alive and coins.odds(*go_on):
+            alive = coins.odds(*((count + eta) / (count + 1)).as_integer_ratio())
             count += 1
-        factors = ((step + eta) / (step + 1) for step in range(1, count))
-        if all(coins.odds(factor.numerator, factor.denominator) for factor in factors):
+        if alive:
             return count
 
 
