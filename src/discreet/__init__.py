@@ -13,17 +13,21 @@ if TYPE_CHECKING:
         DiscreetError,
         ModelError,
         SchemaError,
+        SolverError,
         StatisticsError,
         UpdateError,
     )
     from discreet.federated import FederatedNB
     from discreet.gossip import GossipNB
+    from discreet.linear import LinearModel, PrivateLogisticRegression, PrivateSVC
     from discreet.local import LocalNB
     from discreet.privacy import Adjacency, Budget, Certificate, Ledger
     from discreet.schema import Categorical, Numeric, Schema
     from discreet.selection import PrivateSelectKBest, SelectiveNB
     from discreet.sources import Table, collect
     from discreet.statistics import Statistics
+    from discreet.trees import PrivateForestClassifier, PrivateTreeClassifier, TreeModel
+    from discreet.tuning import PrivateGridSearch
 
 # Each public name and the room it lives in: a room is opened when it is first used, so that importing
 # the package costs next to nothing.
@@ -35,17 +39,21 @@ _ROOMS = {
         "DiscreetError",
         "ModelError",
         "SchemaError",
+        "SolverError",
         "StatisticsError",
         "UpdateError",
     ),
     "discreet.federated": ("FederatedNB",),
     "discreet.gossip": ("GossipNB",),
+    "discreet.linear": ("LinearModel", "PrivateLogisticRegression", "PrivateSVC"),
     "discreet.local": ("LocalNB",),
     "discreet.privacy": ("Adjacency", "Budget", "Certificate", "Ledger"),
     "discreet.schema": ("Categorical", "Numeric", "Schema"),
     "discreet.selection": ("PrivateSelectKBest", "SelectiveNB"),
     "discreet.sources": ("Table", "collect"),
     "discreet.statistics": ("Statistics",),
+    "discreet.trees": ("PrivateForestClassifier", "PrivateTreeClassifier", "TreeModel"),
+    "discreet.tuning": ("PrivateGridSearch",),
 }
 _HOME = {name: room for room, names in _ROOMS.items() for name in names}
 __all__ = [
@@ -59,18 +67,26 @@ __all__ = [
     "FederatedNB",
     "GossipNB",
     "Ledger",
+    "LinearModel",
     "LocalNB",
     "ModelError",
     "NaiveBayesModel",
     "Numeric",
+    "PrivateForestClassifier",
+    "PrivateGridSearch",
+    "PrivateLogisticRegression",
     "PrivateNB",
+    "PrivateSVC",
     "PrivateSelectKBest",
+    "PrivateTreeClassifier",
     "Schema",
     "SchemaError",
     "SelectiveNB",
+    "SolverError",
     "Statistics",
     "StatisticsError",
     "Table",
+    "TreeModel",
     "UpdateError",
     "collect",
 ]

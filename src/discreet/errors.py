@@ -27,6 +27,10 @@ class ModelError(DiscreetError, ValueError):
     """A model file is corrupt, foreign or of another version."""
 
 
+class SolverError(DiscreetError, ValueError):
+    """A solver did not come close enough to its optimum, so that the proof of privacy would not cover its answer."""
+
+
 class UpdateError(DiscreetError, ValueError):
     """A node's update that cannot be read or taken in; `reason` is a short word that can be counted."""
 

@@ -6,7 +6,7 @@ import pytest
 from discreet.studies import find_study
 from discreet.studies.claims import Verdict
 from discreet.studies.controls import audit_cases
-from discreet.studies.published.thesis2015 import mask_by_tables
+from discreet.studies.published.thesis2015_selection import mask_by_tables
 from discreet.studies.results import Estimate, MissingResultsError
 from discreet.studies.study import reproduce
 from discreet.studies.thesis2015.selection.claims import TABLE, judged, reaches

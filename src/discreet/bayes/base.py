@@ -1,4 +1,4 @@
-"""What every Naive Bayes estimator shares: its schema, scikit-learn's attributes, and prediction by its model."""
+"""What estimators share: a schema, scikit-learn's attributes, and prediction by a released model."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ def check_smoothing(given: Any) -> None:
         raise BudgetError(f"smoothing must be a number above zero, not {given!r}")
 
 
-class NaiveBayesEstimator(ClassifierMixin, BaseEstimator):
-    """The part of an estimator that has nothing to do with how its model came about."""
+class SchemaEstimator(ClassifierMixin, BaseEstimator):
+    """The part of an estimator that has nothing to do with its kind of model or how that came about."""
 
     epsilon: Any
     schema: Any
     random_state: Any
-    model_: NaiveBayesModel
+    model_: Any
 
     # ---- fitting
 
@@ -80,32 +80,12 @@ class NaiveBayesEstimator(ClassifierMixin, BaseEstimator):
             name, expected = type(self).__name__, self.n_features_in_
             raise DataError(f"X has {width} features, but {name} is expecting {expected} features as input")
 
-    def predict_joint_log_proba(self, X: Any) -> Floats:
-        """log P(class, features), columns in the order of `classes_`."""
-        check_is_fitted(self)
-        self._check_width(X)
-        return self.model_.predict_joint_log_proba(X)[:, self._order]
-
-    def predict_log_proba(self, X: Any) -> Floats:
-        """log P(class | features), columns in the order of `classes_`."""
-        return normalised(self.predict_joint_log_proba(X))
-
-    def predict_proba(self, X: Any) -> Floats:
-        """P(class | features), columns in the order of `classes_`."""
-        return np.exp(self.predict_log_proba(X))
-
     def predict(self, X: Any) -> NDArray[Any]:
         """The most probable class of each row."""
         check_is_fitted(self)
         self._check_width(X)
-        return self.model_.predict(X)
-
-    def to_sklearn(self) -> Any:
-        """The released model as a fitted scikit-learn pipeline, which needs this library no longer."""
-        from discreet.bayes.export import to_sklearn
-
-        check_is_fitted(self)
-        return to_sklearn(self.model_, named=hasattr(self, "feature_names_in_"))
+        labels: NDArray[Any] = self.model_.predict(X)
+        return labels
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -116,3 +96,35 @@ class NaiveBayesEstimator(ClassifierMixin, BaseEstimator):
         )
         tags.non_deterministic = self.random_state is None and self.epsilon != math.inf
         return tags
+
+
+class ScoreEstimator(SchemaEstimator):
+    """An estimator whose model scores classes by log-probabilities up to a constant."""
+
+    def predict_joint_log_proba(self, X: Any) -> Floats:
+        """log P(class, features), columns in the order of `classes_`."""
+        check_is_fitted(self)
+        self._check_width(X)
+        scores: Floats = self.model_.predict_joint_log_proba(X)[:, self._order]
+        return scores
+
+    def predict_log_proba(self, X: Any) -> Floats:
+        """log P(class | features), columns in the order of `classes_`."""
+        return normalised(self.predict_joint_log_proba(X))
+
+    def predict_proba(self, X: Any) -> Floats:
+        """P(class | features), columns in the order of `classes_`."""
+        return np.exp(self.predict_log_proba(X))
+
+
+class NaiveBayesEstimator(ScoreEstimator):
+    """The part of a Naive Bayes estimator that has nothing to do with how its model came about."""
+
+    model_: NaiveBayesModel
+
+    def to_sklearn(self) -> Any:
+        """The released model as a fitted scikit-learn pipeline, which needs this library no longer."""
+        from discreet.bayes.export import to_sklearn
+
+        check_is_fitted(self)
+        return to_sklearn(self.model_, named=hasattr(self, "feature_names_in_"))

@@ -3,19 +3,38 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from discreet.bayes.likelihoods import GaussianLikelihood
-from discreet.bayes.model import NaiveBayesModel, normalised
-from discreet.bayes.score import joint_log_probability
+from discreet.bayes.model import NaiveBayesModel
 from discreet.domain import text
 from discreet.errors import DataError
-from discreet.sources import Progress, read_rows
+from discreet.schema import Schema
+from discreet.sources import Progress, Rows, read_rows
 
 
-def evaluate(model: NaiveBayesModel, data: Any, y: Any = None, *, progress: Progress | None = None) -> dict[str, Any]:
+class Scoring(Protocol):
+    """What a released model of any kind can do: score rows, the best class highest."""
+
+    schema: Schema
+
+    @property
+    def probabilistic(self) -> bool:
+        """Whether its scores are log-probabilities."""
+        ...
+
+    def score_rows(self, rows: Rows) -> Any:
+        """One score per row and class."""
+        ...
+
+    def most_frequent(self) -> int | None:
+        """The class it holds to be the most frequent, if it knows."""
+        ...
+
+
+def evaluate(model: Scoring, data: Any, y: Any = None, *, progress: Progress | None = None) -> dict[str, Any]:
     """Figures on labelled rows of any source; AUC is one-against-rest, averaged over classes if more than two."""
     truths, scores = [], []
     classes = len(model.schema.classes)
@@ -25,7 +44,7 @@ def evaluate(model: NaiveBayesModel, data: Any, y: Any = None, *, progress: Prog
         if (codes == classes).any():
             rows.label.complain()
         truths.append(codes)
-        scores.append(normalised(joint_log_probability(rows, model.log_prior, model.likelihoods)))
+        scores.append(model.score_rows(rows))
     if not truths or not sum(map(len, truths)):
         raise DataError("there are no rows to evaluate on")
     truth, score = np.concatenate(truths), np.concatenate(scores)
@@ -34,8 +53,8 @@ def evaluate(model: NaiveBayesModel, data: Any, y: Any = None, *, progress: Prog
     return {
         "n": len(truth),
         **rates(confusion),
-        "auc": _auc(truth, score),
-        "log_loss": float(-score[np.arange(len(truth)), truth].mean()),
+        "auc": _auc(truth, score, model.probabilistic),
+        "log_loss": float(-score[np.arange(len(truth)), truth].mean()) if model.probabilistic else None,
         "classes": [text(label) for label in model.schema.classes],
         "confusion": confusion.tolist(),
     }
@@ -51,7 +70,7 @@ def rates(confusion: Any) -> dict[str, float]:
     }
 
 
-def _auc(truth: Any, score: Any) -> float | None:
+def _auc(truth: Any, score: Any, probabilistic: bool = True) -> float | None:
     from sklearn.metrics import roc_auc_score
 
     if score.shape[1] == 2:
@@ -62,15 +81,15 @@ def _auc(truth: Any, score: Any) -> float | None:
     areas = []
     for k in np.unique(truth):
         if (truth != k).any():
-            areas.append(roc_auc_score(truth == k, np.exp(score[:, k])))
+            areas.append(roc_auc_score(truth == k, np.exp(score[:, k]) if probabilistic else score[:, k]))
     return float(np.mean(areas)) if areas else None
 
 
-def majority(model: NaiveBayesModel, figures: dict[str, Any]) -> dict[str, Any]:
-    """The figures of always answering the class that the model holds to be the most frequent."""
+def majority(model: Scoring, figures: dict[str, Any]) -> dict[str, Any]:
+    """The figures of always answering the class that the model holds to be the most frequent, or else that is."""
     confusion = np.array(figures["confusion"])
-    constant = np.zeros_like(confusion)
-    constant[:, int(model.log_prior.argmax())] = confusion.sum(axis=1)
+    constant, most = np.zeros_like(confusion), model.most_frequent()
+    constant[:, int(confusion.sum(axis=1).argmax()) if most is None else most] = confusion.sum(axis=1)
     return {**rates(constant), "auc": 0.5, "n": figures["n"]}
 
 

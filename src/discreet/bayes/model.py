@@ -18,7 +18,7 @@ from discreet.errors import ModelError, SchemaError
 from discreet.files import parse_json, write_text
 from discreet.privacy.certificate import Certificate
 from discreet.schema import Numeric, Schema
-from discreet.sources import Progress, read_rows
+from discreet.sources import Progress, Rows, read_rows
 
 Floats = NDArray[np.float64]
 FORMAT = "discreet/naive-bayes"
@@ -45,10 +45,31 @@ class NaiveBayesModel:
         if certificate.schema_hash != schema.hash:
             raise ModelError("the certificate belongs to another schema")
 
+    probabilistic = True
+
     @property
     def classes(self) -> NDArray[Any]:
         """The classes in the order of every score's columns."""
         return self.schema.class_array()
+
+    @property
+    def kinds(self) -> list[dict[str, str]]:
+        """Each feature and how it is modelled."""
+        return [{"name": one.name, "kind": str(one.to_dict()["kind"])} for one in self.likelihoods]
+
+    def score_rows(self, rows: Rows) -> Floats:
+        """log P(class | features) of rows as a source delivers them."""
+        return normalised(joint_log_probability(rows, self.log_prior, self.likelihoods))
+
+    def most_frequent(self) -> int:
+        """The class that the model holds to be the most frequent."""
+        return int(self.log_prior.argmax())
+
+    def twin(self, data: Any, y: Any = None, progress: Progress | None = None) -> NaiveBayesModel:
+        """The same kind of model fitted without noise: for comparison, never for release."""
+        from discreet.bayes.evaluation import twin_of
+
+        return twin_of(self, data, y, progress=progress)
 
     def _batches(self, X: Any, progress: Progress | None) -> Any:
         return read_rows(X, self.schema, labelled=False, progress=progress)

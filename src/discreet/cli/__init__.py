@@ -9,6 +9,7 @@ import typer
 
 from discreet.cli import (
     audit,
+    compare,
     demo,
     evaluate,
     federate,
@@ -50,7 +51,7 @@ def _root(
     pass
 
 
-for command in (demo, schema, plan, fit, predict, evaluate, inspect, select, audit, reproduce):
+for command in (demo, schema, plan, fit, predict, evaluate, inspect, compare, select, audit, reproduce):
     app.command(name=command.__name__.rsplit(".", 1)[1])(command.command)
 app.add_typer(local.app)
 app.add_typer(federate.app, name="federate")

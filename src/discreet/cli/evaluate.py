@@ -23,18 +23,18 @@ def command(
     """Measure a released model on labelled rows, beside the majority class."""
     import json
 
-    from discreet.bayes.evaluation import evaluate, majority, twin_of
-    from discreet.bayes.model import NaiveBayesModel
+    from discreet.bayes.evaluation import evaluate, majority
     from discreet.cli.common import clean
     from discreet.files import write_text
+    from discreet.models import load_model
 
     check_out(out)
-    loaded = NaiveBayesModel.load(model)
+    loaded = load_model(model)
     with progress("evaluating", quiet=as_json) as report:
         result = evaluate(loaded, data, progress=report)
         result["majority"] = majority(loaded, result)
         if twin is not None:
-            result["non_private"] = evaluate(twin_of(loaded, twin, progress=report), data, progress=report)
+            result["non_private"] = evaluate(loaded.twin(twin, progress=report), data, progress=report)
     if out is not None:
         write_text(out, json.dumps(clean(result), indent=2) + "\n")
     if as_json:

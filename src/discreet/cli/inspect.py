@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from discreet.cli.common import JsonOption, console, print_json, table
+
+if TYPE_CHECKING:
+    from discreet.models import Model
 
 
 def command(
@@ -15,9 +18,9 @@ def command(
     as_json: JsonOption = False,
 ) -> None:
     """Print the certificate of a released model: the guarantee, whom it protects, and how it was spent."""
-    from discreet.bayes.model import NaiveBayesModel
+    from discreet.models import load_model
 
-    loaded = NaiveBayesModel.load(model)
+    loaded = load_model(model)
     if as_json:
         print_json(
             {
@@ -25,22 +28,20 @@ def command(
                 "epsilon": loaded.certificate.epsilon_value,
                 "delta": loaded.certificate.delta_value,
                 "schema": loaded.schema.to_dict(),
-                "features": [{"name": one.name, "kind": one.to_dict()["kind"]} for one in loaded.likelihoods],
+                "features": loaded.kinds,
             }
         )
         return
     show(loaded)
 
 
-def show(loaded: object) -> None:
+def show(loaded: Model) -> None:
     """Print a model's certificate for a person."""
     from fractions import Fraction
 
-    from discreet.bayes.model import NaiveBayesModel
     from discreet.domain import text
     from discreet.privacy.certificate import ResponseRecord, SmoothRecord
 
-    assert isinstance(loaded, NaiveBayesModel)
     certificate, screen = loaded.certificate, console()
     budget = f"epsilon = {certificate.epsilon_value:g}, delta = {certificate.delta_value:g}"
     if certificate.rho is not None:

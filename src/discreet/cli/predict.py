@@ -22,14 +22,16 @@ def command(
 
     from contextlib import ExitStack
 
-    from discreet.bayes.model import NaiveBayesModel
     from discreet.errors import DiscreetError
     from discreet.files import replacing
+    from discreet.models import load_model
 
     check_out(out)
     if as_json and out is None:
         raise DiscreetError("--json reports on a file: give --out as well")
-    loaded = NaiveBayesModel.load(model)
+    loaded = load_model(model)
+    if proba and not loaded.probabilistic:
+        raise DiscreetError("this model has scores, not probabilities: leave --proba out")
     rows = 0
     with progress("predicting", quiet=as_json) as report, ExitStack() as stack:
         sink: Any = sys.stdout.buffer
@@ -52,16 +54,15 @@ def _tables(loaded: Any, data: str, proba: bool, report: Any) -> Any:
     import numpy as np
     import pyarrow as pa
 
-    from discreet.bayes.model import normalised
-    from discreet.bayes.score import joint_log_probability
     from discreet.domain import text
     from discreet.sources import read_rows
 
     labels = np.array([text(label) for label in loaded.schema.classes], dtype=object)
     for rows in read_rows(data, loaded.schema, labelled=False, progress=report):
-        scores = np.exp(normalised(joint_log_probability(rows, loaded.log_prior, loaded.likelihoods)))
-        best = scores.argmax(axis=1)
-        columns = {"prediction": pa.array(labels[best]), "probability": pa.array(scores.max(axis=1))}
+        scores = loaded.score_rows(rows)
+        scores = np.exp(scores) if loaded.probabilistic else scores
+        best, name = scores.argmax(axis=1), "probability" if loaded.probabilistic else "score"
+        columns = {"prediction": pa.array(labels[best]), name: pa.array(scores.max(axis=1))}
         if proba:
             columns |= {f"P({label})": pa.array(scores[:, k]) for k, label in enumerate(labels)}
         yield pa.table(columns)

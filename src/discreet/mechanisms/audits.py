@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from discreet.audit import AuditCase, Claim, Pair
 from discreet.domain import exact
+from discreet.mechanisms.choose import CHOICES, choice_rate, choose
 from discreet.mechanisms.coins import Coins
 from discreet.mechanisms.knorm import KNorm
 from discreet.mechanisms.noise import ExactSampler, SimulationSampler
@@ -73,6 +74,45 @@ class SmoothStatistic:
         if self.exact:
             return np.array([[release_smooth(found, self.plan)] for _ in range(size)])
         return np.asarray(simulate_smooth(found, self.plan, size=size, rng=rng))[:, None]
+
+
+@dataclass(frozen=True)
+class PrivateChoice:
+    """One of a few candidates by its score, drawn exactly; `monotone` scores cost half."""
+
+    epsilon: float
+    law: str
+    monotone: bool
+
+    def sample(self, data: Sequence[int], size: int, *, rng: np.random.Generator) -> NDArray[Any]:
+        """Chosen candidates; the coins are the operating system's and ignore `rng`."""
+        rate, coins = choice_rate(exact(self.epsilon), monotone=self.monotone), Coins()
+        return np.array([[choose(data, rate, law=self.law, coins=coins)] for _ in range(size)])
+
+
+def _choice_cases() -> list[AuditCase]:
+    def build(law: str, monotone: bool) -> Callable[[float], PrivateChoice]:
+        return lambda epsilon: PrivateChoice(epsilon, law, monotone)
+
+    def case(name: str, law: str, monotone: bool, pair: Pair, control: bool = False) -> AuditCase:
+        note = "scores that may part, at the rate of scores that move together" if control else "scores of one row each"
+        return AuditCase(
+            name=name,
+            claim=Claim(1.0),
+            build=build(law, monotone),
+            pairs=lambda epsilon: [pair],
+            adjacency="add-remove",
+            control=control,
+            note=note,
+            samples=20_000,
+        )
+
+    apart = Pair((1, 0), (0, 1), "one score falls, the other rises")
+    return [
+        *(case(f"choice-{law}", law, False, apart) for law in CHOICES),
+        *(case(f"choice-{law}-monotone", law, True, Pair((0, 0), (1, 0), "one score rises")) for law in CHOICES),
+        case("control-choice-monotone", CHOICES[1], True, Pair((2, 0), (1, 1), "scores part"), control=True),
+    ]
 
 
 SMOOTH_PAIRS = {
@@ -135,9 +175,9 @@ def _tables_case() -> AuditCase:
 
 
 def audit_cases() -> list[AuditCase]:
-    """Discrete Laplace and Gaussian noise on a count, exact and simulated; heavy tails under smooth bounds."""
+    """Discrete Laplace and Gaussian noise on a count, exact and simulated; heavy tails; private choices."""
     pairs = [Pair(0, 1, "a count and the count of one row more")]
-    return [
+    counts = [
         AuditCase(
             name=f"discrete-{law}{'-simulated' if simulated else ''}",
             claim=Claim(1.0, 0.0 if law == "laplace" else float(DELTA)),
@@ -148,4 +188,5 @@ def audit_cases() -> list[AuditCase]:
         )
         for law in ("laplace", "gaussian")
         for simulated in (False, True)
-    ] + [*_smooth_cases(), _tables_case()]
+    ]
+    return [*counts, *_smooth_cases(), _tables_case(), *_choice_cases()]

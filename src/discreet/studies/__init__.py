@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 # Short name of each study → its title; the module of that name holds `STUDY` and is imported when it is wanted.
 STUDIES = {
+    "lopuhaa2021": "Comparing classifiers' performance under differential privacy (SECRYPT 2021)",
     "zafarani2021": "Zafarani, Clifton: Differentially Private Naïve Bayes Classifier Using Smooth Sensitivity",
     "yilmaz2020": "Yilmaz, Al-Rubaie, Chang: Naive Bayes Classification under Local Differential Privacy",
     "giaretta2022": "Giaretta, Marchioro, Markatos, Girdzijauskas: Towards a Realistic Decentralized Naive Bayes with "
@@ -19,7 +20,10 @@ STUDIES = {
     "thesis2015": "A thesis of 2015 on private Bernoulli Naive Bayes, feature selection and logistic regression",
 }
 # Studies in parts: each part is a module of its own below the study's.
-PARTS: dict[str, tuple[str, ...]] = {"giaretta2022": ("federated", "gossip"), "thesis2015": ("selection",)}
+PARTS: dict[str, tuple[str, ...]] = {
+    "giaretta2022": ("federated", "gossip"),
+    "thesis2015": ("selection", "logistic"),
+}
 
 
 class StudyError(DiscreetError, ValueError):

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from discreet.audit import AuditCase, Claim, Pair
 from discreet.schema import Numeric, Schema
 from discreet.studies.published.giaretta2022 import LocalRows, local_maxima, local_updates
-from discreet.studies.published.thesis2015 import iterative_sampling, mask_by_tables
+from discreet.studies.published.thesis2015_selection import iterative_sampling, mask_by_tables
 from discreet.studies.published.zafarani2021 import TRIM, Access, algorithm1_curve
 
 ACCESSES = 3  # class counts, mean and deviation of one number: each gets a third of the budget

@@ -23,7 +23,7 @@ from discreet.privacy.budget import Adjacency, Budget
 from discreet.selection.classifier import SelectiveNB
 from discreet.selection.plan import make_selection_plan
 from discreet.selection.select import reduced_schema, reduced_statistics, select
-from discreet.studies.published.thesis2015 import mask_by_tables
+from discreet.studies.published.thesis2015_selection import mask_by_tables
 from discreet.studies.tasks import Task
 from discreet.studies.thesis2015.selection.data import Bench, bench
 

@@ -1,0 +1,122 @@
+"""Losses: convex, with bounded slope and curvature, and what one row can cost in objective perturbation."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+
+class Loss(Protocol):
+    """ℓ(t) of a signed margin t: |ℓ′| ≤ `steepest`, 0 ≤ ℓ″ ≤ `bend`."""
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+        ...
+
+    @property
+    def steepest(self) -> float:
+        """The bound of |ℓ′|."""
+        ...
+
+    @property
+    def bend(self) -> float:
+        """The bound of ℓ″."""
+        ...
+
+    def value(self, t: Floats) -> Floats:
+        """ℓ(t)."""
+        ...
+
+    def slope(self, t: Floats) -> Floats:
+        """ℓ′(t)."""
+        ...
+
+    def curvature(self, t: Floats) -> Floats:
+        """ℓ″(t), where it exists; anything between its two sides elsewhere."""
+        ...
+
+    def worst(self, reach: float, ridge: float) -> float:
+        """sup over t of reach·|ℓ′(t)| + ln(1 + ℓ″(t)/ridge): what one row costs, for rows of norm one."""
+        ...
+
+
+@dataclass(frozen=True)
+class Logistic:
+    """ln(1 + e^−t)."""
+
+    name: str = "logistic"
+
+    @property
+    def steepest(self) -> float:
+        return 1.0
+
+    @property
+    def bend(self) -> float:
+        return 0.25
+
+    def value(self, t: Floats) -> Floats:
+        return np.asarray(np.logaddexp(0.0, -t))
+
+    def slope(self, t: Floats) -> Floats:
+        return -_sigmoid(-t)
+
+    def curvature(self, t: Floats) -> Floats:
+        s = _sigmoid(-t)
+        return np.asarray(s * (1 - s))
+
+    def worst(self, reach: float, ridge: float) -> float:
+        # With s = −ℓ′ the curvature is s(1 − s); reach·s + ln(1 + s(1 − s)/ridge) is concave in s, and its slope
+        # vanishes where reach·(ridge + s − s²) + 1 − 2s = 0.
+        def cost(s: float) -> float:
+            return reach * s + math.log1p(s * (1 - s) / ridge)
+
+        best = 0.5
+        if reach > 0:
+            half = (reach - 2) / (2 * reach)
+            root = math.sqrt(half * half + ridge + 1 / reach)
+            # The form without cancellation, whichever sign `half` has.
+            best = half + root if half > 0 else (ridge + 1 / reach) / (root - half)
+        return max(cost(min(1.0, best)), cost(0.5), cost(1.0)) * (1 + 1e-12)
+
+
+@dataclass(frozen=True)
+class Huber:
+    """The hinge loss max(0, 1 − t) with its corner rounded off by a parabola between 1 − h and 1 + h."""
+
+    h: float = 0.05
+    name: str = "huber"
+
+    @property
+    def steepest(self) -> float:
+        return 1.0
+
+    @property
+    def bend(self) -> float:
+        return math.nextafter(1 / (2 * self.h), math.inf)
+
+    def value(self, t: Floats) -> Floats:
+        over = 1 + self.h - t
+        return np.asarray(np.where(over <= 0, 0.0, np.where(over >= 2 * self.h, 1 - t, over**2 / (4 * self.h))))
+
+    def slope(self, t: Floats) -> Floats:
+        return np.asarray(-np.clip((1 + self.h - t) / (2 * self.h), 0.0, 1.0))
+
+    def curvature(self, t: Floats) -> Floats:
+        return np.asarray(np.where(np.abs(1 - t) <= self.h, 1 / (2 * self.h), 0.0))
+
+    def worst(self, reach: float, ridge: float) -> float:
+        # At t = 1 − h the steepest slope meets the full curvature.
+        return (reach + math.log1p(self.bend / ridge)) * (1 + 1e-12)
+
+
+def _sigmoid(t: Any) -> Floats:
+    from scipy.special import expit
+
+    return np.asarray(expit(t))

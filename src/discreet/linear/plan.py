@@ -1,0 +1,242 @@
+"""The plan: how a linear model's budget is spent, from public knowledge alone."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from discreet.domain import text
+from discreet.errors import BudgetError
+from discreet.linear.encode import UNIT, Encoding
+from discreet.linear.losses import Loss
+from discreet.mechanisms.vectors import LAWS
+from discreet.privacy.budget import Adjacency, Budget, number
+from discreet.privacy.calibrate import fraction_down, sqrt_up
+from discreet.privacy.ledger import Charge, Sequential
+
+METHODS = ("objective", "output", "functional")
+FINISH = Fraction(1, 128)  # the share of the budget that covers the solver's and the floats' inexactness
+TOLERANCE = Fraction(1, 1 << 20)
+OUTPUT_RIDGE = 3.0
+
+
+@dataclass(frozen=True)
+class LinearPlan:
+    """One binary problem's noise, and how many problems share the budget.
+
+    `rate` is γ of the noise vector's density exp(−γ‖b‖); `lattice` and `steps` are those of the released weights:
+    points a multiple of 2^−lattice apart, and how many of them a neighbour can move all weights together.
+    """
+
+    encoding: Encoding
+    loss: Loss
+    method: str
+    budget: Budget
+    adjacency: Adjacency
+    contributions: int
+    ridge: Fraction
+    law: str
+    tolerance: Fraction
+    rate: Fraction | None
+    lattice: int
+    steps: int
+    epsilons: tuple[Fraction, Fraction]
+
+    @property
+    def schema(self) -> Any:
+        """The public description of the data."""
+        return self.encoding.schema
+
+    @property
+    def problems(self) -> tuple[int, ...]:
+        """The class that each binary problem sets against the rest."""
+        classes = len(self.schema.classes)
+        return (1,) if classes == 2 else tuple(range(classes))
+
+    @property
+    def unit(self) -> str:
+        """Whom the cost is counted for."""
+        return f"{self.adjacency} neighbours with up to {self.contributions} row(s) per person"
+
+    @property
+    def moved(self) -> int:
+        """How many rows' worth a neighbour moves a sum: one, or two if a row is replaced."""
+        return 1 if self.adjacency is Adjacency.ADD_REMOVE else 2
+
+    @property
+    def linear_reach(self) -> int:
+        """The L1 sensitivity of Σ(1 − 2y)x in whole numbers."""
+        return self.moved * self.encoding.slots * (UNIT if self.encoding.valued else 1)
+
+    @property
+    def square_reach(self) -> int:
+        """The L1 sensitivity of the products of columns, each pair once, in whole numbers."""
+        m = self.encoding.slots
+        return self.moved * (m * (m + 1) // 2) * (UNIT**2 if self.encoding.valued else 1)
+
+    @property
+    def node(self) -> Sequential:
+        """The ledger entry of a fit."""
+        if not self.budget.private:
+            return Sequential("linear model", ())
+        parts = []
+        for k in self.problems:
+            what = f"weights of class {text(self.schema.classes[k])}"
+            parts.append(Sequential(what, tuple(self._charges(what))))
+        return Sequential("linear model", tuple(parts))
+
+    def _charges(self, what: str) -> list[Charge]:
+        first, second = self.epsilons
+        if self.method == "functional":
+            names = (("linear coefficients", self.linear_reach, first), ("products", self.square_reach, second))
+            return [
+                Charge("discrete laplace", f"{what}: {name}", "L1", str(reach), Fraction(reach) / share, "epsilon",
+                       share * self.contributions)
+                for name, reach, share in names
+            ]  # fmt: skip
+        assert self.rate is not None
+        norm = "L1" if self.law == "laplace" else "L2"
+        if self.method == "objective":
+            reach = f"one row: gradient {norm} up to {_short(gradient_reach(self))} and its curvature"
+        else:
+            reach = f"{_short(output_reach(self.ridge, self.moved))}"
+        return [
+            Charge(f"{self.method} perturbation, {self.law} noise", what, norm, reach, 1 / self.rate, "epsilon",
+                   first * self.contributions),
+            Charge("discrete laplace", f"{what}: distance of the solver's answer from the exact one", "L1",
+                   f"{self.steps} lattice steps of 2^-{self.lattice}", Fraction(self.steps) / second, "epsilon",
+                   second * self.contributions),
+        ]  # fmt: skip
+
+    def rows(self) -> list[dict[str, Any]]:
+        """The plan as plain records."""
+        return [
+            {"what": c.what, "mechanism": c.mechanism, "sensitivity": c.sensitivity, "cost": float(c.cost)}
+            for part in self.node.parts
+            if isinstance(part, Sequential)
+            for c in part.parts
+            if isinstance(c, Charge)
+        ]
+
+
+def _short(value: Fraction) -> str:
+    return f"{float(value):.6g}"
+
+
+def gradient_reach(plan: LinearPlan) -> Fraction:
+    """The norm of the gradient of one row's loss, at most, in the norm of the noise."""
+    return plan.encoding.one_norm if plan.law == "laplace" else Fraction(1)
+
+
+def output_reach(ridge: Fraction, moved: int) -> Fraction:
+    """How far a neighbour moves the minimum: steepest slope times longest row over the regularisation."""
+    return Fraction(moved) / ridge
+
+
+def make_plan(
+    encoding: Encoding,
+    budget: Budget,
+    *,
+    loss: Loss,
+    method: str = "objective",
+    adjacency: Adjacency = Adjacency.ADD_REMOVE,
+    contributions: int = 1,
+    ridge: Any = None,
+    noise: str = "auto",
+    tolerance: Any = None,
+) -> LinearPlan:
+    """Split the budget and calibrate the noise, or say what stands in the way."""
+    if method not in METHODS:
+        raise BudgetError(f"method must be 'objective', 'output' or 'functional', not {method!r}")
+    if budget.kind not in ("pure", "none"):
+        raise BudgetError("linear models spend a pure epsilon: leave delta and rho out")
+    if isinstance(contributions, bool) or not isinstance(contributions, int) or contributions < 1:
+        raise BudgetError(f"contributions must be a whole number of at least 1, not {contributions!r}")
+    law = _law(encoding, method, noise)
+    problems = 1 if len(encoding.schema.classes) == 2 else len(encoding.schema.classes)
+    # k rows of one person are k neighbours' steps: a mechanism at ε/k costs ε for all of them.
+    share = None if budget.epsilon is None else budget.epsilon / (problems * contributions)
+    chosen = default_ridge(encoding, loss, method, law, share) if ridge is None else number(ridge, "regularisation")
+    if not Fraction(1, 10**9) <= chosen <= 10**12:
+        raise BudgetError(f"the regularisation must lie between 1e-9 and 1e12, not {ridge!r}")
+    chosen = Fraction(float(chosen))  # the solver's own number
+    # More noise is farther from an exact draw in absolute terms, and hides a coarser answer as well.
+    usual = TOLERANCE * max(1, math.ceil(loss.bend)) * max(Fraction(1), Fraction(1, 1 << 10) / (share or 1))
+    limit = usual if tolerance is None else number(tolerance, "tolerance")
+    if not 0 < limit <= max(Fraction(1), usual):
+        raise BudgetError(f"the tolerance of the solver must lie between 0 and 1, not {tolerance!r}")
+    epsilons, rate = (Fraction(0), Fraction(0)), None
+    moved = 1 if adjacency is Adjacency.ADD_REMOVE else 2
+    if share is not None and method == "functional":
+        root = Fraction(sqrt_up(Fraction(encoding.slots))).limit_denominator(10**6)
+        epsilons = (share * 4 / (4 + root), share * root / (4 + root))
+    elif share is not None:
+        epsilons = (share * (1 - FINISH), share * FINISH)
+        if method == "output":
+            rate = epsilons[0] / output_reach(chosen, moved)
+        else:
+            reach = encoding.one_norm if law == "laplace" else Fraction(1)
+            rate = objective_rate(loss, float(reach), float(chosen), float(epsilons[0]), moved)
+    # Neighbours' answers differ by 2·tolerance/ridge from a common point, and rounding adds a step per weight.
+    apart = 2 * limit / chosen
+    width = sqrt_up(Fraction(encoding.columns))
+    lattice = math.ceil(math.log2(width / float(apart)))
+    steps = math.ceil(Fraction(width) * apart * Fraction(2) ** lattice) + encoding.columns
+    return LinearPlan(
+        encoding, loss, method, budget, adjacency, contributions, chosen, law, limit, rate, lattice, steps, epsilons
+    )
+
+
+def _law(encoding: Encoding, method: str, noise: str) -> str:
+    if noise not in (*LAWS, "auto"):
+        raise BudgetError(f"noise must be 'auto', 'laplace' or 'spherical', not {noise!r}")
+    if method == "output" and noise == "laplace":
+        raise BudgetError("output perturbation has spherical noise: the minimum's sensitivity is Euclidean")
+    if method == "functional":
+        return "laplace"
+    if noise != "auto":
+        return noise
+    if method == "output":
+        return "spherical"
+    # The mean square of one weight's noise: 2·slots against columns + 1, in the same unit.
+    return "laplace" if 2 * encoding.slots <= encoding.columns + 1 else "spherical"
+
+
+def default_ridge(encoding: Encoding, loss: Loss, method: str, law: str, epsilon: Fraction | None) -> Fraction:
+    """A regularisation from public numbers: as strong as the noise on a weight, and enough to pay for curvature."""
+    if epsilon is None:
+        return Fraction(1)
+    if method == "output":
+        noisy = OUTPUT_RIDGE * math.sqrt(encoding.columns)
+    elif method == "functional":
+        return Fraction(1)
+    else:
+        spread = math.sqrt(encoding.slots) if law == "laplace" else math.sqrt((encoding.columns + 1) / 2)
+        noisy = max(spread, 3 * loss.bend)
+    return min(max(Fraction(1), Fraction(noisy) / epsilon), Fraction(10**12)).limit_denominator(10**6)
+
+
+def objective_cost(loss: Loss, rate: float, reach: float, ridge: float, moved: int) -> float:
+    """ε of objective perturbation: sup(γ·reach·|ℓ′| + ln(1 + ℓ″/Λ)), and γ·reach·L once more if a row is replaced."""
+    return loss.worst(rate * reach, ridge) + (moved - 1) * rate * reach * loss.steepest
+
+
+def objective_rate(loss: Loss, reach: float, ridge: float, epsilon: float, moved: int) -> Fraction:
+    """The largest γ, rounded down, whose cost is at most ε."""
+    goal = epsilon * (1 - 1e-9)
+    if objective_cost(loss, 0.0, reach, ridge, moved) >= goal:
+        least = loss.bend / math.expm1(goal) if goal < 700 else 0.0
+        raise BudgetError(
+            f"a regularisation of {ridge:g} leaves nothing of epsilon = {epsilon:g} for noise: it must be above "
+            f"{least:.4g} here, or leave it out"
+        )
+    low, high = 0.0, epsilon / reach
+    for _ in range(200):
+        middle = (low + high) / 2
+        low, high = (middle, high) if objective_cost(loss, middle, reach, ridge, moved) <= goal else (low, middle)
+    rate = fraction_down(low)
+    if rate <= 0:
+        raise BudgetError(f"epsilon = {epsilon:g} is too small for a linear model")
+    return rate

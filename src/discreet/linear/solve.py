@@ -1,0 +1,165 @@
+"""Solving: Newton's method down to a gradient whose norm is certified, rounding of floats included."""
+
+from __future__ import annotations
+
+import functools
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import cho_factor, cho_solve
+
+from discreet.errors import SolverError
+from discreet.linear.encode import Design
+from discreet.linear.losses import Loss
+
+Floats = NDArray[np.float64]
+DENSE = 2048  # columns up to which the matrix of second derivatives is formed
+MOST_STEPS = 200
+_U = 2.0**-52
+
+
+@dataclass(frozen=True, eq=False)
+class Objective:
+    """J(w) = Σ ℓ(y_i x_i·w) + (ridge/2)‖w‖² + tilt·w: not divided by the number of rows, which is private."""
+
+    design: Design
+    signs: Floats
+    loss: Loss
+    ridge: float
+    tilt: Floats
+
+    def at(self, weights: Floats) -> Floats:
+        """The signed margins of all rows."""
+        return self.design.margins(weights) * self.signs
+
+    def value(self, weights: Floats, t: Floats) -> float:
+        """J(w)."""
+        whole = float(np.sum(self.loss.value(t))) + self.ridge / 2 * float(weights @ weights)
+        return whole + float(self.tilt @ weights)
+
+    def gradient(self, weights: Floats, t: Floats) -> Floats:
+        """∇J(w)."""
+        return self.design.gather(self.loss.slope(t) * self.signs) + self.ridge * weights + self.tilt
+
+    def rounding(self, weights: Floats) -> float:
+        """A bound on the norm of what rounding did to `gradient` (docs/proofs/linear.md).
+
+        Margins are sums of `slots` products with Σ|w_c x_c| ≤ ‖w‖; a slope follows its margin at the rate `bend`
+        and is itself exact to a few units; sums over rows are compensated.
+        """
+        rows, length = len(self.design), float(np.linalg.norm(weights))
+        each = self.loss.bend * ((self.design.slots + 4) * length + 4) + 16
+        return 2 * _U * (rows * each + 4 * (self.ridge * length + float(np.linalg.norm(self.tilt))))
+
+    def certified(self, weights: Floats) -> float:
+        """A bound on the norm of the exact gradient of J at these weights."""
+        norm = float(np.linalg.norm(self.gradient(weights, self.at(weights))))
+        return norm * (1 + len(weights) * _U) + self.rounding(weights)
+
+    def newton_step(self, t: Floats, gradient: Floats) -> Floats:
+        """−(∇²J)⁻¹∇J."""
+        bends = self.loss.curvature(t)
+        if self._is_dense():
+            hessian = self.design.outer(bends) * self.design.unit**2
+            hessian[np.diag_indices_from(hessian)] += self.ridge
+            return np.asarray(-cho_solve(cho_factor(hessian, check_finite=False), gradient, check_finite=False))
+        return self._conjugate_gradients(bends, gradient)
+
+    def _is_dense(self) -> bool:
+        """Whether forming and factorising the matrix costs less than the products of an iterative solution."""
+        rows, slots, columns = len(self.design), self.design.slots, self.design.columns
+        return columns <= DENSE and rows * slots**2 / 2 + columns**3 / 3 <= 200 * rows * slots + 1e7
+
+    def _conjugate_gradients(self, bends: Floats, gradient: Floats) -> Floats:
+        step, rest = np.zeros_like(gradient), -gradient
+        way, size = rest.copy(), float(rest @ rest)
+        goal = size * min(0.01, math.sqrt(size)) ** 2
+        for _ in range(10 * len(gradient)):
+            if size <= goal:
+                break
+            bent = self.design.gather(bends * self.design.margins(way)) + self.ridge * way
+            share = size / float(way @ bent)
+            step += share * way
+            rest -= share * bent
+            size, before = float(rest @ rest), size
+            way = rest + (size / before) * way
+        return step
+
+
+@dataclass(frozen=True, eq=False)
+class Minimum:
+    """Weights and a bound on the norm of the exact gradient there: the true minimum is within bound/ridge."""
+
+    weights: Floats
+    bound: float
+
+
+def minimise(objective: Objective, tolerance: float, *, spare: float = 0.0) -> Minimum:
+    """Weights whose certified gradient is at most `tolerance − spare`; a refusal if they cannot be reached.
+
+    `spare` is kept for what the caller knows to be off besides, such as the distance of the tilt from an exact draw.
+    """
+    with _one_thread().limit(limits=1, user_api="blas"):  # matrices this small only wait for one another's threads
+        weights = _descend(objective, tolerance)
+    return certify_minimum(objective, weights, tolerance, spare=spare)
+
+
+@functools.cache
+def _one_thread() -> Any:
+    from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
+
+    return ThreadpoolController()
+
+
+def _descend(objective: Objective, tolerance: float) -> Floats:
+    """Newton's method with a line search, until the gradient is small or no step makes it smaller."""
+    weights = np.zeros(objective.design.columns)
+    t = objective.at(weights)
+    value, gradient = objective.value(weights, t), objective.gradient(weights, t)
+    # Aim a little lower than needed: steps are quadratic at the end, and the certificate adds its own part.
+    goal = tolerance / 16
+    for _ in range(MOST_STEPS):
+        norm = float(np.linalg.norm(gradient))
+        if norm <= goal:
+            break
+        step = objective.newton_step(t, gradient)
+        moved = _search(objective, weights, value, gradient, step, norm)
+        if moved is None:
+            break
+        weights, t, value, gradient = moved
+    return weights
+
+
+def certify_minimum(objective: Objective, weights: Floats, tolerance: float, *, spare: float = 0.0) -> Minimum:
+    """The same weights with their certificate, or a refusal: weights without one must never be released."""
+    bound = objective.certified(weights) + spare
+    if not bound <= tolerance:
+        raise SolverError(
+            f"the solver's gradient could not be certified to {tolerance:.3g}, so the proof of privacy does not cover "
+            "its weights and nothing is released: raise the tolerance or the regularisation"
+        )
+    return Minimum(weights, bound)
+
+
+def _search(
+    objective: Objective, weights: Floats, value: float, gradient: Floats, step: Floats, norm: float
+) -> tuple[Floats, Floats, float, Floats] | None:
+    """A part of the step that lowers the objective, or the gradient once the objective's digits are used up."""
+    slope = float(gradient @ step)
+    share = 1.0
+    for _ in range(60):
+        there = weights + share * step
+        t = objective.at(there)
+        found: Any = objective.value(there, t)
+        slack = 8 * _U * max(1.0, abs(value), abs(found)) * math.sqrt(len(objective.design) + 1.0)
+        if found <= value + 1e-4 * share * slope:
+            return there, t, found, objective.gradient(there, t)
+        if found <= value + slack:
+            fresh = objective.gradient(there, t)
+            if float(np.linalg.norm(fresh)) < norm:
+                return there, t, found, fresh
+        share /= 2
+    return None

@@ -1,0 +1,236 @@
+"""PrivateTreeClassifier and PrivateForestClassifier: trees with differential privacy, as scikit-learn classifiers."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+from sklearn.utils.validation import check_is_fitted
+
+from discreet.bayes.base import ScoreEstimator, check_smoothing
+from discreet.bayes.certificates import INFERRED, MODEL
+from discreet.mechanisms.noise import sampler_for
+from discreet.privacy.budget import Adjacency, Budget
+from discreet.privacy.certificate import Certificate, certify
+from discreet.privacy.ledger import Ledger
+from discreet.schema import Schema
+from discreet.sources import Progress
+from discreet.trees.estimate import leaf_values
+from discreet.trees.grow import GrownTrees, grow_forest, grow_tree
+from discreet.trees.model import TreeModel
+from discreet.trees.plan import DEALT, NODES, RANDOM, TreePlan, plan_forest, plan_tree
+from discreet.trees.rows import CodedRows, read_codes
+
+
+class _TreeEstimator(ScoreEstimator):
+    """Plan, charge, read, grow, estimate: the road that both classifiers walk."""
+
+    model_: TreeModel
+    adjacency: Any
+    contributions: Any
+    smoothing: Any
+
+    def _plan(self, schema: Schema) -> TreePlan:
+        raise NotImplementedError
+
+    def _grow(self, rows: CodedRows, plan: TreePlan) -> GrownTrees:
+        raise NotImplementedError
+
+    def plan(self) -> TreePlan:
+        """How the budget would be spent, from public knowledge alone."""
+        return self._plan(self._public_schema())
+
+    def fit(self, X: Any, y: Any = None, *, ledger: Ledger | None = None, progress: Progress | None = None) -> Self:
+        """Fit to an array or data frame with labels `y`, or to a file or database table that has the target.
+
+        The whole cost is known and, if there is a `ledger`, charged before the first row is read.
+        """
+        if ledger is not None and isinstance(self.schema, str):
+            ledger.afford(Budget(self.epsilon))
+        schema = self._schema_for(X, y)
+        check_smoothing(self.smoothing)
+        plan = self._plan(schema)
+        if ledger is not None:
+            ledger.charge(plan.node, plan.budget, plan.unit, self)
+        rows = read_codes(X, schema, y, contributions=plan.contributions, progress=progress)
+        grown = self._grow(rows, plan)
+        self.certificate_ = _certificate(grown)
+        prior, values = leaf_values(grown, float(self.smoothing))
+        self.model_ = TreeModel(schema, prior, grown.nodes, values, self.certificate_)
+        self._describe(X, schema)
+        return self
+
+    def _budget(self) -> Budget:
+        return Budget(self.epsilon)
+
+    def to_text(self, tree: int = 0) -> str:
+        """A released tree as indented text."""
+        check_is_fitted(self)
+        return self.model_.to_text(tree)
+
+    def to_graphviz(self, tree: int = 0) -> str:
+        """A released tree in Graphviz' language."""
+        check_is_fitted(self)
+        return self.model_.to_graphviz(tree)
+
+
+class PrivateTreeClassifier(_TreeEstimator):
+    """A decision tree over the schema's yes-or-no questions, with differential privacy.
+
+    Parameters
+    ----------
+    epsilon : float, default 1.0
+        The privacy budget of each fit; `math.inf` gives the greedy tree without noise.
+    schema : Schema or "infer"
+        What is public about the data: its categories and bin edges are the questions that a node may ask.
+    adjacency : {"add-remove", "replace"}
+        Neighbours differ by one row more or less, or by one changed row, which costs twice.
+    depth : int or None
+        Questions from the root to a leaf; None is the square root of the number of features, rounded up.
+    split : {"permute-and-flip", "exponential", "noisy-counts"}
+        How a node finds its question: by a private choice over Gini scores, or, as the literature has it, from noisy
+        counts of every question, each at ε/(questions·(depth + 1)).
+    leaf_share : float, default 0.4
+        The part of the budget that the leaves' class counts get; with noisy counts it is 1/(depth + 1).
+    smoothing : float, default 1.0
+        Rows with the chances of its parent that every node gets, beside those that outweigh the noise.
+    contributions : int, default 1
+        The most rows one person may have in the data. If the schema names an id column, this is enforced.
+    random_state : int, Generator or None
+        A seed makes the fit a reproducible simulation, which is not for release; the certificate says so.
+
+    Attributes
+    ----------
+    model_ : TreeModel
+    certificate_ : Certificate
+    classes_, n_features_in_, feature_names_in_ : as in scikit-learn
+    """
+
+    def __init__(
+        self,
+        epsilon: float = 1.0,
+        schema: Schema | str | None = None,
+        adjacency: str = "add-remove",
+        depth: int | None = None,
+        split: str = "permute-and-flip",
+        leaf_share: float = 0.4,
+        smoothing: float = 1.0,
+        contributions: int = 1,
+        random_state: Any = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.schema = schema
+        self.adjacency = adjacency
+        self.depth = depth
+        self.split = split
+        self.leaf_share = leaf_share
+        self.smoothing = smoothing
+        self.contributions = contributions
+        self.random_state = random_state
+
+    def _plan(self, schema: Schema) -> TreePlan:
+        return plan_tree(
+            schema,
+            self._budget(),
+            adjacency=Adjacency.of(self.adjacency),
+            contributions=self.contributions,
+            depth=self.depth,
+            split=self.split,
+            leaf_share=self.leaf_share,
+        )
+
+    def _grow(self, rows: CodedRows, plan: TreePlan) -> GrownTrees:
+        return grow_tree(rows, plan, sampler_for(self.random_state))
+
+
+class PrivateForestClassifier(_TreeEstimator):
+    """A forest of trees whose questions are drawn from the public schema, with private leaves.
+
+    Questions cost nothing, and every row is dealt to one tree by a draw of its own, so each leaf has the whole budget.
+
+    Parameters
+    ----------
+    epsilon, schema, adjacency, smoothing, contributions, random_state
+        As for PrivateTreeClassifier.
+    n_estimators : int or "auto"
+        The number of trees; each sees its share of the rows. "auto" is a tree for about every twenty rows, 5 to 100 of
+        them, by a noisy count of the rows that takes a twentieth of the budget (none under "replace").
+    depth : int or None
+        Questions from the root to a leaf; None is the square root of the number of features, rounded up.
+    leaves : {"counts", "labels"}
+        What a leaf releases: noisy counts of its classes, or one class by permute-and-flip.
+
+    Attributes
+    ----------
+    model_ : TreeModel
+    certificate_ : Certificate
+    classes_, n_features_in_, feature_names_in_ : as in scikit-learn
+    """
+
+    def __init__(
+        self,
+        epsilon: float = 1.0,
+        schema: Schema | str | None = None,
+        adjacency: str = "add-remove",
+        n_estimators: int | str = "auto",
+        depth: int | None = None,
+        leaves: str = "counts",
+        smoothing: float = 1.0,
+        contributions: int = 1,
+        random_state: Any = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.schema = schema
+        self.adjacency = adjacency
+        self.n_estimators = n_estimators
+        self.depth = depth
+        self.leaves = leaves
+        self.smoothing = smoothing
+        self.contributions = contributions
+        self.random_state = random_state
+
+    def _plan(self, schema: Schema) -> TreePlan:
+        return plan_forest(
+            schema,
+            self._budget(),
+            adjacency=Adjacency.of(self.adjacency),
+            contributions=self.contributions,
+            depth=self.depth,
+            trees=self.n_estimators,
+            leaves=self.leaves,
+        )
+
+    def _grow(self, rows: CodedRows, plan: TreePlan) -> GrownTrees:
+        return grow_forest(rows, plan, sampler_for(self.random_state))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.non_deterministic = self.random_state is None  # questions are drawn even where no noise is
+        return tags
+
+
+def _certificate(grown: GrownTrees) -> Certificate:
+    """What the release guarantees, to whom, and under which assumptions."""
+    plan = grown.plan
+    private, inferred = plan.budget.private, plan.schema.inferred
+    simulation = private and grown.simulation
+    stated = [INFERRED] if inferred else []
+    if plan.schema.id is None:
+        stated.append(f"no person has more than {plan.contributions} row(s) in the data")
+    covers = MODEL + (", except the classes, categories and bounds, which were read off the data" if inferred else "")
+    if simulation or not private:
+        covers = "nothing: this model is for study, not for release"
+    why = DEALT if plan.split == RANDOM else NODES
+    return certify(
+        plan.node,
+        plan.budget,
+        adjacency=plan.adjacency,
+        contributions=plan.contributions,
+        identified=plan.schema.id is not None,
+        simulation=simulation,
+        sampler=f"{grown.sampler}; choices by exact coins" if private else "none",
+        schema_hash=plan.schema.hash,
+        rho=None,
+        accounting=f"pure epsilon: levels add up, and within one {why}" if private else "none",
+        covers=covers,
+        assumptions=tuple(stated),
+    )

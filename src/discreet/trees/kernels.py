@@ -1,0 +1,70 @@
+"""Loops over coded rows: histograms of nodes, walks to leaves, sums of leaf values; compiled when first used."""
+
+from __future__ import annotations
+
+import functools
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+
+def histogram(codes: Any, labels: Any, node: Any, starts: Any, out: Any) -> None:
+    """Count the rows of each node by cell and class; rows at node −1 have come to a leaf already."""
+    for i in range(len(labels)):
+        if node[i] >= 0:
+            table = out[node[i]]
+            for j in range(codes.shape[1]):
+                table[starts[j] + codes[i, j], labels[i]] += 1
+
+
+def descend(codes: Any, node: Any, feature: Any, low: Any, high: Any, no: Any, yes: Any) -> None:
+    """Move each row one question down its tree; a node without a question keeps its rows."""
+    for i in range(len(node)):
+        at = node[i]
+        asked = feature[at]
+        if asked >= 0:
+            code = codes[i, asked]
+            node[i] = yes[at] if (code >= low[at]) & (code < high[at]) else no[at]
+
+
+def walk(codes: Any, root: Any, feature: Any, low: Any, high: Any, no: Any, yes: Any, out: Any) -> None:
+    """The leaf that each row comes to from its own root."""
+    for i in range(len(root)):
+        at = root[i]
+        while feature[at] >= 0:
+            code = codes[i, feature[at]]
+            at = yes[at] if (code >= low[at]) & (code < high[at]) else no[at]
+        out[i] = at
+
+
+def add_leaves(
+    codes: Any, roots: Any, feature: Any, low: Any, high: Any, no: Any, yes: Any, value: Any, out: Any
+) -> None:
+    """Add up the values of the leaves that each row comes to in all trees."""
+    for t in range(len(roots)):
+        for i in range(len(out)):
+            at = roots[t]
+            while feature[at] >= 0:
+                code = codes[i, feature[at]]
+                at = yes[at] if (code >= low[at]) & (code < high[at]) else no[at]
+            for k in range(out.shape[1]):
+                out[i, k] += value[at, k]
+
+
+@functools.cache
+def compiled() -> Any:
+    """The loops as machine code; the compiler's cache on disk makes this cheap after the first time."""
+    import numba
+
+    make = numba.njit(cache=True, nogil=True)
+    return SimpleNamespace(**{loop.__name__: make(loop) for loop in (histogram, descend, walk, add_leaves)})
+
+
+def leaf_counts(codes: Any, labels: Any, root: Any, nodes: Any, classes: int) -> np.ndarray[Any, Any]:
+    """Rows by leaf and class; `nodes` are the columns of a tree table, `root` is where each row starts."""
+    leaf = np.empty(len(labels), np.int64)
+    compiled().walk(codes, root, *nodes, leaf)
+    size = len(nodes[0])
+    flat = np.bincount(leaf * classes + labels, minlength=size * classes)
+    return flat.reshape(size, classes).astype(np.int64)

@@ -1,0 +1,206 @@
+"""Plans: how a tree or forest spends its budget, decided from public knowledge alone."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from numbers import Integral
+from typing import Any
+
+from discreet.errors import BudgetError
+from discreet.mechanisms.choose import CHOICES, choice_rate
+from discreet.privacy.budget import Adjacency, Budget, number
+from discreet.privacy.ledger import Charge, Node, Parallel, Sequential
+from discreet.schema import Schema
+from discreet.trees.questions import Questions
+
+STEPS = 1024  # a Gini score is a whole number of these parts of a row
+DEEPEST = 20
+MOST_TREES = 10_000
+COUNT_SHARE = Fraction(1, 20)  # of a forest's budget, for the number of rows
+ROWS_PER_TREE, LEAST_AUTO, MOST_AUTO = 20, 5, 100
+NOISY = "noisy-counts"
+SPLITS = (*CHOICES, NOISY)
+RANDOM = "random"
+LEAVES = ("counts", "labels")
+NODES = "nodes of one level hold different rows, because every row answers the released questions above in one way"
+DEALT = "every row is dealt to one tree by a random draw of its own, whatever the row says and whatever others are"
+
+
+@dataclass(frozen=True)
+class TreePlan:
+    """What is asked of the data and what it costs.
+
+    `row` amounts are for one row more or less; the ledger's costs are for the neighbours that the guarantee names:
+    `steps` such rows (two for a replaced row, times the rows of one person).
+    """
+
+    schema: Schema
+    budget: Budget
+    adjacency: Adjacency
+    contributions: int
+    depth: int
+    split: str
+    trees: int | None
+    leaves: str
+    questions: int
+    row_split: Fraction | None
+    row_leaf: Fraction | None
+    node: Node
+    row_count: Fraction | None = None
+
+    @property
+    def unit(self) -> str:
+        """Whom the cost is counted for."""
+        return f"{self.adjacency.value} neighbours with {self.contributions} row(s) per person"
+
+    @property
+    def choice(self) -> Fraction | None:
+        """The rate of the private choice at each node, None without privacy."""
+        return None if self.row_split is None else choice_rate(self.row_split, STEPS)
+
+    @property
+    def scale(self) -> Fraction | None:
+        """The scale of the noise on leaf counts, None without privacy."""
+        return None if self.row_leaf is None else 1 / self.row_leaf
+
+
+def checked_contributions(contributions: Any) -> int:
+    """Rows per person as a whole number above zero."""
+    if isinstance(contributions, bool) or not isinstance(contributions, Integral) or int(contributions) < 1:
+        raise BudgetError(f"contributions must be a whole number of at least 1, not {contributions!r}")
+    return int(contributions)
+
+
+def checked_depth(depth: Any, schema: Schema) -> int:
+    """The depth as asked, or ⌈√features⌉."""
+    if depth is None:
+        return math.isqrt(len(schema.features) - 1) + 1
+    if isinstance(depth, bool) or not isinstance(depth, Integral) or not 0 <= int(depth) <= DEEPEST:
+        raise BudgetError(f"depth must be a whole number from 0 to {DEEPEST}, not {depth!r}")
+    return int(depth)
+
+
+def checked_trees(trees: Any) -> int | None:
+    """The number of trees; None for "auto"."""
+    if isinstance(trees, str) and trees == "auto":
+        return None
+    if isinstance(trees, bool) or not isinstance(trees, Integral) or not 1 <= int(trees) <= MOST_TREES:
+        raise BudgetError(f"n_estimators must be 'auto' or a whole number from 1 to {MOST_TREES}, not {trees!r}")
+    return int(trees)
+
+
+def steps_of(adjacency: Adjacency, contributions: int) -> int:
+    """Add-remove steps between neighbours: a replaced row leaves one place and enters another."""
+    return contributions * (2 if adjacency is Adjacency.REPLACE else 1)
+
+
+def pure(budget: Budget) -> Fraction | None:
+    """The ε of a pure budget, None for no privacy; a δ would buy nothing here."""
+    if budget.delta or budget.rho is not None:
+        raise BudgetError("trees are released with pure epsilon: leave delta at 0")
+    return budget.epsilon
+
+
+def plan_tree(
+    schema: Schema,
+    budget: Budget,
+    *,
+    adjacency: Adjacency,
+    contributions: Any = 1,
+    depth: Any = None,
+    split: str = SPLITS[0],
+    leaf_share: Any = Fraction(1, 2),
+) -> TreePlan:
+    """The plan of one greedy tree: a private choice per node of every level, then noisy leaf counts."""
+    if split not in SPLITS:
+        raise BudgetError(f"split must be one of {', '.join(SPLITS)}, not {split!r}")
+    share = number(leaf_share, "leaf_share")
+    if not 0 < share < 1:
+        raise BudgetError("leaf_share must lie between 0 and 1")
+    contributions = checked_contributions(contributions)
+    asked = len(Questions.of(schema))
+    deep = checked_depth(depth, schema) if asked else 0
+    epsilon, steps = pure(budget), steps_of(adjacency, contributions)
+    row_split = row_leaf = None
+    parts: list[Node] = []
+    if epsilon is not None:
+        if not deep:
+            share = Fraction(1)
+        elif split == NOISY:  # the published split: d + 1 levels of |A| queries each
+            share = Fraction(1, deep + 1)
+        row_leaf = epsilon * share / steps
+        if deep:
+            row_split = epsilon * (1 - share) / deep / steps
+            charge = _split_charge(split, row_split, steps, asked)
+            parts += [Parallel(f"questions of level {level + 1}", NODES, (charge,)) for level in range(deep)]
+        parts.append(Parallel("leaves", NODES, (_leaf_charge(LEAVES[0], row_leaf, steps),)))
+    node = Sequential("a tree: the question of every node, then the classes of its leaves", tuple(parts))
+    return TreePlan(
+        schema, budget, adjacency, contributions, deep, split, 1, LEAVES[0], asked, row_split, row_leaf, node
+    )
+
+
+def _split_charge(split: str, row: Fraction, steps: int, asked: int) -> Charge:
+    moved = "1 row" if steps == 1 else f"{steps} rows"
+    if split == NOISY:
+        what = f"counts by class of the rows that answer yes and no, {asked} questions"
+        return Charge("discrete laplace", what, "L1", f"{moved} in each question", asked / row, "epsilon", row * steps)
+    what = f"the question of a node by Gini score, in 1/{STEPS} of a row"
+    return Charge(
+        split, what, "score", f"{STEPS} each way for {moved}", 1 / choice_rate(row, STEPS), "epsilon", row * steps
+    )
+
+
+def _leaf_charge(leaves: str, row: Fraction, steps: int) -> Charge:
+    if leaves == "labels":
+        what = "the most frequent class of each leaf"
+        return Charge(CHOICES[0], what, "score", "1, monotone", 1 / row, "epsilon", row * steps)
+    return Charge(
+        "discrete laplace", "rows of each class in each leaf", "L1", str(steps), 1 / row, "epsilon", row * steps
+    )
+
+
+def plan_forest(
+    schema: Schema,
+    budget: Budget,
+    *,
+    adjacency: Adjacency,
+    contributions: Any = 1,
+    depth: Any = None,
+    trees: Any = "auto",
+    leaves: str = LEAVES[0],
+) -> TreePlan:
+    """The plan of a forest of random trees: questions cost nothing, each row is counted in one leaf of one tree."""
+    if leaves not in LEAVES:
+        raise BudgetError(f"leaves must be one of {', '.join(LEAVES)}, not {leaves!r}")
+    contributions, count = checked_contributions(contributions), checked_trees(trees)
+    asked = len(Questions.of(schema))
+    deep = checked_depth(depth, schema) if asked else 0
+    epsilon, steps = pure(budget), steps_of(adjacency, contributions)
+    row_leaf: Fraction | None = None
+    row_count: Fraction | None = None
+    parts: tuple[Node, ...] = ()
+    before: tuple[Node, ...] = ()
+    if epsilon is not None:
+        row_leaf = epsilon / steps
+        if count is None and adjacency is Adjacency.ADD_REMOVE:  # where rows are replaced their number is public
+            row_count = row_leaf * COUNT_SHARE
+            row_leaf -= row_count
+            what = "rows in all, to fix the number of trees"
+            before = (Charge("discrete laplace", what, "L1", str(steps), 1 / row_count, "epsilon", row_count * steps),)
+        charge = _leaf_charge(leaves, row_leaf, steps)
+        parts = (Parallel("leaves", "every row comes to one leaf of its tree", (charge,)),)
+    node: Node = Parallel("trees of random questions", DEALT, parts)
+    if before:
+        node = Sequential("a forest: how many trees, then their leaves", (*before, node))
+    return TreePlan(
+        schema, budget, adjacency, contributions, deep, RANDOM, count, leaves, asked, None, row_leaf, node, row_count
+    )
+
+
+def trees_for(rows: int, row_epsilon: Fraction | None) -> int:
+    """How many trees a number of rows can feed: about twenty rows each at ε = 1, more where noise is larger."""
+    strength = 1.0 if row_epsilon is None else min(1.0, float(row_epsilon))
+    return min(MOST_AUTO, max(LEAST_AUTO, round(rows * strength / ROWS_PER_TREE)))

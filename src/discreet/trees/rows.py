@@ -1,0 +1,92 @@
+"""Rows as codes: one small integer per row and feature, read once from any source."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.errors import DataError
+from discreet.schema import Schema
+from discreet.sources import Progress, Rows, check_people, is_outside, read_rows
+from discreet.sources.blocks import SMALL, coder
+from discreet.sources.columns import Codes, Column
+from discreet.sources.tables import Stream, Table, open_files, open_table
+
+
+@dataclass(frozen=True, eq=False)
+class CodedRows:
+    """`codes[i, j]` is the cell of row i in feature j, `labels[i]` its class."""
+
+    codes: NDArray[np.uint16]
+    labels: NDArray[np.uint16]
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+
+def read_codes(
+    data: Any, schema: Schema, y: Any = None, *, contributions: int | None = None, progress: Progress | None = None
+) -> CodedRows:
+    """The labelled rows of any source as codes; with `contributions`, ids are checked first."""
+    if contributions is not None and schema.id is not None:
+        _check_ids(data, schema, contributions)
+    codes, labels = [], []
+    for rows in read_rows(data, schema, y, progress=progress):
+        assert rows.label is not None
+        labels.append(_encode(rows.label))
+        codes.append(encode_rows(rows))
+    if not labels or not sum(map(len, labels)):
+        raise DataError("there are no rows: found array with 0 sample(s) while a minimum of 1 is required")
+    return CodedRows(np.concatenate(codes), np.concatenate(labels))
+
+
+def encode_rows(rows: Rows) -> NDArray[np.uint16]:
+    """The cells of some rows, one column per feature."""
+    result = np.empty((rows.size, len(rows.columns)), np.uint16)
+    for j, column in enumerate(rows.columns):
+        result[:, j] = _encode(column)
+    return result
+
+
+def _encode(column: Column) -> NDArray[np.uint16]:
+    cells, size = column.feature.cells, len(column.values)
+    if size >= SMALL:
+        index, lattice = np.zeros(size, np.uint32), np.empty(size, np.int32)
+        coder(column).index(np.ascontiguousarray(column.values), index, lattice)
+        bad = bool((index >= cells).any())
+    else:
+        index, bad = _plain(column)
+    if bad:
+        column.complain()
+    return index.astype(np.uint16)
+
+
+def _plain(column: Column) -> tuple[NDArray[Any], bool]:
+    if isinstance(column, Codes):
+        codes = column.encode()
+        return codes, bool((codes == column.feature.cells).any())
+    feature, values = column.feature, column.values
+    points, gone = column.points()
+    codes = np.searchsorted(np.array(feature.cuts, np.int64), points, side="right")
+    bad = bool(values.dtype.kind == "f" and np.isinf(values).any())
+    if feature.missing_code is None:
+        return codes, bad or bool(gone.any())
+    codes[gone] = feature.missing_code
+    return codes, bad
+
+
+def _check_ids(data: Any, schema: Schema, contributions: int) -> None:
+    if not is_outside(data):
+        check_people(data, schema, contributions)
+        return
+    if isinstance(data, Stream):
+        data.check_ids(schema, contributions)
+        return
+    stream = open_table(data) if isinstance(data, Table) else open_files(data, ordered=False)
+    try:
+        stream.check_ids(schema, contributions)
+    finally:
+        stream.close()

@@ -1,0 +1,105 @@
+"""Candidates: private estimators to choose among, and the refusal of all that are not."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any
+
+from sklearn.base import clone
+from sklearn.model_selection import ParameterGrid
+
+from discreet.errors import BudgetError, SchemaError
+from discreet.privacy.budget import Adjacency
+from discreet.schema import Schema
+
+NEEDED = ("epsilon", "schema", "adjacency", "random_state")
+SET_BY_SEARCH = ("epsilon", "schema", "adjacency", "random_state", "delta", "contributions")
+
+
+def list_candidates(estimator: Any, grid: Any) -> list[tuple[str, Any]]:
+    """(name, unfitted estimator) of every candidate, in a public order."""
+    many = isinstance(estimator, list | tuple | Mapping)
+    if many and grid is not None:
+        raise BudgetError("give either several estimators or one estimator with a param_grid")
+    if many:
+        named = estimator.items() if isinstance(estimator, Mapping) else ((_name(one), one) for one in estimator)
+        found = [(str(name), one) for name, one in named]
+    else:
+        found = []
+        for settings in _combinations(grid):
+            fixed = sorted(set(settings) & set(SET_BY_SEARCH))
+            if fixed:
+                raise BudgetError(f"{fixed[0]!r} belongs to the search, not to its param_grid")
+            require_private(estimator)
+            words = ", ".join(f"{name}={value!r}" for name, value in sorted(settings.items()))
+            found.append((f"{type(estimator).__name__}({words})", clone(estimator).set_params(**settings)))
+    if not found:
+        raise BudgetError("there are no candidates: name estimators, or values in param_grid")
+    for _, one in found:
+        require_private(one)
+    return found
+
+
+def _combinations(grid: Any) -> list[dict[str, Any]]:
+    try:
+        return list(ParameterGrid(grid if grid is not None else {}))
+    except (TypeError, ValueError) as error:
+        raise BudgetError(f"param_grid makes no candidates: {error}") from None
+
+
+def _name(estimator: Any) -> str:
+    return repr(estimator) if hasattr(estimator, "get_params") else type(estimator).__name__
+
+
+def require_private(estimator: Any) -> None:
+    """Refuse an estimator that does not come from this library's central rooms or that would spend otherwise."""
+    name = type(estimator).__name__
+    if isinstance(estimator, type):
+        raise BudgetError(f"{estimator.__name__} is a class, not a private estimator: pass {estimator.__name__}(...)")
+    known: dict[str, Any] = getattr(estimator, "get_params", dict)()
+    room = type(estimator).__module__.split(".")
+    home = room[0] == "discreet" and len(room) > 1 and room[1] in {"bayes", "linear", "trees"}
+    takes = inspect.signature(estimator.fit).parameters if hasattr(estimator, "fit") else {}
+    if not home or any(needed not in known for needed in NEEDED) or "ledger" not in takes:
+        raise BudgetError(
+            f"{name} is not a private estimator of this library: a search over it would leak; use PrivateNB, "
+            "PrivateSVC, PrivateLogisticRegression, PrivateTreeClassifier or PrivateForestClassifier"
+        )
+    if known.get("delta"):
+        raise BudgetError(f"{name} has a delta, and a search is for pure epsilon: leave delta at 0")
+    if known.get("contributions", 1) != 1:
+        raise BudgetError("a search deals rows, so it protects one row per person: leave contributions at 1")
+
+
+def common_schema(candidates: list[tuple[str, Any]], given: Any) -> Schema | None:
+    """The schema of the search, else the one that all candidates share; None if it is to be inferred."""
+    if isinstance(given, Schema):
+        return given
+    if isinstance(given, str) and given == "infer":
+        return None
+    found = {one.schema.hash: one.schema for _, one in candidates if isinstance(one.schema, Schema)}
+    if len(found) == 1 and all(isinstance(one.schema, Schema) for _, one in candidates):
+        return next(iter(found.values()))
+    if given is None and all(isinstance(one.schema, str) and one.schema == "infer" for _, one in candidates):
+        return None
+    raise SchemaError("the candidates need one schema in common: pass schema=Schema(...) to the search")
+
+
+def prepared(estimator: Any, epsilon: Any, schema: Schema, adjacency: Adjacency, seed: int | None) -> Any:
+    """A copy of a candidate that will spend exactly `epsilon` under the search's terms."""
+    return clone(estimator).set_params(epsilon=epsilon, schema=schema, adjacency=adjacency.value, random_state=seed)
+
+
+def require_certificate(fitted: Any, epsilon: Fraction | None, schema: Schema, adjacency: Adjacency) -> None:
+    """Check what a fitted candidate says that it spent against what it was given."""
+    certificate = fitted.certificate_
+    spent = None if certificate.epsilon is None else Fraction(certificate.epsilon)
+    kept = certificate.schema_hash == schema.hash and certificate.adjacency == adjacency
+    if epsilon is not None:
+        kept = kept and certificate.private and spent is not None and spent <= epsilon and certificate.delta == "0"
+    if not kept:
+        raise BudgetError(
+            f"{type(fitted).__name__} did not keep to the budget that the search gave it: nothing is released"
+        )

@@ -1,0 +1,87 @@
+"""Rows that can be dealt: any source in memory, cut into training and validation rows by draws of their own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.mechanisms.deal import hold_out
+from discreet.mechanisms.noise import Sampler
+from discreet.schema import Schema
+from discreet.sources import check_people, is_outside, label_values
+from discreet.sources.frames import as_matrix, make_label, open_frame
+from discreet.sources.tables import Stream, Table, open_files, open_table
+
+Indices = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class HeldRows:
+    """A table in memory, with its labels beside it or in it."""
+
+    schema: Schema
+    data: Any
+    labels: Any
+    size: int
+
+    @classmethod
+    def of(cls, data: Any, schema: Schema, y: Any = None) -> HeldRows:
+        """Hold an array or data frame as it is, and a file or database table as Arrow columns."""
+        if is_outside(data):
+            data = _read(data, schema)
+        check_people(data, schema, 1)
+        frame = open_frame(data)
+        table = as_matrix(data) if frame is None else frame
+        labels = None if y is None else label_values(y)
+        if labels is None and frame is None:
+            make_label(schema, [], len(table))
+        elif labels is not None:
+            make_label(schema, labels, len(table))
+        return cls(schema, table, labels, len(table))
+
+    def take(self, rows: Indices) -> tuple[Any, Any]:
+        """(X, y) of some of the rows, in the form that estimators read."""
+        X = self.data[rows] if isinstance(self.data, np.ndarray) else self.data[rows.tolist()].to_native()
+        if self.labels is None:
+            return X, None
+        return X, self.labels[rows] if isinstance(self.labels, np.ndarray) else self.labels.take(rows)
+
+    def truth(self, rows: Indices) -> Indices:
+        """The class of some of the rows, as its place in the schema."""
+        X, y = self.take(rows)
+        if y is None:
+            from discreet.sources import read_rows
+
+            label = next(iter(read_rows(X, self.schema))).label
+        else:
+            label = make_label(self.schema, y, len(rows))
+        assert label is not None
+        codes = label.encode()
+        if (codes == len(self.schema.classes)).any():
+            label.complain()
+        return codes
+
+    def deal(self, share: float, sampler: Sampler) -> tuple[Indices, Indices]:
+        """(training, validation): each row is for validation with probability `share`, by a draw of its own."""
+        return hold_out(self.size, share, sampler)
+
+
+def _read(data: Any, schema: Schema) -> Any:
+    """The schema's columns of a file or database table as one Arrow table."""
+    import pyarrow as pa
+
+    from discreet.sources.frames import require
+
+    own = not isinstance(data, Stream)
+    stream = data if not own else open_table(data) if isinstance(data, Table) else open_files(data, ordered=True)
+    try:
+        require(schema, stream.names, labelled=True, identified=schema.id is not None)
+        wanted = [*schema.names, schema.target, *([schema.id] if schema.id else [])]
+        numbers = {feature.name for feature in schema.numeric}
+        parts = [pa.table(dict(batch)) for batch in stream.batches(wanted, numbers)]
+    finally:
+        stream.close()
+    return pa.concat_tables(parts) if parts else pa.table({name: [] for name in wanted})

@@ -1,0 +1,301 @@
+"""PrivateGridSearch: a choice among private estimators or their settings, inside one budget."""
+
+from __future__ import annotations
+
+import copy
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from discreet.bayes.base import SchemaEstimator
+from discreet.errors import BudgetError, SchemaError
+from discreet.mechanisms.choose import CHOICES, choice_rate, choose, coins_of
+from discreet.mechanisms.noise import Sampler, SimulationSampler, sampler_for
+from discreet.mechanisms.stopping import best_of_random_runs, check_stopping, repeated_cost
+from discreet.privacy.budget import Adjacency, Budget, number
+from discreet.privacy.certificate import Certificate, certify
+from discreet.privacy.ledger import Charge, Ledger, Node, Parallel, Sequential
+from discreet.schema import Schema
+from discreet.tuning.candidates import common_schema, list_candidates, prepared, require_certificate
+from discreet.tuning.rows import HeldRows, Indices
+
+METHODS = ("holdout", "random-stopping")
+DEALT = "every row is dealt to training or to validation by a random draw of its own, whatever the rows say"
+COVERS = "which candidate was chosen, the parameters of this model, and everything computed from them"
+
+
+@dataclass(frozen=True)
+class SearchPlan:
+    """How a search spends its budget: on each candidate's fit, on the choice, and on fitting the chosen one again."""
+
+    budget: Budget
+    adjacency: Adjacency
+    method: str
+    candidates: int
+    fit: Fraction | None
+    choice: Fraction | None
+    refit: Fraction | None
+    eta: Fraction
+    gamma: Fraction
+    node: Node
+
+    @property
+    def unit(self) -> str:
+        """Whom the cost is counted for."""
+        return f"{self.adjacency.value} neighbours with 1 row(s) per person"
+
+
+def _gives_probabilities(search: Any) -> bool:
+    """Whether the chosen estimator, or before a fit every candidate, has probabilities."""
+    if hasattr(search, "best_estimator_"):
+        return hasattr(search.best_estimator_, "predict_proba")
+    return all(hasattr(one, "predict_proba") for _, one in list_candidates(search.estimator, search.param_grid))
+
+
+class PrivateGridSearch(SchemaEstimator):
+    """Choose among private estimators, or settings of one, without paying for each look at the data.
+
+    Parameters
+    ----------
+    estimator : a private estimator, or a list or dict of them
+    param_grid : dict or list of dicts, as in scikit-learn; only with a single estimator
+    epsilon : float, default 1.0
+        The budget of everything together: fits, choice and released model.
+    schema : Schema, "infer" or None
+        None takes the one that all candidates share.
+    adjacency : {"add-remove", "replace"}
+    method : {"holdout", "random-stopping"}
+        "holdout" fits every candidate on the training rows and chooses by the correct answers on the others with
+        permute-and-flip. "random-stopping" fits candidates drawn at random, a random number of times, and keeps the
+        best by a noisy count of correct answers: each fit has ε/(2 + eta), however many candidates there are.
+    validation : float, default 0.25
+        The chance that a row is for validation.
+    refit : float, default 0.5
+        The part of the budget kept to fit the chosen candidate on all rows; 0 releases the fit that was chosen.
+        Random stopping has no second fit.
+    eta, gamma : numbers
+        The law of the number of runs under random stopping: truncated negative binomial. `gamma` None is one in ten
+        times the number of candidates.
+    random_state : int, Generator or None
+        A seed makes the search a reproducible simulation, which is not for release.
+
+    Attributes
+    ----------
+    best_index_, best_name_, best_estimator_, model_, certificate_
+    classes_, n_features_in_, feature_names_in_ : as in scikit-learn
+    """
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        param_grid: Any = None,
+        epsilon: float = 1.0,
+        schema: Schema | str | None = None,
+        adjacency: str = "add-remove",
+        method: str = "holdout",
+        validation: float = 0.25,
+        refit: float = 0.5,
+        eta: float = 0,
+        gamma: float | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.estimator = estimator
+        self.param_grid = param_grid
+        self.epsilon = epsilon
+        self.schema = schema
+        self.adjacency = adjacency
+        self.method = method
+        self.validation = validation
+        self.refit = refit
+        self.eta = eta
+        self.gamma = gamma
+        self.random_state = random_state
+
+    def plan(self) -> SearchPlan:
+        """How the budget would be spent, from public knowledge alone."""
+        return self._plan(list_candidates(self.estimator, self.param_grid))
+
+    def _plan(self, candidates: list[tuple[str, Any]]) -> SearchPlan:
+        budget, adjacency, count = Budget(self.epsilon), Adjacency.of(self.adjacency), len(candidates)
+        if self.method not in METHODS:
+            raise BudgetError(f"method must be one of {', '.join(METHODS)}, not {self.method!r}")
+        if not 0 < number(self.validation, "validation") < 1:
+            raise BudgetError("validation must lie between 0 and 1")
+        eta = number(self.eta, "eta")
+        gamma = Fraction(1, 10 * count) if self.gamma is None else number(self.gamma, "gamma")
+        check_stopping(eta, gamma)
+        kept = number(self.refit, "refit")
+        if not 0 <= kept < 1:
+            raise BudgetError("refit is a part of the budget: at least 0 and below 1")
+        epsilon = budget.epsilon
+        if self.method == "random-stopping":
+            each = None if epsilon is None else epsilon / (2 + eta)
+            node = _stopping_node(each, eta, gamma, count)
+            return SearchPlan(budget, adjacency, self.method, count, each, each, None, eta, gamma, node)
+        if epsilon is None:
+            return SearchPlan(
+                budget, adjacency, self.method, count, None, None, None, eta, gamma, Sequential("a search", ())
+            )
+        look, again = epsilon * (1 - kept), epsilon * kept
+        node = _holdout_node(candidates, look, again, adjacency)
+        return SearchPlan(budget, adjacency, self.method, count, look / count, look, again or None, eta, gamma, node)
+
+    def fit(self, X: Any, y: Any = None, *, ledger: Ledger | None = None) -> Self:
+        """Choose and fit; the whole cost is charged to the `ledger`, if there is one, before a row is read."""
+        candidates = list_candidates(self.estimator, self.param_grid)
+        plan = self._plan(candidates)
+        known = common_schema(candidates, self.schema)
+        if ledger is not None:
+            if known is None:
+                raise SchemaError("a search that is charged to a ledger needs a declared schema")
+            ledger.charge(plan.node, plan.budget, plan.unit, self)
+        self._need_labels(X, y)
+        schema = Schema.infer(X, y) if known is None else known
+        rows, sampler = HeldRows.of(X, schema, y), sampler_for(self.random_state)
+        run = _Search(candidates, plan, schema, rows, sampler, float(self.validation))
+        index, fitted = run.stop_at_random() if self.method == "random-stopping" else run.hold_out()
+        self.best_index_, self.best_name_ = index, candidates[index][0]
+        self.certificate_ = _certificate(plan, schema, sampler, fitted.certificate_.assumptions)
+        # The model that leaves the house carries what the whole search cost, not its own fit alone.
+        self.model_ = copy.copy(fitted.model_)
+        self.model_.certificate = self.certificate_
+        self.best_estimator_ = fitted
+        fitted.model_, fitted.certificate_ = self.model_, self.certificate_
+        self._describe(X, schema)
+        return self
+
+    def _need_labels(self, X: Any, y: Any) -> None:
+        from discreet.errors import DataError
+        from discreet.sources import is_outside
+        from discreet.sources.frames import open_frame
+
+        if y is None and not is_outside(X) and open_frame(X) is None:
+            raise DataError("PrivateGridSearch requires y to be passed, but the target y is None")
+
+    @available_if(_gives_probabilities)  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """P(class | features) by the chosen estimator, columns in the order of `classes_`."""
+        check_is_fitted(self)
+        self._check_width(X)
+        chances: NDArray[np.float64] = self.best_estimator_.predict_proba(X)
+        return chances
+
+
+@dataclass(frozen=True, eq=False)
+class _Search:
+    """One search under way."""
+
+    candidates: list[tuple[str, Any]]
+    plan: SearchPlan
+    schema: Schema
+    rows: HeldRows
+    sampler: Sampler
+    share: float
+
+    def _fit(self, index: int, epsilon: Fraction | None, rows: Indices) -> Any:
+        seed = int(self.sampler.rng.integers(2**31)) if isinstance(self.sampler, SimulationSampler) else None
+        amount: Any = math.inf if epsilon is None else epsilon
+        fitted = prepared(self.candidates[index][1], amount, self.schema, self.plan.adjacency, seed)
+        fitted.fit(*self.rows.take(rows))
+        require_certificate(fitted, epsilon, self.schema, self.plan.adjacency)
+        return fitted
+
+    def _correct(self, fitted: Any, rows: Indices, truth: Indices) -> int:
+        """How many validation rows a candidate answers correctly."""
+        if not len(rows):
+            return 0
+        label = self.schema.label.lookup
+        answers = [label.find(one) for one in fitted.predict(self.rows.take(rows)[0]).tolist()]
+        return int(np.count_nonzero(np.array(answers) == truth))
+
+    def hold_out(self) -> tuple[int, Any]:
+        """Fit all, choose by correct answers on the rows held out, and fit the chosen one again."""
+        train, held = self.rows.deal(self.share, self.sampler)
+        fitted = [self._fit(index, self.plan.fit, train) for index in range(len(self.candidates))]
+        truth = self.rows.truth(held)
+        scores = [self._correct(one, held, truth) for one in fitted]
+        rate = None
+        if self.plan.choice is not None:
+            rate = choice_rate(self.plan.choice, monotone=self.plan.adjacency is Adjacency.ADD_REMOVE)
+        index = choose(scores, rate, coins=coins_of(self.sampler))
+        if self.plan.refit is None and self.plan.budget.private:
+            return index, fitted[index]
+        return index, self._fit(index, self.plan.refit, np.arange(self.rows.size))
+
+    def stop_at_random(self) -> tuple[int, Any]:
+        """Candidates drawn evenly, fitted and scored a random number of times; the best run is released."""
+        coins = coins_of(self.sampler)
+
+        def run() -> tuple[int, tuple[int, Any]]:
+            index = coins.below(len(self.candidates))
+            train, held = self.rows.deal(self.share, self.sampler)
+            fitted = self._fit(index, self.plan.fit, train)
+            score = np.array([self._correct(fitted, held, self.rows.truth(held))])
+            if self.plan.choice is not None:
+                score = self.sampler.laplace(score, 1 / self.plan.choice)
+            return int(score[0]), (index, fitted)
+
+        best, _ = best_of_random_runs(run, self.plan.eta, self.plan.gamma, coins=coins)
+        return best
+
+
+def _holdout_node(candidates: list[tuple[str, Any]], look: Fraction, again: Fraction, adjacency: Adjacency) -> Node:
+    each, monotone = look / len(candidates), adjacency is Adjacency.ADD_REMOVE
+    fits = tuple(
+        Charge(type(one).__name__, f"fit of candidate {i}: {name}"[:200], "fit", "as its own certificate", Fraction(0),
+               "epsilon", each)
+        for i, (name, one) in enumerate(candidates)
+    )  # fmt: skip
+    chosen = Charge(
+        CHOICES[0], "the candidate with most correct answers on the validation rows", "score",
+        "1, monotone" if monotone else "1", 1 / choice_rate(look, monotone=monotone), "epsilon", look,
+    )  # fmt: skip
+    looked = Parallel("training and validation rows", DEALT, (Sequential("fits on the training rows", fits), chosen))
+    if not again:
+        return looked
+    final = Charge(
+        "fit", "the chosen candidate, on all rows", "fit", "as its own certificate", Fraction(0), "epsilon", again
+    )
+    return Sequential("a search and a fit", (looked, final))
+
+
+def _stopping_node(each: Fraction | None, eta: Fraction, gamma: Fraction, count: int) -> Node:
+    if each is None:
+        return Sequential("a search", ())
+    what = (
+        f"the best of a random number of runs (eta = {eta}, gamma = {gamma}) over {count} candidates; a run fits one "
+        f"on training rows and counts correct answers on the others, at epsilon {each} for either"
+    )
+    return Charge(
+        "random stopping", what, "run", f"a run costs {each}", Fraction(0), "epsilon", repeated_cost(each, eta)
+    )
+
+
+def _certificate(plan: SearchPlan, schema: Schema, sampler: Sampler, own: tuple[str, ...]) -> Certificate:
+    private = plan.budget.private
+    simulation = private and sampler.simulation
+    # Those of the chosen fit stand for all: which others ran is not for anyone to know.
+    stated = [*own, DEALT, "what the certificates of the candidates assume"]
+    covers = COVERS + (
+        ", except the classes, categories and bounds, which were read off the data" if schema.inferred else ""
+    )
+    return certify(
+        plan.node,
+        plan.budget,
+        adjacency=plan.adjacency,
+        contributions=1,
+        identified=schema.id is not None,
+        simulation=simulation,
+        sampler=f"{sampler.name}; choices by exact coins" if private else "none",
+        schema_hash=schema.hash,
+        rho=None,
+        accounting=f"pure epsilon of a whole search by {plan.method}" if private else "none",
+        covers=covers if private and not simulation else "nothing: this model is for study, not for release",
+        assumptions=tuple(stated),
+    )

@@ -1,0 +1,117 @@
+"""The solver's certificate: what it promises holds in exact arithmetic, and nothing is released without it."""
+
+from fractions import Fraction
+
+import mpmath
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+from discreet import DiscreetError, PrivateLogisticRegression, PrivateSVC, SolverError
+from discreet.linear import release as releasing
+from discreet.linear import solve
+from discreet.linear.encode import read_design
+from discreet.linear.losses import Huber, Logistic
+from discreet.linear.solve import Objective, certify_minimum, minimise
+from discreet.mechanisms.vectors import Drawn
+
+
+def objective(schema, frame, loss, numeric="binned", ridge=2.0, seed=0):
+    plan = PrivateSVC(schema=schema, numeric=numeric).plan()
+    design = read_design(frame, None, plan.encoding)
+    tilt = np.random.default_rng(seed).laplace(size=design.columns) * 3
+    return Objective(design, np.where(design.labels == 1, 1.0, -1.0), loss, ridge, tilt)
+
+
+@pytest.mark.parametrize("numeric", ["binned", "scaled"])
+@pytest.mark.parametrize("loss", [Logistic(), Huber(0.05), Huber(0.5)])
+def test_agrees_with_scipy(schema, frame, loss, numeric):
+    one = objective(schema, frame, loss, numeric)
+    found = minimise(one, 1e-7)
+    rough = minimize(
+        lambda w: one.value(w, one.at(w)), np.zeros(one.design.columns), jac=lambda w: one.gradient(w, one.at(w)),
+        method="L-BFGS-B", options={"maxiter": 5000, "ftol": 1e-15, "gtol": 1e-8},
+    )  # fmt: skip
+    assert found.bound <= 1e-7
+    assert np.abs(found.weights - rough.x).max() < 1e-4
+    assert one.value(found.weights, one.at(found.weights)) <= rough.fun + 1e-9
+
+
+def test_conjugate_gradients_agree(schema, frame, monkeypatch):
+    one = objective(schema, frame, Logistic())
+    dense = minimise(one, 1e-8).weights
+    monkeypatch.setattr(solve, "DENSE", 0)
+    assert np.abs(minimise(one, 1e-8).weights - dense).max() < 1e-7
+
+
+@pytest.mark.parametrize("numeric", ["binned", "scaled"])
+def test_bound_holds_in_exact_arithmetic(schema, frame, numeric):
+    """The gradient at 60 digits, from the same doubles, is within the stated rounding of the computed one."""
+    one = objective(schema, frame.head(80), Logistic(), numeric)
+    design = one.design
+    with mpmath.workdps(60):
+        for weights in (minimise(one, 1e-7).weights, np.random.default_rng(1).normal(size=design.columns) * 50):
+            exact = [mpmath.mpf(float(one.ridge)) * mpmath.mpf(float(w)) + mpmath.mpf(float(b))
+                     for w, b in zip(weights, one.tilt, strict=True)]  # fmt: skip
+            for i in range(len(design)):
+                cols = [int(c) for c in design.codes[i]] + [design.columns - 1]
+                sizes = [1] * len(cols) if design.values is None else [int(v) for v in design.values[i]]
+                unit, sign = mpmath.mpf(float(design.unit)), int(one.signs[i])
+                x = {c: unit * v for c, v in zip(cols, sizes, strict=True)}
+                t = sign * sum(mpmath.mpf(float(weights[c])) * v for c, v in x.items())
+                rate = -sign / (1 + mpmath.exp(t))
+                for c, v in x.items():
+                    exact[c] += rate * v
+            computed = one.gradient(weights, one.at(weights))
+            off = mpmath.sqrt(sum((e - mpmath.mpf(float(g))) ** 2 for e, g in zip(exact, computed, strict=True)))
+            assert off <= one.rounding(weights)
+            assert mpmath.sqrt(sum(e**2 for e in exact)) <= one.certified(weights)
+
+
+def test_refuses_without_certificate(schema, frame):
+    one = objective(schema, frame, Logistic())
+    good = minimise(one, 1e-6)
+    with pytest.raises(SolverError, match="nothing is released"):
+        certify_minimum(one, good.weights + 1e-3, 1e-6)
+    with pytest.raises(SolverError):  # what the noise vector may be off by counts as well
+        certify_minimum(one, good.weights, 1e-6, spare=2e-6)
+    with pytest.raises(SolverError):
+        certify_minimum(one, good.weights * np.nan, 1e-6)
+    with pytest.raises(SolverError):  # finer than doubles can certify
+        minimise(one, 1e-15)
+    assert issubclass(SolverError, DiscreetError)
+
+
+@pytest.mark.parametrize("method", ["objective", "output"])
+def test_a_fit_that_stops_early_releases_nothing(schema, frame, method, monkeypatch):
+    monkeypatch.setattr(solve, "MOST_STEPS", 1)
+    estimator = PrivateLogisticRegression(1.0, schema, method=method, random_state=0, regularisation=0.5)
+    with pytest.raises(SolverError, match="nothing is released"):
+        estimator.fit(frame)
+    assert not hasattr(estimator, "model_")
+
+
+def test_a_noise_vector_that_is_too_far_off_releases_nothing(schema, frame, monkeypatch):
+    def coarse(law, size, scale, bits):
+        return Drawn(np.ones(size), 1.0)
+
+    monkeypatch.setattr(releasing, "noise_vector", coarse)
+    for method in ("objective", "output"):
+        with pytest.raises(SolverError):
+            PrivateLogisticRegression(1.0, schema, method=method, random_state=0).fit(frame)
+
+
+def test_final_noise_covers_two_tolerances_and_the_rounding(schema):
+    """Any two answers within tolerance/ridge of one point, rounded, differ by at most `steps` in L1."""
+    rng = np.random.default_rng(3)
+    for estimator in (PrivateSVC(0.5, schema), PrivateLogisticRegression(3.0, schema, numeric="scaled")):
+        plan = estimator.plan()
+        columns = plan.encoding.columns
+        reach = float(plan.tolerance / plan.ridge)
+        for _ in range(200):
+            way = rng.choice([-1.0, 1.0], columns) / np.sqrt(columns)
+            middle = rng.normal(size=columns)
+            one, two = (np.rint(np.ldexp(middle + s * reach * way, plan.lattice)) for s in (-1, 1))
+            assert np.abs(one - two).sum() <= plan.steps
+        assert plan.steps <= 4 * columns + 1
+        assert plan.node.parts[0].parts[1].spread == Fraction(plan.steps) / plan.epsilons[1]

@@ -1,0 +1,18 @@
+"""Scikit-learn's own checks of an estimator; none is expected to fail."""
+
+import math
+
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from discreet.trees import PrivateForestClassifier, PrivateTreeClassifier
+
+
+@parametrize_with_checks(
+    [
+        PrivateTreeClassifier(schema="infer", epsilon=math.inf, depth=6),
+        PrivateTreeClassifier(schema="infer", epsilon=50.0, random_state=0),
+        PrivateForestClassifier(schema="infer", epsilon=math.inf, n_estimators=3, depth=5, random_state=0),
+    ],
+)
+def test_estimator_checks(estimator, check):
+    check(estimator)
