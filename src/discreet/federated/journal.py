@@ -178,6 +178,10 @@ class Journal:
                 self._db.execute("ROLLBACK")
             raise
 
+    def paid(self, round_id: str) -> bool:
+        """Whether a round was charged, answered or not."""
+        return self._db.execute("SELECT 1 FROM rounds WHERE round = ?", (round_id,)).fetchone() is not None
+
     def kept(self, round_id: str) -> bytes | None:
         """The bytes that were handed out for a round, if any."""
         row = self._db.execute("SELECT answer FROM rounds WHERE round = ?", (round_id,)).fetchone()
