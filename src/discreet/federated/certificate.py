@@ -39,8 +39,10 @@ def aggregate_certificate(
         return max(amount for amount, _ in amounts)
 
     sizes = [(key[0], plans[key].rho, len(held)) for key, held in groups.items()]
-    rhos = [(rho, count) for _, rho, count in sizes if rho is not None]
-    rho = total(rhos) if rhos else None
+    rhos = [(_rho(own, rho), count) for own, rho, count in sizes]
+    known = [(rho, count) for rho, count in rhos if rho is not None]
+    # A rho of the whole is stated only where some node has one and every node keeps to it.
+    rho = total(known) if len(known) == len(rhos) and any(size[1] is not None for size in sizes) else None
     if members[0].budget.rho is not None:
         budget = Budget(rho=rho)
     elif not members[0].budget.private:
@@ -81,6 +83,13 @@ def aggregate_certificate(
             f"no person has more than {rows} {where}",
         ),
     )
+
+
+def _rho(budget: Budget, rho: Fraction | None) -> Fraction | None:
+    """The rho of a node: its plan's own, or that of pure epsilon, which is epsilon²/2."""
+    if rho is None and budget.kind == "pure" and budget.epsilon is not None:
+        return budget.epsilon**2 / 2
+    return rho
 
 
 def _names(members: Sequence[Member]) -> str:
