@@ -44,7 +44,10 @@ ResendOption = Annotated[float, typer.Option(help="Seconds after which a node is
 OutOption = Annotated[Path, typer.Option("--out", "-o", help="Where to write the model.")]
 SecureOption = Annotated[bool, typer.Option("--secure", help="Add up under masks: nobody sees a single update.")]
 ColludingOption = Annotated[
-    int, typer.Option(min=0, help="Secure: how many nodes may work with the coordinator; the same everywhere.")
+    int,
+    typer.Option(
+        min=0, help="Secure: how many nodes may see the model or work with the coordinator; the same everywhere."
+    ),
 ]
 DropoutsOption = Annotated[int, typer.Option(min=0, help="Secure: how many nodes may drop out; the same everywhere.")]
 WeightingOption = Annotated[str, typer.Option(help="How nodes count: sum, inverse-variance, trimmed, median-of-means.")]
@@ -144,7 +147,7 @@ def coordinator(
     epsilon: Annotated[float, typer.Option(help="Secure: what the round costs, as the nodes have it.")] = 0.0,
     delta: DeltaOption = 0.0,
     mechanism: MechanismOption = MechanismName.auto,
-    colluding: ColludingOption = 0,
+    colluding: ColludingOption = 1,
     dropouts: DropoutsOption = 0,
     stage: Annotated[float, typer.Option(help="Secure: seconds for each stage.")] = 60.0,
     as_json: JsonOption = False,
@@ -190,7 +193,7 @@ def node(
     contributions: ContributionsOption = 1,
     mechanism: MechanismOption = MechanismName.auto,
     secure: SecureOption = False,
-    colluding: ColludingOption = 0,
+    colluding: ColludingOption = 1,
     dropouts: DropoutsOption = 0,
     patience: Annotated[
         float, typer.Option(help="Seconds to insist if the coordinator does not take this node; a cut takes 60.")
@@ -254,7 +257,7 @@ def run_(
     insecure: InsecureOption = False,
     wait: WaitOption = 300.0,
     secure: SecureOption = False,
-    colluding: ColludingOption = 0,
+    colluding: ColludingOption = 1,
     dropouts: DropoutsOption = 0,
     as_json: JsonOption = False,
 ) -> None:

@@ -40,7 +40,9 @@ class FederatedNB(NaiveBayesEstimator):
     secure : bool, default False
         Secure aggregation: every node adds a share of the noise, and all shares together are one node's noise.
     honest : int or None
-        Under secure aggregation, the least number of honest survivors that shares are sized for; all, if None.
+        Under secure aggregation, the least number of honest survivors that shares are sized for; all, if None, which
+        protects from a coordinator that is no node. A node that reads the model can take its own share of the noise
+        away, so each such node counts as not honest: where all of them get the model, `n_nodes - 1` or fewer.
     partition : {"uniform", "uniform-1-10", "exponential", "log-uniform", "label-skew", "clustered"} or array
         Which node holds which row: sizes that are even, U[1, 10], Exp(2) or log-uniform, classes or similar rows
         that gather at few nodes, or the number of the node of every row.

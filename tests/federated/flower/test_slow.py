@@ -27,7 +27,7 @@ def federation(tmp_path):
     made.close()
 
 
-@pytest.mark.parametrize("options", [["--secure", "--dropouts", 1], ["--insecure"]])
+@pytest.mark.parametrize("options", [["--secure"], ["--insecure"]])
 def test_run(federation, options):
     child = federation.start(
         "run", "--shards", "[abc].parquet", "--schema", "schema.toml", "--epsilon", 1, "--out", "model.json", "--state",

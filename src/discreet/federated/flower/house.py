@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from discreet.errors import BudgetError, DiscreetError
-from discreet.federated.journal import Journal, OtherQuestionError, OverspentError
+from discreet.federated.journal import Journal, LockedError, OtherQuestionError, OverspentError
 from discreet.federated.update import Update, node_plan, node_update
 from discreet.privacy.budget import Adjacency, Budget
 from discreet.schema import Schema
+from discreet.sources import collect
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,7 +35,7 @@ class SecureTerms:
 
     registry: Mapping[str, bytes]
     private: Path
-    colluding: int = 0
+    colluding: int = 1  # a node that reads the model can take its own share of the noise away
     dropouts: int = 0
 
     @classmethod
@@ -77,7 +78,7 @@ class Terms:
         epsilon, delta = config["epsilon"], config.get("delta", 0.0)
         secure = None
         if "secure-keys" in config:
-            allowed = (int(config.get("colluding", 0)), int(config.get("dropouts", 0)))
+            allowed = (int(config.get("colluding", 1)), int(config.get("dropouts", 0)))
             secure = SecureTerms.of(Path(str(config["secure-keys"])), str(config["name"]), *allowed)
         total = config.get("total-epsilon", epsilon)
         return cls(
@@ -119,6 +120,11 @@ class House:
     def close(self) -> None:
         """Close the journal."""
         self.journal.close()
+
+    def check(self) -> None:
+        """Count the rows once for their owner alone, so that no row can turn a later answer into a refusal."""
+        terms = self.terms
+        collect(terms.data, terms.schema, contributions=terms.contributions, empty=True)
 
     def accept(self, request: Request) -> None:
         """Raise a refusal unless the request is one that this node's terms allow."""
@@ -168,7 +174,7 @@ class House:
 @contextmanager
 def refusing() -> Iterator[None]:
     """Turn every failure into a refusal out of the fixed list; the reason stays in the node's own log."""
-    from discreet.federated.flower.records import NodeRefusal, RefusedError
+    from discreet.federated.flower.records import BusyError, NodeRefusal, RefusedError
 
     try:
         yield
@@ -177,15 +183,15 @@ def refusing() -> Iterator[None]:
     except OverspentError as error:
         log.warning("refused: %s", error)
         raise RefusedError(NodeRefusal.BUDGET) from None
+    except LockedError as error:
+        log.warning("busy: %s", error)
+        raise BusyError from None
     except OtherQuestionError as error:
         log.warning("refused: %s", error)
         raise RefusedError(NodeRefusal.ROUND) from None
     except BudgetError as error:
         log.warning("refused: %s", error)
         raise RefusedError(NodeRefusal.SETTINGS) from None
-    except (DiscreetError, OSError) as error:
-        log.warning("failed: %s", error)
-        raise RefusedError(NodeRefusal.DATA) from None
-    except Exception as error:  # whatever it is, its text may speak of rows
-        log.warning("failed: %r", error)
+    except Exception as error:  # whatever it is, rows or disks: it is not told apart, and its text may speak of rows
+        log.warning("failed: %s", error if isinstance(error, DiscreetError) else repr(error))
         raise RefusedError(NodeRefusal.FAILED) from None

@@ -12,7 +12,7 @@ from flwr.serverapp import Grid
 from discreet.errors import DiscreetError
 from discreet.federated.flower.gather import Patience, Post, Report, names
 from discreet.federated.flower.keys import Keys
-from discreet.federated.flower.records import RefusedError, Request, read_secure, secure_record
+from discreet.federated.flower.records import BusyError, RefusedError, Request, read_secure, secure_record
 from discreet.federated.flower.task import Task
 from discreet.federated.secure import AbortError, SecureCoordinator, SecureError
 from discreet.federated.shares import SharePlan, share_plan
@@ -103,15 +103,16 @@ def _stage(
     refused: dict[str, str],
 ) -> None:
     """Ask everybody who is due until all have answered or the stage's time is up."""
-    due = set(coordinator.awaiting)
+    due, called = set(coordinator.awaiting), dict[int, str]()
     end = time.monotonic() + seconds
     while due and time.monotonic() < end:
         here = {node: name for node, name in names(grid).items() if name in due}
+        called.update(here)
         for node, name in here.items():
             if post.ask(node, secure_record(request, coordinator.message(name)), end - time.monotonic()):
                 report("asked" if post.tries[node] == 1 else "asked again", name)
         for node, message in post.replies():
-            name = here.get(node, "")
+            name = called[node]  # also of a node that has gone offline since it was asked
             if name not in due:
                 continue
             if message.has_error():
@@ -121,6 +122,9 @@ def _stage(
             try:
                 coordinator.receive(name, read_secure(message.content))
                 report("answered", name)
+            except BusyError:
+                due.add(name)
+                post.lost(node)
             except (RefusedError, SecureError) as error:
                 refused[name] = str(error)
                 report("refused", f"{name}: {error}")

@@ -33,6 +33,7 @@ def conduct(grid: Grid, task: Task, report: Report = _print) -> dict[str, Any]:
         expected=task.nodes,
         at_least=task.at_least or None,
         known=task.known or None,
+        named=bool(task.keys),
         patience=Patience(task.wait, task.resend),
         report=report,
         keep=progress.keep,

@@ -41,7 +41,7 @@ class Task:
     epsilon: float = 0.0
     delta: float = 0.0
     mechanism: str = "auto"
-    colluding: int = 0
+    colluding: int = 1
     dropouts: int = 0
     stage: float = 60.0
 
