@@ -20,6 +20,8 @@ NODES = {
     Adjacency.ADD_REMOVE: "every person's rows are at one node, and at which one does not depend on other people",
     Adjacency.REPLACE: "every person's rows are at one node, which is fixed: a changed row stays at its node",
 }
+STUDY = "nothing: this model is for study, not for release"
+DEALT = "the rows were dealt out for study: which node holds a row depends on other people's rows"
 SEVERAL = "a person may have rows at every node, with up to the stated number of rows at each: the costs add up"
 
 
@@ -64,7 +66,7 @@ def aggregate_certificate(
     if schema.inferred:
         covers += ", except the classes, categories and bounds, which were read off the data"
     if simulation or not budget.private:
-        covers = "nothing: this model is for study, not for release"
+        covers = STUDY
     return certify(
         node,
         budget,
@@ -83,6 +85,12 @@ def aggregate_certificate(
             f"no person has more than {rows} {where}",
         ),
     )
+
+
+def study_certificate(certificate: Certificate) -> Certificate:
+    """The certificate of a model whose rows were dealt out with regard to each other: it covers nothing."""
+    kept = tuple(text for text in certificate.assumptions if text not in NODES.values())
+    return certificate.model_copy(update={"simulation": True, "covers": STUDY, "assumptions": (DEALT, *kept)})
 
 
 def _rho(budget: Budget, rho: Fraction | None) -> Fraction | None:

@@ -254,6 +254,25 @@ def test_a_supernode_of_flower_s_own_reads_its_configuration(houses, schema, req
         conduct(LocalGrid({"a": make_app()}, configs=configs), replace(task, nodes=1, known=1), lambda *_: None)
 
 
+def test_cut_off_robust_and_overlap_reach_the_aggregate(houses, schema, tmp_path):
+    task = Task(str(tmp_path / "schema.json"), str(tmp_path / "model.json"), 3, wait=5, overlap=True)
+    conduct(LocalGrid(apps(houses)), task, lambda *_: None)
+    assert json.loads((tmp_path / "model.json").read_text())["certificate"]["epsilon"] == "3"
+    cut = replace(task, weighting="cut-off", cutoff=1e9, robust=0.2).aggregate(schema)
+    assert (cut.weighting, cut.cutoff, cut.robust, cut.overlap) == ("cut-off", 1e9, 0.2, True)
+    read = Task.read({**replace(task, weighting="cut-off", cutoff=2.5).config()})
+    assert (read.cutoff, read.overlap) == (2.5, True)
+    assert conduct(LocalGrid(apps(houses)), replace(task, weighting="cut-off", cutoff=1e9), lambda *_: None)["nodes"]
+
+
+def test_a_watch_can_end_a_round(houses, schema, request_):
+    def watch():
+        raise DiscreetError("the nodes are gone")
+
+    with pytest.raises(DiscreetError, match="are gone"):
+        gather(LocalGrid({}), request_, Aggregate(schema), expected=1, patience=QUICK, watch=watch)
+
+
 def test_a_round_that_was_cut_off_goes_on(houses, schema, tmp_path):
     state = tmp_path / "state"
     state.mkdir()

@@ -14,7 +14,12 @@ from discreet.errors import DiscreetError, UpdateError
 from discreet.federated.aggregate import Aggregate
 from discreet.federated.flower.records import BusyError, RefusedError, Request, read_update
 
+Watch = Callable[[], None]  # called at every turn of waiting; it may raise to end the round
 Report = Callable[[str, str], None]  # what happened (joined, answered, refused, lost, asked), and to which node
+
+
+def ignore() -> None:
+    """Watch nothing."""
 
 
 @dataclass(frozen=True)
@@ -101,6 +106,7 @@ def gather(
     patience: Patience = USUAL,
     report: Report = lambda event, node: None,
     keep: Callable[[Aggregate], None] = lambda aggregate: None,
+    watch: Watch = ignore,
 ) -> Outcome:
     """Ask nodes until `expected` of them are in the aggregate, or go on with `at_least` when the time is up.
 
@@ -149,6 +155,7 @@ def gather(
             break
         if left <= 0:
             break
+        watch()
         time.sleep(patience.poll)
     if len(aggregate) < max(least, 1):
         raise DiscreetError(

@@ -62,6 +62,10 @@ class Terms:
     contributions: int = 1
     mechanism: str = "auto"
     secure: SecureTerms | None = None
+    no_privacy: bool = False
+
+    def __post_init__(self) -> None:
+        need_privacy(self.budget, self.total, self.no_privacy)
 
     @property
     def unit(self) -> str:
@@ -80,23 +84,42 @@ class Terms:
         if "secure-keys" in config:
             allowed = (int(config.get("colluding", 1)), int(config.get("dropouts", 0)))
             secure = SecureTerms.of(Path(str(config["secure-keys"])), str(config["name"]), *allowed)
-        total = config.get("total-epsilon", epsilon)
+        most, most_delta = config.get("total-epsilon"), config.get("total-delta")
+        total = total_budget(_number(epsilon), delta, None if most is None else _number(most), most_delta)
         return cls(
             str(config["name"]),
             str(config["data"]),
             Schema.load(str(config["schema"])),
-            Budget(_number(epsilon), _number(delta)),
-            Budget(_number(total), _number(config.get("total-delta", delta))),
+            Budget(_number(epsilon), delta),
+            total,
             Path(str(config["ledger"])),
             Adjacency.of(config.get("adjacency", "add-remove")),
             int(config.get("contributions", 1)),
             str(config.get("mechanism", "auto")),
             secure,
+            config.get("no-privacy") is True,
         )
 
 
 def _number(value: Any) -> Any:
     return math.inf if str(value) in {"inf", "infinity"} else value
+
+
+def total_budget(epsilon: Any, delta: Any, total: Any = None, total_delta: Any = None) -> Budget:
+    """What all rounds may cost: one round unless told, and delta for as many rounds as epsilon pays for."""
+    once = Budget(epsilon, delta=delta)
+    if total is None:
+        return once if total_delta is None else Budget(epsilon, delta=total_delta)
+    most = Budget(total)
+    if total_delta is not None or once.epsilon is None or most.epsilon is None:
+        return Budget(total, delta=delta if total_delta is None else total_delta)
+    return Budget(total, delta=once.delta * max(1, most.epsilon // once.epsilon))
+
+
+def need_privacy(budget: Budget, total: Budget, no_privacy: bool) -> None:
+    """Raise if exact counts could leave, or any number of noised ones, and nobody has said that they may."""
+    if not (budget.private and total.private) and not no_privacy:
+        raise BudgetError("an infinite epsilon or total protects nobody: say --no-privacy if the rows are public")
 
 
 def _plain(budget: Budget) -> dict[str, str | None]:

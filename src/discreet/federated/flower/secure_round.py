@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from pathlib import Path
 from typing import Any
@@ -10,31 +9,28 @@ from typing import Any
 from flwr.serverapp import Grid
 
 from discreet.errors import DiscreetError
-from discreet.federated.flower.gather import Patience, Post, Report, names
+from discreet.federated.flower.gather import Patience, Post, Report, Watch, ignore, names
 from discreet.federated.flower.keys import Keys
 from discreet.federated.flower.records import BusyError, RefusedError, Request, read_secure, secure_record
 from discreet.federated.flower.task import Task
 from discreet.federated.secure import AbortError, SecureCoordinator, SecureError
-from discreet.federated.shares import SharePlan, share_plan
-from discreet.federated.update import node_plan
-from discreet.privacy.budget import Budget
+from discreet.federated.shares import SharePlan
 from discreet.schema import Schema
 
 ATTEMPTS = 3
 
 
-def conduct_secure(grid: Grid, task: Task, report: Report) -> dict[str, Any]:
+def conduct_secure(grid: Grid, task: Task, report: Report, watch: Watch = ignore) -> dict[str, Any]:
     """Run a task's round under masks, write the model, and tell who is in it."""
     schema = Schema.load(task.schema)
     registry = Keys(Path(task.keys)).registry()
-    budget = Budget(task.epsilon if math.isfinite(task.epsilon) else math.inf, delta=task.delta)
-    plan = node_plan(schema, task.settings, budget, task.mechanism)
-    shared = share_plan(plan, len(registry), colluding=task.colluding, dropouts=task.dropouts)
-    _assemble(grid, task, set(registry), report)
+    shared = task.shares(schema, len(registry))
+    budget = shared.plan.budget
+    _assemble(grid, task, set(registry), report, watch)
     refused: dict[str, str] = {}
     for attempt in range(1, ATTEMPTS + 1):
         try:
-            coordinator, name = _attempt(grid, task, shared, schema, registry, report, refused)
+            coordinator, name = _attempt(grid, task, shared, schema, registry, report, refused, watch)
             break
         except AbortError as error:
             report("given up", f"attempt {attempt}: {error}")
@@ -56,7 +52,7 @@ def conduct_secure(grid: Grid, task: Task, report: Report) -> dict[str, Any]:
     }
 
 
-def _assemble(grid: Grid, task: Task, wanted: set[str], report: Report) -> None:
+def _assemble(grid: Grid, task: Task, wanted: set[str], report: Report, watch: Watch) -> None:
     """Wait until every registered node is there, or as many as must be when the time is up."""
     end, seen = time.monotonic() + task.wait, set[str]()
     while True:
@@ -70,6 +66,7 @@ def _assemble(grid: Grid, task: Task, wanted: set[str], report: Report) -> None:
             if len(here) >= len(wanted) - task.dropouts:
                 return
             raise DiscreetError(f"{len(here)} of {len(wanted)} nodes are there: a secure round needs more")
+        watch()
         time.sleep(0.5)
 
 
@@ -81,6 +78,7 @@ def _attempt(
     registry: dict[str, bytes],
     report: Report,
     refused: dict[str, str],
+    watch: Watch,
 ) -> tuple[SecureCoordinator, str]:
     round_ = shared.open_round(registry)
     coordinator = SecureCoordinator(round_)
@@ -88,7 +86,7 @@ def _attempt(
     patience = Patience(task.wait, min(task.resend, task.stage / 3))
     while not coordinator.done:
         report("stage", coordinator.stage)
-        _stage(grid, Post(grid, patience, "query"), coordinator, request, task.stage, report, refused)
+        _stage(grid, Post(grid, patience, "query"), coordinator, request, task.stage, report, refused, watch)
         coordinator.close()
     return coordinator, request.round_id
 
@@ -101,6 +99,7 @@ def _stage(
     seconds: float,
     report: Report,
     refused: dict[str, str],
+    watch: Watch,
 ) -> None:
     """Ask everybody who is due until all have answered or the stage's time is up."""
     due, called = set(coordinator.awaiting), dict[int, str]()
@@ -129,4 +128,5 @@ def _stage(
                 refused[name] = str(error)
                 report("refused", f"{name}: {error}")
         if due:
+            watch()
             time.sleep(post.patience.poll)
