@@ -106,7 +106,17 @@ def _address(text: str) -> tuple[str, int]:
 @app.command()
 def keys(
     out: Annotated[Path, typer.Option("--out", help="The directory to make.")],
-    nodes: Annotated[str, typer.Option(help="The nodes' names, separated by commas.")],
+    node: Annotated[
+        str | None, typer.Option("--node", help="At a node: make its pair of keys.", show_default=False)
+    ] = None,
+    public: Annotated[
+        list[Path] | None,
+        typer.Option("--public", help="At the coordinator: a node's NAME.pub; repeat it.", show_default=False),
+    ] = None,
+    nodes: Annotated[
+        str | None,
+        typer.Option(help="For trial: make everybody's keys here, names separated by commas.", show_default=False),
+    ] = None,
     host: Annotated[
         list[str] | None,
         typer.Option(
@@ -114,14 +124,30 @@ def keys(
         ),
     ] = None,
 ) -> None:
-    """Make the keys of a federation: the coordinator's certificate and a key pair for each node."""
+    """Make keys: at each node its own pair (--node), then at the coordinator its certificate (--public)."""
     _need()
-    from discreet.federated.flower.keys import make_keys
+    from discreet.errors import DiscreetError
+    from discreet.federated.flower.keys import make_coordinator_keys, make_keys, make_node_keys
 
-    made = make_keys(out, [name.strip() for name in nodes.split(",") if name.strip()], host or [])
-    console().print(f"wrote {out}: public/ is for everybody, coordinator/ stays with the coordinator")
-    for name in made.names:
-        console().print(f"  node {name}: give it {made.node(name)} and {made.authority}, and nobody else its key")
+    if sum(option is not None for option in (node, public or None, nodes)) != 1:
+        raise DiscreetError("give one of --node NAME (at a node), --public FILE (at the coordinator) or --nodes a,b,c")
+    say = console().print
+    if node is not None:
+        if host:
+            raise DiscreetError("--host is for the coordinator's certificate: a node has none")
+        made = make_node_keys(out, node)
+        say(f"wrote {out}: keep {made.node(node)}, and give {made.public(node)} to the coordinator and all other nodes")
+    elif public:
+        made = make_coordinator_keys(out, public, host or [])
+        say(f"wrote {out}: give {made.authority} to every node; coordinator/ stays here")
+        say(f"  --secure: nodes also need each other's .pub in their public/: {', '.join(made.names)}, from each other")
+    else:
+        made = make_keys(out, [name.strip() for name in (nodes or "").split(",") if name.strip()], host or [])
+        say(f"wrote {out}: public/ is for everybody, coordinator/ stays with the coordinator")
+        note("warning: every node's private key was made here, so whoever holds this can sign for all: for trial only")
+        for name in made.names:
+            say(f"  node {name}: give it {made.node(name)} and {made.authority}, and nobody else its key")
+        say(f"  --secure: give every node all of {made.authority.parent}, too")
 
 
 @app.command("app")

@@ -109,6 +109,11 @@ WIRE = ["--coordinator", "127.0.0.1:9", "--ledger", "ledger"]
         ([*NODE, "--total", "inf", *WIRE, "--insecure"], "--no-privacy"),
         (["ledger", "nothing"], "there is no ledger"),
         (["keys", "--out", "k", "--nodes", "a b"], "no name for a node"),
+        (["keys", "--out", "k"], "give one of --node"),
+        (["keys", "--out", "k", "--node", "a", "--nodes", "a,b"], "give one of --node"),
+        (["keys", "--out", "k", "--node", "../a"], "no name for a node"),
+        (["keys", "--out", "k", "--public", "a.pub"], "there is no public key"),
+        (["keys", "--out", "k", "--public", "schema.toml"], "is no public key"),
     ],
 )
 def test_one_sentence_and_exit_code_2(place, arguments, sentence, monkeypatch, capsys):
