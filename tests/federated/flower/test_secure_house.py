@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import time
 from dataclasses import replace
 
 import pytest
@@ -116,6 +118,25 @@ def test_a_lost_memory_ends_the_round_and_draws_nothing(members, schema, monkeyp
             secure_answer(house, request, again.message(house.terms.name))
     assert len(drawn) == 4
     assert all(len(house.journal.entries()) == 1 for house in members.values())
+
+
+def test_secrets_of_rounds_that_came_to_no_end_are_swept(members, schema):
+    left, request = begin(members, schema)
+    advance(members, left, request, "survivors")
+    house = members["a"]
+    house.sweep()
+    assert len(list(house.rounds.iterdir())) == 3  # they may still come to an end
+    old = time.time() - 90000
+    for path in house.rounds.iterdir():
+        os.utime(path, (old, old))
+    recent, other = begin(members, schema)
+    step(members, recent, other)
+    house.sweep()
+    assert {path.name[:64] for path in house.rounds.iterdir()} == {other.round_id}
+    with pytest.raises(RefusedError):
+        secure_answer(house, request, SecureCoordinator(left.round).message("a"))
+    while not recent.done:
+        step(members, recent, other)
 
 
 def test_a_crash_between_charge_and_masked_input_costs_the_charge(members, schema, monkeypatch):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import math
+import time
 from collections.abc import Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
     from discreet.federated.flower.records import Request
 
+DAY = 86400.0  # seconds
 log = logging.getLogger("discreet.node")
 
 
@@ -139,6 +141,18 @@ class House:
     def rounds(self) -> Path:
         """Where the node's memory of rounds under masks is kept."""
         return self.terms.ledger.parent / f".{self.terms.ledger.name}.rounds"
+
+    def sweep(self, older: float = DAY) -> None:
+        """Erase what is kept of rounds under masks that nobody has touched for a while; paid ones are then over."""
+        if not self.rounds.is_dir():
+            return
+        touched: dict[str, float] = {}
+        for path in self.rounds.iterdir():
+            name = path.name.removeprefix(".")[:64]
+            touched[name] = max(touched.get(name, 0.0), path.stat().st_mtime)
+        for path in list(self.rounds.iterdir()):
+            if time.time() - touched[path.name.removeprefix(".")[:64]] > older:
+                path.unlink(missing_ok=True)
 
     def close(self) -> None:
         """Close the journal."""

@@ -60,6 +60,7 @@ class Node:
         self.house = House(terms)
         try:
             self.house.check()
+            self.house.sweep()
         except BaseException:
             self.house.close()
             raise

@@ -11,13 +11,14 @@ from flwr.serverapp import Grid
 from discreet.errors import DiscreetError
 from discreet.federated.flower.gather import Patience, Post, Report, Watch, ignore, names
 from discreet.federated.flower.keys import Keys
-from discreet.federated.flower.records import BusyError, RefusedError, Request, read_secure, secure_record
+from discreet.federated.flower.records import BusyError, NodeRefusal, RefusedError, Request, read_secure, secure_record
 from discreet.federated.flower.task import Task
 from discreet.federated.secure import AbortError, SecureCoordinator, SecureError
 from discreet.federated.shares import SharePlan
 from discreet.schema import Schema
 
 ATTEMPTS = 3
+FINAL = {NodeRefusal.BUDGET, NodeRefusal.SCHEMA, NodeRefusal.SETTINGS, NodeRefusal.REQUEST}
 
 
 def conduct_secure(grid: Grid, task: Task, report: Report, watch: Watch = ignore) -> dict[str, Any]:
@@ -27,15 +28,17 @@ def conduct_secure(grid: Grid, task: Task, report: Report, watch: Watch = ignore
     shared = task.shares(schema, len(registry))
     budget = shared.plan.budget
     _assemble(grid, task, set(registry), report, watch)
-    refused: dict[str, str] = {}
+    final: set[str] = set()  # nodes that would refuse every attempt
     for attempt in range(1, ATTEMPTS + 1):
+        refused: dict[str, RefusedError | SecureError] = {}
         try:
             coordinator, name = _attempt(grid, task, shared, schema, registry, report, refused, watch)
             break
         except AbortError as error:
             report("given up", f"attempt {attempt}: {error}")
-            if attempt == ATTEMPTS or refused:
-                reasons = "".join(f"; {node}: {sentence}" for node, sentence in sorted(refused.items()))
+            final |= {node for node, why in refused.items() if isinstance(why, RefusedError) and why.reason in FINAL}
+            if attempt == ATTEMPTS or len(registry) - len(final) < shared.least_honest + shared.colluding:
+                reasons = "".join(f"; {node}: {why}" for node, why in sorted(refused.items()))
                 raise DiscreetError(
                     f"the secure round came to no end ({error}){reasons}: no model was written"
                 ) from None
@@ -48,7 +51,7 @@ def conduct_secure(grid: Grid, task: Task, report: Report, watch: Watch = ignore
         "round": name,
         "secure": True,
         "nodes": [{"node": node, **row} for node in survivors],
-        "refused": refused,
+        "refused": {node: str(why) for node, why in refused.items()},
     }
 
 
@@ -77,7 +80,7 @@ def _attempt(
     schema: Schema,
     registry: dict[str, bytes],
     report: Report,
-    refused: dict[str, str],
+    refused: dict[str, RefusedError | SecureError],
     watch: Watch,
 ) -> tuple[SecureCoordinator, str]:
     round_ = shared.open_round(registry)
@@ -98,7 +101,7 @@ def _stage(
     request: Request,
     seconds: float,
     report: Report,
-    refused: dict[str, str],
+    refused: dict[str, RefusedError | SecureError],
     watch: Watch,
 ) -> None:
     """Ask everybody who is due until all have answered or the stage's time is up."""
@@ -125,7 +128,7 @@ def _stage(
                 due.add(name)
                 post.lost(node)
             except (RefusedError, SecureError) as error:
-                refused[name] = str(error)
+                refused[name] = error
                 report("refused", f"{name}: {error}")
         if due:
             watch()
