@@ -137,6 +137,19 @@ def test_zcdp_nodes_have_a_rho_for_all():
     aggregate.model()
 
 
+@pytest.mark.parametrize("overlap", [False, True])
+@pytest.mark.parametrize("terms", [{}, {"delta": 1e-6, "mechanism": "laplace"}])
+def test_rho_of_pure_and_approximate_nodes_counts_both(overlap, terms):
+    pure, approximate = update("a", 5.0, noise=1, **terms), update("b", 1.0, delta=1e-6, noise=2)
+    small = approximate.plan(SCHEMA).rho
+    assert small is not None and small < Fraction(25, 2)
+    both = gathered([pure, approximate], overlap=overlap).certificate()
+    assert both.rho == str(Fraction(25, 2) + (small if overlap else 0))
+    assert (
+        gathered([pure, update("c", 1.0, noise=3)], overlap=overlap).certificate().rho is None
+    )  # pure epsilon says it
+
+
 def test_a_thousand_equal_nodes_have_a_short_certificate():
     members = [update("a", noise=1)]
     aggregate = gathered(members)

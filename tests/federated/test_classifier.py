@@ -52,6 +52,16 @@ def test_without_noise_it_is_the_centralised_model_bit_for_bit(rows, numeric, pa
     same_model(made.model_, central.model_)
 
 
+@pytest.mark.parametrize("partition", PARTITIONS)
+def test_a_partition_that_depends_on_other_rows_is_covered_by_nothing(rows, partition):
+    made = FederatedNB(2.0, schema=SCHEMA, n_nodes=3, partition=partition).fit(*rows).certificate_
+    study = partition in {"log-uniform", "clustered"}
+    assert made.simulation == study and made.covers.startswith("nothing") == study
+    assert any("does not depend on other people" in text for text in made.assumptions) != study
+    under_masks = FederatedNB(2.0, schema=SCHEMA, n_nodes=3, partition=partition, secure=True).fit(*rows)
+    assert not under_masks.certificate_.simulation  # a sum over all rows is the same however they are dealt out
+
+
 @pytest.mark.parametrize("epsilon", [1.0, 0.1])
 def test_secure_noise_is_that_of_one_central_release(rows, epsilon):
     """The same ledger, and the same noise: a mean over classes and trials that strays by 6 standard errors (1e-9)."""

@@ -92,6 +92,7 @@ def test_the_release_of_an_opened_sum(frame, schema):
     model = shared.model(outcome.total, 4)
     assert model.certificate.epsilon == "2" and model.certificate.private and not model.certificate.simulation
     assert any("at most 1 of 5 nodes" in text for text in model.certificate.assumptions)
+    assert any("every node that sees the sum or the model counts" in text for text in model.certificate.assumptions)
     with pytest.raises(BudgetError, match="fewer nodes"):
         shared.release(outcome.total, 3)
     with pytest.raises(StatisticsError):

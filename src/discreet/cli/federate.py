@@ -44,10 +44,24 @@ ResendOption = Annotated[float, typer.Option(help="Seconds after which a node is
 OutOption = Annotated[Path, typer.Option("--out", "-o", help="Where to write the model.")]
 SecureOption = Annotated[bool, typer.Option("--secure", help="Add up under masks: nobody sees a single update.")]
 ColludingOption = Annotated[
-    int, typer.Option(min=0, help="Secure: how many nodes may work with the coordinator; the same everywhere.")
+    int,
+    typer.Option(
+        min=0, help="Secure: how many nodes may see the model or work with the coordinator; the same everywhere."
+    ),
 ]
 DropoutsOption = Annotated[int, typer.Option(min=0, help="Secure: how many nodes may drop out; the same everywhere.")]
-WeightingOption = Annotated[str, typer.Option(help="How nodes count: sum, inverse-variance, trimmed, median-of-means.")]
+WeightingOption = Annotated[
+    str, typer.Option(help="How nodes count: sum, inverse-variance, cut-off, trimmed, median-of-means.")
+]
+CutoffOption = Annotated[float, typer.Option(help="Cut-off: the noise level above which a node is left out.")]
+RobustOption = Annotated[float, typer.Option(help="Trimmed, median-of-means: the share of lying nodes to stand.")]
+OverlapOption = Annotated[bool, typer.Option("--overlap", help="People may be at several nodes: their costs add up.")]
+TotalDeltaOption = Annotated[
+    float | None, typer.Option(help="The delta of all rounds together; for as many as --total pays unless told.")
+]
+NoPrivacyOption = Annotated[
+    bool, typer.Option("--no-privacy", help="Allow an infinite epsilon or total: exact counts leave the node.")
+]
 
 
 def _need() -> None:
@@ -92,7 +106,17 @@ def _address(text: str) -> tuple[str, int]:
 @app.command()
 def keys(
     out: Annotated[Path, typer.Option("--out", help="The directory to make.")],
-    nodes: Annotated[str, typer.Option(help="The nodes' names, separated by commas.")],
+    node: Annotated[
+        str | None, typer.Option("--node", help="At a node: make its pair of keys.", show_default=False)
+    ] = None,
+    public: Annotated[
+        list[Path] | None,
+        typer.Option("--public", help="At the coordinator: a node's NAME.pub; repeat it.", show_default=False),
+    ] = None,
+    nodes: Annotated[
+        str | None,
+        typer.Option(help="For trial: make everybody's keys here, names separated by commas.", show_default=False),
+    ] = None,
     host: Annotated[
         list[str] | None,
         typer.Option(
@@ -100,14 +124,30 @@ def keys(
         ),
     ] = None,
 ) -> None:
-    """Make the keys of a federation: the coordinator's certificate and a key pair for each node."""
+    """Make keys: at each node its own pair (--node), then at the coordinator its certificate (--public)."""
     _need()
-    from discreet.federated.flower.keys import make_keys
+    from discreet.errors import DiscreetError
+    from discreet.federated.flower.keys import make_coordinator_keys, make_keys, make_node_keys
 
-    made = make_keys(out, [name.strip() for name in nodes.split(",") if name.strip()], host or [])
-    console().print(f"wrote {out}: public/ is for everybody, coordinator/ stays with the coordinator")
-    for name in made.names:
-        console().print(f"  node {name}: give it {made.node(name)} and {made.authority}, and nobody else its key")
+    if sum(option is not None for option in (node, public or None, nodes)) != 1:
+        raise DiscreetError("give one of --node NAME (at a node), --public FILE (at the coordinator) or --nodes a,b,c")
+    say = console().print
+    if node is not None:
+        if host:
+            raise DiscreetError("--host is for the coordinator's certificate: a node has none")
+        made = make_node_keys(out, node)
+        say(f"wrote {out}: keep {made.node(node)}, and give {made.public(node)} to the coordinator and all other nodes")
+    elif public:
+        made = make_coordinator_keys(out, public, host or [])
+        say(f"wrote {out}: give {made.authority} to every node; coordinator/ stays here")
+        say(f"  --secure: nodes also need each other's .pub in their public/: {', '.join(made.names)}, from each other")
+    else:
+        made = make_keys(out, [name.strip() for name in (nodes or "").split(",") if name.strip()], host or [])
+        say(f"wrote {out}: public/ is for everybody, coordinator/ stays with the coordinator")
+        note("warning: every node's private key was made here, so whoever holds this can sign for all: for trial only")
+        for name in made.names:
+            say(f"  node {name}: give it {made.node(name)} and {made.authority}, and nobody else its key")
+        say(f"  --secure: give every node all of {made.authority.parent}, too")
 
 
 @app.command("app")
@@ -144,9 +184,12 @@ def coordinator(
     epsilon: Annotated[float, typer.Option(help="Secure: what the round costs, as the nodes have it.")] = 0.0,
     delta: DeltaOption = 0.0,
     mechanism: MechanismOption = MechanismName.auto,
-    colluding: ColludingOption = 0,
+    colluding: ColludingOption = 1,
     dropouts: DropoutsOption = 0,
     stage: Annotated[float, typer.Option(help="Secure: seconds for each stage.")] = 60.0,
+    cutoff: CutoffOption = 0.0,
+    robust: RobustOption = 0.1,
+    overlap: OverlapOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Wait for the nodes, add up what they send, and write the model with its certificate."""
@@ -164,6 +207,7 @@ def coordinator(
         str(schema), str(out), expected, at_least, 0 if keys is None else len(Keys(keys).names), name, str(state),
         adjacency.value, numeric.value, split.value, contributions, weighting, smoothing, most_rows, wait, resend,
         secure, "" if keys is None else str(keys), epsilon, delta, mechanism.value, colluding, dropouts, stage,
+        cutoff, robust, overlap,
     )  # fmt: skip
     if insecure:
         note("warning: neither encryption nor authentication: this is for trial only")
@@ -183,14 +227,15 @@ def node(
     schema: SchemaOption = None,
     delta: DeltaOption = 0.0,
     total: TotalOption = None,
-    total_delta: Annotated[float | None, typer.Option(help="The delta of all rounds together.")] = None,
+    total_delta: TotalDeltaOption = None,
+    no_privacy: NoPrivacyOption = False,
     keys: KeysOption = None,
     insecure: InsecureOption = False,
     adjacency: AdjacencyOption = AdjacencyName.add_remove,
     contributions: ContributionsOption = 1,
     mechanism: MechanismOption = MechanismName.auto,
     secure: SecureOption = False,
-    colluding: ColludingOption = 0,
+    colluding: ColludingOption = 1,
     dropouts: DropoutsOption = 0,
     patience: Annotated[
         float, typer.Option(help="Seconds to insist if the coordinator does not take this node; a cut takes 60.")
@@ -209,16 +254,18 @@ def node(
         raise DataError(f"no file is called {data}")
     _need()
     _interruptible()
-    from discreet.federated.flower.house import SecureTerms, Terms
+    from discreet.federated.flower.house import SecureTerms, Terms, total_budget
     from discreet.federated.flower.keys import Keys
     from discreet.federated.flower.node import Connection, Node
 
-    spent = Budget(epsilon if total is None else total, delta=delta if total_delta is None else total_delta)
+    spent = total_budget(epsilon, delta, total, total_delta)
     masks = SecureTerms.of(_masked(keys), name, colluding, dropouts) if secure else None
     terms = Terms(
         name, data, public, Budget(epsilon, delta=delta), spent, ledger, Adjacency(adjacency.value), contributions,
-        mechanism.value, masks,
+        mechanism.value, masks, no_privacy,
     )  # fmt: skip
+    if not (terms.budget.private and spent.private):
+        note(f"{name}: warning: {terms.budget} a round, {spent} in all: this protects nobody")
     if keys is None:
         note("warning: neither encryption nor authentication: this is for trial only")
         connection = Connection(coordinator)
@@ -243,18 +290,23 @@ def run_(
     schema: SchemaOption = None,
     delta: DeltaOption = 0.0,
     total: TotalOption = None,
+    total_delta: TotalDeltaOption = None,
+    no_privacy: NoPrivacyOption = False,
     adjacency: AdjacencyOption = AdjacencyName.add_remove,
     numeric: NumericOption = NumericName.histogram,
     split: SplitOption = SplitName.weighted,
     contributions: ContributionsOption = 1,
     mechanism: MechanismOption = MechanismName.auto,
     weighting: WeightingOption = "sum",
+    cutoff: CutoffOption = 0.0,
+    robust: RobustOption = 0.1,
+    overlap: OverlapOption = False,
     smoothing: Annotated[float, typer.Option(help="Rows added to every cell.")] = 1.0,
     state: Annotated[Path | None, typer.Option("--state", help="Keep keys, ledgers and state here.")] = None,
     insecure: InsecureOption = False,
     wait: WaitOption = 300.0,
     secure: SecureOption = False,
-    colluding: ColludingOption = 0,
+    colluding: ColludingOption = 1,
     dropouts: DropoutsOption = 0,
     as_json: JsonOption = False,
 ) -> None:
@@ -263,8 +315,10 @@ def run_(
     check_out(out)
     _need()
     _interruptible()
+    from discreet.federated.flower.house import need_privacy, total_budget
     from discreet.federated.flower.task import Task
     from discreet.federated.flower.trial import shards_of, trial
+    from discreet.privacy.budget import Budget
 
     if secure and insecure:
         _masked(None)
@@ -273,11 +327,14 @@ def run_(
         str(schema), str(out), len(parts), adjacency=adjacency.value, numeric=numeric.value, split=split.value,
         contributions=contributions, weighting=weighting, smoothing=smoothing, wait=wait, secure=secure,
         keys="here" if secure else "", epsilon=epsilon, delta=delta, mechanism=mechanism.value, colluding=colluding,
-        dropouts=dropouts,
+        dropouts=dropouts, cutoff=cutoff, robust=robust, overlap=overlap,
     )  # fmt: skip
     options = ["--epsilon", str(epsilon), "--delta", str(delta), "--adjacency", adjacency.value]
     options += ["--contributions", str(contributions), "--mechanism", mechanism.value]
     options += [] if total is None else ["--total", str(total)]
+    options += [] if total_delta is None else ["--total-delta", str(total_delta)]
+    options += ["--no-privacy"] if no_privacy else []
+    need_privacy(Budget(epsilon, delta=delta), total_budget(epsilon, delta, total, total_delta), no_privacy)
     options += ["--secure", "--colluding", str(colluding), "--dropouts", str(dropouts)] if secure else []
     result = trial(task, parts, options, state=state, insecure=insecure, report=_tell(as_json))
     _show(result, as_json)
@@ -287,7 +344,9 @@ def run_(
 def ledger(
     file: Annotated[Path, typer.Argument(help="A node's budget ledger.")],
     total: Annotated[float | None, typer.Option(help="Grant another total: the data owner's decision.")] = None,
-    total_delta: Annotated[float, typer.Option(help="The delta of that total.")] = 0.0,
+    total_delta: Annotated[
+        float | None, typer.Option(help="The delta of that total; the one granted before unless told.")
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Show what a node's rounds have cost, or grant another total."""
@@ -296,7 +355,7 @@ def ledger(
 
     with Journal.open(file) as journal:
         if total is not None:
-            journal.set_total(Budget(total, delta=total_delta))
+            journal.set_total(Budget(total, delta=journal.total.delta if total_delta is None else total_delta))
         entries, granted, unit = journal.entries(), journal.total, journal.unit
     if as_json:
         rounds = [{"round": e.round_id, "cost": str(e.cost), "when": e.when, "answer": e.answer} for e in entries]

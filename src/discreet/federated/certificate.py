@@ -20,6 +20,8 @@ NODES = {
     Adjacency.ADD_REMOVE: "every person's rows are at one node, and at which one does not depend on other people",
     Adjacency.REPLACE: "every person's rows are at one node, which is fixed: a changed row stays at its node",
 }
+STUDY = "nothing: this model is for study, not for release"
+DEALT = "the rows were dealt out for study: which node holds a row depends on other people's rows"
 SEVERAL = "a person may have rows at every node, with up to the stated number of rows at each: the costs add up"
 
 
@@ -39,8 +41,10 @@ def aggregate_certificate(
         return max(amount for amount, _ in amounts)
 
     sizes = [(key[0], plans[key].rho, len(held)) for key, held in groups.items()]
-    rhos = [(rho, count) for _, rho, count in sizes if rho is not None]
-    rho = total(rhos) if rhos else None
+    rhos = [(_rho(own, rho), count) for own, rho, count in sizes]
+    known = [(rho, count) for rho, count in rhos if rho is not None]
+    # A rho of the whole is stated only where some node has one and every node keeps to it.
+    rho = total(known) if len(known) == len(rhos) and any(size[1] is not None for size in sizes) else None
     if members[0].budget.rho is not None:
         budget = Budget(rho=rho)
     elif not members[0].budget.private:
@@ -62,7 +66,7 @@ def aggregate_certificate(
     if schema.inferred:
         covers += ", except the classes, categories and bounds, which were read off the data"
     if simulation or not budget.private:
-        covers = "nothing: this model is for study, not for release"
+        covers = STUDY
     return certify(
         node,
         budget,
@@ -81,6 +85,19 @@ def aggregate_certificate(
             f"no person has more than {rows} {where}",
         ),
     )
+
+
+def study_certificate(certificate: Certificate) -> Certificate:
+    """The certificate of a model whose rows were dealt out with regard to each other: it covers nothing."""
+    kept = tuple(text for text in certificate.assumptions if text not in NODES.values())
+    return certificate.model_copy(update={"simulation": True, "covers": STUDY, "assumptions": (DEALT, *kept)})
+
+
+def _rho(budget: Budget, rho: Fraction | None) -> Fraction | None:
+    """The rho of a node: its plan's own, or that of pure epsilon, which is epsilon²/2."""
+    if rho is None and budget.kind == "pure" and budget.epsilon is not None:
+        return budget.epsilon**2 / 2
+    return rho
 
 
 def _names(members: Sequence[Member]) -> str:

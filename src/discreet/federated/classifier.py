@@ -12,8 +12,8 @@ from discreet.bayes.base import NaiveBayesEstimator, check_smoothing
 from discreet.bayes.plan import Plan
 from discreet.errors import BudgetError, DataError
 from discreet.federated.aggregate import Aggregate
-from discreet.federated.certificate import NODES
-from discreet.federated.partition import assign, node_budgets
+from discreet.federated.certificate import NODES, study_certificate
+from discreet.federated.partition import DEPENDENT, assign, node_budgets
 from discreet.federated.shares import share_plan
 from discreet.federated.update import Settings, node_plan, update_of
 from discreet.mechanisms.noise import sampler_for
@@ -40,10 +40,13 @@ class FederatedNB(NaiveBayesEstimator):
     secure : bool, default False
         Secure aggregation: every node adds a share of the noise, and all shares together are one node's noise.
     honest : int or None
-        Under secure aggregation, the least number of honest survivors that shares are sized for; all, if None.
+        Under secure aggregation, the least number of honest survivors that shares are sized for; all, if None, which
+        protects from a coordinator that is no node. A node that reads the model can take its own share of the noise
+        away, so each such node counts as not honest: where all of them get the model, `n_nodes - 1` or fewer.
     partition : {"uniform", "uniform-1-10", "exponential", "log-uniform", "label-skew", "clustered"} or array
         Which node holds which row: sizes that are even, U[1, 10], Exp(2) or log-uniform, classes or similar rows
-        that gather at few nodes, or the number of the node of every row.
+        that gather at few nodes, or the number of the node of every row. In "log-uniform" and "clustered" a row's node
+        depends on other rows, so that costs at nodes add up in no known way: their certificate covers nothing.
     weighting : {"sum", "inverse-variance", "cut-off", "trimmed", "median-of-means"}
         How nodes count, as for `Aggregate`; under secure aggregation there is only the sum.
     cutoff, robust
@@ -132,6 +135,8 @@ class FederatedNB(NaiveBayesEstimator):
             name = f"node-{number:0{digits}d}"
             aggregate.add(update_of(parts.statistics(number), plan, settings, sampler, node=name, round_id="fit"))
         self.model_ = aggregate.model(float(self.smoothing))
+        if isinstance(self.partition, str) and self.partition in DEPENDENT and plans[0].budget.private:
+            self.model_.certificate = study_certificate(self.model_.certificate)
         self.nodes_: list[dict[str, Any]] = aggregate.table()
 
     def _fit_secure(self, rows: Coded, plan: Plan, rng: np.random.Generator) -> None:

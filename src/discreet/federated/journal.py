@@ -22,6 +22,10 @@ class OverspentError(BudgetError):
     """The ledger does not pay for another round."""
 
 
+class LockedError(BudgetError):
+    """Another process has the ledger open."""
+
+
 class OtherQuestionError(BudgetError):
     """A round was asked for before under other conditions."""
 
@@ -87,7 +91,7 @@ class Journal:
         except sqlite3.OperationalError as error:
             self._db.close()
             if "locked" in str(error):
-                raise BudgetError(f"another process has the ledger {self.path} open: a node runs once") from None
+                raise LockedError(f"another process has the ledger {self.path} open: a node runs once") from None
             raise BudgetError(f"the ledger {self.path} cannot be used: {error}") from None
         except sqlite3.DatabaseError:
             self._db.close()
@@ -177,6 +181,10 @@ class Journal:
             if self._db.in_transaction:
                 self._db.execute("ROLLBACK")
             raise
+
+    def paid(self, round_id: str) -> bool:
+        """Whether a round was charged, answered or not."""
+        return self._db.execute("SELECT 1 FROM rounds WHERE round = ?", (round_id,)).fetchone() is not None
 
     def kept(self, round_id: str) -> bytes | None:
         """The bytes that were handed out for a round, if any."""

@@ -13,6 +13,7 @@ from discreet.errors import BudgetError
 Indices = NDArray[np.int64]
 Floats = NDArray[np.float64]
 PARTITIONS = ("uniform", "uniform-1-10", "exponential", "log-uniform", "label-skew", "clustered")
+DEPENDENT = {"log-uniform", "clustered"}  # where a row goes depends on how many or which other rows there are
 CONCENTRATION = 0.5  # of the Dirichlet law of a label-skewed partition: most nodes lack some class
 
 
@@ -34,8 +35,10 @@ def node_sizes(rows: int, nodes: int, partition: str, *, rng: np.random.Generato
 def assign(
     y: Indices, nodes: int, partition: str = "uniform", *, rng: np.random.Generator, cells: Indices | None = None
 ) -> Indices:
-    """The node of every row, each drawn on its own: who is where depends on nobody else's row.
+    """The node of every row, each drawn on its own.
 
+    Who is where depends on nobody else's row, but for `DEPENDENT` ones, which are for study only: the shares of
+    "log-uniform" follow from the number of rows, and the patterns of "clustered" from all rows together.
     Sizes follow `node_sizes`. "label-skew" draws each class's shares over the nodes from a Dirichlet law, and
     "clustered" does so for each pattern of `cells` (a column per feature, similar rows alike), so that rows that
     resemble each other meet at the same few nodes.

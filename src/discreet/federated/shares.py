@@ -168,7 +168,8 @@ class SharePlan:
             assumptions=(
                 f"at least {self.least_honest} honest nodes are in the sum; every honest node refuses to open another",
                 f"at most {self.colluding} of {self.nodes} nodes work with the coordinator, and nodes hold each "
-                f"other's true public keys",
+                f"other's true public keys; each node's private key was made there and has never left it",
+                "every node that sees the sum or the model counts among those: it can take its own noise away",
                 "X25519, HKDF-SHA256 and ChaCha20 hide what they should: whoever can break them sees single nodes",
                 f"no person has more than {plan.contributions} row(s) in the data of all nodes together",
             ),

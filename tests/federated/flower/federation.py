@@ -43,13 +43,13 @@ class Federation:
         for i, name in enumerate(self.names):
             parquet.write_table(table.slice(i * size, size), self.place / f"{name}.parquet")
 
-    def start(self, *arguments: object, log: str = "") -> subprocess.Popen[str]:
+    def start(self, *arguments: object, log: str = "", **env: str) -> subprocess.Popen[str]:
         """A command of ours in a process group of its own."""
         with open(self.place / (log or f"{len(self.running)}.log"), "a") as out:
             child = subprocess.Popen(
                 [sys.executable, "-m", "discreet.cli", "federate", *map(str, arguments)],
                 cwd=self.place,
-                env=self.env,
+                env={**self.env, **env},
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=subprocess.STDOUT,
@@ -59,11 +59,11 @@ class Federation:
         self.running.append(child)
         return child
 
-    def node(self, name: str, *more: object, keys: str = "keys") -> subprocess.Popen[str]:
+    def node(self, name: str, *more: object, keys: str = "keys", **env: str) -> subprocess.Popen[str]:
         return self.start(
             "node", "--data", f"{name}.parquet", "--schema", "schema.toml", "--epsilon", 1, "--total", 2, "--name",
             name, "--keys", keys, "--coordinator", f"127.0.0.1:{self.port}", "--ledger", f"{name}.ledger", *more,
-            log=f"{name}.log",
+            log=f"{name}.log", **env,
         )  # fmt: skip
 
     def coordinator(self, out: str, *more: object) -> subprocess.Popen[str]:

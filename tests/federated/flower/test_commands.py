@@ -7,6 +7,7 @@ import shlex
 import signal
 import subprocess
 import sys
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ import typer
 from discreet.cli import app
 from discreet.cli.common import run
 from discreet.federated.flower import QUIET, keep_quiet
+from discreet.federated.flower.house import total_budget
 from discreet.federated.journal import Journal
 from discreet.privacy.budget import Budget
 
@@ -81,6 +83,7 @@ def place(tmp_path, schema, frame):
 
 
 NODE = ["node", "--data", "rows.parquet", "--schema", "schema.toml", "--epsilon", 1, "--name", "a"]
+RUN = ["run", "--shards", "rows.parquet", "--schema", "schema.toml", "--out", "m.json"]
 WIRE = ["--coordinator", "127.0.0.1:9", "--ledger", "ledger"]
 
 
@@ -94,8 +97,23 @@ WIRE = ["--coordinator", "127.0.0.1:9", "--ledger", "ledger"]
         ([*NODE, "--coordinator", "here", "--ledger", "ledger", "--insecure"], "no address"),
         (["coordinator", "--schema", "schema.toml", "--out", "m.json", "--state", "s"], "--insecure"),
         (["run", "--shards", "none-*", "--schema", "schema.toml", "--epsilon", 1, "--out", "m"], "no file is called"),
+        ([*RUN, "--epsilon", 0], "must be above zero"),
+        ([*RUN, "--epsilon", "inf"], "--no-privacy"),
+        ([*RUN, "--epsilon", 1, "--total", "inf"], "--no-privacy"),
+        ([*RUN, "--epsilon", 1, "--weighting", "cut-off"], "goes with a cutoff"),
+        ([*RUN, "--epsilon", 1, "--weighting", "loudest"], "weighting must be one of"),
+        ([*RUN, "--epsilon", 1, "--weighting", "trimmed", "--robust", 0.7], "share of lying nodes"),
+        ([*RUN, "--epsilon", 1, "--secure"], "neither colluding nor allowed to drop out"),
+        ([*RUN, "--epsilon", 1, "--mechanism", "gaussian"], "delta"),
+        ([*NODE[:5], "--epsilon", "inf", *NODE[7:], *WIRE, "--insecure"], "--no-privacy"),
+        ([*NODE, "--total", "inf", *WIRE, "--insecure"], "--no-privacy"),
         (["ledger", "nothing"], "there is no ledger"),
         (["keys", "--out", "k", "--nodes", "a b"], "no name for a node"),
+        (["keys", "--out", "k"], "give one of --node"),
+        (["keys", "--out", "k", "--node", "a", "--nodes", "a,b"], "give one of --node"),
+        (["keys", "--out", "k", "--node", "../a"], "no name for a node"),
+        (["keys", "--out", "k", "--public", "a.pub"], "there is no public key"),
+        (["keys", "--out", "k", "--public", "schema.toml"], "is no public key"),
     ],
 )
 def test_one_sentence_and_exit_code_2(place, arguments, sentence, monkeypatch, capsys):
@@ -123,3 +141,31 @@ def test_a_ledger_can_be_read_and_its_total_raised_by_its_owner(tmp_path, monkey
     assert "first" in shown and "epsilon = 1 in all" in shown
     assert '"total": "epsilon = 3"' in say("--total", "3", "--json")
     assert Journal.about(tmp_path / "ledger")[0] == Budget(3)
+    say("--total", "3", "--total-delta", "0.001")
+    say("--total", "4")  # a delta that was granted stays
+    assert Journal.about(tmp_path / "ledger")[0] == Budget(4, 0.001)
+
+
+@pytest.mark.parametrize(
+    ("terms", "granted"),
+    [
+        ((1, 1e-6), Budget(1, 1e-6)),
+        ((1, 1e-6, 3), Budget(3, Fraction(3, 10**6))),
+        ((0.1, 1e-6, 0.35), Budget(0.35, Fraction(3, 10**6))),
+        ((1, 1e-6, 0.5), Budget(0.5, 1e-6)),
+        ((1, 1e-6, 3, 1e-6), Budget(3, 1e-6)),
+        ((1, 1e-6, None, 1e-3), Budget(1, 1e-3)),
+        ((1, 0, 3), Budget(3)),
+    ],
+)
+def test_a_total_pays_for_the_delta_of_all_its_rounds(terms, granted):
+    assert total_budget(*terms) == granted
+
+
+def test_a_run_ends_with_what_its_nodes_say(place, frame, discreet):
+    """A label that the schema does not list keeps a node from starting: the run says so and does not wait for it."""
+    frame.replace({"ill": {"yes": "perhaps"}}).to_parquet(place / "spoilt.parquet")
+    done = discreet("federate", *RUN[:1], "--shards", "*.parquet", *RUN[3:], "--epsilon", 1, "--insecure", cwd=place)
+    assert done.returncode == 2
+    assert "nodes have stopped" in done.stderr.splitlines()[-1] and "spoilt" in done.stderr.splitlines()[-1]
+    assert not (place / "m.json").exists()

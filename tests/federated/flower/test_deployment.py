@@ -102,9 +102,10 @@ def test_story(federation):
     assert federation.entries("c") == []
 
     # The third node is killed as soon as it has paid, before its answer is out, and started again.
-    nodes["c"] = federation.node("c")
-    federation.until(lambda: federation.entries("c"), pause=0.01)
+    nodes["c"] = federation.node("c", DISCREET_PAUSE="after paying")
+    federation.until(lambda: federation.entries("c"))
     federation.kill(nodes["c"])
+    assert federation.entries("c") == [(round_id, None)]
     assert "c" not in kept(federation)[1]
     assert second.poll() is None
     nodes["c"] = federation.node("c")

@@ -85,6 +85,59 @@ def test_a_node_cannot_speak_for_another(houses, schema, request_):
     assert "another name" in outcome.refused["b"]
 
 
+class Fading(LocalGrid):
+    """A grid on which node b is offline as soon as it was asked, and whose answers come a turn late."""
+
+    turns = 0
+
+    def get_nodes(self):
+        return [info for info in super().get_nodes() if info.name != "b" or not self.counts["b"]]
+
+    def pull_messages(self, identities):
+        self.turns += 1
+        return super().pull_messages(identities) if self.turns % 2 == 0 else []
+
+
+def test_a_node_that_goes_offline_cannot_speak_for_another(houses, schema, request_):
+    def spoil(name, count, reply):
+        reply.content.config_records["about"], reply.content.array_records["update"] = forged
+        return reply
+
+    as_c = update_record(houses["c"].update(request_))
+    forged = as_c.config_records["about"], as_c.array_records["update"]
+    grid = Fading({"b": make_app(houses["b"])}, spoil)
+    aggregate = Aggregate(schema)
+    with pytest.raises(DiscreetError, match="b: the update bears another name"):
+        gather(grid, request_, aggregate, expected=1, known=1, named=True, patience=QUICK)
+    assert len(aggregate) == 0
+
+
+def test_with_keys_an_answer_without_a_registered_name_is_refused(houses, schema, request_):
+    grid = LocalGrid({"": make_app(houses["b"])})
+    with pytest.raises(DiscreetError, match="not registered"):
+        gather(grid, request_, Aggregate(schema), expected=1, known=1, named=True, patience=QUICK)
+    assert len(gather(grid, request_, Aggregate(schema), expected=1, patience=QUICK).aggregate) == 1
+
+
+def test_a_busy_node_is_asked_again(houses, schema, tmp_path):
+    """A house for each message: while another process has the ledger, the question stays open."""
+    terms = houses["a"].terms
+    config = {
+        "name": "a", "data": terms.data, "schema": str(tmp_path / "schema.json"), "epsilon": 1.0,
+        "total-epsilon": 2.0, "ledger": str(terms.ledger),
+    }  # fmt: skip
+
+    def spoil(name, count, reply):
+        houses["a"].close()
+        return reply
+
+    grid = LocalGrid({"a": make_app()}, spoil, {"a": config})
+    request = Request("r", schema.hash, Settings())
+    outcome = gather(grid, request, Aggregate(schema), expected=1, known=1, patience=QUICK)
+    assert grid.counts["a"] == 2 and sorted(outcome.aggregate.members) == ["a"] and outcome.refused == {}
+    assert dict(grid.contents[0][1]["refusal"]) == {"reason": "busy"}
+
+
 @pytest.mark.parametrize(
     "content",
     [
@@ -174,7 +227,7 @@ def test_a_refusal_says_nothing_of_rows_or_files(houses, request_, tmp_path):
     message = Message(request_.record(), dst_node_id=100, message_type="train")
     grid.push_messages([message])
     ((_, content),) = grid.contents
-    assert {key: dict(value) for key, value in content.items()} == {"refusal": {"reason": "data"}}
+    assert {key: dict(value) for key, value in content.items()} == {"refusal": {"reason": "failed"}}
     garbage = Message(RecordDict({"request": ConfigRecord({"json": "[1]"})}), dst_node_id=100, message_type="train")
     grid.push_messages([garbage])
     assert dict(grid.contents[-1][1]["refusal"]) == {"reason": "request"}
@@ -199,6 +252,25 @@ def test_a_supernode_of_flower_s_own_reads_its_configuration(houses, schema, req
     del configs["a"]["ledger"]
     with pytest.raises(DiscreetError, match="no model was written"):
         conduct(LocalGrid({"a": make_app()}, configs=configs), replace(task, nodes=1, known=1), lambda *_: None)
+
+
+def test_cut_off_robust_and_overlap_reach_the_aggregate(houses, schema, tmp_path):
+    task = Task(str(tmp_path / "schema.json"), str(tmp_path / "model.json"), 3, wait=5, overlap=True)
+    conduct(LocalGrid(apps(houses)), task, lambda *_: None)
+    assert json.loads((tmp_path / "model.json").read_text())["certificate"]["epsilon"] == "3"
+    cut = replace(task, weighting="cut-off", cutoff=1e9, robust=0.2).aggregate(schema)
+    assert (cut.weighting, cut.cutoff, cut.robust, cut.overlap) == ("cut-off", 1e9, 0.2, True)
+    read = Task.read({**replace(task, weighting="cut-off", cutoff=2.5).config()})
+    assert (read.cutoff, read.overlap) == (2.5, True)
+    assert conduct(LocalGrid(apps(houses)), replace(task, weighting="cut-off", cutoff=1e9), lambda *_: None)["nodes"]
+
+
+def test_a_watch_can_end_a_round(houses, schema, request_):
+    def watch():
+        raise DiscreetError("the nodes are gone")
+
+    with pytest.raises(DiscreetError, match="are gone"):
+        gather(LocalGrid({}), request_, Aggregate(schema), expected=1, patience=QUICK, watch=watch)
 
 
 def test_a_round_that_was_cut_off_goes_on(houses, schema, tmp_path):

@@ -9,7 +9,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives.serialization import load_ssh_private_key, load_ssh_public_key
 
 from discreet.errors import DiscreetError
-from discreet.federated.flower.keys import Keys, make_keys
+from discreet.federated.flower.keys import Keys, make_coordinator_keys, make_keys, make_node_keys
 
 
 @pytest.fixture(scope="module")
@@ -53,6 +53,36 @@ def test_nothing_is_overwritten_and_nothing_is_left_of_a_failure(made, tmp_path)
     with pytest.raises(DiscreetError, match="neither a host name"):
         make_keys(tmp_path / "out", ["a"], ["not a host"])
     assert list(tmp_path.iterdir()) == []
+
+
+def test_nodes_make_their_own_pairs_and_the_coordinator_sees_no_private_one(tmp_path):
+    own = {name: make_node_keys(tmp_path / f"at-{name}", name) for name in "ab"}
+    ring = make_coordinator_keys(tmp_path / "ring", [own[name].public(name) for name in "ab"], ["192.0.2.7"])
+    assert ring.registry() == {name: own[name].registry()[name] for name in "ab"}
+    assert not (ring.directory / "nodes").exists()
+    ring.need(ring.authority, ring.certificate, ring.private)
+    for name in "ab":
+        assert sorted(path.name for path in own[name].directory.rglob("*") if path.is_file()) == [
+            f"{name}.pub",
+            "node.key",
+        ]
+        private = load_ssh_private_key(own[name].node(name).read_bytes(), None)
+        assert load_ssh_public_key(ring.public(name).read_bytes()) == private.public_key()
+    for path in tmp_path.rglob("*"):
+        assert path.stat().st_mode & 0o077 == 0, path
+
+
+def test_public_keys_are_examined_before_anything_is_written(tmp_path):
+    own = make_node_keys(tmp_path / "own", "a")
+    twin, junk = tmp_path / "b.pub", tmp_path / "c.pub"
+    twin.write_bytes(own.public("a").read_bytes())
+    junk.write_bytes(own.node("a").read_bytes())
+    for files, sentence in (([own.public("a"), twin], "same public key"), ([junk], "is no public key"), ([], "a name")):
+        with pytest.raises(DiscreetError, match=sentence):
+            make_coordinator_keys(tmp_path / "ring", files)
+    with pytest.raises(DiscreetError, match="never overwritten"):
+        make_node_keys(tmp_path / "own", "a")
+    assert not (tmp_path / "ring").exists()
 
 
 def test_an_open_private_key_is_refused(tmp_path):

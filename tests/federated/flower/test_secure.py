@@ -14,7 +14,7 @@ from discreet.federated import Settings
 from discreet.federated.flower.client import make_app
 from discreet.federated.flower.house import House, SecureTerms, Terms
 from discreet.federated.flower.keys import make_keys
-from discreet.federated.flower.records import Request
+from discreet.federated.flower.records import NodeRefusal, Request, refusal_record
 from discreet.federated.flower.server import conduct
 from discreet.federated.flower.task import Task
 from discreet.federated.shares import SharePlan, share_plan
@@ -47,7 +47,7 @@ def members(tmp_path, schema, frame, ring):
 def task(tmp_path, ring):
     return Task(
         str(tmp_path / "schema.json"), str(tmp_path / "model.json"), 4, wait=3, resend=0.3, stage=1.0, secure=True,
-        keys=str(ring.directory), epsilon=1.0, dropouts=1,
+        keys=str(ring.directory), epsilon=1.0, colluding=0, dropouts=1,
     )  # fmt: skip
 
 
@@ -120,6 +120,52 @@ def test_too_few_survivors_open_nothing(members, task):
     grid = LocalGrid(apps(members), lambda name, count, reply: None if name in "cd" and count >= 2 else reply)
     with pytest.raises(DiscreetError, match="no model was written"):
         conduct(grid, replace(task, resend=9.0, stage=0.3), lambda *_: None)
+
+
+def test_a_refusal_of_one_attempt_does_not_forbid_the_next(members, schema, task, vectors):
+    """Two nodes cannot go on with the first round, for which one may drop out; all answer the second."""
+
+    def spoil(name, count, reply):
+        if name in "cd" and count == 1:
+            reply.content = refusal_record(NodeRefusal.SECURE)
+        return reply
+
+    said = []
+    result = conduct(LocalGrid(apps(members), spoil), task, lambda *event: said.append(event))
+    assert len(result["nodes"]) == 4 and result["refused"] == {}
+    assert [event for event, _ in said].count("given up") == 1
+    assert len(vectors) == 4 and same_model(schema, task, vectors, 4)
+
+
+def test_nodes_that_cannot_pay_end_the_attempts_when_too_few_are_left(members, task):
+    for name in "cd":
+        house = members[name]
+        house.journal.answer("before", "q", Budget(2), lambda: b"x")
+    said = []
+    with pytest.raises(DiscreetError, match="does not pay"):
+        conduct(LocalGrid(apps(members)), task, lambda *event: said.append(event))
+    assert [event for event, _ in said].count("given up") == 1
+    assert all(len(house.journal.entries()) == 1 for house in members.values())  # nobody pays for a hopeless attempt
+
+
+def test_an_answer_of_a_node_that_has_gone_offline_counts(members, schema, task, vectors):
+    class Fading(LocalGrid):
+        """Node d is offline whenever its answer is on the way; answers come a turn late."""
+
+        def get_nodes(self):
+            away = any(identity.startswith("d-") for identity in self.waiting)
+            return [info for info in super().get_nodes() if info.name != "d" or not away]
+
+        def pull_messages(self, identities):
+            self.turn = not getattr(self, "turn", False)
+            return [] if self.turn else super().pull_messages(identities)
+
+    result = conduct(Fading(apps(members)), replace(task, stage=3.0), lambda *_: None)
+    assert len(result["nodes"]) == 4 and same_model(schema, task, vectors, 4)
+
+
+def test_by_default_one_node_may_read_the_model():
+    assert Task("s", "o", 1).colluding == 1 == SecureTerms({}, None).colluding
 
 
 def test_a_node_under_masks_gives_no_plain_update(members, schema):

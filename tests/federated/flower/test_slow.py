@@ -1,8 +1,7 @@
-"""Slow stories: a whole federation under masks in processes, and a node that has forgotten its session."""
+"""A slow story: a node that has forgotten its session waits until Flower has, too."""
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 
@@ -11,7 +10,6 @@ import pyarrow as pa
 import pytest
 
 from discreet import demo
-from discreet.bayes.model import NaiveBayesModel
 from discreet.federated.flower.keys import make_keys
 from tests.federated.flower.federation import Federation
 
@@ -25,24 +23,6 @@ def federation(tmp_path):
     made.write_shards(pa.table(model.sample(3000, rng=np.random.default_rng(3))), model.schema)
     yield made
     made.close()
-
-
-@pytest.mark.parametrize("options", [["--secure", "--dropouts", 1], ["--insecure"]])
-def test_run(federation, options):
-    child = federation.start(
-        "run", "--shards", "[abc].parquet", "--schema", "schema.toml", "--epsilon", 1, "--out", "model.json", "--state",
-        "trial", "--json", *options, log="run.log",
-    )  # fmt: skip
-    assert federation.finish(child, 200) == 0, federation.logs()
-    text = federation.log("run")
-    result = json.loads(text[text.index("{\n") : text.rindex("}\n") + 2])
-    assert [row["node"] for row in sorted(result["nodes"], key=lambda row: row["node"])] == ["a", "b", "c"]
-    assert result["secure"] == ("--secure" in options)
-    certificate = NaiveBayesModel.load(federation.place / "model.json").certificate
-    assert certificate.epsilon == "1"
-    if result["secure"]:
-        assert "honest nodes are in the sum" in " ".join(certificate.assumptions)
-    assert set(federation.guard.read_text().splitlines()) == {"guarded"}
 
 
 def test_a_node_without_memory_of_its_session_waits_until_flower_forgets_it(federation):

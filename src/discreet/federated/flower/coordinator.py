@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -37,10 +37,12 @@ def coordinate(
     host: str,
     port: int,
     report: Any = lambda event, node: None,
+    watch: Callable[[], None] = lambda: None,
 ) -> dict[str, Any]:
     """Listen, let in the nodes that have keys, run the round, and return what each node gave.
 
-    Without `keys` there is neither encryption nor authentication.
+    Without `keys` there is neither encryption nor authentication. `watch` is called while answers are awaited, and may
+    raise to end the round.
     """
     with alone(state):
         keep_quiet(state / "flower")
@@ -57,8 +59,9 @@ def coordinate(
             ring.need(ring.authority, ring.certificate, ring.private)
             if len(ring.names) < task.nodes:
                 raise DiscreetError(f"{task.nodes} nodes are expected, but {keys} has keys of {len(ring.names)}")
+        task.check(task.nodes if ring is None else len(ring.names))
         results: list[dict[str, Any]] = []
-        app = make_app(task, report, results)
+        app = make_app(task, report, results, watch)
         with SuperLink(state, ring, host, port) as link:
             if ring is not None:
                 link.register(ring)

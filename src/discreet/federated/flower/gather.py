@@ -12,9 +12,14 @@ from flwr.serverapp import Grid
 
 from discreet.errors import DiscreetError, UpdateError
 from discreet.federated.aggregate import Aggregate
-from discreet.federated.flower.records import RefusedError, Request, read_update
+from discreet.federated.flower.records import BusyError, RefusedError, Request, read_update
 
+Watch = Callable[[], None]  # called at every turn of waiting; it may raise to end the round
 Report = Callable[[str, str], None]  # what happened (joined, answered, refused, lost, asked), and to which node
+
+
+def ignore() -> None:
+    """Watch nothing."""
 
 
 @dataclass(frozen=True)
@@ -97,30 +102,35 @@ def gather(
     expected: int,
     at_least: int | None = None,
     known: int | None = None,
+    named: bool = False,
     patience: Patience = USUAL,
     report: Report = lambda event, node: None,
     keep: Callable[[Aggregate], None] = lambda aggregate: None,
+    watch: Watch = ignore,
 ) -> Outcome:
-    """Ask nodes until `expected` of them are in the aggregate, or go on with `at_least` when the time is up."""
+    """Ask nodes until `expected` of them are in the aggregate, or go on with `at_least` when the time is up.
+
+    `named` says that every node has a name which its key stands for: an answer without one is refused.
+    """
     least = expected if at_least is None else at_least
     outcome, post, content = Outcome(aggregate), Post(grid, patience), request.record()
     done: set[int] = set()
-    seen: set[int] = set()
+    called: dict[int, str] = {}  # kept for the whole round: a node that goes offline keeps its name
     end = time.monotonic() + patience.wait
     while len(aggregate) < expected:
         left = end - time.monotonic()
         here = names(grid) if left > 0 else {}
         for node, name in here.items():
             label = name or f"{node:x}"
-            if node not in seen:
-                seen.add(node)
+            if node not in called:
+                called[node] = name
                 report("joined", label)
             if name and name in aggregate.members:
                 done.add(node)
             elif node not in done and post.ask(node, content, left):
                 report("asked" if post.tries[node] == 1 else "asked again", label)
         for node, message in post.replies():
-            label = here.get(node, "") or f"{node:x}"
+            label = called[node] or f"{node:x}"
             if node in done:
                 continue
             if message.has_error():
@@ -129,7 +139,12 @@ def gather(
                 continue
             done.add(node)
             try:
-                _take(aggregate, message, request, here.get(node, ""))
+                _take(aggregate, message, request, called[node], named)
+            except BusyError:
+                done.discard(node)
+                report("busy", label)
+                post.lost(node)
+                continue
             except (RefusedError, UpdateError) as error:
                 outcome.refused[label] = str(error)
                 report("refused", f"{label}: {error}")
@@ -140,6 +155,7 @@ def gather(
             break
         if left <= 0:
             break
+        watch()
         time.sleep(patience.poll)
     if len(aggregate) < max(least, 1):
         raise DiscreetError(
@@ -153,10 +169,12 @@ def _reasons(outcome: Outcome) -> str:
     return "".join(f"; {node}: {sentence}" for node, sentence in sorted(outcome.refused.items()))
 
 
-def _take(aggregate: Aggregate, message: Message, request: Request, name: str) -> None:
+def _take(aggregate: Aggregate, message: Message, request: Request, name: str, named: bool) -> None:
     from discreet.federated.refusal import Refusal, refuse
 
     update = read_update(message.content)
+    if named and not name:
+        refuse(Refusal.UNKNOWN_NODE, "the update came with a key that is not registered")
     if name and update.node != name:
         refuse(Refusal.UNKNOWN_NODE, "the update bears another name than the key it came with")
     if update.round_id != request.round_id:

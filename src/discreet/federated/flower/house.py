@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import math
+import time
 from collections.abc import Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,16 +13,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from discreet.errors import BudgetError, DiscreetError
-from discreet.federated.journal import Journal, OtherQuestionError, OverspentError
+from discreet.federated.journal import Journal, LockedError, OtherQuestionError, OverspentError
 from discreet.federated.update import Update, node_plan, node_update
 from discreet.privacy.budget import Adjacency, Budget
 from discreet.schema import Schema
+from discreet.sources import collect
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from discreet.federated.flower.records import Request
 
+DAY = 86400.0  # seconds
 log = logging.getLogger("discreet.node")
 
 
@@ -34,7 +37,7 @@ class SecureTerms:
 
     registry: Mapping[str, bytes]
     private: Path
-    colluding: int = 0
+    colluding: int = 1  # a node that reads the model can take its own share of the noise away
     dropouts: int = 0
 
     @classmethod
@@ -61,6 +64,10 @@ class Terms:
     contributions: int = 1
     mechanism: str = "auto"
     secure: SecureTerms | None = None
+    no_privacy: bool = False
+
+    def __post_init__(self) -> None:
+        need_privacy(self.budget, self.total, self.no_privacy)
 
     @property
     def unit(self) -> str:
@@ -77,25 +84,44 @@ class Terms:
         epsilon, delta = config["epsilon"], config.get("delta", 0.0)
         secure = None
         if "secure-keys" in config:
-            allowed = (int(config.get("colluding", 0)), int(config.get("dropouts", 0)))
+            allowed = (int(config.get("colluding", 1)), int(config.get("dropouts", 0)))
             secure = SecureTerms.of(Path(str(config["secure-keys"])), str(config["name"]), *allowed)
-        total = config.get("total-epsilon", epsilon)
+        most, most_delta = config.get("total-epsilon"), config.get("total-delta")
+        total = total_budget(_number(epsilon), delta, None if most is None else _number(most), most_delta)
         return cls(
             str(config["name"]),
             str(config["data"]),
             Schema.load(str(config["schema"])),
-            Budget(_number(epsilon), _number(delta)),
-            Budget(_number(total), _number(config.get("total-delta", delta))),
+            Budget(_number(epsilon), delta),
+            total,
             Path(str(config["ledger"])),
             Adjacency.of(config.get("adjacency", "add-remove")),
             int(config.get("contributions", 1)),
             str(config.get("mechanism", "auto")),
             secure,
+            config.get("no-privacy") is True,
         )
 
 
 def _number(value: Any) -> Any:
     return math.inf if str(value) in {"inf", "infinity"} else value
+
+
+def total_budget(epsilon: Any, delta: Any, total: Any = None, total_delta: Any = None) -> Budget:
+    """What all rounds may cost: one round unless told, and delta for as many rounds as epsilon pays for."""
+    once = Budget(epsilon, delta=delta)
+    if total is None:
+        return once if total_delta is None else Budget(epsilon, delta=total_delta)
+    most = Budget(total)
+    if total_delta is not None or once.epsilon is None or most.epsilon is None:
+        return Budget(total, delta=delta if total_delta is None else total_delta)
+    return Budget(total, delta=once.delta * max(1, most.epsilon // once.epsilon))
+
+
+def need_privacy(budget: Budget, total: Budget, no_privacy: bool) -> None:
+    """Raise if exact counts could leave, or any number of noised ones, and nobody has said that they may."""
+    if not (budget.private and total.private) and not no_privacy:
+        raise BudgetError("an infinite epsilon or total protects nobody: say --no-privacy if the rows are public")
 
 
 def _plain(budget: Budget) -> dict[str, str | None]:
@@ -116,9 +142,26 @@ class House:
         """Where the node's memory of rounds under masks is kept."""
         return self.terms.ledger.parent / f".{self.terms.ledger.name}.rounds"
 
+    def sweep(self, older: float = DAY) -> None:
+        """Erase what is kept of rounds under masks that nobody has touched for a while; paid ones are then over."""
+        if not self.rounds.is_dir():
+            return
+        touched: dict[str, float] = {}
+        for path in self.rounds.iterdir():
+            name = path.name.removeprefix(".")[:64]
+            touched[name] = max(touched.get(name, 0.0), path.stat().st_mtime)
+        for path in list(self.rounds.iterdir()):
+            if time.time() - touched[path.name.removeprefix(".")[:64]] > older:
+                path.unlink(missing_ok=True)
+
     def close(self) -> None:
         """Close the journal."""
         self.journal.close()
+
+    def check(self) -> None:
+        """Count the rows once for their owner alone, so that no row can turn a later answer into a refusal."""
+        terms = self.terms
+        collect(terms.data, terms.schema, contributions=terms.contributions, empty=True)
 
     def accept(self, request: Request) -> None:
         """Raise a refusal unless the request is one that this node's terms allow."""
@@ -168,7 +211,7 @@ class House:
 @contextmanager
 def refusing() -> Iterator[None]:
     """Turn every failure into a refusal out of the fixed list; the reason stays in the node's own log."""
-    from discreet.federated.flower.records import NodeRefusal, RefusedError
+    from discreet.federated.flower.records import BusyError, NodeRefusal, RefusedError
 
     try:
         yield
@@ -177,15 +220,15 @@ def refusing() -> Iterator[None]:
     except OverspentError as error:
         log.warning("refused: %s", error)
         raise RefusedError(NodeRefusal.BUDGET) from None
+    except LockedError as error:
+        log.warning("busy: %s", error)
+        raise BusyError from None
     except OtherQuestionError as error:
         log.warning("refused: %s", error)
         raise RefusedError(NodeRefusal.ROUND) from None
     except BudgetError as error:
         log.warning("refused: %s", error)
         raise RefusedError(NodeRefusal.SETTINGS) from None
-    except (DiscreetError, OSError) as error:
-        log.warning("failed: %s", error)
-        raise RefusedError(NodeRefusal.DATA) from None
-    except Exception as error:  # whatever it is, its text may speak of rows
-        log.warning("failed: %r", error)
+    except Exception as error:  # whatever it is, rows or disks: it is not told apart, and its text may speak of rows
+        log.warning("failed: %s", error if isinstance(error, DiscreetError) else repr(error))
         raise RefusedError(NodeRefusal.FAILED) from None

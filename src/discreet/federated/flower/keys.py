@@ -7,12 +7,14 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from cryptography import x509
+from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
@@ -83,29 +85,76 @@ def node_names(names: Sequence[str]) -> list[str]:
 
 
 def make_keys(out: Path, nodes: Sequence[str], hosts: Sequence[str] = (), *, days: int = 825) -> Keys:
-    """Write the keys of a new federation, whole or not at all; an existing directory is never touched."""
+    """Write all keys of a new federation, nodes' private ones included: for trial, or for one who may hold them."""
     names = node_names(nodes)
+    with _whole(out) as keys:
+        _certificates(keys, ["localhost", "127.0.0.1", "::1", *hosts], days)
+        for name in names:
+            _pair(keys, name)
+    return Keys(out)
+
+
+def make_node_keys(out: Path, name: str) -> Keys:
+    """Write one node's key pair, at that node: its private key need never be anywhere else."""
+    node_names([name])
+    with _whole(out) as keys:
+        _pair(keys, name)
+    return Keys(out)
+
+
+def make_coordinator_keys(out: Path, public: Sequence[Path], hosts: Sequence[str] = (), *, days: int = 825) -> Keys:
+    """Write the coordinator's certificate and take in public keys that nodes have made; no private key of a node."""
+    names = node_names([path.name.removesuffix(".pub") for path in public])
+    lines = [_public_line(path) for path in public]
+    if len(set(lines)) != len(lines):
+        raise DiscreetError("two nodes have the same public key: each makes a pair of its own")
+    with _whole(out) as keys:
+        _certificates(keys, ["localhost", "127.0.0.1", "::1", *hosts], days)
+        for name, line in zip(names, lines, strict=True):
+            _write(keys.public(name), line + b"\n")
+    return Keys(out)
+
+
+@contextmanager
+def _whole(out: Path) -> Iterator[Keys]:
+    """A new directory of keys, written whole or not at all; an existing one is never touched."""
     if out.exists():
         raise DiscreetError(f"{out} is there already: keys are never overwritten, choose another --out")
     if not out.parent.is_dir():
         raise DiscreetError(f"there is no directory {out.parent}: make it first or choose another --out")
     work = Path(tempfile.mkdtemp(prefix=f".{out.name}.", dir=out.parent))  # mode 0700
     try:
-        keys = Keys(work)
-        for part in ("public", "coordinator", "nodes"):
-            (work / part).mkdir(mode=0o700)
-        _certificates(keys, ["localhost", "127.0.0.1", "::1", *hosts], days)
-        for name in names:
-            (work / "nodes" / name).mkdir(mode=0o700)
-            private = ec.generate_private_key(ec.SECP384R1())
-            _write(keys.node(name), _openssh(private))
-            line = private.public_key().public_bytes(serialization.Encoding.OpenSSH, serialization.PublicFormat.OpenSSH)
-            _write(keys.public(name), line + b"\n")
+        (work / "public").mkdir(mode=0o700)
+        yield Keys(work)
         os.rename(work, out)
     except BaseException:
         shutil.rmtree(work, ignore_errors=True)
         raise
-    return Keys(out)
+
+
+def _pair(keys: Keys, name: str) -> None:
+    keys.node(name).parent.mkdir(mode=0o700, parents=True)
+    keys.node(name).parent.parent.chmod(0o700)
+    private = ec.generate_private_key(ec.SECP384R1())
+    _write(keys.node(name), _openssh(private))
+    _write(keys.public(name), _line(private.public_key()) + b"\n")
+
+
+def _line(key: ec.EllipticCurvePublicKey) -> bytes:
+    return key.public_bytes(serialization.Encoding.OpenSSH, serialization.PublicFormat.OpenSSH)
+
+
+def _public_line(path: Path) -> bytes:
+    """A public key out of a file, in the one way it is written here."""
+    if not path.is_file():
+        raise DiscreetError(f"there is no public key {path}: a node makes it by 'discreet federate keys --node NAME'")
+    try:
+        key = serialization.load_ssh_public_key(path.read_bytes())
+    except (ValueError, UnsupportedAlgorithm):
+        key = None
+    if not isinstance(key, ec.EllipticCurvePublicKey):
+        raise DiscreetError(f"{path} is no public key of a node")
+    return _line(key)
 
 
 def _openssh(key: ec.EllipticCurvePrivateKey) -> bytes:
@@ -154,6 +203,7 @@ def _certificates(keys: Keys, hosts: Sequence[str], days: int) -> None:
         .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), False)
         .sign(authority, hashes.SHA384())
     )
+    keys.private.parent.mkdir(mode=0o700)
     # The authority's own private key is forgotten: nobody can make another certificate that these nodes would trust.
     _write(keys.authority, root.public_bytes(serialization.Encoding.PEM))
     _write(keys.certificate, leaf.public_bytes(serialization.Encoding.PEM))

@@ -58,6 +58,12 @@ class Node:
         self.place = private_directory(terms.ledger)
         keep_quiet(self.place)
         self.house = House(terms)
+        try:
+            self.house.check()
+            self.house.sweep()
+        except BaseException:
+            self.house.close()
+            raise
         self.executor = secrets.token_bytes(32)
         self.secret = self.place / "executor.secret"
         self.secret.unlink(missing_ok=True)

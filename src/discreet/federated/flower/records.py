@@ -22,9 +22,9 @@ class NodeRefusal(StrEnum):
     ROUND = "round"
     SCHEMA = "schema"
     SETTINGS = "settings"
-    DATA = "data"
     REQUEST = "request"
     SECURE = "secure"
+    BUSY = "busy"
     FAILED = "failed"
 
 
@@ -33,9 +33,9 @@ SENTENCES = {
     NodeRefusal.ROUND: "the node has answered this round before, to another question: ask under a new name",
     NodeRefusal.SCHEMA: "the node has another schema",
     NodeRefusal.SETTINGS: "the node does not answer under this adjacency, rows per person or noise",
-    NodeRefusal.DATA: "the node could not count its rows: its own log says why",
     NodeRefusal.REQUEST: "the node could not read the request",
     NodeRefusal.SECURE: "the node cannot go on with this secure round",
+    NodeRefusal.BUSY: "the node's ledger is in use: ask again",
     NodeRefusal.FAILED: "the node failed: its own log says why",
 }
 
@@ -46,6 +46,13 @@ class RefusedError(DiscreetError):
     def __init__(self, reason: NodeRefusal) -> None:
         super().__init__(SENTENCES[reason])
         self.reason = reason
+
+
+class BusyError(RefusedError):
+    """The one refusal that is not final: the same question is asked again."""
+
+    def __init__(self) -> None:
+        super().__init__(NodeRefusal.BUSY)
 
 
 FIELDS = {"adjacency", "numeric", "split", "contributions", "round", "schema_hash"}
@@ -126,6 +133,8 @@ def raise_refusal(content: RecordDict) -> None:
     """Raise if the reply is a refusal."""
     if "refusal" in content.config_records:
         word = content.config_records["refusal"].get("reason")
+        if word == NodeRefusal.BUSY:
+            raise BusyError
         if isinstance(word, str) and word in set(NodeRefusal):
             raise RefusedError(NodeRefusal(word))
         raise RefusedError(NodeRefusal.FAILED)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from discreet.federated.flower.house import House, log, refusing
 from discreet.federated.flower.records import NodeRefusal, RefusedError, Request
-from discreet.federated.secure import KeySigner, NodeStore, Round, SecureError
+from discreet.federated.secure import AbortError, KeySigner, NodeStore, Round, SecureError
 from discreet.federated.secure.wire import kind_of
 from discreet.federated.shares import SharePlan, share_plan
 from discreet.federated.update import node_plan
@@ -45,26 +45,12 @@ def secure_answer(house: House, request: Request, step: bytes) -> bytes:
 def _answer(house: House, request: Request, step: bytes) -> bytes:
     terms, shared = house.terms, shared_plan(house, request)
     assert terms.secure is not None
-    if not ROUND.fullmatch(request.round_id):
-        raise RefusedError(NodeRefusal.REQUEST)
-    house.rounds.mkdir(mode=0o700, parents=True, exist_ok=True)
-    invitation = house.rounds / f"{request.round_id}.invitation"
-    if kind_of(step) == "invite":
-        round_ = shared.accept(step, terms.secure.registry)
-        if round_.digest.hex() != request.round_id:
-            raise RefusedError(NodeRefusal.REQUEST)
-        with replacing(invitation) as temporary:
-            temporary.write_bytes(step)
-    elif invitation.is_file():
-        round_ = Round.from_bytes(invitation.read_bytes())
-    else:
-        raise RefusedError(NodeRefusal.SECURE)
+    round_ = _round(house, request, step, shared)
+    charge = f"secure {round_.digest.hex()}"
 
     def draw() -> NDArray[np.int64]:
         # The vector itself is never kept: the masked one is, by the store, before it leaves.
-        house.journal.answer(
-            f"secure {round_.digest.hex()}", house.question(request), terms.budget, lambda: round_.digest
-        )
+        house.journal.answer(charge, house.question(request), terms.budget, lambda: round_.digest)
         counts = collect(
             terms.data, terms.schema, detail=shared.plan.detail, contributions=terms.contributions, empty=True
         )
@@ -72,4 +58,30 @@ def _answer(house: House, request: Request, step: bytes) -> bytes:
 
     key = load_ssh_private_key(terms.secure.private.read_bytes(), None)
     signer = KeySigner(key)  # type: ignore[arg-type]
-    return NodeStore(house.rounds).node(round_, terms.name, signer, draw).answer(step)
+    node = NodeStore(house.rounds).node(round_, terms.name, signer, draw)
+    if house.journal.paid(charge) and not node.exposed:
+        # A masked input may have left that nobody here remembers: a second one would be a second answer.
+        raise AbortError("this round is paid for and its memory is lost: it is over for this node")
+    return node.answer(step)
+
+
+def _round(house: House, request: Request, step: bytes, shared: SharePlan) -> Round:
+    """The round of a step, held at every step to this node's own terms and to the request that it was begun with."""
+    assert house.terms.secure is not None
+    if not ROUND.fullmatch(request.round_id):
+        raise RefusedError(NodeRefusal.REQUEST)
+    house.rounds.mkdir(mode=0o700, parents=True, exist_ok=True)
+    begun, question = house.rounds / f"{request.round_id}.invitation", house.rounds / f"{request.round_id}.question"
+    if question.is_file() and question.read_text() != house.question(request):
+        raise RefusedError(NodeRefusal.ROUND)
+    inviting = kind_of(step) == "invite"
+    if not inviting and not (begun.is_file() and question.is_file()):
+        raise RefusedError(NodeRefusal.SECURE)
+    round_ = shared.accept(step if inviting else begun.read_bytes(), house.terms.secure.registry)
+    if round_.digest.hex() != request.round_id:
+        raise RefusedError(NodeRefusal.REQUEST)
+    if inviting:
+        for path, content in ((question, house.question(request).encode()), (begun, step)):
+            with replacing(path) as temporary:
+                temporary.write_bytes(content)
+    return round_

@@ -7,7 +7,7 @@ from typing import Any
 from flwr.app import Context
 from flwr.serverapp import Grid, ServerApp
 
-from discreet.federated.flower.gather import Outcome, Patience, Report, gather
+from discreet.federated.flower.gather import Outcome, Patience, Report, Watch, gather, ignore
 from discreet.federated.flower.records import Request
 from discreet.federated.flower.task import Progress, Task
 from discreet.schema import Schema
@@ -17,12 +17,12 @@ def _print(event: str, node: str) -> None:
     print(f"{event}: {node}", flush=True)
 
 
-def conduct(grid: Grid, task: Task, report: Report = _print) -> dict[str, Any]:
+def conduct(grid: Grid, task: Task, report: Report = _print, watch: Watch = ignore) -> dict[str, Any]:
     """Run the task's round over the grid, write the model, and tell what each node gave."""
     if task.secure:
         from discreet.federated.flower.secure_round import conduct_secure
 
-        return conduct_secure(grid, task, report)
+        return conduct_secure(grid, task, report, watch)
     schema = Schema.load(task.schema)
     progress = Progress(task, schema)
     request = Request(progress.round_id, schema.hash, task.settings)
@@ -33,9 +33,11 @@ def conduct(grid: Grid, task: Task, report: Report = _print) -> dict[str, Any]:
         expected=task.nodes,
         at_least=task.at_least or None,
         known=task.known or None,
+        named=bool(task.keys),
         patience=Patience(task.wait, task.resend),
         report=report,
         keep=progress.keep,
+        watch=watch,
     )
     outcome.aggregate.model(task.smoothing).save(task.out)
     progress.finish()
@@ -49,14 +51,17 @@ def conduct(grid: Grid, task: Task, report: Report = _print) -> dict[str, Any]:
 
 
 def make_app(
-    task: Task | None = None, report: Report = _print, results: list[dict[str, Any]] | None = None
+    task: Task | None = None,
+    report: Report = _print,
+    results: list[dict[str, Any]] | None = None,
+    watch: Watch = ignore,
 ) -> ServerApp:
     """The app, for a task or for the one in its run configuration; it tells `report` and `results` how it goes."""
     app = ServerApp()
 
     @app.main()
     def main(grid: Grid, context: Context) -> None:
-        result = conduct(grid, task or Task.read(context.run_config), report)
+        result = conduct(grid, task or Task.read(context.run_config), report, watch)
         if results is not None:
             results.append(result)
 

@@ -9,10 +9,13 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from discreet.bayes.base import check_smoothing
 from discreet.errors import DiscreetError
 from discreet.federated.aggregate import Aggregate
-from discreet.federated.update import Settings
+from discreet.federated.shares import SharePlan, share_plan
+from discreet.federated.update import Settings, node_plan
 from discreet.files import parse_json, write_text
+from discreet.privacy.budget import Budget
 from discreet.schema import Schema
 
 
@@ -41,9 +44,12 @@ class Task:
     epsilon: float = 0.0
     delta: float = 0.0
     mechanism: str = "auto"
-    colluding: int = 0
+    colluding: int = 1
     dropouts: int = 0
     stage: float = 60.0
+    cutoff: float = 0.0
+    robust: float = 0.1
+    overlap: bool = False
 
     def __post_init__(self) -> None:
         if self.nodes < 1 or self.at_least > self.nodes:
@@ -54,6 +60,8 @@ class Task:
             raise DiscreetError("a secure round needs the nodes' public keys and the epsilon of the whole")
         if self.secure and self.weighting != "sum":
             raise DiscreetError("under masks nobody sees single updates: the only weighting is 'sum'")
+        if self.secure and self.overlap:
+            raise DiscreetError("under masks one noise is for all nodes: count a person's rows by contributions")
 
     @classmethod
     def read(cls, config: Mapping[str, Any]) -> Task:
@@ -62,7 +70,7 @@ class Task:
         fields = {key: value for key, value in known.items() if key in cls.__dataclass_fields__}
         if not fields.get("schema") or not fields.get("out"):
             raise DiscreetError("the run configuration must name a schema and an out file: see --run-config")
-        for name in ("wait", "resend", "smoothing", "epsilon", "delta", "stage"):
+        for name in ("wait", "resend", "smoothing", "epsilon", "delta", "stage", "cutoff", "robust"):
             if name in fields:
                 fields[name] = float(fields[name])
         return cls(**fields)
@@ -76,6 +84,34 @@ class Task:
         """What all nodes have in common."""
         return Settings.of(self.adjacency, self.numeric, self.split, self.contributions)
 
+    def aggregate(self, schema: Schema) -> Aggregate:
+        """The aggregate of a new round."""
+        return Aggregate(
+            schema,
+            settings=self.settings,
+            weighting=self.weighting,
+            cutoff=self.cutoff or None,
+            overlap=self.overlap,
+            most_rows=self.most_rows or None,
+            robust=self.robust,
+        )
+
+    def shares(self, schema: Schema, nodes: int) -> SharePlan:
+        """The shares of noise of a round under masks."""
+        budget = Budget(self.epsilon, delta=self.delta)
+        plan = node_plan(schema, self.settings, budget, self.mechanism)
+        return share_plan(plan, nodes, colluding=self.colluding, dropouts=self.dropouts)
+
+    def check(self, nodes: int) -> None:
+        """Raise if no round of this task can come to an end, whoever answers: before anything is started."""
+        schema = Schema.load(self.schema)
+        self.aggregate(schema)
+        check_smoothing(self.smoothing)
+        if self.secure:
+            self.shares(schema, nodes)
+        elif self.epsilon:
+            node_plan(schema, self.settings, Budget(self.epsilon, delta=self.delta), self.mechanism)
+
     def essence(self, schema: Schema) -> str:
         """What must not change while a round is resumed."""
         fields = [
@@ -86,6 +122,9 @@ class Task:
             self.contributions,
             self.weighting,
             self.secure,
+            self.cutoff,
+            self.robust,
+            self.overlap,
         ]
         return json.dumps(fields)
 
@@ -122,8 +161,7 @@ class Progress:
         """The aggregate of this round: what was kept of it, or a new one."""
         if self.path is not None and self.path.is_file():
             return Aggregate.load(self.path)
-        most = self.task.most_rows or None
-        return Aggregate(self.schema, settings=self.task.settings, weighting=self.task.weighting, most_rows=most)
+        return self.task.aggregate(self.schema)
 
     def keep(self, aggregate: Aggregate) -> None:
         """Write down the aggregate after each update."""

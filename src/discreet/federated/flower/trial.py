@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
@@ -13,7 +14,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from discreet.errors import DataError
+from discreet.errors import DataError, DiscreetError
 from discreet.federated.flower.task import Task
 
 Report = Callable[[str, str], None]
@@ -38,11 +39,15 @@ def trial(
     insecure: bool,
     report: Report,
 ) -> dict[str, Any]:
-    """Start a node for each shard and coordinate them; `options` are those of 'discreet federate node'."""
+    """Start a node for each shard and coordinate them; `options` are those of 'discreet federate node'.
+
+    If more nodes end than the round can do without, it ends with what they said.
+    """
     from discreet.federated.flower import keep_quiet
     from discreet.federated.flower.coordinator import coordinate
     from discreet.federated.flower.node import free_port
 
+    task.check(len(shards))
     with ExitStack() as stack:
         place = Path(stack.enter_context(TemporaryDirectory(prefix="discreet-"))) if state is None else state
         place.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -57,7 +62,7 @@ def trial(
             elif set(Keys(keys).names) != set(shards):
                 raise DataError(f"{keys} has keys for other shards: choose another --state")
         port = free_port()
-        children: list[subprocess.Popen[bytes]] = []
+        children: dict[str, Child] = {}
         stack.callback(_end, children)
         for name, file in shards.items():
             command = [
@@ -73,17 +78,48 @@ def trial(
             ]
             command += ["--name", name, "--coordinator", f"127.0.0.1:{port}", "--ledger", str(place / f"{name}.ledger")]
             command += ["--insecure"] if keys is None else ["--keys", str(keys)]
-            children.append(subprocess.Popen([*command, *options], stdin=subprocess.DEVNULL))
+            children[name] = Child([*command, *options])
         whole = replace(task, nodes=len(shards), known=len(shards), state=str(place), keys=str(keys or ""))
-        return coordinate(whole, state=place, keys=keys, host="127.0.0.1", port=port, report=report)
+        spare = task.dropouts if task.secure else 0
+
+        def watch() -> None:
+            gone = {name: child for name, child in children.items() if child.process.poll() is not None}
+            if len(gone) > spare:
+                said = "; ".join(f"node {name}: {child.last_words()}" for name, child in sorted(gone.items()))
+                raise DiscreetError(f"nodes have stopped, and no model was written: {said}")
+
+        return coordinate(whole, state=place, keys=keys, host="127.0.0.1", port=port, report=report, watch=watch)
 
 
-def _end(children: list[subprocess.Popen[bytes]]) -> None:
-    for child in children:
-        child.terminate()
-    for child in children:
+class Child:
+    """A node's process; what it says is passed on, and the last of it remembered."""
+
+    def __init__(self, command: Sequence[str]) -> None:
+        self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        self.last = ""
+        self.listener = threading.Thread(target=self._listen, daemon=True)
+        self.listener.start()
+
+    def _listen(self) -> None:
+        assert self.process.stderr is not None
+        with self.process.stderr as stream:
+            for line in stream:
+                self.last = line.strip() or self.last
+                print(line, end="", file=sys.stderr, flush=True)
+
+    def last_words(self) -> str:
+        """What the process said last, once it has ended."""
+        self.listener.join(timeout=5)
+        return self.last.removeprefix("error: ") or f"it ended with code {self.process.returncode}"
+
+
+def _end(children: dict[str, Child]) -> None:
+    for child in children.values():
+        child.process.terminate()
+    for child in children.values():
         try:
-            child.wait(timeout=15)
+            child.process.wait(timeout=15)
         except subprocess.TimeoutExpired:
-            child.kill()
-            child.wait()
+            child.process.kill()
+            child.process.wait()
+        child.listener.join(timeout=5)

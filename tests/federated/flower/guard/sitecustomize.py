@@ -2,6 +2,7 @@
 
 import os
 import socket
+import time
 
 _LOCAL = {"127.0.0.1", "::1", "localhost", "0.0.0.0", "", None}
 _connect, _connect_ex, _resolve = socket.socket.connect, socket.socket.connect_ex, socket.getaddrinfo
@@ -35,6 +36,17 @@ def getaddrinfo(host, *rest, **named):
     _check((host.decode() if isinstance(host, bytes) else host,))
     return _resolve(host, *rest, **named)
 
+
+if "DISCREET_PAUSE" in os.environ:  # a node that pays and then makes no answer until it is killed
+    from discreet.federated.journal import Journal
+
+    _charge = Journal._charge
+
+    def charge(self, *rest):
+        _charge(self, *rest)
+        time.sleep(600)
+
+    Journal._charge = charge
 
 if "DISCREET_GUARD" in os.environ:
     socket.socket.connect, socket.socket.connect_ex, socket.getaddrinfo = connect, connect_ex, getaddrinfo

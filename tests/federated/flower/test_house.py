@@ -1,0 +1,42 @@
+"""A house: rows that cannot be counted are told to their owner and to nobody else."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from discreet.errors import DiscreetError
+from discreet.federated import Settings
+from discreet.federated.flower.house import House
+from discreet.federated.flower.node import Connection, Node
+from discreet.federated.flower.records import NodeRefusal, RefusedError, Request
+
+ROWS = [("ill", "perhaps"), ("ill", None), ("age", None)]
+
+
+@pytest.mark.parametrize(("column", "value"), ROWS)
+def test_a_row_that_cannot_be_counted_keeps_a_node_from_starting(houses, frame, tmp_path, column, value):
+    """Its owner is told; the coordinator never gets an answer that depends on it."""
+    spoilt = frame.astype({column: object}).iloc[:50]
+    spoilt.loc[spoilt.index[7], column] = value
+    spoilt.to_csv(tmp_path / "spoilt.csv", index=False)
+    terms = replace(houses["a"].terms, data=str(tmp_path / "spoilt.csv"), ledger=tmp_path / "other.ledger")
+    with pytest.raises(DiscreetError):
+        Node(terms, Connection("127.0.0.1:1"), lambda *_: None)
+    House(terms).close()  # the ledger is free and nothing was charged
+    Node(replace(terms, data=houses["a"].terms.data), Connection("127.0.0.1:1"), lambda *_: None).house.close()
+
+
+@pytest.mark.parametrize(("column", "value"), ROWS)
+def test_rows_and_disks_that_fail_later_look_alike(houses, schema, frame, tmp_path, column, value):
+    spoilt = frame.astype({column: object}).iloc[:50]
+    spoilt.loc[spoilt.index[7], column] = value
+    spoilt.to_csv(tmp_path / "spoilt.csv", index=False)
+    reasons = set()
+    for name, data in (("a", tmp_path / "spoilt.csv"), ("b", tmp_path / "absent.csv")):
+        houses[name].terms = replace(houses[name].terms, data=str(data))
+        with pytest.raises(RefusedError) as caught:
+            houses[name].update(Request("r", schema.hash, Settings()))
+        reasons.add(caught.value.reason)
+    assert reasons == {NodeRefusal.FAILED}
