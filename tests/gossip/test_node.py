@@ -11,7 +11,7 @@ from discreet.gossip.house import House, Terms
 from discreet.gossip.membership import Entry, Roster, View
 from discreet.gossip.protocol import Message, ProtocolError, Share
 from discreet.gossip.store import STATE, StoreError
-from discreet.gossip.vector import sum_of
+from discreet.gossip.vector import BITS, sum_of
 from discreet.gossip.wire import Envelope, to_bytes
 from tests.gossip.common import SCHEMA, audit_states, free_ports, write_rows
 
@@ -135,6 +135,57 @@ def test_a_late_joiner_is_found_and_a_leaver_hands_its_share_over(place):
         assert (sum_of(machines[name].own, 4) == sums).all()
     with pytest.raises(StoreError, match="has left"):
         House(terms(place, "c"))
+
+
+@pytest.mark.parametrize("heard", [False, True])
+def test_what_was_on_its_way_to_a_leaver_comes_back_after_it_has_gone(place, heard):
+    ports = ports_for("abc")
+    a = node(place, "a", ports)
+    message = a.machine.send("c")  # on disk, and then the node dies
+    a._save()
+    a.close()
+    b, c = (node(place, name, ports) for name in "bc")
+    if heard:  # the message came in, and the answer did not get back
+        c.machine.receive(message)
+
+    async def scene():
+        lives = [asyncio.create_task(one.run()) for one in (b, c)]
+        await asyncio.sleep(0.5)
+        c.leave()
+        assert await lives[1] == "left"
+        c.close()
+        again = node(place, "a", ports)
+        ends = await asyncio.gather(again.run(), lives[0])
+        assert not again.machine.waiting("c")
+        again.close()
+        b.close()
+        return ends
+
+    assert run(scene()) == ["finished", "finished"]
+    machines, held, brought, sums, _ = audit_states([place / f"state-{name}" for name in "abc"])
+    assert held == brought
+    assert (sum_of(machines["a"].own, 3) == sums).all() and (sum_of(machines["b"].own, 3) == sums).all()
+
+
+def test_nobody_else_can_say_that_a_node_has_left(place):
+    ports = ports_for("abc")
+    a, b, c = (node(place, name, ports) for name in "abc")
+    a.roster.merge(c.roster.entries["c"])
+    a.machine.send("c")
+    with pytest.raises(ProtocolError, match="farewell"):
+        a.roster.merge(replace(c.roster.entries["c"], version=9, phase=3, farewell="{}", seal=b.ring.sign("{}")))
+    c.leave()
+    gone = c.roster.entries["c"]
+    with pytest.raises(ProtocolError, match="farewell"):
+        a.roster.merge(replace(gone, farewell='{"a": [1, []]}'))
+    assert a.phase == a.roster.entries["c"].phase == 0
+    assert a.roster.merge(gone)
+    a._heed_farewells()
+    assert not a.machine.waiting("c") and "c" not in a.view.peers
+    assert a.machine.own.weight == 2**BITS
+    assert a.roster.merge(replace(gone, version=99, phase=0)) and a.roster.entries["c"].phase == 3
+    for one in (a, b, c):
+        one.close()
 
 
 def test_without_all_members_there_is_no_end_and_the_state_is_kept(place):

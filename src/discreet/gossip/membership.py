@@ -13,12 +13,13 @@ from discreet.federated.update import Settings, Update, node_plan
 from discreet.federated.weights import noise_level
 from discreet.federated.wire import EXACT
 from discreet.files import parse_json
-from discreet.gossip.protocol import ProtocolError
+from discreet.gossip.protocol import Ack, ProtocolError, PushSum
 from discreet.privacy.budget import Budget
 from discreet.schema import Schema
 
 MOST_MEMBERS = 20_000
 LONGEST = 20_000  # characters of a statement
+LONGEST_FAREWELL = 2_000_000
 RUNNING, SETTLED, CONTENT, LEFT = range(4)
 Verify = Callable[["Entry"], None]
 
@@ -28,7 +29,8 @@ class Entry:
     """A member: its signed statement, which never changes, and where and how far it is, which does.
 
     A phase says RUNNING, SETTLED (its estimate no longer moves), CONTENT (it knows that all are settled) or LEFT.
-    Of two entries of one member that with the higher version is the newer.
+    Of two entries of one member that with the higher version is the newer. Whoever leaves adds a signed farewell: all
+    that it has taken in from each sender, for good.
     """
 
     node: str
@@ -38,26 +40,51 @@ class Entry:
     address: str = ""
     version: int = 0
     phase: int = RUNNING
+    farewell: str = ""
+    seal: bytes = b""
 
     def plain(self) -> dict[str, Any]:
         """Plain values for JSON."""
         texts = {"signature": self.signature.hex(), "certificate": self.certificate.decode("ascii")}
-        return {**vars(self), **texts}
+        return {**vars(self), **texts, "seal": self.seal.hex()}
+
+    @property
+    def last_words(self) -> str:
+        """What the seal of a farewell signs."""
+        return f"{self.statement}\n{self.farewell}"
 
     @classmethod
     def read(cls, fields: Any) -> Entry:
         """Out of plain values; anything odd is refused."""
         try:
             entry = cls(**{**fields, "signature": bytes.fromhex(fields["signature"]),
-                           "certificate": fields["certificate"].encode("ascii")})  # fmt: skip
+                           "certificate": fields["certificate"].encode("ascii"),
+                           "seal": bytes.fromhex(fields.get("seal", ""))})  # fmt: skip
             texts = (entry.node, entry.statement, entry.address)
             good = all(isinstance(text, str) and len(text) <= LONGEST for text in texts)
+            good = good and isinstance(entry.farewell, str) and len(entry.farewell) <= LONGEST_FAREWELL
             good = good and all(isinstance(n, int) and 0 <= n < 2**62 for n in (entry.version, entry.phase))
         except (TypeError, KeyError, ValueError, AttributeError):
             good = False
         if not good or entry.phase > LEFT or len(entry.certificate) > LONGEST:
             raise ProtocolError("a peer sent a member's entry that cannot be read")
         return entry
+
+
+def farewell_of(machine: PushSum) -> str:
+    """All that a closed node has taken in, and ever will."""
+    return json.dumps({name: [link.through, sorted(link.beyond)] for name, link in machine.incoming.items()})
+
+
+def final_ack(entry: Entry, sender: str) -> Ack:
+    """What a member that has left had taken in from a sender."""
+    try:
+        through, beyond = parse_json(entry.farewell).get(sender, [0, []])
+        if all(isinstance(number, int) and number >= 0 for number in (through, *beyond)):
+            return Ack(through, tuple(beyond), closed=True)
+    except (ValueError, TypeError, AttributeError):
+        pass
+    raise ProtocolError(f"the farewell of {entry.node!r} cannot be read")
 
 
 def state_member(update: Update, network: str) -> str:
@@ -102,7 +129,10 @@ class Roster:
     entries: dict[str, Entry] = field(default_factory=dict)
 
     def merge(self, entry: Entry) -> bool:
-        """Take an entry in if it is new or newer; a statement that differs from the first one is refused."""
+        """Take an entry in if it is new or newer; a statement that differs from the first one is refused.
+
+        Whoever has left stays so, and has left only by its own signed farewell.
+        """
         known = self.entries.get(entry.node)
         if known is None:
             if len(self.entries) >= MOST_MEMBERS:
@@ -112,8 +142,12 @@ class Roster:
             raise ProtocolError(f"there are two statements of node {entry.node!r}")
         elif entry.version <= known.version:
             return False
+        elif entry.phase == LEFT and known.phase != LEFT:
+            entry = replace(entry, signature=known.signature, certificate=known.certificate)
+            self.verify(entry)
         else:
-            entry = replace(known, address=entry.address, version=entry.version, phase=entry.phase)
+            phase = LEFT if known.phase == LEFT else entry.phase
+            entry = replace(known, address=entry.address, version=entry.version, phase=phase)
         self.entries[entry.node] = entry
         return True
 

@@ -17,7 +17,19 @@ from discreet.errors import DiscreetError
 from discreet.federated.aggregate import Member
 from discreet.gossip.house import House, Terms
 from discreet.gossip.keys import Ring
-from discreet.gossip.membership import CONTENT, LEFT, RUNNING, SETTLED, Entry, Roster, View, read_member, state_member
+from discreet.gossip.membership import (
+    CONTENT,
+    LEFT,
+    RUNNING,
+    SETTLED,
+    Entry,
+    Roster,
+    View,
+    farewell_of,
+    final_ack,
+    read_member,
+    state_member,
+)
 from discreet.gossip.protocol import Message, ProtocolError
 from discreet.gossip.vector import BITS, Integers, sum_of
 from discreet.gossip.wire import Envelope, ack_from_bytes, ack_to_bytes, from_bytes, to_bytes
@@ -82,12 +94,15 @@ class Node:
         self.settled_with = len(self.members)
         self.leaving = self.machine.closed
         self._roster_changed = True
+        self._heed_farewells()
         self._save()
 
     # ---- what is known
 
     def _verify(self, entry: Entry) -> None:
         self.ring.verify(entry)
+        if entry.phase == LEFT:
+            final_ack(entry, self.name)  # one that cannot be read is refused
         self.members[entry.node] = read_member(entry, self.terms.network, self.terms.schema, self.terms.settings)
 
     @property
@@ -156,9 +171,21 @@ class Node:
     def _meet(self, envelope: Envelope) -> None:
         at = {entry.node: entry.address for entry in envelope.entries if entry.address}
         self.view.merge({**envelope.peers, **at}.items(), self.dice.randrange)
+        self._heed_farewells()
+
+    def _heed_farewells(self) -> None:
+        """Send nothing more to those who have left; what they did not take in comes back, though they are gone."""
         for entry in self.roster.entries.values():
-            if entry.phase == LEFT:
+            if entry.phase == LEFT and entry.node != self.name:
                 self.view.forget(entry.node)
+                if self.machine.waiting(entry.node):
+                    with contextlib.suppress(ProtocolError):  # it speaks of messages that were never sent
+                        self.machine.acknowledged(entry.node, final_ack(entry, self.name))
+
+    def _held_back(self) -> bool:
+        """Whether a share is with neither this node nor one that may still take it in."""
+        left = [entry.node for entry in self.roster.entries.values() if entry.phase == LEFT]
+        return any(self.machine.waiting(name) for name in left)
 
     async def _status(self, request: bytes, context: Any) -> bytes:
         return json.dumps(self.status()).encode()
@@ -257,7 +284,7 @@ class Node:
             phase, self.settled_with = SETTLED, members
         elif phase == SETTLED and members > self.settled_with:
             phase = RUNNING
-        if phase == SETTLED and self.roster.all_at_least(SETTLED, self.pace.expected):
+        if phase == SETTLED and self.roster.all_at_least(SETTLED, self.pace.expected) and not self._held_back():
             phase = CONTENT
         if phase != self.phase:
             self.roster.move(self.name, phase=phase)
@@ -284,7 +311,9 @@ class Node:
         if not self.leaving:
             self.leaving = True
             self.machine.close()
-            self.roster.move(self.name, phase=LEFT)
+            self.roster.move(self.name, phase=LEFT, farewell=farewell_of(self.machine))
+            words = self.roster.entries[self.name].last_words
+            self.roster.move(self.name, seal=self.ring.sign(words))
             self._roster_changed = True
             self._save()
 
