@@ -7,11 +7,12 @@ from dataclasses import replace
 import pytest
 
 from discreet import Budget, BudgetError, DiscreetError
+from discreet.federated.journal import Journal
 from discreet.gossip.house import House, Terms
 from discreet.gossip.membership import Entry, Roster, View
 from discreet.gossip.protocol import Message, ProtocolError, Share
-from discreet.gossip.store import STATE, StoreError
-from discreet.gossip.vector import BITS, sum_of
+from discreet.gossip.store import LEDGER, Store, StoreError, find_state, state_file
+from discreet.gossip.vector import BITS, share_of, sum_of
 from discreet.gossip.wire import Envelope, to_bytes
 from tests.gossip.common import SCHEMA, audit_states, free_ports, write_rows
 
@@ -205,7 +206,7 @@ def test_a_node_that_took_part_does_not_begin_anew(place):
         House(terms(place, "a"))
     again.close()
     assert len(again.update.values) == 2
-    for file in (place / "state-a").glob(f"{STATE}*"):
+    for file in (place / "state-a").glob("state-*"):
         file.unlink()
     with pytest.raises(StoreError, match="took part already"):
         House(terms(place, "a"))
@@ -223,11 +224,38 @@ def test_a_crash_between_charge_and_state_is_not_a_second_charge(place):
     second.close()
 
 
-def test_a_state_of_another_round_or_node_is_refused(place):
+def test_one_ledger_pays_for_several_rounds_as_far_as_it_goes(place):
+    drawn = []
+    for name in ("spring", "summer", "spring"):
+        house = House(terms(place, "a", name=name, total=Budget(2)))
+        drawn.append(house.update)
+        assert house.machine.own == share_of(house.layout.flat(house.update.values))
+        house.close()
+    assert drawn[0] == drawn[2] != drawn[1]
+    with pytest.raises(BudgetError, match="does not pay"):
+        House(terms(place, "a", name="autumn", total=Budget(2)))
+    with Journal.open(place / "state-a" / LEDGER) as journal:
+        assert len(journal.entries()) == 2
+    assert len(list((place / "state-a").glob("state-*.db"))) == 2  # the refused round left nothing behind
+    for name in ("spring", "summer"):
+        store = Store(find_state(place / "state-a", name))
+        assert store.path == find_state(place / "state-a", store.identity["network"][:16])
+        assert store.identity["round"] == name
+        store.close()
+    for name in (None, "autumn"):
+        with pytest.raises(StoreError, match=r"spring .*, summer"):
+            find_state(place / "state-a", name)
+
+
+def test_a_state_of_another_node_is_refused(place):
     House(terms(place, "a", total=Budget(5))).close()
-    with pytest.raises(StoreError, match="another network"):
-        House(terms(place, "a", name="other", total=Budget(5)))
-    (place / "state-b" / STATE).write_bytes(b"no database at all, but long enough to be looked at" * 40)
+    ledger, network = place / "state-b" / LEDGER, terms(place, "a").network
+    state_file(place / "state-a", network).rename(state_file(place / "state-b", network))
+    with pytest.raises(StoreError, match="another node, 'a'"):
+        House(terms(place, "b"))
+    with Journal.open(ledger) as journal:
+        assert not journal.entries()
+    state_file(place / "state-b", network).write_bytes(b"no database at all, but long enough to be looked at" * 40)
     with pytest.raises(StoreError, match="damaged"):
         House(terms(place, "b"))
 

@@ -34,9 +34,12 @@ app = typer.Typer(no_args_is_help=True, help="Train one model over the rows of m
 KeysOption = Annotated[Path, typer.Option("--keys", help="The directory of keys.")]
 NameOption = Annotated[str, typer.Option("--name", help="The node's name, as its certificate has it.")]
 OutOption = Annotated[Path, typer.Option("--out", "-o", help="Where to write the model.")]
-StateOption = Annotated[Path, typer.Option("--state", help="The directory of the node's ledger and state.")]
+StateOption = Annotated[
+    Path, typer.Option("--state", help="The directory of the node's ledger, and of its state in each round.")
+]
 SmoothingOption = Annotated[float, typer.Option(help="Rows added to every cell.")]
 OverlapOption = Annotated[bool, typer.Option(help="A person may have rows at several nodes: the costs add up.")]
+WhichRoundOption = Annotated[str | None, typer.Option("--round", help="The round, if the directory has several.")]
 RoundOption = Annotated[str, typer.Option("--round", help="The round's name, the same at all nodes.")]
 
 
@@ -194,7 +197,7 @@ def node(
             f"the network did not settle within {wait:g} seconds ({len(member.members)} of {pace.expected} members "
             "known): the state is kept, and the same command goes on from here"
         )
-    made = write_model(state, public, settings, out, smoothing=smoothing, overlap=overlap)
+    made = write_model(state, public, settings, out, name=terms.network[:16], smoothing=smoothing, overlap=overlap)
     if as_json:
         print_json({**member.status(), **made})
     else:
@@ -210,6 +213,7 @@ def model(
     numeric: NumericOption = NumericName.histogram,
     split: SplitOption = SplitName.weighted,
     contributions: ContributionsOption = 1,
+    round_name: WhichRoundOption = None,
     smoothing: SmoothingOption = 1.0,
     overlap: OverlapOption = False,
     as_json: JsonOption = False,
@@ -221,7 +225,7 @@ def model(
     from discreet.gossip.result import write_model
 
     settings = Settings.of(adjacency.value, numeric.value, split.value, contributions)
-    made = write_model(state, public, settings, out, smoothing=smoothing, overlap=overlap)
+    made = write_model(state, public, settings, out, name=round_name, smoothing=smoothing, overlap=overlap)
     if as_json:
         print_json(made)
     else:
@@ -235,6 +239,7 @@ def status(
     node: Annotated[str | None, typer.Option("--node", help="The name of the node that is asked.")] = None,
     keys: Annotated[Path | None, typer.Option("--keys", help="The directory of keys.")] = None,
     name: Annotated[str | None, typer.Option("--name", help="Who asks; the node itself unless told.")] = None,
+    round_name: WhichRoundOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Show how far a node is: one that runs, by its address, or one here, by its state directory."""
@@ -247,7 +252,7 @@ def status(
     if state is not None:
         from discreet.gossip.result import stored_status
 
-        found = stored_status(state)
+        found = stored_status(state, round_name)
     else:
         if node is None or keys is None:
             raise DiscreetError("to ask a running node give --node NAME and --keys DIR as well")

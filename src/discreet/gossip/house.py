@@ -13,7 +13,7 @@ from discreet.errors import DiscreetError
 from discreet.federated.journal import Journal
 from discreet.federated.update import Settings, Update, node_plan, node_update
 from discreet.gossip.protocol import PushSum
-from discreet.gossip.store import LEDGER, Store, StoreError
+from discreet.gossip.store import LEDGER, Store, StoreError, state_file
 from discreet.gossip.vector import BITS, Layout, share_of
 from discreet.privacy.budget import Budget
 from discreet.schema import Schema
@@ -59,8 +59,8 @@ class Terms:
         return f"{self.settings.adjacency} neighbours, {rows} per person"
 
     def identity(self) -> Mapping[str, str]:
-        """By what a state directory is known to be this node's."""
-        return {"node": self.node, "network": self.network}
+        """By what a state is known to be this node's."""
+        return {"node": self.node, "network": self.network, "round": self.name}
 
 
 class House:
@@ -81,15 +81,18 @@ class House:
     def _open(self, plan: Plan) -> None:
         terms = self.terms
         round_id = f"gossip {terms.network}"
-        if self.journal.kept(round_id) is not None and not Store.exists(terms.state):
+        path = state_file(terms.state, terms.network)
+        if self.journal.kept(round_id) is not None and not path.exists():
             # Whatever this node has sent is somewhere in the network: to begin anew would count its rows twice.
             raise StoreError(
                 f"the ledger in {terms.state} shows that this node took part already, but its state is gone: "
                 "put the state back, or start a round of another name"
             )
-        self.store = Store(terms.state, dict(terms.identity()))
+        if path.exists():
+            Store(path, dict(terms.identity())).close()  # a state of another node is refused before anything is paid
         question = json.dumps([terms.node, terms.network, str(terms.budget), terms.mechanism])
         self.update = Update.from_bytes(self.journal.answer(round_id, question, terms.budget, self._make))
+        self.store = Store(path, dict(terms.identity()))
         self.layout = Layout.of(plan)
         self.machine = self.store.machine() or PushSum(terms.node, share_of(self.layout.flat(self.update.values)))
         if self.machine.closed and self.machine.empty:
