@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import sqlite3
 from dataclasses import replace
 
 import pytest
@@ -206,18 +207,28 @@ def test_a_node_that_took_part_does_not_begin_anew(place):
         House(terms(place, "a"))
     again.close()
     assert len(again.update.values) == 2
-    for file in (place / "state-a").glob("state-*"):
-        file.unlink()
-    with pytest.raises(StoreError, match="took part already"):
-        House(terms(place, "a"))
+    (state,) = (place / "state-a").glob("state-*.db")
+    kept = state.read_bytes()
+    with contextlib.closing(sqlite3.connect(state)) as db, db:
+        db.execute("DELETE FROM state")
+    for damage in (lambda: None, lambda: state.write_bytes(b""), state.unlink):
+        damage()
+        with pytest.raises(StoreError, match="took part already"):
+            House(terms(place, "a"))
+    state.write_bytes(kept)
+    House(terms(place, "a")).close()
     with pytest.raises(BudgetError, match="does not pay"):
         House(terms(place, "a", name="another round"))
 
 
-def test_a_crash_between_charge_and_state_is_not_a_second_charge(place):
-    first = House(terms(place, "a"))
-    assert first.store.machine() is None  # begun and charged, and nothing sent yet
+@pytest.mark.parametrize("moment", ["before the state", "before the mark"])
+def test_a_crash_between_charge_and_state_is_not_a_second_charge(place, moment):
+    first = House(terms(place, "a"))  # charged, and nothing sent yet
     first.close()
+    with sqlite3.connect(place / "state-a" / LEDGER) as db:
+        assert db.execute("DELETE FROM about WHERE name LIKE 'used %'").rowcount == 1
+    if moment == "before the state":
+        first.store.path.unlink()
     second = House(terms(place, "a"))
     assert second.update == first.update and second.machine.own == first.machine.own
     assert len(second.journal.entries()) == 1

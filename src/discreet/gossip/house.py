@@ -82,19 +82,25 @@ class House:
         terms = self.terms
         round_id = f"gossip {terms.network}"
         path = state_file(terms.state, terms.network)
-        if self.journal.kept(round_id) is not None and not path.exists():
+        held = None
+        if path.exists() and path.stat().st_size:
+            store = Store(path, dict(terms.identity()))  # that of another node is refused before anything is paid
+            held = store.machine()
+            store.close()
+        if held is None and self.journal.marked(round_id):
             # Whatever this node has sent is somewhere in the network: to begin anew would count its rows twice.
             raise StoreError(
                 f"the ledger in {terms.state} shows that this node took part already, but its state is gone: "
-                "put the state back, or start a round of another name"
+                "start a round of another name"
             )
-        if path.exists():
-            Store(path, dict(terms.identity())).close()  # a state of another node is refused before anything is paid
         question = json.dumps([terms.node, terms.network, str(terms.budget), terms.mechanism])
         self.update = Update.from_bytes(self.journal.answer(round_id, question, terms.budget, self._make))
         self.store = Store(path, dict(terms.identity()))
         self.layout = Layout.of(plan)
-        self.machine = self.store.machine() or PushSum(terms.node, share_of(self.layout.flat(self.update.values)))
+        self.machine = held or PushSum(terms.node, share_of(self.layout.flat(self.update.values)))
+        if held is None:
+            self.store.save(self.machine)
+        self.journal.mark(round_id)  # before anything is sent
         if self.machine.closed and self.machine.empty:
             raise StoreError(f"node {terms.node!r} has left this network for good: start a round of another name")
 
