@@ -194,10 +194,31 @@ def test_without_all_members_there_is_no_end_and_the_state_is_kept(place):
     ports = ports_for("abc")
     alone = node(place, "a", ports, replace(QUICK, wait=0.5))
     assert run(alone.run()) == "late"
+    assert alone.why_late() == "1 of 3 members known"
     alone.close()
     again = node(place, "a", ports)
-    assert again.machine.own == alone.machine.own and again.beats >= 0
+    assert again.machine.own == alone.machine.own and again.beats == alone.beats > 0
     again.close()
+
+
+@pytest.mark.parametrize(("phases", "end"), [("srs", "late"), ("sss", "finished"), ("l", "late")])
+def test_a_node_that_gives_up_does_not_call_it_an_end(place, phases, end):
+    ports = ports_for("abc")
+    pace = replace(QUICK, wait=0.3)
+    a, b, c = (node(place, name, ports, pace) for name in "abc")
+    if phases == "l":
+        a.leave()  # with nobody there to take its share
+    else:
+        for one, phase in zip((a, b, c), phases, strict=True):
+            one.roster.move(one.name, phase="rs".index(phase))
+            a.roster.merge(one.roster.entries[one.name])
+    a.settled_with = 3
+    assert run(a.run()) == end
+    assert a.why_late() == {"srs": "not settled yet: b", "sss": "not settled yet: "}.get(
+        phases, "no peer has taken all of its share yet"
+    )
+    for one in (a, b, c):
+        one.close()
 
 
 def test_a_node_that_took_part_does_not_begin_anew(place):

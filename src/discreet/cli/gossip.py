@@ -194,8 +194,8 @@ def node(
         return
     if end == "late":
         raise DiscreetError(
-            f"the network did not settle within {wait:g} seconds ({len(member.members)} of {pace.expected} members "
-            "known): the state is kept, and the same command goes on from here"
+            f"there was no end within {wait:g} seconds ({member.why_late()}): the state is kept, the same command goes "
+            "on from here, and 'discreet gossip model' writes what the node holds"
         )
     made = write_model(state, public, settings, out, name=terms.network[:16], smoothing=smoothing, overlap=overlap)
     if as_json:

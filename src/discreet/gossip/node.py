@@ -362,6 +362,7 @@ class Node:
             for _, channel in self.channels.values():
                 with contextlib.suppress(Exception):
                     await channel.close()
+            self._roster_changed = True  # all of it once more, the beats included
             self._save()
 
     async def _live(self) -> str:
@@ -376,7 +377,16 @@ class Node:
                 if self.finished:
                     return "finished"
             if time.monotonic() > end:
-                return "finished" if self.phase >= SETTLED else "late"
+                return "finished" if self.phase == CONTENT else "late"
+
+    def why_late(self) -> str:
+        """What this node was still waiting for."""
+        if self.leaving:
+            return "no peer has taken all of its share yet"
+        if len(self.members) < self.pace.expected:
+            return f"{len(self.members)} of {self.pace.expected} members known"
+        running = sorted(entry.node for entry in self.roster.entries.values() if entry.phase < SETTLED)
+        return f"not settled yet: {', '.join(running[:5])}{' and others' if running[5:] else ''}"
 
     def close(self) -> None:
         """Let another process have the node."""
