@@ -72,6 +72,15 @@ def test_documented_commands_and_options_exist():
         (["node", "--peers", "a=h:1"], "one peer at least"),
         (["node", "--peers", "b=h:1", "--data", "nothing.csv"], "no file"),
         (["node", "--peers", "b=h:1"], "no key file"),
+        (["node", "--peers", "b=h:1", "--round", ""], "no name for a round"),
+        (["node", "--peers", "b=h:1", "--smoothing", "0"], "smoothing must be"),
+        (["node", "--peers", "b=h:1", "--smoothing", "nan"], "smoothing must be"),
+        (["node", "--peers", "b=h:1", "--wait", "nan"], "wait must be"),
+        (["node", "--peers", "b=h:1", "--beat", "nan"], "beat must be"),
+        (["node", "--peers", "b=h:1", "--tolerance", "nan"], "tolerance must be"),
+        (["node", "--peers", "b=h:1", "--linger", "-1"], "linger must be"),
+        (["node", "--peers", "b=h:1", "--listen", "0.0.0.0:9"], "--advertise"),
+        (["node", "--peers", "b=h:1", "--listen", "[::]:9"], "--advertise"),
     ],
 )
 def test_errors_are_one_sentence(tmp_path, arguments, message, monkeypatch, capsys):

@@ -147,6 +147,7 @@ def node(
     import asyncio
     from glob import glob
 
+    from discreet.bayes.base import check_smoothing
     from discreet.errors import DataError, DiscreetError
     from discreet.privacy.budget import Budget
 
@@ -156,8 +157,11 @@ def node(
     _address(listen)
     if advertise is not None:
         _address(advertise)
+    elif listen.rpartition(":")[0].strip("[]") in {"0.0.0.0", "::", "*"}:
+        raise DiscreetError(f"no peer can reach {listen}: say by --advertise HOST:PORT where this node is")
     if not glob(data):
         raise DataError(f"no file is called {data}")
+    check_smoothing(smoothing)
     if not known:
         raise DiscreetError("name one peer at least: --peers NAME=HOST:PORT")
     _need()

@@ -11,7 +11,7 @@ from pathlib import Path
 from discreet.bayes.plan import Plan
 from discreet.errors import DiscreetError
 from discreet.federated.journal import Journal
-from discreet.federated.update import Settings, Update, node_plan, node_update
+from discreet.federated.update import LONGEST, Settings, Update, node_plan, node_update
 from discreet.gossip.protocol import PushSum
 from discreet.gossip.store import LEDGER, Store, StoreError, state_file
 from discreet.gossip.vector import BITS, Layout, share_of
@@ -35,6 +35,11 @@ class Terms:
     mechanism: str = "auto"
     name: str = "gossip"
     total: Budget | None = None
+
+    def __post_init__(self) -> None:
+        for name, what in ((self.node, "node"), (self.name, "round")):
+            if not 0 < len(name) <= LONGEST or not name.isprintable():
+                raise DiscreetError(f"{name!r} is no name for a {what}: use 1 to {LONGEST} printable characters")
 
     @property
     def network(self) -> str:

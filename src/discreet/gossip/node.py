@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import math
 import random
 import time
 from collections.abc import Callable
@@ -57,6 +58,16 @@ class Pace:
     slowest: float = 5.0
     largest: int = 16 << 20  # bytes of one message
     chaos: float = 0.0
+
+    def __post_init__(self) -> None:
+        for name in ("beat", "wait", "timeout", "slowest"):
+            if not 0 < getattr(self, name) < math.inf:
+                raise DiscreetError(f"{name} must be a number of seconds above zero, not {getattr(self, name)!r}")
+        for name in ("tolerance", "linger"):
+            if not 0 <= getattr(self, name) < math.inf:
+                raise DiscreetError(f"{name} must be a number that is not negative, not {getattr(self, name)!r}")
+        if not 0 <= self.chaos < 1 or self.expected < 2:
+            raise DiscreetError("chaos is a share below 1, and a network has 2 members at least")
 
 
 class LostError(Exception):
