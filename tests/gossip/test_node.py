@@ -5,6 +5,7 @@ import contextlib
 import sqlite3
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from discreet import Budget, BudgetError, DiscreetError
@@ -209,10 +210,11 @@ def test_a_node_that_gives_up_does_not_call_it_an_end(place, phases, end):
     if phases == "l":
         a.leave()  # with nobody there to take its share
     else:
-        for one, phase in zip((a, b, c), phases, strict=True):
-            one.roster.move(one.name, phase="rs".index(phase))
+        for one in (a, b, c):
             a.roster.merge(one.roster.entries[one.name])
-    a.settled_with = 3
+        for one, phase in zip((a, b, c), phases, strict=True):
+            one.roster.move(one.name, phase="rs".index(phase), among=a.roster.among)
+            a.roster.merge(one.roster.entries[one.name])
     assert run(a.run()) == end
     assert a.why_late() == {"srs": "not settled yet: b", "sss": "not settled yet: "}.get(
         phases, "no peer has taken all of its share yet"
@@ -327,6 +329,49 @@ def test_views_are_bounded_samples():
     assert len(view.peers) == 4
 
 
+def test_two_halves_that_settled_apart_settle_again_when_they_meet(place):
+    add_keys(place / "keys", ["d"])
+    ports = ports_for("abcd")
+    nodes = {name: node(place, name, ports, replace(QUICK, expected=4)) for name in "abcd"}
+    for one in nodes.values():  # they have heard of each other, and then the line is cut
+        for other in nodes.values():
+            one.roster.merge(other.roster.entries[other.name])
+        one.uncut, one.half = one._free_heirs, "ab" if one.name in "ab" else "cd"
+        one._free_heirs = lambda one=one: [peer for peer in one.uncut() if peer in one.half]
+
+    async def scene():
+        lives = [asyncio.create_task(one.run()) for one in nodes.values()]
+        while not all(one.phase == 1 for one in nodes.values()):
+            await asyncio.sleep(0.02)
+        for one in nodes.values():
+            one._free_heirs = one.uncut
+        return await asyncio.gather(*lives)
+
+    assert run(scene()) == ["finished"] * 4
+    averages = [one.machine.own.ratio() for one in nodes.values()]
+    true = sum(one.house.layout.flat(one.house.update.values) for one in nodes.values()) / 4
+    for average in averages:
+        assert (abs(average - true) <= 1e-7 * np.maximum(abs(true), 1 / 4)).all()
+    for one in nodes.values():
+        one.close()
+
+
+def test_content_needs_all_to_have_settled_among_the_same_members(place):
+    ports = ports_for("abc")
+    a, b, c = (node(place, name, ports, replace(QUICK, expected=2)) for name in "abc")
+    a.roster.merge(b.roster.entries["b"])
+    fewer = a.roster.among
+    a.roster.merge(c.roster.entries["c"])
+    a._move(1, a.roster.among)
+    for one, among, phase in ((c, a.roster.among, 1), (b, fewer, 1), (b, a.roster.among, 2)):
+        one.roster.move(one.name, phase=1, among=among)
+        a.roster.merge(one.roster.entries[one.name])
+        a._advance()
+        assert a.phase == phase
+    for one in (a, b, c):
+        one.close()
+
+
 def test_keys_are_checked(place):
     keys = Keys(place / "keys")
     with pytest.raises(DiscreetError, match="is there already"):
@@ -389,8 +434,7 @@ def test_who_comes_after_a_node_has_settled_is_turned_away(place):
         asyncio.run(a._exchange(raw, Context(sender)))
 
     hand("b", 1, b.roster.entries["b"])
-    a.roster.move("a", phase=1)
-    a.settled_with = 2
+    a.roster.move("a", phase=1, among=a.roster.among)
     before = a.machine.own
     with pytest.raises(RefusedError, match="no new members"):
         hand("c", 1, c.roster.entries["c"])

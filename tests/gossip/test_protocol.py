@@ -237,7 +237,7 @@ def test_cut_messages_are_refused(values, weight, data):
 
 def test_spread_is_what_a_node_sees():
     a = PushSum("a", Share((100, 10), 10))
-    assert a.spread(0.1) == float("inf")
+    assert a.spread(0.1) == float("inf") and a.gap(0.1) == 0
     for number in range(1, MEMORY + 1):
         a.receive(Message("b", "a", number, Share((100, 11), 10)))
     own = a.estimate()

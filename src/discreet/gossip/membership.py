@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -30,7 +31,7 @@ class Entry:
 
     A phase says RUNNING, SETTLED (its estimate no longer moves), CONTENT (it knows that all are settled) or LEFT.
     Of two entries of one member that with the higher version is the newer. Whoever leaves adds a signed farewell: all
-    that it has taken in from each sender, for good.
+    that it has taken in from each sender, for good. `among` is a fingerprint of the members among whom it last settled.
     """
 
     node: str
@@ -42,6 +43,7 @@ class Entry:
     phase: int = RUNNING
     farewell: str = ""
     seal: bytes = b""
+    among: str = ""
 
     def plain(self) -> dict[str, Any]:
         """Plain values for JSON."""
@@ -60,7 +62,7 @@ class Entry:
             entry = cls(**{**fields, "signature": bytes.fromhex(fields["signature"]),
                            "certificate": fields["certificate"].encode("ascii"),
                            "seal": bytes.fromhex(fields.get("seal", ""))})  # fmt: skip
-            texts = (entry.node, entry.statement, entry.address)
+            texts = (entry.node, entry.statement, entry.address, entry.among)
             good = all(isinstance(text, str) and len(text) <= LONGEST for text in texts)
             good = good and isinstance(entry.farewell, str) and len(entry.farewell) <= LONGEST_FAREWELL
             good = good and all(isinstance(n, int) and 0 <= n < 2**62 for n in (entry.version, entry.phase))
@@ -147,7 +149,7 @@ class Roster:
             self.verify(entry)
         else:
             phase = LEFT if known.phase == LEFT else entry.phase
-            entry = replace(known, address=entry.address, version=entry.version, phase=phase)
+            entry = replace(known, address=entry.address, version=entry.version, phase=phase, among=entry.among)
         self.entries[entry.node] = entry
         return True
 
@@ -160,9 +162,17 @@ class Roster:
         known = self.entries[node]
         self.entries[node] = replace(known, version=known.version + 1, **changes)
 
+    @property
+    def among(self) -> str:
+        """A fingerprint of all members that are known."""
+        return hashlib.sha256(json.dumps(sorted(self.entries)).encode()).hexdigest()[:32]
+
     def all_at_least(self, phase: int, expected: int) -> bool:
-        """Whether at least `expected` members are known and every one is at that phase."""
-        return len(self.entries) >= expected and all(entry.phase >= phase for entry in self.entries.values())
+        """Whether at least `expected` members are known, and all are at that phase among these very members."""
+        among = self.among
+        return len(self.entries) >= expected and all(
+            entry.phase == LEFT or (entry.phase >= phase and entry.among == among) for entry in self.entries.values()
+        )
 
 
 class View:

@@ -36,6 +36,7 @@ from discreet.gossip.vector import BITS, Integers, sum_of
 from discreet.gossip.wire import Envelope, ack_from_bytes, ack_to_bytes, from_bytes, to_bytes
 
 SERVICE = "discreet.Gossip"
+SLACK = 8  # tolerances between estimates beyond which a settled node is so no more
 OFFERED = 5  # peers that each message speaks of
 Report = Callable[[str], None]
 
@@ -102,7 +103,6 @@ class Node:
         self.beats = int(self.store.facts().get("beats", 0))
         self.content_since: float | None = None
         self.farewell: int | None = None
-        self.settled_with = len(self.members)
         self.leaving = self.machine.closed
         self._roster_changed = True
         self._heed_farewells()
@@ -164,7 +164,7 @@ class Node:
                 await context.abort(grpc.StatusCode.PERMISSION_DENIED, "the certificate is of another node")
             if envelope.network != self.terms.network:
                 await context.abort(grpc.StatusCode.FAILED_PRECONDITION, "this is another network")
-            if self.phase in (SETTLED, CONTENT) and message.sender not in self.members:
+            if self.roster.entries[self.name].among and message.sender not in self.members:
                 await context.abort(grpc.StatusCode.FAILED_PRECONDITION, "the round takes no new members any more")
             for entry in envelope.entries:
                 if entry.node == self.name:  # nobody else says how far this node is
@@ -174,6 +174,7 @@ class Node:
                 self.known.setdefault(message.sender, {})[entry.node] = entry.version
             self._meet(envelope)
             ack = self.machine.receive(message)
+            self._unsettle()  # before this node tells anybody that it is settled
         except ProtocolError as error:
             await context.abort(grpc.StatusCode.INVALID_ARGUMENT, str(error))
         self._save()  # before the sender may forget it
@@ -288,21 +289,32 @@ class Node:
             self._start_courier(peer)
 
     def _advance(self) -> None:
-        # Settled nodes turn newcomers away. Only one that somebody still running has let in unsettles them again, and
-        # then nobody can be content yet, because whoever hears that this somebody is settled hears of the newcomer.
-        phase, members = self.phase, len(self.members)
-        if phase == RUNNING and members >= self.pace.expected and self.spread <= self.pace.tolerance:
-            phase, self.settled_with = SETTLED, members
-        elif phase == SETTLED and members > self.settled_with:
-            phase = RUNNING
+        # Whoever has settled once turns newcomers away. One that somebody still running has let in unsettles all who
+        # hear of it, and nobody is content with members who have settled without it.
+        self._unsettle()
+        phase, among = self.phase, self.roster.entries[self.name].among
+        if phase == RUNNING and len(self.members) >= self.pace.expected and self.spread <= self.pace.tolerance:
+            phase, among = SETTLED, self.roster.among
+            self._move(phase, among)
         if phase == SETTLED and self.roster.all_at_least(SETTLED, self.pace.expected) and not self._held_back():
             phase = CONTENT
-        if phase != self.phase:
-            self.roster.move(self.name, phase=phase)
-            self._roster_changed = True
-            self._save()
+            self._move(phase, among)
         if phase == CONTENT and self.content_since is None:
             self.content_since = time.monotonic()
+
+    def _unsettle(self) -> None:
+        """Run again if estimates come in that are far from the own one, or members that were not known."""
+        own = self.roster.entries[self.name]
+        if own.phase in (SETTLED, CONTENT):
+            slack = max(SLACK * self.pace.tolerance, 1e-12)  # rounding alone is no reason
+            if own.among != self.roster.among or self.machine.gap(1.0 / len(self.members)) > slack:
+                self.content_since = self.farewell = None
+                self._move(RUNNING, own.among)
+
+    def _move(self, phase: int, among: str) -> None:
+        self.roster.move(self.name, phase=phase, among=among)
+        self._roster_changed = True
+        self._save()
 
     @property
     def finished(self) -> bool:
