@@ -11,7 +11,7 @@ import pytest
 from discreet import Budget, BudgetError, DiscreetError
 from discreet.federated.journal import Journal
 from discreet.gossip.house import House, Terms
-from discreet.gossip.membership import Entry, Roster, View
+from discreet.gossip.membership import Entry, Roster, View, state_member
 from discreet.gossip.protocol import Message, ProtocolError, Share
 from discreet.gossip.store import LEDGER, Store, StoreError, find_state, state_file
 from discreet.gossip.vector import BITS, share_of, sum_of
@@ -315,6 +315,20 @@ def test_statements_are_signed_by_their_node(place):
     assert b.roster.merge(replace(entry, version=3, phase=1))
     with pytest.raises(ProtocolError):
         Entry.read({"node": "a"})
+    a.close()
+    b.close()
+
+
+@pytest.mark.parametrize("budget", [Budget(float("inf")), Budget(rho=1)])
+def test_budgets_that_make_no_model_together_make_no_network(place, budget):
+    ports = ports_for("abc")
+    a, b = node(place, "a", ports), node(place, "b", ports, budget=budget)
+    assert a.terms.network != b.terms.network
+    assert a.terms.network == terms(place, "c", budget=Budget(2, delta=1e-6)).network
+    lie = state_member(b.house.update, a.terms.network)
+    with pytest.raises(ProtocolError, match="do not mix"):
+        a.roster.merge(Entry("b", lie, b.ring.sign(lie), b.ring.certificate))
+    assert set(a.members) == {"a"}
     a.close()
     b.close()
 

@@ -12,6 +12,7 @@ from discreet.bayes.plan import Plan
 from discreet.errors import DiscreetError
 from discreet.federated.journal import Journal
 from discreet.federated.update import LONGEST, Settings, Update, node_plan, node_update
+from discreet.gossip.membership import budget_kind
 from discreet.gossip.protocol import PushSum
 from discreet.gossip.store import LEDGER, Store, StoreError, state_file
 from discreet.gossip.vector import BITS, Layout, share_of
@@ -23,7 +24,8 @@ from discreet.schema import Schema
 class Terms:
     """What the person who answers for a node's rows has fixed, and what all nodes of a network agree on.
 
-    `settings`, `schema` and `name` of the round make the network: nodes that differ in them refuse each other.
+    `settings`, `schema`, `name` of the round and the kind of budget make the network: nodes that differ in them refuse
+    each other.
     """
 
     node: str
@@ -48,7 +50,7 @@ class Terms:
             [feature, str(share)] for feature, share in self.settings.split
         ]  # fmt: skip
         agreed = [self.schema.hash, str(self.settings.adjacency), self.settings.numeric, split,
-                  self.settings.contributions, self.name, BITS]  # fmt: skip
+                  self.settings.contributions, self.name, budget_kind(self.budget), BITS]  # fmt: skip
         return hashlib.sha256(json.dumps(agreed).encode()).hexdigest()
 
     @property

@@ -106,8 +106,13 @@ def state_member(update: Update, network: str) -> str:
     return json.dumps(fields, sort_keys=True)
 
 
-def read_member(entry: Entry, network: str, schema: Schema, settings: Settings) -> Member:
-    """The member of an entry whose signature was found good."""
+def budget_kind(budget: Budget) -> str:
+    """Which budgets go together in one model: those without noise, those of epsilon, those of rho."""
+    return budget.kind if budget.kind in {"none", "zcdp"} else "epsilon"
+
+
+def read_member(entry: Entry, network: str, schema: Schema, settings: Settings, kind: str | None = None) -> Member:
+    """The member of an entry whose signature was found good, and whose budget is of that kind."""
     try:
         fields = parse_json(entry.statement)
         amounts = [fields.pop(key) for key in ("epsilon", "delta", "rho")]
@@ -118,6 +123,8 @@ def read_member(entry: Entry, network: str, schema: Schema, settings: Settings) 
         plan = node_plan(schema, settings, budget, fields["mechanism"])
         if fields.pop("network") != network or fields["node"] != entry.node:
             raise ValueError("another network or node")
+        if kind is not None and budget_kind(budget) != kind:
+            raise ValueError("nodes without noise, with epsilon and with rho do not mix")
         return Member(budget=budget, noise_level=noise_level(plan, fields["rows"]), **fields)
     except (ValueError, TypeError, KeyError, AttributeError, DiscreetError) as error:
         raise ProtocolError(f"the statement of {entry.node!r} does not belong to this network: {error}") from None

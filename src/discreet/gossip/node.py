@@ -26,6 +26,7 @@ from discreet.gossip.membership import (
     Entry,
     Roster,
     View,
+    budget_kind,
     farewell_of,
     final_ack,
     read_member,
@@ -114,7 +115,9 @@ class Node:
         self.ring.verify(entry)
         if entry.phase == LEFT:
             final_ack(entry, self.name)  # one that cannot be read is refused
-        self.members[entry.node] = read_member(entry, self.terms.network, self.terms.schema, self.terms.settings)
+        self.members[entry.node] = read_member(
+            entry, self.terms.network, self.terms.schema, self.terms.settings, budget_kind(self.terms.budget)
+        )
 
     @property
     def phase(self) -> int:
