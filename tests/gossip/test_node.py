@@ -336,11 +336,46 @@ def test_budgets_that_make_no_model_together_make_no_network(place, budget):
 def test_views_are_bounded_samples():
     view = View("me", {"me": "x", **{f"p{i}": f"h:{i}" for i in range(9)}}, size=5)
     assert len(view.peers) == 5 and "me" not in view.peers
+    for i in range(20):
+        view.merge([(f"new{i}", "h:10"), ("p0", "elsewhere:1"), ("p8", "elsewhere:1")], lambda count: 0)
     view.merge([("new", "h:10")], lambda count: 0)
     assert len(view.peers) == 5 and view.peers["new"] == "h:10"
+    assert {"p0": "h:0", "p1": "h:1", "p8": "h:8"}.items() <= view.peers.items()  # given at the start
     assert len(view.offer([0, 3])) == 2
     view.forget("new")
     assert len(view.peers) == 4
+
+
+def test_a_node_listens_to_no_hearsay_about_strangers_and_keeps_its_own_peers(place):
+    ports = ports_for("abc")
+    a = node(place, "a", ports, replace(QUICK, wait=1), peers="ab")
+    b, c = (node(place, name, ports) for name in "bc")
+    share = Share((0,) * a.house.layout.size, 1)
+    rumours = {**{f"x{i}": "127.0.0.1:9" for i in range(60)}, "b": "127.0.0.1:9"}
+    lie = replace(b.roster.entries["b"], version=7, address="127.0.0.1:9")
+
+    def hand(number, *entries):
+        raw = to_bytes(Envelope(a.terms.network, Message("b", "a", number, share), entries, rumours))
+        return a._exchange(raw, Context("b"))
+
+    async def scene():
+        await hand(1, lie, c.roster.entries["c"])
+        assert a.view.peers == {"b": f"127.0.0.1:{ports['b']}", "c": f"127.0.0.1:{ports['c']}"}
+        a.beat()
+        assert set(a.channels) == {"b", "c"}
+        before = a.channels["c"][1]
+        await hand(2, replace(c.roster.entries["c"], version=8, address="127.0.0.1:7"))
+        a.beat()
+        await asyncio.gather(*a.closing)
+        assert before.get_state() == grpc.ChannelConnectivity.SHUTDOWN and a.channels["c"][0] == "127.0.0.1:7"
+        a.view.forget("c")
+        a.beat()
+        assert set(a.channels) == {"b"}
+        await asyncio.gather(*a.closing, a.channels["b"][1].close())
+
+    run(scene())
+    for one in (a, b, c):
+        one.close()
 
 
 def test_two_halves_that_settled_apart_settle_again_when_they_meet(place):

@@ -183,11 +183,17 @@ class Roster:
 
 
 class View:
-    """Peers whose address is known, at most `size` of them: a random sample that is exchanged with every message."""
+    """Peers whose address is known, at most `size` of them: a random sample that is exchanged with every message.
+
+    The addresses that a node was started with hold against whatever others say, and the first of them, up to half the
+    room, are never dropped: nobody can talk a node out of its own peers.
+    """
 
     def __init__(self, own: str, peers: Mapping[str, str], size: int = 64) -> None:
         self.own, self.size = own, size
         self.peers: dict[str, str] = {}
+        self.given = {name: address for name, address in peers.items() if name != own}
+        self.kept = set(list(self.given)[: size // 2])
         self.merge(peers.items(), lambda count: count - 1)
 
     def offer(self, picks: Iterable[int]) -> dict[str, str]:
@@ -200,9 +206,10 @@ class View:
         for name, address in offered:
             if name == self.own:
                 continue
-            self.peers[name] = address
+            self.peers[name] = self.given.get(name, address)
             if len(self.peers) > self.size:
-                del self.peers[list(self.peers)[drop(len(self.peers))]]
+                others = [peer for peer in self.peers if peer not in self.kept]
+                del self.peers[others[drop(len(others))]]
 
     def forget(self, name: str) -> None:
         """Drop a peer that has left."""

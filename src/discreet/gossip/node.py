@@ -100,6 +100,7 @@ class Node:
             self.roster.move(self.name, address=address)
         self.known: dict[str, dict[str, int]] = {}
         self.channels: dict[str, tuple[str, Any]] = {}
+        self.closing: set[asyncio.Future[None]] = set()
         self.couriers: dict[str, asyncio.Task[None]] = {}
         self.beats = int(self.store.facts().get("beats", 0))
         self.content_since: float | None = None
@@ -185,7 +186,8 @@ class Node:
 
     def _meet(self, envelope: Envelope) -> None:
         at = {entry.node: entry.address for entry in envelope.entries if entry.address}
-        self.view.merge({**envelope.peers, **at}.items(), self.dice.randrange)
+        told = {name: address for name, address in {**envelope.peers, **at}.items() if name in self.members}
+        self.view.merge(told.items(), self.dice.randrange)
         self._heed_farewells()
 
     def _heed_farewells(self) -> None:
@@ -221,8 +223,16 @@ class Node:
             raise ProtocolError(f"the address of {peer} is not known: name it among the peers")
         held = self.channels.get(peer)
         if held is None or held[0] != address:
+            self._close_channel(peer)
             self.channels[peer] = (address, open_channel(self.ring, peer, address, self.pace.largest))
         return self.channels[peer][1]
+
+    def _close_channel(self, peer: str) -> None:
+        if peer in self.channels:
+            _, channel = self.channels.pop(peer)
+            task = asyncio.ensure_future(channel.close(self.pace.timeout))  # calls that are under way may end
+            self.closing.add(task)
+            task.add_done_callback(self.closing.discard)
 
     async def _deliver(self, message: Message) -> None:
         """One attempt to bring a message to its receiver."""
@@ -284,6 +294,8 @@ class Node:
         """Send one share, and see how far the network is."""
         self.beats += 1
         self._advance()
+        for peer in [name for name in self.channels if name not in self.view.peers and not self.machine.waiting(name)]:
+            self._close_channel(peer)
         free = self._free_peers()
         if free and not self.leaving:
             peer = self.dice.choice(free)
@@ -383,7 +395,7 @@ class Node:
         finally:
             for task in self.couriers.values():
                 task.cancel()
-            await asyncio.gather(*self.couriers.values(), return_exceptions=True)
+            await asyncio.gather(*self.couriers.values(), *self.closing, return_exceptions=True)
             await server.stop(grace=0.5)
             for _, channel in self.channels.values():
                 with contextlib.suppress(Exception):
