@@ -23,7 +23,9 @@ from discreet.gossip.protocol import (
     merged,
     total_of,
 )
+from discreet.gossip.vector import BITS
 from discreet.gossip.wire import (
+    WIDEST,
     Envelope,
     ack_from_bytes,
     ack_to_bytes,
@@ -233,6 +235,18 @@ def test_cut_messages_are_refused(values, weight, data):
     cut = raw[: data.draw(st.integers(0, len(raw) - 1))]
     with contextlib.suppress(ProtocolError):
         assert from_bytes(cut).message.share != Share(tuple(values), weight)  # fewer values: another shape
+
+
+def test_wide_values_are_refused_and_never_make_a_state_unreadable():
+    a = PushSum("a", Share((1, 1), 1 << 64))
+    with pytest.raises(ProtocolError, match="cannot be read"):
+        from_bytes(to_bytes(Envelope("n", Message("b", "a", 1, Share((2**511 - 1, 0), 1)))))
+    widest = 2 ** (8 * WIDEST - 1) - 1
+    for number in range(1, 9):
+        a.receive(from_bytes(to_bytes(Envelope("n", Message("b", "a", number, Share((widest, -widest), 1))))).message)
+    assert state_from_text(state_to_text(a)).own == a.own == Share((1 + 8 * widest, 1 - 8 * widest), (1 << 64) + 8)
+    total = Share((20_000 * (2**63 - 1) << BITS, -20_000 * 2**63 << BITS), 20_000 << BITS)  # all that can honestly be
+    assert from_bytes(to_bytes(Envelope("n", Message("a", "b", 1, total)))).message.share == total
 
 
 def test_spread_is_what_a_node_sees():
