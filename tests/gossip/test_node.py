@@ -309,7 +309,7 @@ def test_statements_are_signed_by_their_node(place):
     ):
         with pytest.raises(ProtocolError):
             Roster(b._verify).merge(forged)
-    with pytest.raises(ProtocolError, match="two statements"):
+    with pytest.raises(ProtocolError, match="not signed"):
         b.roster.merge(replace(entry, statement=entry.statement + " ", version=9))
     assert not b.roster.merge(entry)
     assert b.roster.merge(replace(entry, version=3, phase=1))
@@ -375,6 +375,27 @@ def test_a_node_listens_to_no_hearsay_about_strangers_and_keeps_its_own_peers(pl
 
     run(scene())
     for one in (a, b, c):
+        one.close()
+
+
+def test_a_member_that_tells_two_stories_does_not_part_the_others(place):
+    ports = ports_for("abc")
+    a, b, c = (node(place, name, ports) for name in "abc")
+    said = []
+    a.report = said.append
+    (place / "other").mkdir()
+    twin = node(place, "c", ports, state=place / "other", budget=Budget(2))  # the same keys, another ledger
+    a.roster.merge(c.roster.entries["c"])
+    share, before = Share((0,) * a.house.layout.size, 1), a.machine.own
+    for number, version in enumerate((0, 5), 1):
+        told = replace(twin.roster.entries["c"], version=version, phase=1 if version else 0)
+        raw = to_bytes(Envelope(a.terms.network, Message("b", "a", number, share), (b.roster.entries["b"], told)))
+        asyncio.run(a._exchange(raw, Context("b")))
+    assert a.machine.own.weight == before.weight + 2 and a.status()["conflicting"] == ["c"]
+    assert a.members["c"].budget == Budget(1) and a.roster.entries["c"].phase == 1
+    assert a.roster.entries["c"].statement == c.roster.entries["c"].statement
+    assert len(said) == 1 and "two statements" in said[0]
+    for one in (a, b, c, twin):
         one.close()
 
 

@@ -136,10 +136,12 @@ class Roster:
 
     verify: Verify
     entries: dict[str, Entry] = field(default_factory=dict)
+    conflicting: set[str] = field(default_factory=set)
 
     def merge(self, entry: Entry) -> bool:
-        """Take an entry in if it is new or newer; a statement that differs from the first one is refused.
+        """Take an entry in if it is new or newer; of two statements of one member the first one stays.
 
+        A member that has signed both is noted as `conflicting`: who passes its word on need not be at fault.
         Whoever has left stays so, and has left only by its own signed farewell.
         """
         known = self.entries.get(entry.node)
@@ -148,7 +150,11 @@ class Roster:
                 raise ProtocolError(f"the network has more than {MOST_MEMBERS} members")
             self.verify(entry)
         elif known.statement != entry.statement:
-            raise ProtocolError(f"there are two statements of node {entry.node!r}")
+            self.verify(entry)
+            self.conflicting.add(entry.node)
+            if LEFT in (entry.phase, known.phase) or entry.version <= known.version:
+                return False
+            entry = replace(known, address=entry.address, version=entry.version, phase=entry.phase, among=entry.among)
         elif entry.version <= known.version:
             return False
         elif entry.phase == LEFT and known.phase != LEFT:

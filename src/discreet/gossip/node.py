@@ -116,9 +116,11 @@ class Node:
         self.ring.verify(entry)
         if entry.phase == LEFT:
             final_ack(entry, self.name)  # one that cannot be read is refused
-        self.members[entry.node] = read_member(
+        member = read_member(
             entry, self.terms.network, self.terms.schema, self.terms.settings, budget_kind(self.terms.budget)
         )
+        if self.members.setdefault(entry.node, member) != member and entry.node not in self.roster.conflicting:
+            self.report(f"{entry.node} has signed two statements, of which the first one counts here")
 
     @property
     def phase(self) -> int:
@@ -146,6 +148,7 @@ class Node:
             "expected": self.pace.expected,
             "settled": sum(phase >= SETTLED for phase in phases),
             "left": sum(phase == LEFT for phase in phases),
+            "conflicting": sorted(self.roster.conflicting),
             "phase": ("running", "settled", "content", "left")[self.phase],
             "spread": None if spread == float("inf") else spread,
             "weight": self.machine.own.weight / 2**BITS,
