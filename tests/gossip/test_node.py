@@ -281,6 +281,18 @@ def test_one_ledger_pays_for_several_rounds_as_far_as_it_goes(place):
             find_state(place / "state-a", name)
 
 
+def test_a_save_that_failed_does_not_stand_in_the_way_of_the_next(place):
+    house = House(terms(place, "a"))
+    house.store._db.execute("CREATE TRIGGER full BEFORE INSERT ON state BEGIN SELECT RAISE(FAIL, 'full'); END")
+    with pytest.raises(sqlite3.Error, match="full"):
+        house.store.save(house.machine)
+    house.store._db.execute("DROP TRIGGER full")
+    house.machine.send("b")
+    house.store.save(house.machine)
+    assert house.store.machine().waiting("b")
+    house.close()
+
+
 def test_a_state_of_another_node_is_refused(place):
     House(terms(place, "a", total=Budget(5))).close()
     ledger, network = place / "state-b" / LEDGER, terms(place, "a").network

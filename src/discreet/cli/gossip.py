@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -182,13 +182,16 @@ def node(
     state.mkdir(mode=0o700, exist_ok=True)
     member = Node(terms, ring, listen, known, pace, advertise=advertise, report=lambda text: note(f"{name}: {text}"))
 
-    def stop(*_: Any) -> None:
-        raise KeyboardInterrupt
+    async def live() -> str:
+        task = asyncio.current_task()
+        assert task is not None
+        # Between two steps of the machine, never within one.
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
+        return await member.run()
 
-    signal.signal(signal.SIGTERM, stop)
     try:
-        end = asyncio.run(member.run())
-    except KeyboardInterrupt:
+        end = asyncio.run(live())
+    except (KeyboardInterrupt, asyncio.CancelledError):
         note(f"{name}: stopped: the same command goes on from here; 'discreet gossip leave' is the way to go for good")
         raise typer.Exit(130) from None
     finally:

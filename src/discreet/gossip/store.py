@@ -111,8 +111,13 @@ class Store:
         if facts is not None:
             parts.append(("facts", json.dumps(facts)))
         self._db.execute("BEGIN IMMEDIATE")
-        self._db.executemany("INSERT OR REPLACE INTO state VALUES (?, ?)", parts)
-        self._db.execute("COMMIT")
+        try:
+            self._db.executemany("INSERT OR REPLACE INTO state VALUES (?, ?)", parts)
+            self._db.execute("COMMIT")
+        except BaseException:
+            if self._db.in_transaction:
+                self._db.execute("ROLLBACK")
+            raise
 
     def close(self) -> None:
         """Let go of the file."""
