@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
+from discreet.gossip.membership import Entry, farewell_of, final_ack
 from discreet.gossip.protocol import (
     MEMORY,
     REACH,
@@ -63,6 +64,7 @@ class Anything(RuleBasedStateMachine):
         self.start = total_of(node.own for node in self.nodes.values())
         self.messages: list[Message] = []
         self.acks: list[tuple[str, str, Ack]] = []
+        self.farewells: dict[str, Entry] = {}
 
     def write(self, name):
         self.disk[name] = state_to_text(self.nodes[name])
@@ -120,6 +122,14 @@ class Anything(RuleBasedStateMachine):
     def leave(self, name):
         self.nodes[name].close()
         self.write(name)
+        self.farewells.setdefault(name, Entry(name, "", b"", b"", phase=3, farewell=farewell_of(self.nodes[name])))
+
+    @rule(name=peers, sender=peers, written=st.booleans())
+    def hear_a_farewell(self, name, sender, written):
+        if name in self.farewells and name != sender:
+            self.nodes[sender].acknowledged(name, final_ack(self.farewells[name], sender))
+            if written:
+                self.write(sender)
 
     @rule(name=peers, heir=peers)
     def hand_over(self, name, heir):
