@@ -12,6 +12,7 @@ from discreet import Budget, BudgetError, DiscreetError
 from discreet.federated.journal import Journal
 from discreet.gossip.house import House, Terms
 from discreet.gossip.membership import Entry, Roster, View, state_member
+from discreet.gossip.pace import Pace
 from discreet.gossip.protocol import Message, ProtocolError, Share
 from discreet.gossip.store import LEDGER, Store, StoreError, find_state, state_file
 from discreet.gossip.vector import BITS, share_of, sum_of
@@ -19,8 +20,9 @@ from discreet.gossip.wire import Envelope, to_bytes
 from tests.gossip.common import SCHEMA, audit_states, free_ports, write_rows
 
 grpc = pytest.importorskip("grpc")
+from discreet.gossip.channel import SERVICE, ask, open_channel  # noqa: E402
 from discreet.gossip.keys import Keys, add_keys, make_keys  # noqa: E402
-from discreet.gossip.node import SERVICE, Node, Pace, ask, open_channel  # noqa: E402
+from discreet.gossip.node import Node  # noqa: E402
 
 QUICK = Pace(beat=0.02, tolerance=1e-9, expected=3, wait=60, linger=5, timeout=5)
 

@@ -168,7 +168,8 @@ def node(
     from discreet.federated.update import Settings
     from discreet.gossip.house import Terms
     from discreet.gossip.keys import Keys
-    from discreet.gossip.node import Node, Pace
+    from discreet.gossip.node import Node
+    from discreet.gossip.pace import Pace
     from discreet.gossip.result import write_model
 
     settings = Settings.of(adjacency.value, numeric.value, split.value, contributions)
@@ -264,8 +265,8 @@ def status(
         if node is None or keys is None:
             raise DiscreetError("to ask a running node give --node NAME and --keys DIR as well")
         _need()
+        from discreet.gossip.channel import ask
         from discreet.gossip.keys import Keys
-        from discreet.gossip.node import ask
 
         found = asyncio.run(ask(Keys(keys).ring(name or node), node, _address(address or ""), "Status"))
     if as_json:
@@ -286,8 +287,8 @@ def leave(
     import asyncio
 
     _need()
+    from discreet.gossip.channel import ask
     from discreet.gossip.keys import Keys
-    from discreet.gossip.node import ask
 
     asyncio.run(ask(Keys(keys).ring(name), name, _address(address), "Leave"))
     console().print(f"{name} leaves as soon as a peer has taken its share")

@@ -5,17 +5,16 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-import math
 import random
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import grpc
 
 from discreet.errors import DiscreetError
 from discreet.federated.aggregate import Member
+from discreet.gossip.channel import SERVICE, limits, open_channel
 from discreet.gossip.house import House, Terms
 from discreet.gossip.keys import Ring
 from discreet.gossip.membership import (
@@ -32,44 +31,14 @@ from discreet.gossip.membership import (
     read_member,
     state_member,
 )
+from discreet.gossip.pace import Pace
 from discreet.gossip.protocol import Message, ProtocolError
 from discreet.gossip.vector import BITS, Integers, sum_of
 from discreet.gossip.wire import Envelope, ack_from_bytes, ack_to_bytes, from_bytes, to_bytes
 
-SERVICE = "discreet.Gossip"
 SLACK = 8  # tolerances between estimates beyond which a settled node is so no more
 OFFERED = 5  # peers that each message speaks of
 Report = Callable[[str], None]
-
-
-@dataclass(frozen=True)
-class Pace:
-    """How a node behaves in time; seconds, unless said otherwise.
-
-    `tolerance` is the relative gap between estimates below which a node holds itself settled. A node sends one share
-    per `beat` and ends when all `expected` members know that all are settled, or `linger` after it knows so itself.
-    `chaos` is the share of messages, and of answers, to lose and to double: for rehearsals.
-    """
-
-    beat: float = 0.25
-    tolerance: float = 1e-9
-    expected: int = 2
-    wait: float = 3600.0
-    linger: float = 15.0
-    timeout: float = 10.0
-    slowest: float = 5.0
-    largest: int = 16 << 20  # bytes of one message
-    chaos: float = 0.0
-
-    def __post_init__(self) -> None:
-        for name in ("beat", "wait", "timeout", "slowest"):
-            if not 0 < getattr(self, name) < math.inf:
-                raise DiscreetError(f"{name} must be a number of seconds above zero, not {getattr(self, name)!r}")
-        for name in ("tolerance", "linger"):
-            if not 0 <= getattr(self, name) < math.inf:
-                raise DiscreetError(f"{name} must be a number that is not negative, not {getattr(self, name)!r}")
-        if not 0 <= self.chaos < 1 or self.expected < 2:
-            raise DiscreetError("chaos is a share below 1, and a network has 2 members at least")
 
 
 class LostError(Exception):
@@ -375,7 +344,7 @@ class Node:
 
     async def run(self) -> str:
         """Gossip until the common end ("finished"), until this node has left ("left"), or too long ("late")."""
-        server = grpc.aio.server(options=_limits(self.pace.largest))
+        server = grpc.aio.server(options=limits(self.pace.largest))
         handlers = {
             name: grpc.unary_unary_rpc_method_handler(method)
             for name, method in (("Exchange", self._exchange), ("Status", self._status), ("Leave", self._leave))
@@ -432,28 +401,3 @@ class Node:
     def close(self) -> None:
         """Let another process have the node."""
         self.house.close()
-
-
-def _limits(largest: int) -> list[tuple[str, Any]]:
-    return [("grpc.max_receive_message_length", largest), ("grpc.max_send_message_length", largest),
-            ("grpc.so_reuseport", 0)]  # fmt: skip
-
-
-def open_channel(ring: Ring, peer: str, address: str, largest: int = 16 << 20) -> Any:
-    """A channel to a peer, which must show the certificate of that name."""
-    credentials = grpc.ssl_channel_credentials(ring.authority, ring.private, ring.certificate)
-    quick = [("grpc.initial_reconnect_backoff_ms", 200), ("grpc.min_reconnect_backoff_ms", 200),
-             ("grpc.max_reconnect_backoff_ms", 2000)]  # fmt: skip
-    options = [*_limits(largest), *quick, ("grpc.ssl_target_name_override", peer), ("grpc.enable_http_proxy", 0)]
-    return grpc.aio.secure_channel(address, credentials, options=options)
-
-
-async def ask(ring: Ring, node: str, address: str, method: str, timeout: float = 10.0) -> dict[str, Any]:
-    """Ask a running node for its status, or the own one to leave."""
-    async with open_channel(ring, node, address) as channel:
-        try:
-            answer = await channel.unary_unary(f"/{SERVICE}/{method}")(b"", timeout=timeout)
-        except grpc.aio.AioRpcError as error:
-            raise DiscreetError(f"node {node!r} at {address} does not answer: {error.details()}") from None
-    found: dict[str, Any] = json.loads(answer)
-    return found
