@@ -1,8 +1,10 @@
 """discreet gossip as a person uses it: keys, two nodes, status, model, and one-sentence errors."""
 
+import asyncio
 import json
 import os
 import shlex
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +15,7 @@ import typer
 from tests.gossip.common import SCHEMA, free_ports, write_rows
 
 pytest.importorskip("grpc")
+from discreet.gossip.keys import make_keys
 
 
 def test_two_nodes_from_keys_to_model(tmp_path, discreet):
@@ -44,6 +47,30 @@ def test_two_nodes_from_keys_to_model(tmp_path, discreet):
     assert held["epsilon"] == "1" and "peers" in held["covers"]
 
 
+def test_a_signal_to_stop_waits_for_the_step_under_way(tmp_path, monkeypatch, capsys):
+    import discreet.gossip.node
+    from discreet.cli import main
+
+    class Stopped(discreet.gossip.node.Node):
+        async def run(self):
+            os.kill(os.getpid(), signal.SIGTERM)
+            steps.append("whole")
+            await asyncio.sleep(20)
+
+    steps: list[str] = []
+    monkeypatch.setattr(discreet.gossip.node, "Node", Stopped)
+    make_keys(tmp_path / "keys", ["a", "b"])
+    SCHEMA.save(tmp_path / "s.toml")
+    write_rows(tmp_path / "a.csv", 9, 0)
+    argv = ["node", "--name", "a", "--listen", "127.0.0.1:9", "--peers", "b=127.0.0.1:8", "--data", tmp_path / "a.csv",
+            "--schema", tmp_path / "s.toml", "--keys", tmp_path / "keys", "--state", tmp_path / "a", "--out",
+            tmp_path / "m.json", "--epsilon", "1"]  # fmt: skip
+    monkeypatch.setattr(sys, "argv", ["discreet", "gossip", *map(str, argv)])
+    with pytest.raises(SystemExit) as end:
+        main()
+    assert end.value.code == 130 and steps == ["whole"] and "goes on from here" in capsys.readouterr().err
+
+
 def test_documented_commands_and_options_exist():
     from discreet.cli import app
 
@@ -72,6 +99,15 @@ def test_documented_commands_and_options_exist():
         (["node", "--peers", "a=h:1"], "one peer at least"),
         (["node", "--peers", "b=h:1", "--data", "nothing.csv"], "no file"),
         (["node", "--peers", "b=h:1"], "no key file"),
+        (["node", "--peers", "b=h:1", "--round", ""], "no name for a round"),
+        (["node", "--peers", "b=h:1", "--smoothing", "0"], "smoothing must be"),
+        (["node", "--peers", "b=h:1", "--smoothing", "nan"], "smoothing must be"),
+        (["node", "--peers", "b=h:1", "--wait", "nan"], "wait must be"),
+        (["node", "--peers", "b=h:1", "--beat", "nan"], "beat must be"),
+        (["node", "--peers", "b=h:1", "--tolerance", "nan"], "tolerance must be"),
+        (["node", "--peers", "b=h:1", "--linger", "-1"], "linger must be"),
+        (["node", "--peers", "b=h:1", "--listen", "0.0.0.0:9"], "--advertise"),
+        (["node", "--peers", "b=h:1", "--listen", "[::]:9"], "--advertise"),
     ],
 )
 def test_errors_are_one_sentence(tmp_path, arguments, message, monkeypatch, capsys):

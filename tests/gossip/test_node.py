@@ -2,22 +2,27 @@
 
 import asyncio
 import contextlib
+import sqlite3
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from discreet import Budget, BudgetError, DiscreetError
+from discreet.federated.journal import Journal
 from discreet.gossip.house import House, Terms
-from discreet.gossip.membership import Entry, Roster, View
+from discreet.gossip.membership import Entry, Roster, View, state_member
+from discreet.gossip.pace import Pace
 from discreet.gossip.protocol import Message, ProtocolError, Share
-from discreet.gossip.store import STATE, StoreError
-from discreet.gossip.vector import sum_of
+from discreet.gossip.store import LEDGER, Store, StoreError, find_state, state_file
+from discreet.gossip.vector import BITS, share_of, sum_of
 from discreet.gossip.wire import Envelope, to_bytes
 from tests.gossip.common import SCHEMA, audit_states, free_ports, write_rows
 
 grpc = pytest.importorskip("grpc")
+from discreet.gossip.channel import SERVICE, ask, open_channel  # noqa: E402
 from discreet.gossip.keys import Keys, add_keys, make_keys  # noqa: E402
-from discreet.gossip.node import SERVICE, Node, Pace, ask, open_channel  # noqa: E402
+from discreet.gossip.node import Node  # noqa: E402
 
 QUICK = Pace(beat=0.02, tolerance=1e-9, expected=3, wait=60, linger=5, timeout=5)
 
@@ -137,14 +142,87 @@ def test_a_late_joiner_is_found_and_a_leaver_hands_its_share_over(place):
         House(terms(place, "c"))
 
 
+@pytest.mark.parametrize("heard", [False, True])
+def test_what_was_on_its_way_to_a_leaver_comes_back_after_it_has_gone(place, heard):
+    ports = ports_for("abc")
+    a = node(place, "a", ports)
+    message = a.machine.send("c")  # on disk, and then the node dies
+    a._save()
+    a.close()
+    b, c = (node(place, name, ports) for name in "bc")
+    if heard:  # the message came in, and the answer did not get back
+        c.machine.receive(message)
+
+    async def scene():
+        lives = [asyncio.create_task(one.run()) for one in (b, c)]
+        await asyncio.sleep(0.5)
+        c.leave()
+        assert await lives[1] == "left"
+        c.close()
+        again = node(place, "a", ports)
+        ends = await asyncio.gather(again.run(), lives[0])
+        assert not again.machine.waiting("c")
+        again.close()
+        b.close()
+        return ends
+
+    assert run(scene()) == ["finished", "finished"]
+    machines, held, brought, sums, _ = audit_states([place / f"state-{name}" for name in "abc"])
+    assert held == brought
+    assert (sum_of(machines["a"].own, 3) == sums).all() and (sum_of(machines["b"].own, 3) == sums).all()
+
+
+def test_nobody_else_can_say_that_a_node_has_left(place):
+    ports = ports_for("abc")
+    a, b, c = (node(place, name, ports) for name in "abc")
+    a.roster.merge(c.roster.entries["c"])
+    a.machine.send("c")
+    with pytest.raises(ProtocolError, match="farewell"):
+        a.roster.merge(replace(c.roster.entries["c"], version=9, phase=3, farewell="{}", seal=b.ring.sign("{}")))
+    c.leave()
+    gone = c.roster.entries["c"]
+    with pytest.raises(ProtocolError, match="farewell"):
+        a.roster.merge(replace(gone, farewell='{"a": [1, []]}'))
+    assert a.phase == a.roster.entries["c"].phase == 0
+    assert a.roster.merge(gone)
+    a._heed_farewells()
+    assert not a.machine.waiting("c") and "c" not in a.view.peers
+    assert a.machine.own.weight == 2**BITS
+    assert a.roster.merge(replace(gone, version=99, phase=0)) and a.roster.entries["c"].phase == 3
+    for one in (a, b, c):
+        one.close()
+
+
 def test_without_all_members_there_is_no_end_and_the_state_is_kept(place):
     ports = ports_for("abc")
     alone = node(place, "a", ports, replace(QUICK, wait=0.5))
     assert run(alone.run()) == "late"
+    assert alone.why_late() == "1 of 3 members known"
     alone.close()
     again = node(place, "a", ports)
-    assert again.machine.own == alone.machine.own and again.beats >= 0
+    assert again.machine.own == alone.machine.own and again.beats == alone.beats > 0
     again.close()
+
+
+@pytest.mark.parametrize(("phases", "end"), [("srs", "late"), ("sss", "finished"), ("l", "late")])
+def test_a_node_that_gives_up_does_not_call_it_an_end(place, phases, end):
+    ports = ports_for("abc")
+    pace = replace(QUICK, wait=0.3)
+    a, b, c = (node(place, name, ports, pace) for name in "abc")
+    if phases == "l":
+        a.leave()  # with nobody there to take its share
+    else:
+        for one in (a, b, c):
+            a.roster.merge(one.roster.entries[one.name])
+        for one, phase in zip((a, b, c), phases, strict=True):
+            one.roster.move(one.name, phase="rs".index(phase), among=a.roster.among)
+            a.roster.merge(one.roster.entries[one.name])
+    assert run(a.run()) == end
+    assert a.why_late() == {"srs": "not settled yet: b", "sss": "not settled yet: "}.get(
+        phases, "no peer has taken all of its share yet"
+    )
+    for one in (a, b, c):
+        one.close()
 
 
 def test_a_node_that_took_part_does_not_begin_anew(place):
@@ -154,29 +232,78 @@ def test_a_node_that_took_part_does_not_begin_anew(place):
         House(terms(place, "a"))
     again.close()
     assert len(again.update.values) == 2
-    for file in (place / "state-a").glob(f"{STATE}*"):
-        file.unlink()
-    with pytest.raises(StoreError, match="took part already"):
-        House(terms(place, "a"))
+    (state,) = (place / "state-a").glob("state-*.db")
+    kept = state.read_bytes()
+    with contextlib.closing(sqlite3.connect(state)) as db, db:
+        db.execute("DELETE FROM state")
+    for damage in (lambda: None, lambda: state.write_bytes(b""), state.unlink):
+        damage()
+        with pytest.raises(StoreError, match="took part already"):
+            House(terms(place, "a"))
+    state.write_bytes(kept)
+    House(terms(place, "a")).close()
     with pytest.raises(BudgetError, match="does not pay"):
         House(terms(place, "a", name="another round"))
 
 
-def test_a_crash_between_charge_and_state_is_not_a_second_charge(place):
-    first = House(terms(place, "a"))
-    assert first.store.machine() is None  # begun and charged, and nothing sent yet
+@pytest.mark.parametrize("moment", ["before the state", "before the mark"])
+def test_a_crash_between_charge_and_state_is_not_a_second_charge(place, moment):
+    first = House(terms(place, "a"))  # charged, and nothing sent yet
     first.close()
+    with sqlite3.connect(place / "state-a" / LEDGER) as db:
+        assert db.execute("DELETE FROM about WHERE name LIKE 'used %'").rowcount == 1
+    if moment == "before the state":
+        first.store.path.unlink()
     second = House(terms(place, "a"))
     assert second.update == first.update and second.machine.own == first.machine.own
     assert len(second.journal.entries()) == 1
     second.close()
 
 
-def test_a_state_of_another_round_or_node_is_refused(place):
+def test_one_ledger_pays_for_several_rounds_as_far_as_it_goes(place):
+    drawn = []
+    for name in ("spring", "summer", "spring"):
+        house = House(terms(place, "a", name=name, total=Budget(2)))
+        drawn.append(house.update)
+        assert house.machine.own == share_of(house.layout.flat(house.update.values))
+        house.close()
+    assert drawn[0] == drawn[2] != drawn[1]
+    with pytest.raises(BudgetError, match="does not pay"):
+        House(terms(place, "a", name="autumn", total=Budget(2)))
+    with Journal.open(place / "state-a" / LEDGER) as journal:
+        assert len(journal.entries()) == 2
+    assert len(list((place / "state-a").glob("state-*.db"))) == 2  # the refused round left nothing behind
+    for name in ("spring", "summer"):
+        store = Store(find_state(place / "state-a", name))
+        assert store.path == find_state(place / "state-a", store.identity["network"][:16])
+        assert store.identity["round"] == name
+        store.close()
+    for name in (None, "autumn"):
+        with pytest.raises(StoreError, match=r"spring .*, summer"):
+            find_state(place / "state-a", name)
+
+
+def test_a_save_that_failed_does_not_stand_in_the_way_of_the_next(place):
+    house = House(terms(place, "a"))
+    house.store._db.execute("CREATE TRIGGER full BEFORE INSERT ON state BEGIN SELECT RAISE(FAIL, 'full'); END")
+    with pytest.raises(sqlite3.Error, match="full"):
+        house.store.save(house.machine)
+    house.store._db.execute("DROP TRIGGER full")
+    house.machine.send("b")
+    house.store.save(house.machine)
+    assert house.store.machine().waiting("b")
+    house.close()
+
+
+def test_a_state_of_another_node_is_refused(place):
     House(terms(place, "a", total=Budget(5))).close()
-    with pytest.raises(StoreError, match="another network"):
-        House(terms(place, "a", name="other", total=Budget(5)))
-    (place / "state-b" / STATE).write_bytes(b"no database at all, but long enough to be looked at" * 40)
+    ledger, network = place / "state-b" / LEDGER, terms(place, "a").network
+    state_file(place / "state-a", network).rename(state_file(place / "state-b", network))
+    with pytest.raises(StoreError, match="another node, 'a'"):
+        House(terms(place, "b"))
+    with Journal.open(ledger) as journal:
+        assert not journal.entries()
+    state_file(place / "state-b", network).write_bytes(b"no database at all, but long enough to be looked at" * 40)
     with pytest.raises(StoreError, match="damaged"):
         House(terms(place, "b"))
 
@@ -196,7 +323,7 @@ def test_statements_are_signed_by_their_node(place):
     ):
         with pytest.raises(ProtocolError):
             Roster(b._verify).merge(forged)
-    with pytest.raises(ProtocolError, match="two statements"):
+    with pytest.raises(ProtocolError, match="not signed"):
         b.roster.merge(replace(entry, statement=entry.statement + " ", version=9))
     assert not b.roster.merge(entry)
     assert b.roster.merge(replace(entry, version=3, phase=1))
@@ -206,14 +333,127 @@ def test_statements_are_signed_by_their_node(place):
     b.close()
 
 
+@pytest.mark.parametrize("budget", [Budget(float("inf")), Budget(rho=1)])
+def test_budgets_that_make_no_model_together_make_no_network(place, budget):
+    ports = ports_for("abc")
+    a, b = node(place, "a", ports), node(place, "b", ports, budget=budget)
+    assert a.terms.network != b.terms.network
+    assert a.terms.network == terms(place, "c", budget=Budget(2, delta=1e-6)).network
+    lie = state_member(b.house.update, a.terms.network)
+    with pytest.raises(ProtocolError, match="do not mix"):
+        a.roster.merge(Entry("b", lie, b.ring.sign(lie), b.ring.certificate))
+    assert set(a.members) == {"a"}
+    a.close()
+    b.close()
+
+
 def test_views_are_bounded_samples():
     view = View("me", {"me": "x", **{f"p{i}": f"h:{i}" for i in range(9)}}, size=5)
     assert len(view.peers) == 5 and "me" not in view.peers
+    for i in range(20):
+        view.merge([(f"new{i}", "h:10"), ("p0", "elsewhere:1"), ("p8", "elsewhere:1")], lambda count: 0)
     view.merge([("new", "h:10")], lambda count: 0)
     assert len(view.peers) == 5 and view.peers["new"] == "h:10"
+    assert {"p0": "h:0", "p1": "h:1", "p8": "h:8"}.items() <= view.peers.items()  # given at the start
     assert len(view.offer([0, 3])) == 2
     view.forget("new")
     assert len(view.peers) == 4
+
+
+def test_a_node_listens_to_no_hearsay_about_strangers_and_keeps_its_own_peers(place):
+    ports = ports_for("abc")
+    a = node(place, "a", ports, replace(QUICK, wait=1), peers="ab")
+    b, c = (node(place, name, ports) for name in "bc")
+    share = Share((0,) * a.house.layout.size, 1)
+    rumours = {**{f"x{i}": "127.0.0.1:9" for i in range(60)}, "b": "127.0.0.1:9"}
+    lie = replace(b.roster.entries["b"], version=7, address="127.0.0.1:9")
+
+    def hand(number, *entries):
+        raw = to_bytes(Envelope(a.terms.network, Message("b", "a", number, share), entries, rumours))
+        return a._exchange(raw, Context("b"))
+
+    async def scene():
+        await hand(1, lie, c.roster.entries["c"])
+        assert a.view.peers == {"b": f"127.0.0.1:{ports['b']}", "c": f"127.0.0.1:{ports['c']}"}
+        a.beat()
+        assert set(a.channels) == {"b", "c"}
+        before = a.channels["c"][1]
+        await hand(2, replace(c.roster.entries["c"], version=8, address="127.0.0.1:7"))
+        a.beat()
+        await asyncio.gather(*a.closing)
+        assert before.get_state() == grpc.ChannelConnectivity.SHUTDOWN and a.channels["c"][0] == "127.0.0.1:7"
+        a.view.forget("c")
+        a.beat()
+        assert set(a.channels) == {"b"}
+        await asyncio.gather(*a.closing, a.channels["b"][1].close())
+
+    run(scene())
+    for one in (a, b, c):
+        one.close()
+
+
+def test_a_member_that_tells_two_stories_does_not_part_the_others(place):
+    ports = ports_for("abc")
+    a, b, c = (node(place, name, ports) for name in "abc")
+    said = []
+    a.report = said.append
+    (place / "other").mkdir()
+    twin = node(place, "c", ports, state=place / "other", budget=Budget(2))  # the same keys, another ledger
+    a.roster.merge(c.roster.entries["c"])
+    share, before = Share((0,) * a.house.layout.size, 1), a.machine.own
+    for number, version in enumerate((0, 5), 1):
+        told = replace(twin.roster.entries["c"], version=version, phase=1 if version else 0)
+        raw = to_bytes(Envelope(a.terms.network, Message("b", "a", number, share), (b.roster.entries["b"], told)))
+        asyncio.run(a._exchange(raw, Context("b")))
+    assert a.machine.own.weight == before.weight + 2 and a.status()["conflicting"] == ["c"]
+    assert a.members["c"].budget == Budget(1) and a.roster.entries["c"].phase == 1
+    assert a.roster.entries["c"].statement == c.roster.entries["c"].statement
+    assert len(said) == 1 and "two statements" in said[0]
+    for one in (a, b, c, twin):
+        one.close()
+
+
+def test_two_halves_that_settled_apart_settle_again_when_they_meet(place):
+    add_keys(place / "keys", ["d"])
+    ports = ports_for("abcd")
+    nodes = {name: node(place, name, ports, replace(QUICK, expected=4)) for name in "abcd"}
+    for one in nodes.values():  # they have heard of each other, and then the line is cut
+        for other in nodes.values():
+            one.roster.merge(other.roster.entries[other.name])
+        one.uncut, one.half = one._free_heirs, "ab" if one.name in "ab" else "cd"
+        one._free_heirs = lambda one=one: [peer for peer in one.uncut() if peer in one.half]
+
+    async def scene():
+        lives = [asyncio.create_task(one.run()) for one in nodes.values()]
+        while not all(one.phase == 1 for one in nodes.values()):
+            await asyncio.sleep(0.02)
+        for one in nodes.values():
+            one._free_heirs = one.uncut
+        return await asyncio.gather(*lives)
+
+    assert run(scene()) == ["finished"] * 4
+    averages = [one.machine.own.ratio() for one in nodes.values()]
+    true = sum(one.house.layout.flat(one.house.update.values) for one in nodes.values()) / 4
+    for average in averages:
+        assert (abs(average - true) <= 1e-7 * np.maximum(abs(true), 1 / 4)).all()
+    for one in nodes.values():
+        one.close()
+
+
+def test_content_needs_all_to_have_settled_among_the_same_members(place):
+    ports = ports_for("abc")
+    a, b, c = (node(place, name, ports, replace(QUICK, expected=2)) for name in "abc")
+    a.roster.merge(b.roster.entries["b"])
+    fewer = a.roster.among
+    a.roster.merge(c.roster.entries["c"])
+    a._move(1, a.roster.among)
+    for one, among, phase in ((c, a.roster.among, 1), (b, fewer, 1), (b, a.roster.among, 2)):
+        one.roster.move(one.name, phase=1, among=among)
+        a.roster.merge(one.roster.entries[one.name])
+        a._advance()
+        assert a.phase == phase
+    for one in (a, b, c):
+        one.close()
 
 
 def test_keys_are_checked(place):
@@ -278,8 +518,7 @@ def test_who_comes_after_a_node_has_settled_is_turned_away(place):
         asyncio.run(a._exchange(raw, Context(sender)))
 
     hand("b", 1, b.roster.entries["b"])
-    a.roster.move("a", phase=1)
-    a.settled_with = 2
+    a.roster.move("a", phase=1, among=a.roster.among)
     before = a.machine.own
     with pytest.raises(RefusedError, match="no new members"):
         hand("c", 1, c.roster.entries["c"])

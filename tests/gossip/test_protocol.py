@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
+from discreet.gossip.membership import Entry, farewell_of, final_ack
 from discreet.gossip.protocol import (
     MEMORY,
     REACH,
@@ -23,7 +24,9 @@ from discreet.gossip.protocol import (
     merged,
     total_of,
 )
+from discreet.gossip.vector import BITS
 from discreet.gossip.wire import (
+    WIDEST,
     Envelope,
     ack_from_bytes,
     ack_to_bytes,
@@ -61,6 +64,7 @@ class Anything(RuleBasedStateMachine):
         self.start = total_of(node.own for node in self.nodes.values())
         self.messages: list[Message] = []
         self.acks: list[tuple[str, str, Ack]] = []
+        self.farewells: dict[str, Entry] = {}
 
     def write(self, name):
         self.disk[name] = state_to_text(self.nodes[name])
@@ -118,6 +122,14 @@ class Anything(RuleBasedStateMachine):
     def leave(self, name):
         self.nodes[name].close()
         self.write(name)
+        self.farewells.setdefault(name, Entry(name, "", b"", b"", phase=3, farewell=farewell_of(self.nodes[name])))
+
+    @rule(name=peers, sender=peers, written=st.booleans())
+    def hear_a_farewell(self, name, sender, written):
+        if name in self.farewells and name != sender:
+            self.nodes[sender].acknowledged(name, final_ack(self.farewells[name], sender))
+            if written:
+                self.write(sender)
 
     @rule(name=peers, heir=peers)
     def hand_over(self, name, heir):
@@ -235,9 +247,21 @@ def test_cut_messages_are_refused(values, weight, data):
         assert from_bytes(cut).message.share != Share(tuple(values), weight)  # fewer values: another shape
 
 
+def test_wide_values_are_refused_and_never_make_a_state_unreadable():
+    a = PushSum("a", Share((1, 1), 1 << 64))
+    with pytest.raises(ProtocolError, match="cannot be read"):
+        from_bytes(to_bytes(Envelope("n", Message("b", "a", 1, Share((2**511 - 1, 0), 1)))))
+    widest = 2 ** (8 * WIDEST - 1) - 1
+    for number in range(1, 9):
+        a.receive(from_bytes(to_bytes(Envelope("n", Message("b", "a", number, Share((widest, -widest), 1))))).message)
+    assert state_from_text(state_to_text(a)).own == a.own == Share((1 + 8 * widest, 1 - 8 * widest), (1 << 64) + 8)
+    total = Share((20_000 * (2**63 - 1) << BITS, -20_000 * 2**63 << BITS), 20_000 << BITS)  # all that can honestly be
+    assert from_bytes(to_bytes(Envelope("n", Message("a", "b", 1, total)))).message.share == total
+
+
 def test_spread_is_what_a_node_sees():
     a = PushSum("a", Share((100, 10), 10))
-    assert a.spread(0.1) == float("inf")
+    assert a.spread(0.1) == float("inf") and a.gap(0.1) == 0
     for number in range(1, MEMORY + 1):
         a.receive(Message("b", "a", number, Share((100, 11), 10)))
     own = a.estimate()

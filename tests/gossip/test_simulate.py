@@ -146,8 +146,16 @@ def test_sums_come_back_as_whole_numbers():
 
 @pytest.mark.parametrize(
     "settings",
-    [{"nodes": 1}, {"nodes": True}, {"topology": "star"}, {"clock": "sun"}, {"loss": 1.0}, {"degree": 3}],
-)
+    [{"nodes": 1}, {"nodes": True}, {"topology": "star"}, {"clock": "sun"}, {"loss": 1.0}, {"loss": "x"},
+     {"degree": 3}, {"degree": 2.5}, {"degree": 4.0}],
+)  # fmt: skip
 def test_impossible_networks_are_refused(settings):
     with pytest.raises(BudgetError):
         Network(**{"nodes": 5, **settings})
+
+
+@pytest.mark.parametrize("topology", ["random-regular", "small-world", "ring"])
+@pytest.mark.parametrize("nodes", [4, 5, 8, 9, 12])
+def test_nobody_is_its_own_neighbour(topology, nodes):
+    near = Network(nodes, topology, rewired=0.5).neighbours(rng=np.random.default_rng(0))
+    assert near is None or not (near == np.arange(nodes)[:, None]).any()

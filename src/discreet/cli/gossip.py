@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -34,9 +34,12 @@ app = typer.Typer(no_args_is_help=True, help="Train one model over the rows of m
 KeysOption = Annotated[Path, typer.Option("--keys", help="The directory of keys.")]
 NameOption = Annotated[str, typer.Option("--name", help="The node's name, as its certificate has it.")]
 OutOption = Annotated[Path, typer.Option("--out", "-o", help="Where to write the model.")]
-StateOption = Annotated[Path, typer.Option("--state", help="The directory of the node's ledger and state.")]
+StateOption = Annotated[
+    Path, typer.Option("--state", help="The directory of the node's ledger, and of its state in each round.")
+]
 SmoothingOption = Annotated[float, typer.Option(help="Rows added to every cell.")]
 OverlapOption = Annotated[bool, typer.Option(help="A person may have rows at several nodes: the costs add up.")]
+WhichRoundOption = Annotated[str | None, typer.Option("--round", help="The round, if the directory has several.")]
 RoundOption = Annotated[str, typer.Option("--round", help="The round's name, the same at all nodes.")]
 
 
@@ -144,6 +147,7 @@ def node(
     import asyncio
     from glob import glob
 
+    from discreet.bayes.base import check_smoothing
     from discreet.errors import DataError, DiscreetError
     from discreet.privacy.budget import Budget
 
@@ -153,15 +157,19 @@ def node(
     _address(listen)
     if advertise is not None:
         _address(advertise)
+    elif listen.rpartition(":")[0].strip("[]") in {"0.0.0.0", "::", "*"}:
+        raise DiscreetError(f"no peer can reach {listen}: say by --advertise HOST:PORT where this node is")
     if not glob(data):
         raise DataError(f"no file is called {data}")
+    check_smoothing(smoothing)
     if not known:
         raise DiscreetError("name one peer at least: --peers NAME=HOST:PORT")
     _need()
     from discreet.federated.update import Settings
     from discreet.gossip.house import Terms
     from discreet.gossip.keys import Keys
-    from discreet.gossip.node import Node, Pace
+    from discreet.gossip.node import Node
+    from discreet.gossip.pace import Pace
     from discreet.gossip.result import write_model
 
     settings = Settings.of(adjacency.value, numeric.value, split.value, contributions)
@@ -175,13 +183,16 @@ def node(
     state.mkdir(mode=0o700, exist_ok=True)
     member = Node(terms, ring, listen, known, pace, advertise=advertise, report=lambda text: note(f"{name}: {text}"))
 
-    def stop(*_: Any) -> None:
-        raise KeyboardInterrupt
+    async def live() -> str:
+        task = asyncio.current_task()
+        assert task is not None
+        # Between two steps of the machine, never within one.
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
+        return await member.run()
 
-    signal.signal(signal.SIGTERM, stop)
     try:
-        end = asyncio.run(member.run())
-    except KeyboardInterrupt:
+        end = asyncio.run(live())
+    except (KeyboardInterrupt, asyncio.CancelledError):
         note(f"{name}: stopped: the same command goes on from here; 'discreet gossip leave' is the way to go for good")
         raise typer.Exit(130) from None
     finally:
@@ -191,10 +202,10 @@ def node(
         return
     if end == "late":
         raise DiscreetError(
-            f"the network did not settle within {wait:g} seconds ({len(member.members)} of {pace.expected} members "
-            "known): the state is kept, and the same command goes on from here"
+            f"there was no end within {wait:g} seconds ({member.why_late()}): the state is kept, the same command goes "
+            "on from here, and 'discreet gossip model' writes what the node holds"
         )
-    made = write_model(state, public, settings, out, smoothing=smoothing, overlap=overlap)
+    made = write_model(state, public, settings, out, name=terms.network[:16], smoothing=smoothing, overlap=overlap)
     if as_json:
         print_json({**member.status(), **made})
     else:
@@ -210,6 +221,7 @@ def model(
     numeric: NumericOption = NumericName.histogram,
     split: SplitOption = SplitName.weighted,
     contributions: ContributionsOption = 1,
+    round_name: WhichRoundOption = None,
     smoothing: SmoothingOption = 1.0,
     overlap: OverlapOption = False,
     as_json: JsonOption = False,
@@ -221,7 +233,7 @@ def model(
     from discreet.gossip.result import write_model
 
     settings = Settings.of(adjacency.value, numeric.value, split.value, contributions)
-    made = write_model(state, public, settings, out, smoothing=smoothing, overlap=overlap)
+    made = write_model(state, public, settings, out, name=round_name, smoothing=smoothing, overlap=overlap)
     if as_json:
         print_json(made)
     else:
@@ -235,6 +247,7 @@ def status(
     node: Annotated[str | None, typer.Option("--node", help="The name of the node that is asked.")] = None,
     keys: Annotated[Path | None, typer.Option("--keys", help="The directory of keys.")] = None,
     name: Annotated[str | None, typer.Option("--name", help="Who asks; the node itself unless told.")] = None,
+    round_name: WhichRoundOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Show how far a node is: one that runs, by its address, or one here, by its state directory."""
@@ -247,13 +260,13 @@ def status(
     if state is not None:
         from discreet.gossip.result import stored_status
 
-        found = stored_status(state)
+        found = stored_status(state, round_name)
     else:
         if node is None or keys is None:
             raise DiscreetError("to ask a running node give --node NAME and --keys DIR as well")
         _need()
+        from discreet.gossip.channel import ask
         from discreet.gossip.keys import Keys
-        from discreet.gossip.node import ask
 
         found = asyncio.run(ask(Keys(keys).ring(name or node), node, _address(address or ""), "Status"))
     if as_json:
@@ -274,8 +287,8 @@ def leave(
     import asyncio
 
     _need()
+    from discreet.gossip.channel import ask
     from discreet.gossip.keys import Keys
-    from discreet.gossip.node import ask
 
     asyncio.run(ask(Keys(keys).ring(name), name, _address(address), "Leave"))
     console().print(f"{name} leaves as soon as a peer has taken its share")

@@ -191,6 +191,14 @@ class Journal:
         row = self._db.execute("SELECT answer FROM rounds WHERE round = ?", (round_id,)).fetchone()
         return None if row is None or row[0] is None else bytes(row[0])
 
+    def mark(self, round_id: str) -> None:
+        """Note that the answer to a round has come into use."""
+        self._db.execute("INSERT OR IGNORE INTO about VALUES (?, ?)", (f"used {round_id}", "yes"))
+
+    def marked(self, round_id: str) -> bool:
+        """Whether the answer to a round has come into use."""
+        return self._db.execute("SELECT 1 FROM about WHERE name = ?", (f"used {round_id}",)).fetchone() is not None
+
     def entries(self) -> list[Entry]:
         """Every round that was paid for, in order."""
         rows = self._db.execute("SELECT round, epsilon, delta, rho, at, answer FROM rounds ORDER BY rowid")

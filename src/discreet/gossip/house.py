@@ -11,9 +11,10 @@ from pathlib import Path
 from discreet.bayes.plan import Plan
 from discreet.errors import DiscreetError
 from discreet.federated.journal import Journal
-from discreet.federated.update import Settings, Update, node_plan, node_update
+from discreet.federated.update import LONGEST, Settings, Update, node_plan, node_update
+from discreet.gossip.membership import budget_kind
 from discreet.gossip.protocol import PushSum
-from discreet.gossip.store import LEDGER, Store, StoreError
+from discreet.gossip.store import LEDGER, Store, StoreError, state_file
 from discreet.gossip.vector import BITS, Layout, share_of
 from discreet.privacy.budget import Budget
 from discreet.schema import Schema
@@ -23,7 +24,8 @@ from discreet.schema import Schema
 class Terms:
     """What the person who answers for a node's rows has fixed, and what all nodes of a network agree on.
 
-    `settings`, `schema` and `name` of the round make the network: nodes that differ in them refuse each other.
+    `settings`, `schema`, `name` of the round and the kind of budget make the network: nodes that differ in them refuse
+    each other.
     """
 
     node: str
@@ -36,6 +38,11 @@ class Terms:
     name: str = "gossip"
     total: Budget | None = None
 
+    def __post_init__(self) -> None:
+        for name, what in ((self.node, "node"), (self.name, "round")):
+            if not 0 < len(name) <= LONGEST or not name.isprintable():
+                raise DiscreetError(f"{name!r} is no name for a {what}: use 1 to {LONGEST} printable characters")
+
     @property
     def network(self) -> str:
         """A fingerprint of all that members have in common."""
@@ -43,7 +50,7 @@ class Terms:
             [feature, str(share)] for feature, share in self.settings.split
         ]  # fmt: skip
         agreed = [self.schema.hash, str(self.settings.adjacency), self.settings.numeric, split,
-                  self.settings.contributions, self.name, BITS]  # fmt: skip
+                  self.settings.contributions, self.name, budget_kind(self.budget), BITS]  # fmt: skip
         return hashlib.sha256(json.dumps(agreed).encode()).hexdigest()
 
     @property
@@ -59,8 +66,8 @@ class Terms:
         return f"{self.settings.adjacency} neighbours, {rows} per person"
 
     def identity(self) -> Mapping[str, str]:
-        """By what a state directory is known to be this node's."""
-        return {"node": self.node, "network": self.network}
+        """By what a state is known to be this node's."""
+        return {"node": self.node, "network": self.network, "round": self.name}
 
 
 class House:
@@ -81,17 +88,26 @@ class House:
     def _open(self, plan: Plan) -> None:
         terms = self.terms
         round_id = f"gossip {terms.network}"
-        if self.journal.kept(round_id) is not None and not Store.exists(terms.state):
+        path = state_file(terms.state, terms.network)
+        held = None
+        if path.exists() and path.stat().st_size:
+            store = Store(path, dict(terms.identity()))  # that of another node is refused before anything is paid
+            held = store.machine()
+            store.close()
+        if held is None and self.journal.marked(round_id):
             # Whatever this node has sent is somewhere in the network: to begin anew would count its rows twice.
             raise StoreError(
                 f"the ledger in {terms.state} shows that this node took part already, but its state is gone: "
-                "put the state back, or start a round of another name"
+                "start a round of another name"
             )
-        self.store = Store(terms.state, dict(terms.identity()))
         question = json.dumps([terms.node, terms.network, str(terms.budget), terms.mechanism])
         self.update = Update.from_bytes(self.journal.answer(round_id, question, terms.budget, self._make))
+        self.store = Store(path, dict(terms.identity()))
         self.layout = Layout.of(plan)
-        self.machine = self.store.machine() or PushSum(terms.node, share_of(self.layout.flat(self.update.values)))
+        self.machine = held or PushSum(terms.node, share_of(self.layout.flat(self.update.values)))
+        if held is None:
+            self.store.save(self.machine)
+        self.journal.mark(round_id)  # before anything is sent
         if self.machine.closed and self.machine.empty:
             raise StoreError(f"node {terms.node!r} has left this network for good: start a round of another name")
 

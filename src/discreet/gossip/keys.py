@@ -20,7 +20,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from discreet.errors import DiscreetError
-from discreet.gossip.membership import Entry
+from discreet.gossip.membership import LEFT, Entry
 from discreet.gossip.protocol import ProtocolError
 
 # Names are compared as names of hosts are: without regard to case, so there is only one case.
@@ -101,12 +101,14 @@ class Ring:
         return self._key.sign(text.encode(), ec.ECDSA(hashes.SHA256()))
 
     def verify(self, entry: Entry) -> None:
-        """Raise unless the member itself has signed its statement."""
+        """Raise unless the member itself has signed its statement, and its farewell if it has left."""
         try:
             public: Any = _member_certificate(self._root, entry.certificate, entry.node).public_key()
             public.verify(entry.signature, entry.statement.encode(), ec.ECDSA(hashes.SHA256()))
+            if entry.phase == LEFT:
+                public.verify(entry.seal, entry.last_words.encode(), ec.ECDSA(hashes.SHA256()))
         except (InvalidSignature, ValueError, TypeError):
-            raise ProtocolError(f"the statement of {entry.node!r} is not signed by that node") from None
+            raise ProtocolError(f"the statement or the farewell of {entry.node!r} is not signed by that node") from None
 
 
 def _member_certificate(root: x509.Certificate, pem: bytes, name: str) -> x509.Certificate:

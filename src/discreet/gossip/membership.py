@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -13,12 +14,13 @@ from discreet.federated.update import Settings, Update, node_plan
 from discreet.federated.weights import noise_level
 from discreet.federated.wire import EXACT
 from discreet.files import parse_json
-from discreet.gossip.protocol import ProtocolError
+from discreet.gossip.protocol import Ack, ProtocolError, PushSum
 from discreet.privacy.budget import Budget
 from discreet.schema import Schema
 
 MOST_MEMBERS = 20_000
 LONGEST = 20_000  # characters of a statement
+LONGEST_FAREWELL = 2_000_000
 RUNNING, SETTLED, CONTENT, LEFT = range(4)
 Verify = Callable[["Entry"], None]
 
@@ -28,7 +30,8 @@ class Entry:
     """A member: its signed statement, which never changes, and where and how far it is, which does.
 
     A phase says RUNNING, SETTLED (its estimate no longer moves), CONTENT (it knows that all are settled) or LEFT.
-    Of two entries of one member that with the higher version is the newer.
+    Of two entries of one member that with the higher version is the newer. Whoever leaves adds a signed farewell: all
+    that it has taken in from each sender, for good. `among` is a fingerprint of the members among whom it last settled.
     """
 
     node: str
@@ -38,26 +41,52 @@ class Entry:
     address: str = ""
     version: int = 0
     phase: int = RUNNING
+    farewell: str = ""
+    seal: bytes = b""
+    among: str = ""
 
     def plain(self) -> dict[str, Any]:
         """Plain values for JSON."""
         texts = {"signature": self.signature.hex(), "certificate": self.certificate.decode("ascii")}
-        return {**vars(self), **texts}
+        return {**vars(self), **texts, "seal": self.seal.hex()}
+
+    @property
+    def last_words(self) -> str:
+        """What the seal of a farewell signs."""
+        return f"{self.statement}\n{self.farewell}"
 
     @classmethod
     def read(cls, fields: Any) -> Entry:
         """Out of plain values; anything odd is refused."""
         try:
             entry = cls(**{**fields, "signature": bytes.fromhex(fields["signature"]),
-                           "certificate": fields["certificate"].encode("ascii")})  # fmt: skip
-            texts = (entry.node, entry.statement, entry.address)
+                           "certificate": fields["certificate"].encode("ascii"),
+                           "seal": bytes.fromhex(fields.get("seal", ""))})  # fmt: skip
+            texts = (entry.node, entry.statement, entry.address, entry.among)
             good = all(isinstance(text, str) and len(text) <= LONGEST for text in texts)
+            good = good and isinstance(entry.farewell, str) and len(entry.farewell) <= LONGEST_FAREWELL
             good = good and all(isinstance(n, int) and 0 <= n < 2**62 for n in (entry.version, entry.phase))
         except (TypeError, KeyError, ValueError, AttributeError):
             good = False
         if not good or entry.phase > LEFT or len(entry.certificate) > LONGEST:
             raise ProtocolError("a peer sent a member's entry that cannot be read")
         return entry
+
+
+def farewell_of(machine: PushSum) -> str:
+    """All that a closed node has taken in, and ever will."""
+    return json.dumps({name: [link.through, sorted(link.beyond)] for name, link in machine.incoming.items()})
+
+
+def final_ack(entry: Entry, sender: str) -> Ack:
+    """What a member that has left had taken in from a sender."""
+    try:
+        through, beyond = parse_json(entry.farewell).get(sender, [0, []])
+        if all(isinstance(number, int) and number >= 0 for number in (through, *beyond)):
+            return Ack(through, tuple(beyond), closed=True)
+    except (ValueError, TypeError, AttributeError):
+        pass
+    raise ProtocolError(f"the farewell of {entry.node!r} cannot be read")
 
 
 def state_member(update: Update, network: str) -> str:
@@ -77,8 +106,13 @@ def state_member(update: Update, network: str) -> str:
     return json.dumps(fields, sort_keys=True)
 
 
-def read_member(entry: Entry, network: str, schema: Schema, settings: Settings) -> Member:
-    """The member of an entry whose signature was found good."""
+def budget_kind(budget: Budget) -> str:
+    """Which budgets go together in one model: those without noise, those of epsilon, those of rho."""
+    return budget.kind if budget.kind in {"none", "zcdp"} else "epsilon"
+
+
+def read_member(entry: Entry, network: str, schema: Schema, settings: Settings, kind: str | None = None) -> Member:
+    """The member of an entry whose signature was found good, and whose budget is of that kind."""
     try:
         fields = parse_json(entry.statement)
         amounts = [fields.pop(key) for key in ("epsilon", "delta", "rho")]
@@ -89,6 +123,8 @@ def read_member(entry: Entry, network: str, schema: Schema, settings: Settings) 
         plan = node_plan(schema, settings, budget, fields["mechanism"])
         if fields.pop("network") != network or fields["node"] != entry.node:
             raise ValueError("another network or node")
+        if kind is not None and budget_kind(budget) != kind:
+            raise ValueError("nodes without noise, with epsilon and with rho do not mix")
         return Member(budget=budget, noise_level=noise_level(plan, fields["rows"]), **fields)
     except (ValueError, TypeError, KeyError, AttributeError, DiscreetError) as error:
         raise ProtocolError(f"the statement of {entry.node!r} does not belong to this network: {error}") from None
@@ -100,20 +136,33 @@ class Roster:
 
     verify: Verify
     entries: dict[str, Entry] = field(default_factory=dict)
+    conflicting: set[str] = field(default_factory=set)
 
     def merge(self, entry: Entry) -> bool:
-        """Take an entry in if it is new or newer; a statement that differs from the first one is refused."""
+        """Take an entry in if it is new or newer; of two statements of one member the first one stays.
+
+        A member that has signed both is noted as `conflicting`: who passes its word on need not be at fault.
+        Whoever has left stays so, and has left only by its own signed farewell.
+        """
         known = self.entries.get(entry.node)
         if known is None:
             if len(self.entries) >= MOST_MEMBERS:
                 raise ProtocolError(f"the network has more than {MOST_MEMBERS} members")
             self.verify(entry)
         elif known.statement != entry.statement:
-            raise ProtocolError(f"there are two statements of node {entry.node!r}")
+            self.verify(entry)
+            self.conflicting.add(entry.node)
+            if LEFT in (entry.phase, known.phase) or entry.version <= known.version:
+                return False
+            entry = replace(known, address=entry.address, version=entry.version, phase=entry.phase, among=entry.among)
         elif entry.version <= known.version:
             return False
+        elif entry.phase == LEFT and known.phase != LEFT:
+            entry = replace(entry, signature=known.signature, certificate=known.certificate)
+            self.verify(entry)
         else:
-            entry = replace(known, address=entry.address, version=entry.version, phase=entry.phase)
+            phase = LEFT if known.phase == LEFT else entry.phase
+            entry = replace(known, address=entry.address, version=entry.version, phase=phase, among=entry.among)
         self.entries[entry.node] = entry
         return True
 
@@ -126,17 +175,31 @@ class Roster:
         known = self.entries[node]
         self.entries[node] = replace(known, version=known.version + 1, **changes)
 
+    @property
+    def among(self) -> str:
+        """A fingerprint of all members that are known."""
+        return hashlib.sha256(json.dumps(sorted(self.entries)).encode()).hexdigest()[:32]
+
     def all_at_least(self, phase: int, expected: int) -> bool:
-        """Whether at least `expected` members are known and every one is at that phase."""
-        return len(self.entries) >= expected and all(entry.phase >= phase for entry in self.entries.values())
+        """Whether at least `expected` members are known, and all are at that phase among these very members."""
+        among = self.among
+        return len(self.entries) >= expected and all(
+            entry.phase == LEFT or (entry.phase >= phase and entry.among == among) for entry in self.entries.values()
+        )
 
 
 class View:
-    """Peers whose address is known, at most `size` of them: a random sample that is exchanged with every message."""
+    """Peers whose address is known, at most `size` of them: a random sample that is exchanged with every message.
+
+    The addresses that a node was started with hold against whatever others say, and the first of them, up to half the
+    room, are never dropped: nobody can talk a node out of its own peers.
+    """
 
     def __init__(self, own: str, peers: Mapping[str, str], size: int = 64) -> None:
         self.own, self.size = own, size
         self.peers: dict[str, str] = {}
+        self.given = {name: address for name, address in peers.items() if name != own}
+        self.kept = set(list(self.given)[: size // 2])
         self.merge(peers.items(), lambda count: count - 1)
 
     def offer(self, picks: Iterable[int]) -> dict[str, str]:
@@ -149,9 +212,10 @@ class View:
         for name, address in offered:
             if name == self.own:
                 continue
-            self.peers[name] = address
+            self.peers[name] = self.given.get(name, address)
             if len(self.peers) > self.size:
-                del self.peers[list(self.peers)[drop(len(self.peers))]]
+                others = [peer for peer in self.peers if peer not in self.kept]
+                del self.peers[others[drop(len(others))]]
 
     def forget(self, name: str) -> None:
         """Drop a peer that has left."""

@@ -16,6 +16,7 @@ from discreet.errors import BudgetError
 from discreet.federated.aggregate import Member
 from discreet.federated.certificate import aggregate_certificate
 from discreet.federated.update import Settings, node_plan
+from discreet.gossip.membership import budget_kind
 from discreet.gossip.vector import Layout
 from discreet.privacy.certificate import Certificate
 from discreet.schema import Schema
@@ -30,7 +31,7 @@ def gossip_release(schema: Schema, settings: Settings, members: Sequence[Member]
     counted = list(Counter((member.budget, member.mechanism) for member in members).items())
     if not counted:
         raise BudgetError("there is nothing to make a model of: no member is known")
-    if len({budget.kind in {"none", "zcdp"} and budget.kind for (budget, _), _ in counted}) > 1:
+    if len({budget_kind(budget) for (budget, _), _ in counted}) > 1:
         raise BudgetError("nodes without noise, with epsilon and with rho cannot be mixed in one model")
     plans = [(node_plan(schema, settings, *key), count) for key, count in counted]
     plan = plans[0][0]

@@ -8,43 +8,37 @@ import json
 import random
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import grpc
 
 from discreet.errors import DiscreetError
 from discreet.federated.aggregate import Member
+from discreet.gossip.channel import SERVICE, limits, open_channel
 from discreet.gossip.house import House, Terms
 from discreet.gossip.keys import Ring
-from discreet.gossip.membership import CONTENT, LEFT, RUNNING, SETTLED, Entry, Roster, View, read_member, state_member
+from discreet.gossip.membership import (
+    CONTENT,
+    LEFT,
+    RUNNING,
+    SETTLED,
+    Entry,
+    Roster,
+    View,
+    budget_kind,
+    farewell_of,
+    final_ack,
+    read_member,
+    state_member,
+)
+from discreet.gossip.pace import Pace
 from discreet.gossip.protocol import Message, ProtocolError
 from discreet.gossip.vector import BITS, Integers, sum_of
 from discreet.gossip.wire import Envelope, ack_from_bytes, ack_to_bytes, from_bytes, to_bytes
 
-SERVICE = "discreet.Gossip"
+SLACK = 8  # tolerances between estimates beyond which a settled node is so no more
 OFFERED = 5  # peers that each message speaks of
 Report = Callable[[str], None]
-
-
-@dataclass(frozen=True)
-class Pace:
-    """How a node behaves in time; seconds, unless said otherwise.
-
-    `tolerance` is the relative gap between estimates below which a node holds itself settled. A node sends one share
-    per `beat` and ends when all `expected` members know that all are settled, or `linger` after it knows so itself.
-    `chaos` is the share of messages, and of answers, to lose and to double: for rehearsals.
-    """
-
-    beat: float = 0.25
-    tolerance: float = 1e-9
-    expected: int = 2
-    wait: float = 3600.0
-    linger: float = 15.0
-    timeout: float = 10.0
-    slowest: float = 5.0
-    largest: int = 16 << 20  # bytes of one message
-    chaos: float = 0.0
 
 
 class LostError(Exception):
@@ -75,20 +69,27 @@ class Node:
             self.roster.move(self.name, address=address)
         self.known: dict[str, dict[str, int]] = {}
         self.channels: dict[str, tuple[str, Any]] = {}
+        self.closing: set[asyncio.Future[None]] = set()
         self.couriers: dict[str, asyncio.Task[None]] = {}
         self.beats = int(self.store.facts().get("beats", 0))
         self.content_since: float | None = None
         self.farewell: int | None = None
-        self.settled_with = len(self.members)
         self.leaving = self.machine.closed
         self._roster_changed = True
+        self._heed_farewells()
         self._save()
 
     # ---- what is known
 
     def _verify(self, entry: Entry) -> None:
         self.ring.verify(entry)
-        self.members[entry.node] = read_member(entry, self.terms.network, self.terms.schema, self.terms.settings)
+        if entry.phase == LEFT:
+            final_ack(entry, self.name)  # one that cannot be read is refused
+        member = read_member(
+            entry, self.terms.network, self.terms.schema, self.terms.settings, budget_kind(self.terms.budget)
+        )
+        if self.members.setdefault(entry.node, member) != member and entry.node not in self.roster.conflicting:
+            self.report(f"{entry.node} has signed two statements, of which the first one counts here")
 
     @property
     def phase(self) -> int:
@@ -116,6 +117,7 @@ class Node:
             "expected": self.pace.expected,
             "settled": sum(phase >= SETTLED for phase in phases),
             "left": sum(phase == LEFT for phase in phases),
+            "conflicting": sorted(self.roster.conflicting),
             "phase": ("running", "settled", "content", "left")[self.phase],
             "spread": None if spread == float("inf") else spread,
             "weight": self.machine.own.weight / 2**BITS,
@@ -138,7 +140,7 @@ class Node:
                 await context.abort(grpc.StatusCode.PERMISSION_DENIED, "the certificate is of another node")
             if envelope.network != self.terms.network:
                 await context.abort(grpc.StatusCode.FAILED_PRECONDITION, "this is another network")
-            if self.phase in (SETTLED, CONTENT) and message.sender not in self.members:
+            if self.roster.entries[self.name].among and message.sender not in self.members:
                 await context.abort(grpc.StatusCode.FAILED_PRECONDITION, "the round takes no new members any more")
             for entry in envelope.entries:
                 if entry.node == self.name:  # nobody else says how far this node is
@@ -148,6 +150,7 @@ class Node:
                 self.known.setdefault(message.sender, {})[entry.node] = entry.version
             self._meet(envelope)
             ack = self.machine.receive(message)
+            self._unsettle()  # before this node tells anybody that it is settled
         except ProtocolError as error:
             await context.abort(grpc.StatusCode.INVALID_ARGUMENT, str(error))
         self._save()  # before the sender may forget it
@@ -155,10 +158,23 @@ class Node:
 
     def _meet(self, envelope: Envelope) -> None:
         at = {entry.node: entry.address for entry in envelope.entries if entry.address}
-        self.view.merge({**envelope.peers, **at}.items(), self.dice.randrange)
+        told = {name: address for name, address in {**envelope.peers, **at}.items() if name in self.members}
+        self.view.merge(told.items(), self.dice.randrange)
+        self._heed_farewells()
+
+    def _heed_farewells(self) -> None:
+        """Send nothing more to those who have left; what they did not take in comes back, though they are gone."""
         for entry in self.roster.entries.values():
-            if entry.phase == LEFT:
+            if entry.phase == LEFT and entry.node != self.name:
                 self.view.forget(entry.node)
+                if self.machine.waiting(entry.node):
+                    with contextlib.suppress(ProtocolError):  # it speaks of messages that were never sent
+                        self.machine.acknowledged(entry.node, final_ack(entry, self.name))
+
+    def _held_back(self) -> bool:
+        """Whether a share is with neither this node nor one that may still take it in."""
+        left = [entry.node for entry in self.roster.entries.values() if entry.phase == LEFT]
+        return any(self.machine.waiting(name) for name in left)
 
     async def _status(self, request: bytes, context: Any) -> bytes:
         return json.dumps(self.status()).encode()
@@ -179,8 +195,16 @@ class Node:
             raise ProtocolError(f"the address of {peer} is not known: name it among the peers")
         held = self.channels.get(peer)
         if held is None or held[0] != address:
+            self._close_channel(peer)
             self.channels[peer] = (address, open_channel(self.ring, peer, address, self.pace.largest))
         return self.channels[peer][1]
+
+    def _close_channel(self, peer: str) -> None:
+        if peer in self.channels:
+            _, channel = self.channels.pop(peer)
+            task = asyncio.ensure_future(channel.close(self.pace.timeout))  # calls that are under way may end
+            self.closing.add(task)
+            task.add_done_callback(self.closing.discard)
 
     async def _deliver(self, message: Message) -> None:
         """One attempt to bring a message to its receiver."""
@@ -242,6 +266,8 @@ class Node:
         """Send one share, and see how far the network is."""
         self.beats += 1
         self._advance()
+        for peer in [name for name in self.channels if name not in self.view.peers and not self.machine.waiting(name)]:
+            self._close_channel(peer)
         free = self._free_peers()
         if free and not self.leaving:
             peer = self.dice.choice(free)
@@ -250,21 +276,32 @@ class Node:
             self._start_courier(peer)
 
     def _advance(self) -> None:
-        # Settled nodes turn newcomers away. Only one that somebody still running has let in unsettles them again, and
-        # then nobody can be content yet, because whoever hears that this somebody is settled hears of the newcomer.
-        phase, members = self.phase, len(self.members)
-        if phase == RUNNING and members >= self.pace.expected and self.spread <= self.pace.tolerance:
-            phase, self.settled_with = SETTLED, members
-        elif phase == SETTLED and members > self.settled_with:
-            phase = RUNNING
-        if phase == SETTLED and self.roster.all_at_least(SETTLED, self.pace.expected):
+        # Whoever has settled once turns newcomers away. One that somebody still running has let in unsettles all who
+        # hear of it, and nobody is content with members who have settled without it.
+        self._unsettle()
+        phase, among = self.phase, self.roster.entries[self.name].among
+        if phase == RUNNING and len(self.members) >= self.pace.expected and self.spread <= self.pace.tolerance:
+            phase, among = SETTLED, self.roster.among
+            self._move(phase, among)
+        if phase == SETTLED and self.roster.all_at_least(SETTLED, self.pace.expected) and not self._held_back():
             phase = CONTENT
-        if phase != self.phase:
-            self.roster.move(self.name, phase=phase)
-            self._roster_changed = True
-            self._save()
+            self._move(phase, among)
         if phase == CONTENT and self.content_since is None:
             self.content_since = time.monotonic()
+
+    def _unsettle(self) -> None:
+        """Run again if estimates come in that are far from the own one, or members that were not known."""
+        own = self.roster.entries[self.name]
+        if own.phase in (SETTLED, CONTENT):
+            slack = max(SLACK * self.pace.tolerance, 1e-12)  # rounding alone is no reason
+            if own.among != self.roster.among or self.machine.gap(1.0 / len(self.members)) > slack:
+                self.content_since = self.farewell = None
+                self._move(RUNNING, own.among)
+
+    def _move(self, phase: int, among: str) -> None:
+        self.roster.move(self.name, phase=phase, among=among)
+        self._roster_changed = True
+        self._save()
 
     @property
     def finished(self) -> bool:
@@ -284,7 +321,9 @@ class Node:
         if not self.leaving:
             self.leaving = True
             self.machine.close()
-            self.roster.move(self.name, phase=LEFT)
+            self.roster.move(self.name, phase=LEFT, farewell=farewell_of(self.machine))
+            words = self.roster.entries[self.name].last_words
+            self.roster.move(self.name, seal=self.ring.sign(words))
             self._roster_changed = True
             self._save()
 
@@ -305,7 +344,7 @@ class Node:
 
     async def run(self) -> str:
         """Gossip until the common end ("finished"), until this node has left ("left"), or too long ("late")."""
-        server = grpc.aio.server(options=_limits(self.pace.largest))
+        server = grpc.aio.server(options=limits(self.pace.largest))
         handlers = {
             name: grpc.unary_unary_rpc_method_handler(method)
             for name, method in (("Exchange", self._exchange), ("Status", self._status), ("Leave", self._leave))
@@ -328,11 +367,12 @@ class Node:
         finally:
             for task in self.couriers.values():
                 task.cancel()
-            await asyncio.gather(*self.couriers.values(), return_exceptions=True)
+            await asyncio.gather(*self.couriers.values(), *self.closing, return_exceptions=True)
             await server.stop(grace=0.5)
             for _, channel in self.channels.values():
                 with contextlib.suppress(Exception):
                     await channel.close()
+            self._roster_changed = True  # all of it once more, the beats included
             self._save()
 
     async def _live(self) -> str:
@@ -347,33 +387,17 @@ class Node:
                 if self.finished:
                     return "finished"
             if time.monotonic() > end:
-                return "finished" if self.phase >= SETTLED else "late"
+                return "finished" if self.phase == CONTENT else "late"
+
+    def why_late(self) -> str:
+        """What this node was still waiting for."""
+        if self.leaving:
+            return "no peer has taken all of its share yet"
+        if len(self.members) < self.pace.expected:
+            return f"{len(self.members)} of {self.pace.expected} members known"
+        running = sorted(entry.node for entry in self.roster.entries.values() if entry.phase < SETTLED)
+        return f"not settled yet: {', '.join(running[:5])}{' and others' if running[5:] else ''}"
 
     def close(self) -> None:
         """Let another process have the node."""
         self.house.close()
-
-
-def _limits(largest: int) -> list[tuple[str, Any]]:
-    return [("grpc.max_receive_message_length", largest), ("grpc.max_send_message_length", largest),
-            ("grpc.so_reuseport", 0)]  # fmt: skip
-
-
-def open_channel(ring: Ring, peer: str, address: str, largest: int = 16 << 20) -> Any:
-    """A channel to a peer, which must show the certificate of that name."""
-    credentials = grpc.ssl_channel_credentials(ring.authority, ring.private, ring.certificate)
-    quick = [("grpc.initial_reconnect_backoff_ms", 200), ("grpc.min_reconnect_backoff_ms", 200),
-             ("grpc.max_reconnect_backoff_ms", 2000)]  # fmt: skip
-    options = [*_limits(largest), *quick, ("grpc.ssl_target_name_override", peer), ("grpc.enable_http_proxy", 0)]
-    return grpc.aio.secure_channel(address, credentials, options=options)
-
-
-async def ask(ring: Ring, node: str, address: str, method: str, timeout: float = 10.0) -> dict[str, Any]:
-    """Ask a running node for its status, or the own one to leave."""
-    async with open_channel(ring, node, address) as channel:
-        try:
-            answer = await channel.unary_unary(f"/{SERVICE}/{method}")(b"", timeout=timeout)
-        except grpc.aio.AioRpcError as error:
-            raise DiscreetError(f"node {node!r} at {address} does not answer: {error.details()}") from None
-    found: dict[str, Any] = json.loads(answer)
-    return found

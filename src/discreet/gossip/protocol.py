@@ -214,11 +214,15 @@ class PushSum:
 
         `floor` is what counts as a small value: gaps in values below it are relative to it instead.
         """
+        return float("inf") if len(self.heard) < MEMORY else self.gap(floor)
+
+    def gap(self, floor: float | Floats) -> float:
+        """The same over whatever was received of late, if only one estimate or none at all."""
         own = self.estimate()
-        if own is None or len(self.heard) < MEMORY:
+        if own is None:
             return float("inf")
         size = np.maximum(np.abs(own), floor)
-        return max(float((np.abs(other - own) / size).max()) for other in self.heard)
+        return max((float((np.abs(other - own) / size).max()) for other in self.heard), default=0.0)
 
     def pending(self) -> Share:
         """All that is on its way and not yet acknowledged."""

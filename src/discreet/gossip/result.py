@@ -9,7 +9,7 @@ from discreet.errors import DiscreetError
 from discreet.federated.update import Settings
 from discreet.gossip.membership import LEFT, SETTLED, read_member
 from discreet.gossip.model import gossip_model
-from discreet.gossip.store import Store
+from discreet.gossip.store import Store, find_state
 from discreet.gossip.vector import BITS, sum_of
 from discreet.schema import Schema
 
@@ -17,10 +17,17 @@ PHASES = ("running", "settled", "content", "left")
 
 
 def write_model(
-    state: Path, schema: Schema, settings: Settings, out: Path, *, smoothing: float = 1.0, overlap: bool = False
+    state: Path,
+    schema: Schema,
+    settings: Settings,
+    out: Path,
+    *,
+    name: str | None = None,
+    smoothing: float = 1.0,
+    overlap: bool = False,
 ) -> dict[str, Any]:
-    """Write the model of what a node holds; entries in the state were verified when they came in."""
-    store = Store(state)
+    """Write the model of what a node holds in the round of that name; entries were verified when they came in."""
+    store = Store(find_state(state, name))
     try:
         machine, entries = store.machine(), store.entries()
     finally:
@@ -35,9 +42,9 @@ def write_model(
     return {"model": str(out), "members": len(members), "settled": settled}
 
 
-def stored_status(state: Path) -> dict[str, Any]:
-    """What a node's state on disk says, whether or not the node runs."""
-    store = Store(state)
+def stored_status(state: Path, name: str | None = None) -> dict[str, Any]:
+    """What a node's state on disk says of a round, whether or not the node runs."""
+    store = Store(find_state(state, name))
     try:
         machine, entries, facts = store.machine(), store.entries(), store.facts()
     finally:
@@ -46,6 +53,7 @@ def stored_status(state: Path) -> dict[str, Any]:
     return {
         "node": store.identity["node"],
         "network": store.identity["network"],
+        "round": store.identity["round"],
         "beats": facts.get("beats", 0),
         "members": len(entries),
         "settled": sum(entry.phase >= SETTLED for entry in entries),

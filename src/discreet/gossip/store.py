@@ -15,25 +15,50 @@ from discreet.gossip.protocol import PushSum
 from discreet.gossip.wire import state_from_text, state_to_text
 
 FORMAT = "discreet/gossip 1"
-STATE, LEDGER = "state.db", "ledger.db"
+LEDGER = "ledger.db"
 
 
 class StoreError(DiscreetError):
     """A state directory that cannot be used."""
 
 
+def state_file(directory: Path, network: str) -> Path:
+    """Where the state of one round is: rounds share a directory, because they share its ledger."""
+    return directory / f"state-{network[:16]}.db"
+
+
+def find_state(directory: Path, name: str | None = None) -> Path:
+    """The state of the round of that name or of that network, or of the only round there is."""
+    found = sorted(directory.glob("state-*.db"))
+    if not found:
+        raise StoreError(f"there is no state of a gossip node in {directory}")
+    if name is None and len(found) == 1:
+        return found[0]
+    names = {path: _open_to_read(path).identity.get("round", "") for path in found}
+    chosen = [path for path in found if name in (names[path], path.stem.removeprefix("state-"))]
+    if len(chosen) != 1:
+        known = ", ".join(sorted(f"{name} ({path.stem.removeprefix('state-')})" for path, name in names.items()))
+        raise StoreError(f"name one of the rounds in {directory} by --round: {known}")
+    return chosen[0]
+
+
+def _open_to_read(path: Path) -> Store:
+    store = Store(path)
+    store.close()
+    return store
+
+
 class Store:
-    """One node's machine and roster, replaced whole by every `save` and safe from any crash once that returns.
+    """One node's machine and roster in a round, replaced whole by every `save`, safe from any crash once that returns.
 
     The ledger's lock keeps two processes from running one node; others may read while it runs.
     """
 
-    def __init__(self, directory: Path, identity: dict[str, str] | None = None) -> None:
+    def __init__(self, path: Path, identity: dict[str, str] | None = None) -> None:
         """Open the state of a node, or begin one; without an identity only read what is there."""
-        self.path = directory / STATE
-        self.created = not self.path.exists()
-        if identity is None and self.created:
-            raise StoreError(f"there is no state of a gossip node in {directory}")
+        self.path = path
+        if identity is None and not path.exists():
+            raise StoreError(f"there is no state of a gossip node at {path}")
         try:
             if identity is None:
                 self._db = sqlite3.connect(f"{self.path.resolve().as_uri()}?mode=ro", uri=True, timeout=5)
@@ -50,12 +75,7 @@ class Store:
             raise StoreError(f"{self.path} is no state of a gossip node of this version")
         for name, value in (identity or {}).items():
             if self.identity.get(name) != value:
-                raise StoreError(f"the state in {directory} is of another {name}: choose another --state directory")
-
-    @staticmethod
-    def exists(directory: Path) -> bool:
-        """Whether there is a state in this directory."""
-        return (directory / STATE).exists()
+                raise StoreError(f"{self.path} is the state of another {name}, {self.identity.get(name)!r}")
 
     def _begin(self, identity: dict[str, str]) -> None:
         self._db.execute("BEGIN IMMEDIATE")
@@ -91,8 +111,13 @@ class Store:
         if facts is not None:
             parts.append(("facts", json.dumps(facts)))
         self._db.execute("BEGIN IMMEDIATE")
-        self._db.executemany("INSERT OR REPLACE INTO state VALUES (?, ?)", parts)
-        self._db.execute("COMMIT")
+        try:
+            self._db.executemany("INSERT OR REPLACE INTO state VALUES (?, ?)", parts)
+            self._db.execute("COMMIT")
+        except BaseException:
+            if self._db.in_transaction:
+                self._db.execute("ROLLBACK")
+            raise
 
     def close(self) -> None:
         """Let go of the file."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from numbers import Integral, Real
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,14 +60,16 @@ class Network:
             raise BudgetError(f"topology must be one of {', '.join(TOPOLOGIES)}, not {self.topology!r}")
         if self.clock not in CLOCKS:
             raise BudgetError(f"clock must be one of {', '.join(CLOCKS)}, not {self.clock!r}")
-        if not 0 <= self.loss < 1:
+        if not isinstance(self.loss, Real) or not 0 <= self.loss < 1:
             raise BudgetError(f"loss is the share of messages that are lost, from 0 to below 1, not {self.loss!r}")
-        if self.degree < 2 or self.degree % 2:
+        if not isinstance(self.degree, Integral) or self.degree < 2 or self.degree % 2:
             raise BudgetError(f"degree is an even number of neighbours, not {self.degree!r}")
 
     def neighbours(self, *, rng: np.random.Generator) -> Indices | None:
         """Each node's neighbours, a row for each node; None where everybody knows everybody."""
         if self.topology == "complete" or self.nodes <= 3:
+            return None
+        if self.topology == "small-world" and self.degree >= self.nodes:
             return None
         nodes = np.arange(self.nodes)
         if self.topology == "ring":

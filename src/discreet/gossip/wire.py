@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import struct
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,7 +15,7 @@ from discreet.gossip.protocol import Ack, Incoming, Message, Outgoing, ProtocolE
 
 MAGIC = b"DGSP"
 VERSION = 1
-WIDEST = 64  # bytes of one value
+WIDEST = 20  # bytes of one value in a message; 64-bit integers of 20 000 members in units of 2⁻⁶⁴ need 18
 MOST_VALUES = 1 << 22
 MOST_PEERS = 64  # addresses that go along with one message
 MOST_TEXT = 300  # characters of a name or an address
@@ -37,9 +38,9 @@ def pack(share: Share) -> tuple[int, bytes]:
     return width, b"".join(number.to_bytes(width, "little", signed=True) for number in numbers)
 
 
-def unpack(width: int, raw: bytes) -> Share:
-    """The share of these bytes."""
-    if not 1 <= width <= WIDEST or len(raw) % width or not 2 <= len(raw) // width <= MOST_VALUES:
+def unpack(width: int, raw: bytes, widest: int = WIDEST) -> Share:
+    """The share of these bytes, with no value wider than that."""
+    if not 1 <= width <= widest or len(raw) % width or not 2 <= len(raw) // width <= MOST_VALUES:
         raise ProtocolError("the values of a message cannot be read")
     weight, *values = (int.from_bytes(raw[at : at + width], "little", signed=True) for at in range(0, len(raw), width))
     return Share(tuple(values), weight)
@@ -141,7 +142,7 @@ def state_from_text(text: str) -> PushSum:
     """The node that `state_to_text` wrote down."""
 
     def share(fields: Sequence[Any]) -> Share:
-        return unpack(fields[0], bytes.fromhex(fields[1]))
+        return unpack(fields[0], bytes.fromhex(fields[1]), sys.maxsize)  # what was taken in is never refused later
 
     try:
         fields = parse_json(text)
