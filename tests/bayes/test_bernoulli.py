@@ -41,16 +41,6 @@ def test_parts_get_the_whole_budget_in_parallel(dense):
     assert fitted.certificate_.epsilon == "1/2"
 
 
-def test_a_partition_beats_a_split_budget_on_dense_data(dense):
-    X, y = dense
-    together, parts = (
-        np.mean([(PrivateNB(0.05, schema=SCHEMA, strategy=s, random_state=i).fit(X, y).predict(X) == y).mean()
-                 for i in range(6)])
-        for s in ("together", "partition")
-    )  # fmt: skip
-    assert parts > together
-
-
 def test_files_are_partitioned_too(dense, tmp_path):
     X, y = dense
     frame = pd.DataFrame(X, columns=list(SCHEMA.names))
