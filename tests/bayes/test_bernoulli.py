@@ -32,6 +32,14 @@ def test_every_row_is_counted_once(dense):
     assert np.abs(on - 0.8).max() < 0.17
 
 
+def test_rows_are_not_dealt_by_their_place():
+    """Classes alternate: dealt in turn, each of 20 features would see one class. 150 rows of each are expected here,
+    and fewer than 50 are more than eight standard errors away."""
+    y = np.arange(6000) % 2
+    fitted = PrivateNB(math.inf, schema=SCHEMA, strategy="partition").fit(np.zeros((6000, 20), int), y)
+    assert np.array([table.sum(axis=1) for table in fitted.release_.values.values()]).min() > 50
+
+
 def test_parts_get_the_whole_budget_in_parallel(dense):
     fitted = PrivateNB(0.5, schema=SCHEMA, strategy="partition", random_state=3).fit(*dense)
     ledger = fitted.certificate_.ledger
