@@ -94,6 +94,14 @@ def test_the_ledger_is_charged_before_any_row_is_read(rows):
     assert float(ledger.spent) == 0.6
 
 
+def test_a_choice_too_large_to_draw_is_refused_before_it_is_paid_for():
+    wide = Schema([Categorical(f"f{j}", [0, 1]) for j in range(3000)], "y", [0, 1])
+    ledger = Ledger(Budget(1))
+    with pytest.raises(BudgetError, match="joint mechanism"):
+        PrivateSelectKBest(1500, 1.0, wide, selector="joint").fit("there is no such file.csv", ledger=ledger)
+    assert ledger.spent == 0
+
+
 def test_a_release_draws_from_the_operating_system(rows):
     chooser = PrivateSelectKBest(2, 1.0, SCHEMA).fit(*rows)
     assert not chooser.certificate_.simulation

@@ -16,6 +16,7 @@ from discreet.bayes.model import NaiveBayesModel
 from discreet.bayes.plan import Plan, make_plan
 from discreet.bayes.release import release
 from discreet.errors import BudgetError
+from discreet.mechanisms.joint import MOST_EVENTS
 from discreet.mechanisms.noise import Sampler, sampler_for
 from discreet.mechanisms.odds import odds_for
 from discreet.privacy.budget import Adjacency, Budget, number
@@ -209,7 +210,9 @@ class SelectiveNB(NaiveBayesEstimator):
         if parts is None:
             return len(schema.features)
         reach = self._selection_plan(schema, 1).score.reach
-        return features_worth(rows, parts[1], reach, len(schema.features))
+        size = len(schema.features)
+        k = features_worth(rows, parts[1], reach, size)
+        return min(k, max(MOST_EVENTS // size, 1)) if self.selector == "joint" and k < size else k
 
     def _certificate(self, node: Sequential, released: Any, sampler: Sampler) -> Certificate:
         """The training's certificate with the whole ledger, the whole budget, and the schema that was chosen from."""

@@ -9,6 +9,7 @@ from numbers import Integral
 from typing import Any
 
 from discreet.errors import BudgetError
+from discreet.mechanisms.joint import check_events
 from discreet.privacy.budget import Adjacency, Budget
 from discreet.privacy.ledger import Charge, Sequential
 from discreet.schema import Schema
@@ -125,6 +126,8 @@ def make_selection_plan(
     if budget.kind not in {"pure", "none"}:
         raise BudgetError("selection spends pure epsilon: give one, without delta or rho")
     count, rows = feature_count(k, schema), check_contributions(contributions)
+    if selector == "joint":
+        check_events(count, len(schema.features))
     scored = make_score(score, schema, adjacency, rows, max_rows)
     bar = _threshold(threshold, selector, budget, count, scored, len(schema.features))
     node = Sequential("feature selection", _charges(schema, budget, count, scored, selector, adjacency, rows))
