@@ -8,6 +8,7 @@ import pytest
 
 from discreet import Budget, Ledger, PrivateNB, SelectiveNB, collect
 from discreet.errors import BudgetError, DataError
+from discreet.privacy.ledger import concentrated, cost
 from discreet.selection.classifier import features_worth
 from discreet.studies.data import declared_split, load, monte_carlo
 from tests.selection.test_kbest import SCHEMA, rows  # noqa: F401
@@ -47,6 +48,31 @@ def test_the_ledger_is_charged_before_any_row_is_read(rows):  # noqa: F811
     with pytest.raises(BudgetError, match="left"):
         SelectiveNB(0.6, SCHEMA).fit("there is no such file.csv", ledger=ledger)
     assert float(ledger.spent) == 0.6
+
+
+@pytest.mark.parametrize("adjacency", ["add-remove", "replace"])
+@pytest.mark.parametrize("epsilon", [0.001, 0.7, 50.0])
+def test_a_number_of_features_decided_later_is_paid_for_as_a_whole(rows, epsilon, adjacency):  # noqa: F811
+    """The entry made beforehand names no number of features, and covers whichever it becomes."""
+    ledger = Ledger(Budget(50))
+    model = SelectiveNB(epsilon, SCHEMA, adjacency=adjacency, random_state=1)
+    promise = model.plan()
+    model.fit(*rows, ledger=ledger)
+    assert ledger.nodes == [promise]
+    assert cost(promise, "epsilon") == ledger.spent
+    assert "of 13 features" not in str(promise)
+    spent = sum(Fraction(charge.cost) for charge in model.certificate_.charges())
+    assert Fraction(99, 100) * ledger.spent < spent <= ledger.spent
+    squares = sum(Fraction(charge.cost) ** 2 / 2 for charge in model.certificate_.charges())
+    assert squares <= concentrated(promise)
+
+
+def test_the_plan_of_a_given_number_is_what_the_fit_pays(rows):  # noqa: F811
+    ledger = Ledger(Budget(1))
+    model = SelectiveNB(0.5, SCHEMA, k=3)
+    assert [part.what for part in model.plan().parts[0].parts] == ["3 of 13 features by hits"]
+    model.fit(*rows, ledger=ledger)
+    assert ledger.nodes == [model.plan()]
 
 
 @pytest.mark.parametrize("settings", [{"share": 0}, {"share": 1}, {"k": 99}, {"k": "all"}, {"smoothing": 0}])

@@ -21,7 +21,7 @@ from discreet.mechanisms.noise import Sampler, sampler_for
 from discreet.mechanisms.odds import odds_for
 from discreet.privacy.budget import Adjacency, Budget, number
 from discreet.privacy.certificate import Certificate, certify
-from discreet.privacy.ledger import Charge, Ledger, Node, Sequential
+from discreet.privacy.ledger import Charge, Ledger, Node, Sequential, SmoothCharge
 from discreet.schema import Schema
 from discreet.selection.kbest import narrowed
 from discreet.selection.plan import (
@@ -37,6 +37,8 @@ from discreet.statistics import Statistics
 
 Floats = NDArray[np.float64]
 COUNTED = Fraction(1, 50)  # of the budget buys the number of rows that k="auto" follows
+
+LATER = "selection and training at this cost at most"
 
 
 class SelectiveNB(NaiveBayesEstimator):
@@ -99,7 +101,7 @@ class SelectiveNB(NaiveBayesEstimator):
         check_smoothing(self.smoothing)
         schema = self._public_schema()
         self._schema_for(X, y)  # complains about missing labels
-        promise = self._promise(schema)
+        promise = self.plan()
         if ledger is not None:
             ledger.charge(promise, Budget(self.epsilon), self._unit(), self)
         statistics = collect(X, schema, y, detail=BINS, contributions=self.contributions, progress=progress)
@@ -110,7 +112,7 @@ class SelectiveNB(NaiveBayesEstimator):
     def fit_statistics(self, statistics: Statistics, *, ledger: Ledger | None = None) -> Self:
         """Fit to exact statistics, wherever their rows are."""
         check_smoothing(self.smoothing)
-        promise = self._promise(self._public_schema())
+        promise = self.plan()
         if ledger is not None:
             ledger.charge(promise, Budget(self.epsilon), self._unit(), self)
         self._fit(statistics)
@@ -134,8 +136,12 @@ class SelectiveNB(NaiveBayesEstimator):
         rest = budget.epsilon - counted
         return counted, rest * share, rest * (1 - share)
 
-    def _promise(self, schema: Schema) -> Sequential:
-        """What a fit will cost, before it is known how many features there will be; every check is made here."""
+    def plan(self) -> Sequential:
+        """What a fit will cost, from public knowledge alone; every check is made here.
+
+        With k="auto" the choice and the training are one entry, because a noisy number of rows shapes them later.
+        """
+        schema = self._public_schema()
         k = 1 if self.k == "auto" else self.k
         chosen, parts = self._selection_plan(schema, k), self._parts()
         everything = chosen.k == len(schema.features)
@@ -143,6 +149,13 @@ class SelectiveNB(NaiveBayesEstimator):
         if parts is None:
             return Sequential("selection and training", ())
         counted = (self._count_charge(parts[0]),) if parts[0] else ()
+        if self.k == "auto":
+            decided = (("number of features", f"from 1 to {len(schema.features)}, by the noisy number of rows"),)
+            if not counted:
+                decided = (("number of features", f"from 1 to {len(schema.features)}, by the public number of rows"),)
+            rest = parts[1] + parts[2]
+            later = SmoothCharge(LATER, "the chosen features and their tables", "epsilon", rest, parameters=decided)
+            return Sequential("selection and training", (*counted, later))
         choice = () if everything else (chosen.node,)
         return Sequential("selection and training", (*counted, *choice, trained.node))
 
