@@ -1,6 +1,7 @@
 """PrivateSelectKBest: any source gives the same choice, the ledger is charged first, bad input gets a sentence."""
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pandas as pd
@@ -11,8 +12,11 @@ from sklearn.pipeline import make_pipeline
 from discreet import Budget, Categorical, Ledger, Numeric, PrivateNB, PrivateSelectKBest, Schema, collect
 from discreet.audit import run_case
 from discreet.errors import BudgetError, DataError, SchemaError, StatisticsError
+from discreet.mechanisms.noise import ExactSampler
+from discreet.mechanisms.odds import Odds
 from discreet.selection import SELECTORS
 from discreet.selection.scores import Score
+from discreet.selection.select import select
 
 FEATURES = [Categorical(f"f{j}", [0, 1]) for j in range(12)]
 SCHEMA = Schema([*FEATURES, Numeric("x", 0, 4, bins=4)], "y", ["no", "yes"])
@@ -106,6 +110,19 @@ def test_a_release_draws_from_the_operating_system(rows):
     chooser = PrivateSelectKBest(2, 1.0, SCHEMA).fit(*rows)
     assert not chooser.certificate_.simulation
     assert chooser.certificate_.covers.startswith("which features")
+    assert chooser.certificate_.sampler == "coins: exact, of the operating system"
+    counted = collect(rows[0], SCHEMA, rows[1], detail=("bins",))
+    seeded = select(counted, chooser.plan(), sampler=ExactSampler(), odds=Odds(np.random.default_rng(1).bytes))
+    assert seeded.certificate.simulation
+    noised = PrivateSelectKBest(2, 1.0, SCHEMA, "balanced").fit(*rows).certificate_.sampler
+    assert noised.startswith("opendp") and "coins" in noised
+
+
+def test_both_noises_of_the_sparse_vector_technique_are_on_the_ledger():
+    plan = PrivateSelectKBest(2, 1.0, SCHEMA, "count", "sparse-vector").plan()
+    fence, queries = plan.node.parts
+    assert (fence.spread, queries.spread) == plan.scales
+    assert (fence.cost, queries.cost) == (Fraction(1, 4), Fraction(3, 4))
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,6 @@ from discreet.cli.common import (
     print_json,
     progress,
 )
-
 from discreet.errors import DiscreetError
 
 

@@ -14,10 +14,10 @@ from discreet.bayes.certificates import release_certificate
 from discreet.bayes.estimate import estimate
 from discreet.bayes.model import NaiveBayesModel
 from discreet.bayes.plan import Plan, make_plan
-from discreet.bayes.release import release
+from discreet.bayes.release import Release, release
 from discreet.errors import BudgetError
 from discreet.mechanisms.joint import MOST_EVENTS
-from discreet.mechanisms.noise import Sampler, sampler_for
+from discreet.mechanisms.noise import sampler_for
 from discreet.mechanisms.odds import odds_for
 from discreet.privacy.budget import Adjacency, Budget, number
 from discreet.privacy.certificate import Certificate, certify
@@ -213,7 +213,7 @@ class SelectiveNB(NaiveBayesEstimator):
         released = release(reduced_statistics(statistics, kept), trained, sampler)
         nodes.append(released.node)
         self.release_ = released
-        self.certificate_ = self._certificate(Sequential("selection and training", tuple(nodes)), released, sampler)
+        self.certificate_ = self._certificate(Sequential("selection and training", tuple(nodes)), released)
         prior, likelihoods = estimate(released, float(self.smoothing))
         self.model_ = NaiveBayesModel(kept, prior, likelihoods, self.certificate_)
 
@@ -227,18 +227,19 @@ class SelectiveNB(NaiveBayesEstimator):
         k = features_worth(rows, parts[1], reach, size)
         return min(k, max(MOST_EVENTS // size, 1)) if self.selector == "joint" and k < size else k
 
-    def _certificate(self, node: Sequential, released: Any, sampler: Sampler) -> Certificate:
-        """The training's certificate with the whole ledger, the whole budget, and the schema that was chosen from."""
+    def _certificate(self, node: Sequential, released: Release) -> Certificate:
+        """The training's certificate with the whole ledger and budget; its schema is the reduced one of the model."""
         base = release_certificate(released, released.node)
         budget = Budget(self.epsilon)
+        names = [*self.selection_.sampler.split(" and "), *base.sampler.split(" and ")]
         return certify(
             node,
             budget,
             adjacency=base.adjacency,
             contributions=base.contributions,
             identified=released.plan.schema.id is not None,
-            simulation=budget.private and sampler.simulation,
-            sampler=base.sampler,
+            simulation=budget.private and (released.simulation or self.selection_.simulation),
+            sampler=" and ".join(dict.fromkeys(names)) if budget.private else base.sampler,
             schema_hash=base.schema_hash,
             rho=None,
             accounting=base.accounting,

@@ -175,7 +175,13 @@ def _charges(
         reach, norm = score.sensitivity * len(schema.features), "L1"
         spread = Fraction(reach) / epsilon
     elif selector == "sparse-vector":
-        reach, norm, spread = score.reach, "range of score changes", _scales(epsilon, k, score)[1]
+        fence, spread = _scales(epsilon, k, score)
+        spent, moves = Fraction(score.sensitivity) / fence, str(score.sensitivity)
+        charges.append(
+            Charge("discrete Laplace", "threshold of the sparse vector technique", "L1", moves, fence, "epsilon", spent)
+        )
+        epsilon -= spent
+        reach, norm = score.reach, "range of score changes"
     else:
         reach, norm, spread = score.reach, "range of score changes", 1 / _rate(selector, epsilon, k, score)
     charges.append(Charge(MECHANISMS[selector], what, norm, str(reach), spread, "epsilon", epsilon))
