@@ -178,13 +178,20 @@ def test_counts_of_a_billion_do_not_overflow():
         Score("hits", 1, 1).of_tables([np.array([[2**60, 0], [0, 2**60]])])
 
 
-@pytest.mark.parametrize("name", ["selection-mask-hits-add-remove", "selection-permute-and-flip-hits-add-remove"])
-def test_audits_flag_a_choice_that_is_too_sharp(monkeypatch, name):
-    """Confidence is 1 − 1e-8 per audit: an honest case gives a false alarm in under 1e-6 of the runs."""
-    sure = {"confidence": 1 - 1e-8, "seed": 5, "samples": 6000}
+@pytest.mark.parametrize("selector", ["mask", "permute-and-flip"])
+@pytest.mark.parametrize(("case", "factor"), [("1-of-2-replace", 2), ("16-of-32-add-remove", 16)])
+def test_audits_flag_a_choice_without_its_factors(monkeypatch, selector, case, factor):
+    """The factor 2 of neighbours that lift and lower, and the factor k of a choice of k.
+
+    Confidence is 1 − 1e-8 per audit: an honest case gives a false alarm in under 1e-6 of the runs.
+    """
+    name, sure = (
+        f"selection-{selector}-{case}",
+        {"confidence": 1 - 1e-8, "seed": 5, "samples": 12_000 if factor == 2 else 6000},
+    )
     assert not run_case(name, 1.0, **sure).violated
     import discreet.selection.plan as planning
 
     honest = planning._rate
-    monkeypatch.setattr(planning, "_rate", lambda *arguments: 6 * honest(*arguments))
+    monkeypatch.setattr(planning, "_rate", lambda *arguments: factor * honest(*arguments))
     assert run_case(name, 1.0, **sure).violated
