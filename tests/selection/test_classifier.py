@@ -4,6 +4,7 @@ import math
 from fractions import Fraction
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from discreet import Budget, Ledger, PrivateNB, SelectiveNB, collect
@@ -32,6 +33,14 @@ def test_prediction_takes_the_columns_of_the_fit(rows):  # noqa: F811
         fitted.predict(X[:, :2])
     same = SelectiveNB(8.0, SCHEMA, k=2, random_state=1).fit_statistics(collect(X, SCHEMA, y, detail=("bins",)))
     assert np.array_equal(same.predict(X), fitted.predict(X))
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_the_export_takes_the_columns_of_the_fit(rows, named):  # noqa: F811
+    X, y = rows
+    given = pd.DataFrame(X, columns=list(SCHEMA.names)) if named else X
+    fitted = SelectiveNB(8.0, SCHEMA, k=3, random_state=1).fit(given, y)
+    assert np.array_equal(fitted.to_sklearn().predict(given), fitted.predict(given))
 
 
 def test_all_features_cost_no_choice(rows):  # noqa: F811

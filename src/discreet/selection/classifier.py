@@ -22,7 +22,7 @@ from discreet.mechanisms.odds import odds_for
 from discreet.privacy.budget import Adjacency, Budget, number
 from discreet.privacy.certificate import Certificate, certify
 from discreet.privacy.ledger import Charge, Ledger, Node, Sequential, SmoothCharge
-from discreet.schema import Schema
+from discreet.schema import Numeric, Schema
 from discreet.selection.kbest import narrowed
 from discreet.selection.plan import (
     SelectionPlan,
@@ -263,6 +263,22 @@ class SelectiveNB(NaiveBayesEstimator):
         self._check_fitted()
         self._check_width(X)
         return self.model_.predict(self._narrowed(X))
+
+    def to_sklearn(self) -> Any:
+        """The released model as a scikit-learn pipeline that takes the columns of the fit and needs this library not."""
+        self._check_fitted()
+        pipeline = super().to_sklearn()
+        if not hasattr(self, "feature_names_in_"):  # columns by place: the chosen ones first
+            from sklearn.compose import ColumnTransformer
+
+            taken = ColumnTransformer([("choose", "passthrough", sorted(self.selection_.chosen))])
+            lowest = [
+                feature.lower if isinstance(feature, Numeric) else feature.categories[0]
+                for feature in self.selection_.plan.schema.features
+            ]
+            example = np.array([lowest], dtype=object)
+            pipeline.steps.insert(0, ("choose", taken.fit(example)))
+        return pipeline
 
     def _check_fitted(self) -> None:
         from sklearn.utils.validation import check_is_fitted
