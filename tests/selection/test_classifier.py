@@ -94,7 +94,15 @@ def test_k_follows_what_is_public():
     assert features_worth(900, Fraction(1, 20), 1, 600) == 1
     assert features_worth(-50, Fraction(1, 20), 1, 600) == 1
     assert features_worth(10**6, Fraction(1, 2), 1, 600) == 600
-    assert features_worth(900, Fraction(1, 2), 64, 600) == features_worth(900, Fraction(1, 2), 1, 600) == 7
+    assert features_worth(900, Fraction(1, 2), 1, 600) == 7
+    assert features_worth(6400, Fraction(1, 2), 64, 600) == features_worth(100, Fraction(1, 2), 1, 600)
+
+
+@pytest.mark.parametrize("contributions", [1, 64])
+def test_k_does_not_depend_on_the_units_of_a_score(contributions):
+    models = [SelectiveNB(3.0, SCHEMA, score=score, contributions=contributions) for score in ("hits", "balanced")]
+    plain, weighted = (model._number(SCHEMA, 200 * contributions) for model in models)
+    assert 1 < plain == weighted < 13
 
 
 def _accuracy(data, split, **settings):

@@ -222,9 +222,9 @@ class SelectiveNB(NaiveBayesEstimator):
         parts = self._parts()
         if parts is None:
             return len(schema.features)
-        reach = self._selection_plan(schema, 1).score.reach
+        score = self._selection_plan(schema, 1).score
         size = len(schema.features)
-        k = features_worth(rows, parts[1], reach, size)
+        k = features_worth(rows, parts[1], Fraction(score.reach, score.unit), size)
         return min(k, max(MOST_EVENTS // size, 1)) if self.selector == "joint" and k < size else k
 
     def _certificate(self, node: Sequential, released: Release) -> Certificate:
@@ -286,10 +286,12 @@ class SelectiveNB(NaiveBayesEstimator):
         check_is_fitted(self)
 
 
-def features_worth(rows: int, epsilon: Fraction, reach: int, features: int) -> int:
-    """How many features to choose: the noise that k of them put on a score should not exceed a share of the rows."""
-    unit = max(1.0, reach / 64) if reach >= 64 else float(reach)
-    noise = unit * math.log(max(features, 2)) / float(epsilon)
+def features_worth(rows: int, epsilon: Fraction, reach: Fraction | int, features: int) -> int:
+    """How many features to choose: the noise that k of them put on a score should not exceed a share of the rows.
+
+    The reach is in rows (or bits), not in the units of a score.
+    """
+    noise = float(reach) * math.log(max(features, 2)) / float(epsilon)
     return int(min(max(WORTH * max(rows, 0) / noise, 1.0), features))
 
 
