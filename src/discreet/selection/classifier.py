@@ -265,7 +265,7 @@ class SelectiveNB(NaiveBayesEstimator):
         return self.model_.predict(self._narrowed(X))
 
     def to_sklearn(self) -> Any:
-        """The released model as a scikit-learn pipeline that takes the columns of the fit and needs this library not."""
+        """The released model as a scikit-learn pipeline that takes the columns of the fit."""
         self._check_fitted()
         pipeline = super().to_sklearn()
         if not hasattr(self, "feature_names_in_"):  # columns by place: the chosen ones first

@@ -101,7 +101,7 @@ def _selection_cases() -> list[AuditCase]:
             name=f"control-thesis2015-{name}",
             claim=Claim(1.0),
             build=lambda epsilon, name=name: SelectionAsPublished(epsilon, name == "iterative"),  # type: ignore[misc]
-            pairs=lambda epsilon, two=(before, after): [Pair(*two, "one row lifts scores by one")],  # type: ignore[misc]
+            pairs=lambda epsilon, a=before, b=after: [Pair(a, b, "one row lifts scores by one")],  # type: ignore[misc]
             adjacency="add-remove",
             control=True,
             note=note,

@@ -93,7 +93,7 @@ def as_printed(data: str) -> Any:
             judged(gains, ("count-mask",), ("count-no-t",), LIFT),
             {**gains, "audit of masks without T": audit},
             f"gain at ε = 0.1 over all features: {words}; without T, at T of "
-            f"{LEAST_UNSOUND} or more, it is not private: an audit of 20 of 40 features finds ε ≥ {audit:.2f} for a claimed 1",
+            f"{LEAST_UNSOUND} or more, it is not private: an audit of 20 of 40 finds ε ≥ {audit:.2f} for a claimed 1",
         )
 
     return check
