@@ -48,6 +48,7 @@ def test_json(job, discreet):
     )  # fmt: skip
     found = json.loads(done.stdout)
     assert found["features"] == ["c"]
+    assert Schema.load(job / found["schema"]).names == ("c",)  # a choice that was paid for is never lost
     assert found["certificate"]["simulation"] is True
 
 
@@ -59,11 +60,14 @@ def test_json(job, discreet):
         (["--score", "mutual-information"], "max_rows"),
         (["--out", "nowhere/kept.toml"], "no directory"),
         (["--epsilon", "0"], "epsilon"),
+        (["-s", "rows.toml", "--out", "./rows.toml"], "another --out"),
     ],
 )
-def test_errors_are_one_sentence(job, discreet, options, words):
-    given = ["-s", "schema.toml", "-k", "2", *options]
-    done = discreet("select", "rows.csv", *given, cwd=job)
+def test_errors_are_one_sentence(job, discreet, tmp_path, options, words):
+    SCHEMA.save(tmp_path / "rows.toml")
+    given = ["-s", job / "schema.toml", "-k", "2", *options]
+    done = discreet("select", job / "rows.csv", *given, cwd=tmp_path)
     assert done.returncode == 2
     assert words in done.stderr and "Traceback" not in done.stderr
     assert done.stdout == ""
+    assert not (tmp_path / "selected.toml").exists()

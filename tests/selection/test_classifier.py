@@ -4,10 +4,12 @@ import math
 from fractions import Fraction
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from discreet import Budget, Ledger, PrivateNB, SelectiveNB, collect
 from discreet.errors import BudgetError, DataError
+from discreet.privacy.ledger import concentrated, cost
 from discreet.selection.classifier import features_worth
 from discreet.studies.data import declared_split, load, monte_carlo
 from tests.selection.test_kbest import SCHEMA, rows  # noqa: F401
@@ -33,6 +35,14 @@ def test_prediction_takes_the_columns_of_the_fit(rows):  # noqa: F811
     assert np.array_equal(same.predict(X), fitted.predict(X))
 
 
+@pytest.mark.parametrize("named", [True, False])
+def test_the_export_takes_the_columns_of_the_fit(rows, named):  # noqa: F811
+    X, y = rows
+    given = pd.DataFrame(X, columns=list(SCHEMA.names)) if named else X
+    fitted = SelectiveNB(8.0, SCHEMA, k=3, random_state=1).fit(given, y)
+    assert np.array_equal(fitted.to_sklearn().predict(given), fitted.predict(given))
+
+
 def test_all_features_cost_no_choice(rows):  # noqa: F811
     X, y = rows
     everything = SelectiveNB(math.inf, SCHEMA).fit(X, y)
@@ -49,6 +59,31 @@ def test_the_ledger_is_charged_before_any_row_is_read(rows):  # noqa: F811
     assert float(ledger.spent) == 0.6
 
 
+@pytest.mark.parametrize("adjacency", ["add-remove", "replace"])
+@pytest.mark.parametrize("epsilon", [0.001, 0.7, 50.0])
+def test_a_number_of_features_decided_later_is_paid_for_as_a_whole(rows, epsilon, adjacency):  # noqa: F811
+    """The entry made beforehand names no number of features, and covers whichever it becomes."""
+    ledger = Ledger(Budget(50))
+    model = SelectiveNB(epsilon, SCHEMA, adjacency=adjacency, random_state=1)
+    promise = model.plan()
+    model.fit(*rows, ledger=ledger)
+    assert ledger.nodes == [promise]
+    assert cost(promise, "epsilon") == ledger.spent
+    assert "of 13 features" not in str(promise)
+    spent = sum(Fraction(charge.cost) for charge in model.certificate_.charges())
+    assert Fraction(99, 100) * ledger.spent < spent <= ledger.spent
+    squares = sum(Fraction(charge.cost) ** 2 / 2 for charge in model.certificate_.charges())
+    assert squares <= concentrated(promise)
+
+
+def test_the_plan_of_a_given_number_is_what_the_fit_pays(rows):  # noqa: F811
+    ledger = Ledger(Budget(1))
+    model = SelectiveNB(0.5, SCHEMA, k=3)
+    assert [part.what for part in model.plan().parts[0].parts] == ["3 of 13 features by hits"]
+    model.fit(*rows, ledger=ledger)
+    assert ledger.nodes == [model.plan()]
+
+
 @pytest.mark.parametrize("settings", [{"share": 0}, {"share": 1}, {"k": 99}, {"k": "all"}, {"smoothing": 0}])
 def test_bad_settings_get_a_sentence(rows, settings):  # noqa: F811
     with pytest.raises(BudgetError):
@@ -59,7 +94,15 @@ def test_k_follows_what_is_public():
     assert features_worth(900, Fraction(1, 20), 1, 600) == 1
     assert features_worth(-50, Fraction(1, 20), 1, 600) == 1
     assert features_worth(10**6, Fraction(1, 2), 1, 600) == 600
-    assert features_worth(900, Fraction(1, 2), 64, 600) == features_worth(900, Fraction(1, 2), 1, 600) == 7
+    assert features_worth(900, Fraction(1, 2), 1, 600) == 7
+    assert features_worth(6400, Fraction(1, 2), 64, 600) == features_worth(100, Fraction(1, 2), 1, 600)
+
+
+@pytest.mark.parametrize("contributions", [1, 64])
+def test_k_does_not_depend_on_the_units_of_a_score(contributions):
+    models = [SelectiveNB(3.0, SCHEMA, score=score, contributions=contributions) for score in ("hits", "balanced")]
+    plain, weighted = (model._number(SCHEMA, 200 * contributions) for model in models)
+    assert 1 < plain == weighted < 13
 
 
 def _accuracy(data, split, **settings):

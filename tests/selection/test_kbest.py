@@ -1,6 +1,7 @@
 """PrivateSelectKBest: any source gives the same choice, the ledger is charged first, bad input gets a sentence."""
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pandas as pd
@@ -11,8 +12,11 @@ from sklearn.pipeline import make_pipeline
 from discreet import Budget, Categorical, Ledger, Numeric, PrivateNB, PrivateSelectKBest, Schema, collect
 from discreet.audit import run_case
 from discreet.errors import BudgetError, DataError, SchemaError, StatisticsError
+from discreet.mechanisms.noise import ExactSampler
+from discreet.mechanisms.odds import Odds
 from discreet.selection import SELECTORS
 from discreet.selection.scores import Score
+from discreet.selection.select import select
 
 FEATURES = [Categorical(f"f{j}", [0, 1]) for j in range(12)]
 SCHEMA = Schema([*FEATURES, Numeric("x", 0, 4, bins=4)], "y", ["no", "yes"])
@@ -94,10 +98,31 @@ def test_the_ledger_is_charged_before_any_row_is_read(rows):
     assert float(ledger.spent) == 0.6
 
 
+def test_a_choice_too_large_to_draw_is_refused_before_it_is_paid_for():
+    wide = Schema([Categorical(f"f{j}", [0, 1]) for j in range(3000)], "y", [0, 1])
+    ledger = Ledger(Budget(1))
+    with pytest.raises(BudgetError, match="joint mechanism"):
+        PrivateSelectKBest(1500, 1.0, wide, selector="joint").fit("there is no such file.csv", ledger=ledger)
+    assert ledger.spent == 0
+
+
 def test_a_release_draws_from_the_operating_system(rows):
     chooser = PrivateSelectKBest(2, 1.0, SCHEMA).fit(*rows)
     assert not chooser.certificate_.simulation
     assert chooser.certificate_.covers.startswith("which features")
+    assert chooser.certificate_.sampler == "coins: exact, of the operating system"
+    counted = collect(rows[0], SCHEMA, rows[1], detail=("bins",))
+    seeded = select(counted, chooser.plan(), sampler=ExactSampler(), odds=Odds(np.random.default_rng(1).bytes))
+    assert seeded.certificate.simulation
+    noised = PrivateSelectKBest(2, 1.0, SCHEMA, "balanced").fit(*rows).certificate_.sampler
+    assert noised.startswith("opendp") and "coins" in noised
+
+
+def test_both_noises_of_the_sparse_vector_technique_are_on_the_ledger():
+    plan = PrivateSelectKBest(2, 1.0, SCHEMA, "count", "sparse-vector").plan()
+    fence, queries = plan.node.parts
+    assert (fence.spread, queries.spread) == plan.scales
+    assert (fence.cost, queries.cost) == (Fraction(1, 4), Fraction(3, 4))
 
 
 @pytest.mark.parametrize(
@@ -153,13 +178,20 @@ def test_counts_of_a_billion_do_not_overflow():
         Score("hits", 1, 1).of_tables([np.array([[2**60, 0], [0, 2**60]])])
 
 
-@pytest.mark.parametrize("name", ["selection-mask-hits-add-remove", "selection-permute-and-flip-hits-add-remove"])
-def test_audits_flag_a_choice_that_is_too_sharp(monkeypatch, name):
-    """Confidence is 1 − 1e-8 per audit: an honest case gives a false alarm in under 1e-6 of the runs."""
-    sure = {"confidence": 1 - 1e-8, "seed": 5, "samples": 6000}
+@pytest.mark.parametrize("selector", ["mask", "permute-and-flip"])
+@pytest.mark.parametrize(("case", "factor"), [("1-of-2-replace", 2), ("16-of-32-add-remove", 16)])
+def test_audits_flag_a_choice_without_its_factors(monkeypatch, selector, case, factor):
+    """The factor 2 of neighbours that lift and lower, and the factor k of a choice of k.
+
+    Confidence is 1 − 1e-8 per audit: an honest case gives a false alarm in under 1e-6 of the runs.
+    """
+    name, sure = (
+        f"selection-{selector}-{case}",
+        {"confidence": 1 - 1e-8, "seed": 5, "samples": 12_000 if factor == 2 else 6000},
+    )
     assert not run_case(name, 1.0, **sure).violated
     import discreet.selection.plan as planning
 
     honest = planning._rate
-    monkeypatch.setattr(planning, "_rate", lambda *arguments: 6 * honest(*arguments))
+    monkeypatch.setattr(planning, "_rate", lambda *arguments: factor * honest(*arguments))
     assert run_case(name, 1.0, **sure).violated

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.audit import AuditCase, Claim, Pair
+from discreet.bayes.bernoulli import collect_tables
 from discreet.bayes.classifier import PrivateNB
 from discreet.bayes.plan import Plan
 from discreet.bayes.release import exact_bundles, noised
@@ -26,6 +27,7 @@ SCHEMA = Schema(
     classes=[0, 1],
 )
 NUMBER = Schema(features=SCHEMA.features[1:], target="y", classes=[0, 1])
+BITS = Schema([Categorical(name, [0, 1]) for name in "ab"], "y", [0, 1])
 # Extreme rows: at the ends of the bounds the sum and the square sum move as far as they can.
 FEW = (("p", 1000.0, 0), ("q", 1001.0, 1), ("q", 1000.5, 0))
 ADDED = ("r", 1001.0, 1)
@@ -93,6 +95,29 @@ class WholeFit:
         return np.concatenate([model.log_prior, *tables])
 
 
+@dataclass(frozen=True)
+class PartedRelease:
+    """The noisy tables of two features, each counted on the rows dealt to it."""
+
+    epsilon: float
+    settings: dict[str, Any] = field(default_factory=dict)
+
+    def sample(self, data: Sequence[tuple[int, ...]], size: int, *, rng: np.random.Generator) -> NDArray[Any]:
+        """Noisy tables, one release per row; deals and noise are exact and ignore `rng`."""
+        table = np.array(data, np.int64)
+        plan = PrivateNB(self.epsilon, schema=BITS, strategy="partition", **self.settings).plan()
+        drawn = (collect_tables(table[:, :2], table[:, 2], plan, ExactSampler()).values for _ in range(size))
+        return np.stack([np.concatenate([np.ravel(one) for one in values.values()]) for values in drawn])
+
+
+def _parted_pairs(adjacency: str) -> Callable[[float], list[Pair]]:
+    """The row that differs comes first: were rows dealt in turn, all others would change their feature with it."""
+    others = ((0, 0, 0), (1, 1, 1)) * 3
+    if adjacency == "add-remove":
+        return lambda epsilon: [Pair(others, ((0, 0, 0), *others), "one more row, before the others")]
+    return lambda epsilon: [Pair(((0, 0, 0), *others), ((1, 1, 1), *others), "the first row changes wholly")]
+
+
 def _is_array(value: Any) -> bool:
     return isinstance(value, np.ndarray)
 
@@ -151,6 +176,19 @@ def audit_cases() -> list[AuditCase]:
                 adjacency=adjacency,
                 note="counts, trimmed means and variances under smooth bounds, by the simulation twin",
                 samples=8_000,
+            )
+        )
+        cases.append(
+            AuditCase(
+                name=f"naive-bayes-parted-{adjacency}",
+                claim=Claim(1.0),
+                build=lambda epsilon, adjacency=adjacency: PartedRelease(  # type: ignore[misc]
+                    epsilon, {"adjacency": adjacency}
+                ),
+                pairs=_parted_pairs(adjacency),
+                adjacency=adjacency,
+                note="the tables of features that are counted on parts of the rows",
+                samples=3_000,
             )
         )
     cases.append(

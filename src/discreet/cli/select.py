@@ -21,6 +21,7 @@ from discreet.cli.common import (
     print_json,
     progress,
 )
+from discreet.errors import DiscreetError
 
 
 class ScoreName(StrEnum):
@@ -59,9 +60,9 @@ def command(
     threshold: Annotated[
         int | None, typer.Option(help="The score a feature must reach, for the sparse vector technique.")
     ] = None,
-    out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="Where to write the reduced schema (TOML or JSON).")
-    ] = None,
+    out: Annotated[Path, typer.Option("--out", "-o", help="Where to write the reduced schema (TOML or JSON).")] = Path(
+        "selected.toml"
+    ),
     certificate: Annotated[
         Path | None, typer.Option("--certificate", help="Where to write the certificate of the choice (JSON).")
     ] = None,
@@ -73,6 +74,8 @@ def command(
     """Choose features privately, print them, and write the reduced schema that the other commands take."""
     public = load_schema(schema)
     check_out(out)
+    if schema is not None and out.exists() and out.samefile(schema):
+        raise DiscreetError(f"{out} is the schema that is chosen from: choose another --out")
     check_out(certificate)
     from discreet.files import write_text
     from discreet.selection import PrivateSelectKBest
@@ -83,15 +86,14 @@ def command(
     with progress("reading rows", quiet=as_json) as report:
         chooser.fit(data, progress=report)
     found = chooser.certificate_
-    if out is not None:
-        chooser.schema_.save(out, comment=f"{k} of {len(public.features)} features, chosen by 'discreet select'")
+    chooser.schema_.save(out, comment=f"{k} of {len(public.features)} features, chosen by 'discreet select'")
     if certificate is not None:
         write_text(certificate, found.model_dump_json(indent=2) + "\n")
     if as_json:
         print_json(
             {
                 "features": list(chooser.names_),
-                "schema": None if out is None else str(out),
+                "schema": str(out),
                 "certificate": found.model_dump(mode="json"),
             }
         )
@@ -105,5 +107,4 @@ def command(
     if public.inferred:
         note("warning: the schema is an unedited draft, so the certificate says that the data's ranges were disclosed")
     note(f"chosen with {chooser.plan().budget} ({found.adjacency} neighbours); training on them costs extra")
-    if out is not None:
-        note(f"wrote {out}: try 'discreet fit DATA --schema {out} --epsilon {epsilon:g} --out model.json'")
+    note(f"wrote {out}: try 'discreet fit DATA --schema {out} --epsilon {epsilon:g} --out model.json'")

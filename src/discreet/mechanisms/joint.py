@@ -18,6 +18,12 @@ Floats = NDArray[np.float64]
 MOST_EVENTS = 1 << 22
 
 
+def check_events(k: int, size: int) -> None:
+    """Refuse a choice that would need too much memory; both numbers are public."""
+    if k * size > MOST_EVENTS:
+        raise BudgetError(f"the joint mechanism needs k times the number of items to be at most {MOST_EVENTS}")
+
+
 def draw_joint(scores: Integers, k: int, rate: Fraction, *, odds: Odds) -> Integers:
     """A sequence of k different items with probability in proportion to exp(−rate·loss).
 
@@ -26,8 +32,7 @@ def draw_joint(scores: Integers, k: int, rate: Fraction, *, odds: Odds) -> Integ
     exp(−rate·t) times the number of sequences of loss at most t, and then one of these sequences uniformly. The
     number is a product: the items allowed in place i are a prefix of the ranking that grows with i.
     """
-    if k * len(scores) > MOST_EVENTS:
-        raise BudgetError(f"the joint mechanism needs k times the number of items to be at most {MOST_EVENTS}")
+    check_events(k, len(scores))
     order = np.argsort(-scores, kind="stable")
     ranked = scores[order]
     levels = _levels(ranked, k, rate)

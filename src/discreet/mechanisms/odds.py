@@ -33,6 +33,8 @@ class Odds:
     def __init__(self, source: Callable[[int], bytes] = os.urandom, margin: float = MARGIN) -> None:
         self.coins = Coins(source)
         self._source, self._margin = source, margin
+        self.simulation = source is not os.urandom
+        self.name = "coins: pseudo-random simulation" if self.simulation else "coins: exact, of the operating system"
 
     def exponential(self, gaps: Integers, rate: Fraction) -> Heads:
         """Independent coins, heads with probability exp(−rate·gap), for gaps of at least 0."""

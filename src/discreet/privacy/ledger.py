@@ -33,6 +33,8 @@ class Charge:
 class SmoothCharge:
     """One release whose noise follows a smooth bound: the bound and the scale are private and not written here.
 
+    It also stands for releases together that are paid for before an earlier one decides their noise.
+
     `cost` (and `delta`, if any) is for the neighbours of the whole ledger. `parameters` are public: the law, β, s,
     the rows trimmed at each end, the cap, and how many add-remove steps the cost pays for.
     """

@@ -1,4 +1,4 @@
-"""What an audit needs of selection: every selector, on the neighbours that move its choice farthest."""
+"""What an audit needs of selection: every selector, on neighbours that a choice without its factors would betray."""
 
 from __future__ import annotations
 
@@ -26,6 +26,16 @@ Rows = Sequence[tuple[int, ...]]
 # Two features follow the class, two oppose or ignore it. One more row lifts the last two, or lowers the first two.
 FEW = ((1, 1, 0, 0, 1), (0, 0, 0, 0, 0), (1, 1, 0, 1, 1))
 LIFTING = (0, 0, 1, 1, 1)
+WIDE = 32
+
+
+def _schema(width: int) -> Schema:
+    return Schema([Categorical(f"f{j}", [0, 1]) for j in range(width)], "y", [0, 1])
+
+
+def _anchored(width: int, *rows: tuple[int, ...]) -> Rows:
+    """Rows after some that every feature gets right: then each 1 of a row of class 1 is a hit, and each 0 none."""
+    return (*(((0,) * (width + 1), (1,) * (width + 1)) * 6), *rows)
 
 
 def _arrays(rows: Rows) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -39,15 +49,19 @@ class Choices:
 
     epsilon: float
     settings: dict[str, Any] = field(default_factory=dict)
+    k: int = K
+    halves: bool = False
 
     def sample(self, data: Rows, size: int, *, rng: np.random.Generator) -> NDArray[Any]:
         """The chosen features in the order of choice, one selection per row; the draws are exact and ignore `rng`."""
         X, y = _arrays(data)
-        statistics = collect(X, SCHEMA, y, detail=BINS)
+        schema = _schema(X.shape[1])
+        statistics = collect(X, schema, y, detail=BINS)
         given = {**self.settings, "adjacency": Adjacency.of(self.settings["adjacency"])}
-        plan = make_selection_plan(SCHEMA, Budget(self.epsilon), K, **given)
+        plan = make_selection_plan(schema, Budget(self.epsilon), self.k, **given)
         sampler, odds = ExactSampler(), Odds()
-        return np.array([select(statistics, plan, sampler=sampler, odds=odds).chosen for _ in range(size)])
+        chosen = np.array([select(statistics, plan, sampler=sampler, odds=odds).chosen for _ in range(size)])
+        return (chosen < X.shape[1] // 2).sum(axis=1, keepdims=True) if self.halves else chosen
 
 
 @dataclass(frozen=True)
@@ -73,6 +87,30 @@ def _pairs(adjacency: str) -> Callable[[float], list[Pair]]:
     return lambda epsilon: [
         Pair((*FEW, (1, 1, 0, 0, 1)), (*FEW, (0, 0, 1, 1, 1)), "a row turns from the features ahead to those behind"),
         Pair((*FEW, (1, 1, 0, 0, 1)), (*FEW, (1, 1, 0, 0, 0)), "a row changes its label"),
+    ]
+
+
+def _sharp_cases() -> list[AuditCase]:
+    """One of two features by a row that turns from one to the other, and half of many by a row that lifts half."""
+    half = WIDE // 2
+    behind = ((0, 1, 1),) * 2
+    before, after = _anchored(2, *behind, (0, 1, 1)), _anchored(2, *behind, (1, 0, 1))
+    one = [Pair(before, after, "a row turns from the feature ahead to the one behind")]
+    many = [Pair(_anchored(WIDE), _anchored(WIDE, (1,) * half + (0,) * half + (1,)), "one row lifts half the features")]
+    return [
+        AuditCase(
+            name=f"selection-{selector}-{k}-of-{width}-{adjacency}",
+            claim=Claim(1.0),
+            build=lambda epsilon, given={"selector": selector, "score": "hits", "adjacency": adjacency}, k=k: Choices(  # type: ignore[misc]
+                epsilon, given, k, halves=k > 1
+            ),
+            pairs=lambda epsilon, pairs=pairs: pairs,  # type: ignore[misc]
+            adjacency=adjacency,
+            note="how many of the first half of the features are chosen" if k > 1 else "the feature chosen",
+            samples=6_000,
+        )
+        for selector in ("mask", "gumbel", "permute-and-flip")
+        for k, width, adjacency, pairs in ((1, 2, "replace", one), (half, WIDE, "add-remove", many))
     ]
 
 
@@ -109,4 +147,4 @@ def audit_cases() -> list[AuditCase]:
             samples=1_000,
         )
     )
-    return cases
+    return cases + _sharp_cases()

@@ -14,14 +14,15 @@ from discreet.bayes.certificates import release_certificate
 from discreet.bayes.estimate import estimate
 from discreet.bayes.model import NaiveBayesModel
 from discreet.bayes.plan import Plan, make_plan
-from discreet.bayes.release import release
+from discreet.bayes.release import Release, release
 from discreet.errors import BudgetError
-from discreet.mechanisms.noise import Sampler, sampler_for
+from discreet.mechanisms.joint import MOST_EVENTS
+from discreet.mechanisms.noise import sampler_for
 from discreet.mechanisms.odds import odds_for
 from discreet.privacy.budget import Adjacency, Budget, number
 from discreet.privacy.certificate import Certificate, certify
-from discreet.privacy.ledger import Charge, Ledger, Node, Sequential
-from discreet.schema import Schema
+from discreet.privacy.ledger import Charge, Ledger, Node, Sequential, SmoothCharge
+from discreet.schema import Numeric, Schema
 from discreet.selection.kbest import narrowed
 from discreet.selection.plan import (
     SelectionPlan,
@@ -36,6 +37,8 @@ from discreet.statistics import Statistics
 
 Floats = NDArray[np.float64]
 COUNTED = Fraction(1, 50)  # of the budget buys the number of rows that k="auto" follows
+
+LATER = "selection and training at this cost at most"
 
 
 class SelectiveNB(NaiveBayesEstimator):
@@ -98,7 +101,7 @@ class SelectiveNB(NaiveBayesEstimator):
         check_smoothing(self.smoothing)
         schema = self._public_schema()
         self._schema_for(X, y)  # complains about missing labels
-        promise = self._promise(schema)
+        promise = self.plan()
         if ledger is not None:
             ledger.charge(promise, Budget(self.epsilon), self._unit(), self)
         statistics = collect(X, schema, y, detail=BINS, contributions=self.contributions, progress=progress)
@@ -109,7 +112,7 @@ class SelectiveNB(NaiveBayesEstimator):
     def fit_statistics(self, statistics: Statistics, *, ledger: Ledger | None = None) -> Self:
         """Fit to exact statistics, wherever their rows are."""
         check_smoothing(self.smoothing)
-        promise = self._promise(self._public_schema())
+        promise = self.plan()
         if ledger is not None:
             ledger.charge(promise, Budget(self.epsilon), self._unit(), self)
         self._fit(statistics)
@@ -133,8 +136,12 @@ class SelectiveNB(NaiveBayesEstimator):
         rest = budget.epsilon - counted
         return counted, rest * share, rest * (1 - share)
 
-    def _promise(self, schema: Schema) -> Sequential:
-        """What a fit will cost, before it is known how many features there will be; every check is made here."""
+    def plan(self) -> Sequential:
+        """What a fit will cost, from public knowledge alone; every check is made here.
+
+        With k="auto" the choice and the training are one entry, because a noisy number of rows shapes them later.
+        """
+        schema = self._public_schema()
         k = 1 if self.k == "auto" else self.k
         chosen, parts = self._selection_plan(schema, k), self._parts()
         everything = chosen.k == len(schema.features)
@@ -142,6 +149,13 @@ class SelectiveNB(NaiveBayesEstimator):
         if parts is None:
             return Sequential("selection and training", ())
         counted = (self._count_charge(parts[0]),) if parts[0] else ()
+        if self.k == "auto":
+            decided = (("number of features", f"from 1 to {len(schema.features)}, by the noisy number of rows"),)
+            if not counted:
+                decided = (("number of features", f"from 1 to {len(schema.features)}, by the public number of rows"),)
+            rest = parts[1] + parts[2]
+            later = SmoothCharge(LATER, "the chosen features and their tables", "epsilon", rest, parameters=decided)
+            return Sequential("selection and training", (*counted, later))
         choice = () if everything else (chosen.node,)
         return Sequential("selection and training", (*counted, *choice, trained.node))
 
@@ -199,7 +213,7 @@ class SelectiveNB(NaiveBayesEstimator):
         released = release(reduced_statistics(statistics, kept), trained, sampler)
         nodes.append(released.node)
         self.release_ = released
-        self.certificate_ = self._certificate(Sequential("selection and training", tuple(nodes)), released, sampler)
+        self.certificate_ = self._certificate(Sequential("selection and training", tuple(nodes)), released)
         prior, likelihoods = estimate(released, float(self.smoothing))
         self.model_ = NaiveBayesModel(kept, prior, likelihoods, self.certificate_)
 
@@ -208,21 +222,24 @@ class SelectiveNB(NaiveBayesEstimator):
         parts = self._parts()
         if parts is None:
             return len(schema.features)
-        reach = self._selection_plan(schema, 1).score.reach
-        return features_worth(rows, parts[1], reach, len(schema.features))
+        score = self._selection_plan(schema, 1).score
+        size = len(schema.features)
+        k = features_worth(rows, parts[1], Fraction(score.reach, score.unit), size)
+        return min(k, max(MOST_EVENTS // size, 1)) if self.selector == "joint" and k < size else k
 
-    def _certificate(self, node: Sequential, released: Any, sampler: Sampler) -> Certificate:
-        """The training's certificate with the whole ledger, the whole budget, and the schema that was chosen from."""
+    def _certificate(self, node: Sequential, released: Release) -> Certificate:
+        """The training's certificate with the whole ledger and budget; its schema is the reduced one of the model."""
         base = release_certificate(released, released.node)
         budget = Budget(self.epsilon)
+        names = [*self.selection_.sampler.split(" and "), *base.sampler.split(" and ")]
         return certify(
             node,
             budget,
             adjacency=base.adjacency,
             contributions=base.contributions,
             identified=released.plan.schema.id is not None,
-            simulation=budget.private and sampler.simulation,
-            sampler=base.sampler,
+            simulation=budget.private and (released.simulation or self.selection_.simulation),
+            sampler=" and ".join(dict.fromkeys(names)) if budget.private else base.sampler,
             schema_hash=base.schema_hash,
             rho=None,
             accounting=base.accounting,
@@ -247,16 +264,34 @@ class SelectiveNB(NaiveBayesEstimator):
         self._check_width(X)
         return self.model_.predict(self._narrowed(X))
 
+    def to_sklearn(self) -> Any:
+        """The released model as a scikit-learn pipeline that takes the columns of the fit."""
+        self._check_fitted()
+        pipeline = super().to_sklearn()
+        if not hasattr(self, "feature_names_in_"):  # columns by place: the chosen ones first
+            from sklearn.compose import ColumnTransformer
+
+            taken = ColumnTransformer([("choose", "passthrough", sorted(self.selection_.chosen))])
+            lowest = [
+                feature.lower if isinstance(feature, Numeric) else feature.categories[0]
+                for feature in self.selection_.plan.schema.features
+            ]
+            example = np.array([lowest], dtype=object)
+            pipeline.steps.insert(0, ("choose", taken.fit(example)))
+        return pipeline
+
     def _check_fitted(self) -> None:
         from sklearn.utils.validation import check_is_fitted
 
         check_is_fitted(self)
 
 
-def features_worth(rows: int, epsilon: Fraction, reach: int, features: int) -> int:
-    """How many features to choose: the noise that k of them put on a score should not exceed a share of the rows."""
-    unit = max(1.0, reach / 64) if reach >= 64 else float(reach)
-    noise = unit * math.log(max(features, 2)) / float(epsilon)
+def features_worth(rows: int, epsilon: Fraction, reach: Fraction | int, features: int) -> int:
+    """How many features to choose: the noise that k of them put on a score should not exceed a share of the rows.
+
+    The reach is in rows (or bits), not in the units of a score.
+    """
+    noise = float(reach) * math.log(max(features, 2)) / float(epsilon)
     return int(min(max(WORTH * max(rows, 0) / noise, 1.0), features))
 
 

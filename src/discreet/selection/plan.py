@@ -9,6 +9,7 @@ from numbers import Integral
 from typing import Any
 
 from discreet.errors import BudgetError
+from discreet.mechanisms.joint import check_events
 from discreet.privacy.budget import Adjacency, Budget
 from discreet.privacy.ledger import Charge, Sequential
 from discreet.schema import Schema
@@ -125,6 +126,8 @@ def make_selection_plan(
     if budget.kind not in {"pure", "none"}:
         raise BudgetError("selection spends pure epsilon: give one, without delta or rho")
     count, rows = feature_count(k, schema), check_contributions(contributions)
+    if selector == "joint":
+        check_events(count, len(schema.features))
     scored = make_score(score, schema, adjacency, rows, max_rows)
     bar = _threshold(threshold, selector, budget, count, scored, len(schema.features))
     node = Sequential("feature selection", _charges(schema, budget, count, scored, selector, adjacency, rows))
@@ -172,7 +175,13 @@ def _charges(
         reach, norm = score.sensitivity * len(schema.features), "L1"
         spread = Fraction(reach) / epsilon
     elif selector == "sparse-vector":
-        reach, norm, spread = score.reach, "range of score changes", _scales(epsilon, k, score)[1]
+        fence, spread = _scales(epsilon, k, score)
+        spent, moves = Fraction(score.sensitivity) / fence, str(score.sensitivity)
+        charges.append(
+            Charge("discrete Laplace", "threshold of the sparse vector technique", "L1", moves, fence, "epsilon", spent)
+        )
+        epsilon -= spent
+        reach, norm = score.reach, "range of score changes"
     else:
         reach, norm, spread = score.reach, "range of score changes", 1 / _rate(selector, epsilon, k, score)
     charges.append(Charge(MECHANISMS[selector], what, norm, str(reach), spread, "epsilon", epsilon))

@@ -35,6 +35,11 @@ class Score:
     reach: int
     rows: int | None = None
 
+    @property
+    def unit(self) -> int:
+        """How many units of this score a row, or a bit of information, is worth."""
+        return {"balanced": UNITS, "mutual-information": BIT}.get(self.name, 1)
+
     def values(self, statistics: Statistics, weights: Integers | None = None) -> Integers:
         """The score of every feature, in the schema's order."""
         tables = [statistics.tables[name] for name in statistics.schema.names]

@@ -23,6 +23,7 @@ from discreet.statistics import Statistics
 
 Integers = NDArray[np.int64]
 DRAWS = {"permute-and-flip": draw_flipped, "gumbel": draw_peeled, "mask": draw_mask, "joint": draw_joint}
+NOISED = {"sparse-vector", "noisy-scores", "noisy-tables"}  # these add noise besides tossing coins
 COVERS = "which features were selected, and everything computed from that choice"
 
 
@@ -104,7 +105,10 @@ def select(statistics: Statistics, plan: SelectionPlan, *, sampler: Sampler, odd
         if rows > plan.score.rows:
             raise DataError(f"max_rows is {plan.score.rows}, but there are {rows} rows")
     chosen = _choose(statistics, plan, sampler, odds)
-    return Selection(plan, tuple(chosen.tolist()), sampler.name, sampler.simulation)
+    noised = plan.selector in NOISED or plan.score.name == "balanced"
+    drew: tuple[Sampler | Odds, ...] = (sampler, odds) if noised else (odds,)
+    names = " and ".join(one.name for one in drew)
+    return Selection(plan, tuple(chosen.tolist()), names, any(one.simulation for one in drew))
 
 
 def _choose(statistics: Statistics, plan: SelectionPlan, sampler: Sampler, odds: Odds) -> Integers:

@@ -6,7 +6,7 @@ from typing import Any
 
 from discreet.studies.claims import Claim, Finding, Verdict, verdict_of
 from discreet.studies.results import Estimate, MissingResultsError, Results, difference
-from discreet.studies.thesis2015.selection.experiments import EPSILON, EPSILONS, SOUND, THRESHOLDS
+from discreet.studies.thesis2015.selection.experiments import EPSILON, EPSILONS, LEAST_UNSOUND, SOUND, THRESHOLDS
 
 PAPER = "thesis2015"
 # Table 3.1 and appendix A: rows to train and to test, features, and the larger class in percent.
@@ -27,9 +27,13 @@ def level(results: Results, data: str, method: str, epsilon: float = EPSILON, **
 
 
 def best(results: Results, data: str, method: str, epsilon: float = EPSILON) -> tuple[int, Estimate]:
-    """The number of features that suits a method best, and its accuracy there."""
+    """The number of features that suits a method best, and its accuracy there.
+
+    Masks by counts without T are the published law of a smaller cost for fewer features than LEAST_UNSOUND.
+    """
     spot: dict[str, Any] = {"experiment": "selection", "data": data, "method": method, "epsilon": epsilon}
-    grid = results.values("k", **spot)
+    least = LEAST_UNSOUND if method == "count-no-t" else 1
+    grid = [k for k in results.values("k", **spot) if k >= least]
     if not grid:
         raise MissingResultsError(f"no results of {method} on {data} at ε = {epsilon:g}")
     return max(((k, results.estimate(k=k, **spot)) for k in grid), key=lambda pair: pair[1].mean)
@@ -88,7 +92,8 @@ def as_printed(data: str) -> Any:
         return Finding(
             judged(gains, ("count-mask",), ("count-no-t",), LIFT),
             {**gains, "audit of masks without T": audit},
-            f"gain at ε = 0.1 over all features: {words}; without T an audit finds ε ≥ {audit:.2f} for a claimed 1",
+            f"gain at ε = 0.1 over all features: {words}; without T, at T of "
+            f"{LEAST_UNSOUND} or more, it is not private: an audit of 20 of 40 finds ε ≥ {audit:.2f} for a claimed 1",
         )
 
     return check
@@ -119,7 +124,7 @@ def mushroom(results: Results) -> Finding:
 def information_is_flat(results: Results) -> Finding:
     """Section 3.6.1: masks by mutual information do no more for XWindows than all features."""
     gains, words = _gains(results, "xwindows", ("mi-mask", "count-mask"))
-    holds = gains["mi-mask"].mean - 2 * gains["mi-mask"].error < SMALL
+    holds = not reaches(gains["mi-mask"], SMALL)
     return Finding(Verdict.HOLDS if holds else Verdict.FAILS, gains, words)
 
 
