@@ -115,7 +115,7 @@ def _one_thread() -> Any:
 
 
 def _descend(objective: Objective, tolerance: float) -> Floats:
-    """Newton's method with a line search, until the gradient is small or no step makes it smaller; the certificate judges."""
+    """Newton's method with a line search, until the gradient is small or no step makes it smaller."""
     weights = np.zeros(objective.design.columns)
     t = objective.at(weights)
     value, gradient = objective.value(weights, t), objective.gradient(weights, t)
