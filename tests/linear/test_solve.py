@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from discreet import DiscreetError, PrivateLogisticRegression, PrivateSVC, SolverError
+from discreet import Categorical, DiscreetError, PrivateLogisticRegression, PrivateSVC, Schema, SolverError
 from discreet.linear import release as releasing
 from discreet.linear import solve
 from discreet.linear.encode import read_design
@@ -115,3 +115,25 @@ def test_final_noise_covers_two_tolerances_and_the_rounding(schema):
             assert np.abs(one - two).sum() <= plan.steps
         assert plan.steps <= 4 * columns + 1
         assert plan.node.parts[0].parts[1].spread == Fraction(plan.steps) / plan.epsilons[1]
+
+
+@pytest.mark.parametrize("epsilon", [100.0, float("inf")])
+def test_a_matrix_without_a_root_is_a_refusal(epsilon):
+    """So little regularisation beside so sharp a bend is lost in rounding: no error of the solver's library escapes."""
+    rng = np.random.default_rng(0)
+    schema = Schema([Categorical(f"f{j}", [0, 1, 2]) for j in range(4)], "y", [0, 1])
+    X, y = rng.integers(0, 3, (400, 4)), rng.integers(0, 2, 400)
+    for seed in range(3):
+        try:
+            PrivateSVC(epsilon, schema, h=1e-6, regularisation=1e-9, random_state=seed).fit(X, y)
+        except SolverError as error:
+            assert "nothing is released" in str(error)
+
+
+def test_a_failed_factorisation_ends_in_the_certificate(schema, frame, monkeypatch):
+    def fail(*_, **__):
+        raise np.linalg.LinAlgError("not positive definite")
+
+    monkeypatch.setattr(solve, "cho_factor", fail)
+    with pytest.raises(SolverError, match="nothing is released"):
+        minimise(objective(schema, frame, Logistic()), 1e-7)

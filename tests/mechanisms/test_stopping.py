@@ -94,3 +94,19 @@ def test_the_best_run_is_kept_and_ties_are_broken_at_random():
 def test_laws_that_cannot_be_drawn_are_refused(eta, gamma):
     with pytest.raises(BudgetError):
         draw_runs(Fraction(eta), Fraction(gamma), coins=Coins())
+
+
+@pytest.mark.parametrize(
+    ("count", "eta", "part", "missed", "runs"),
+    [
+        (2, 0, 10, 0.215, 6), (5, 0, 10, 0.392, 13), (10, 0, 10, 0.481, 21),
+        (2, 0, 1000, 0.091, 263), (5, 0, 1000, 0.189, 587), (10, 0, 1000, 0.250, 1086),
+        (2, 1, 10, 0.048, 20), (5, 1, 10, 0.074, 50), (10, 1, 10, 0.083, 100),
+    ],
+)  # fmt: skip
+def test_how_often_a_candidate_is_never_drawn(count, eta, part, missed, runs):
+    """The table of docs/tuning.md, from the law of the number of runs."""
+    law = np.array(runs_law(eta, 1 / (part * count), 300_000))
+    number = np.arange(1, len(law) + 1)
+    assert law @ (1 - 1 / count) ** number == pytest.approx(missed, abs=0.0006)
+    assert law @ number == pytest.approx(runs, abs=0.6)

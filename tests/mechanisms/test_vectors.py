@@ -65,6 +65,19 @@ def test_exponentials_are_near_an_exact_draw(words):
             assert abs(exact - mpmath.mpf(float(found))) <= mpmath.mpf(2) ** -50 * (1 + exact)
 
 
+def test_numbers_of_two_words_keep_their_digits():
+    """As above for words just short of enough bits, where the logarithm of all bits would lose some of its own."""
+    rng = np.random.default_rng(3)
+    with mpmath.workdps(60):
+        for _ in range(1000):
+            high = int(rng.integers(1, 1 << int(rng.integers(1, 57))))
+            low = int(rng.integers(0, 2**64, dtype=np.uint64))
+            found = mpmath.mpf(float(exponentials(1, Words(high, low))[0]))
+            for end in (0, 1):
+                exact = -mpmath.log((mpmath.mpf(high << 64 | low) + end) * mpmath.mpf(2) ** -128)
+                assert abs(exact - found) <= mpmath.mpf(2) ** -50 * (1 + exact)
+
+
 def test_errors_are_small_and_grow_with_the_scale():
     bits = SystemBits()
     for law in ("laplace", "spherical"):

@@ -38,6 +38,13 @@ def test_all_models_at_all_levels(rows):
     assert figures == compare_models(rows[0], SCHEMA, rows[1], epsilons=[5.0], repeats=2)
 
 
+def test_no_privacy_is_one_level_also_when_asked_for(rows):
+    figures = compare_models(rows[0], SCHEMA, rows[1], models=["nb"], epsilons=[math.inf, 5.0, 5.0], repeats=2)
+    assert [(one.model, one.epsilon, one.repeats) for one in figures] == [
+        (MAJORITY, math.inf, 2), ("nb", math.inf, 2), ("nb", 5.0, 2)
+    ]  # fmt: skip
+
+
 def test_mistakes_show_before_any_work(rows):
     with pytest.raises(BudgetError, match="no model 'knn'"):
         compare_models("no such file", SCHEMA, models=["knn"])

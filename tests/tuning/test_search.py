@@ -160,7 +160,8 @@ def test_a_candidate_that_overspends_is_found_out(parity, monkeypatch):
         ({"param_grid": {"depth": []}}, BudgetError, "no candidates: .*non-empty"),
         ({"param_grid": {"depth": 3}}, BudgetError, "no candidates"),
         ({"method": "best"}, BudgetError, "method"),
-        ({"validation": 1}, BudgetError, "validation"),
+        ({"validation": 0.51}, BudgetError, "validation"),
+        ({"validation": 0}, BudgetError, "validation"),
         ({"refit": 1}, BudgetError, "refit"),
         ({"eta": 3}, BudgetError, "eta"),
         ({"gamma": 0}, BudgetError, "gamma"),
@@ -182,3 +183,11 @@ def test_labels_are_needed_and_must_fit(parity):
         search.fit(parity[0])
     with pytest.raises(DataError, match="inconsistent"):
         search.fit(parity[0], parity[1][:-1])
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_the_certificate_names_empty_deals_as_uncovered(parity, method):
+    search = PrivateGridSearch(
+        PrivateTreeClassifier(schema=SCHEMA), DEPTHS, method=method, validation=0.5, random_state=0
+    ).fit(*parity)
+    assert any("no row was dealt to training" in one for one in search.certificate_.assumptions)

@@ -27,7 +27,7 @@ from discreet.sources import Progress
 Floats = NDArray[np.float64]
 REFUSALS = (
     "that a fit ends in weights rather than in a refusal by the solver's certificate is not protected: a refusal "
-    "depends on the random draw and on far more rows than the solver's tolerance allows for"
+    "depends on the random draw and, where the regularisation is very small or the rows are very many, on the rows"
 )
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from discreet.errors import SolverError
 from discreet.linear.encode import Design
@@ -125,7 +125,10 @@ def _descend(objective: Objective, tolerance: float) -> Floats:
         norm = float(np.linalg.norm(gradient))
         if norm <= goal:
             break
-        step = objective.newton_step(t, gradient)
+        try:
+            step = objective.newton_step(t, gradient)
+        except LinAlgError:  # so little regularisation that rounding left the matrix without a root
+            break
         moved = _search(objective, weights, value, gradient, step, norm)
         if moved is None:
             break

@@ -72,7 +72,9 @@ def exponentials(size: int, bits: Bits) -> Floats:
         value, shift = int(words[i]), 64
         while value < 1 << 56:
             value, shift = value << 64 | int(bits.words(1)[0]), shift + 64
-        result[i] = shift * math.log(2) - math.log(value)
+        # Of a logarithm of the whole number most would cancel, and its rounding would stay.
+        part, power = math.frexp(value)
+        result[i] = (shift - power) * math.log(2) - math.log(part)
     return np.maximum(result, 0.0)
 
 

@@ -57,13 +57,14 @@ def compare_models(
     seed: int = 0,
     progress: Callable[[int, int | None], None] | None = None,
 ) -> list[Figure]:
-    """Fit every model at every ε (and without privacy) on random halves of the rows and measure it on the rest.
+    """Fit every model at every ε (and without privacy) on part of the rows and measure it on the rest.
 
-    The figures are exact statistics of the rows and the noise is simulated: nothing of this is private.
+    Each repeat draws the `test_share` of the rows to test on anew. The figures are exact statistics of the rows
+    and the noise is simulated: nothing of this is private.
     """
     if repeats < 1 or not 0 < test_share < 1:
         raise BudgetError("a comparison needs at least one repeat and a test share between 0 and 1")
-    levels = [*dict.fromkeys(float(e) for e in epsilons), math.inf]
+    levels = list(dict.fromkeys([*(float(e) for e in epsilons), math.inf]))
     for name in models:
         for epsilon in levels:
             make_model(name, epsilon=epsilon, schema=schema).plan()  # mistakes show before any work is done
