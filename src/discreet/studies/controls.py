@@ -105,7 +105,7 @@ def _selection_cases() -> list[AuditCase]:
             adjacency="add-remove",
             control=True,
             note=note,
-            samples=20_000,
+            samples=60_000,
         )
         for name, before, after, note in controls
     ]

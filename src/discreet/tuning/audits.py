@@ -87,7 +87,7 @@ def audit_cases() -> list[AuditCase]:
                 note="the best of many runs at the cost of one"
                 if control
                 else "the largest of a random number of runs",
-                samples=40_000,
+                samples=200_000,
             )
         )
     return cases
