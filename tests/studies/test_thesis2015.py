@@ -107,7 +107,7 @@ def test_as_published_runs_are_not_private(data_dir):
 
 
 def test_small_run_end_to_end(data_dir, tmp_path):
-    study = find_study("thesis2015")
+    study = find_study("thesis2015", "logistic")
     assert study.part == "logistic"
 
     def few(task):
