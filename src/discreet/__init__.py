@@ -6,6 +6,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from discreet.auto import PrivateClassifier
     from discreet.bayes import NaiveBayesModel, PrivateNB
     from discreet.errors import (
         BudgetError,
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 # Each public name and the room it lives in: a room is opened when it is first used, so that importing
 # the package costs next to nothing.
 _ROOMS = {
+    "discreet.auto": ("PrivateClassifier",),
     "discreet.bayes": ("NaiveBayesModel", "PrivateNB"),
     "discreet.errors": (
         "BudgetError",
@@ -72,6 +74,7 @@ __all__ = [
     "ModelError",
     "NaiveBayesModel",
     "Numeric",
+    "PrivateClassifier",
     "PrivateForestClassifier",
     "PrivateGridSearch",
     "PrivateLogisticRegression",

@@ -36,6 +36,17 @@ class MechanismName(StrEnum):
     knorm = "knorm"
 
 
+class ModelName(StrEnum):
+    """The kind of model."""
+
+    auto = "auto"
+    naive_bayes = "naive-bayes"
+    additive = "additive"
+    additive_pairs = "additive-pairs"
+    tan = "tan"
+    joint = "joint"
+
+
 class NumericName(StrEnum):
     """The model of a number."""
 
@@ -81,6 +92,9 @@ EpsilonOption = Annotated[float, typer.Option(help="The privacy budget; inf for 
 DeltaOption = Annotated[float, typer.Option(help="The chance with which epsilon may be exceeded.")]
 AdjacencyOption = Annotated[AdjacencyName, typer.Option(help="One row more or less, or one row changed.")]
 MechanismOption = Annotated[MechanismName, typer.Option(help="The noise.")]
+ModelOption = Annotated[
+    ModelName, typer.Option(help="The kind of model; auto decides by a bought number of rows.")
+]
 NumericOption = Annotated[NumericName, typer.Option(help="How numbers are modelled.")]
 SplitOption = Annotated[SplitName, typer.Option(help="How the budget is shared out.")]
 ContributionsOption = Annotated[int, typer.Option(help="The most rows one person may have in the data.")]
@@ -111,12 +125,22 @@ def check_out(path: Path | None) -> None:
         raise DiscreetError(f"the directory {path.parent} is not writable: choose another --out")
 
 
-def estimator(**settings: Any) -> Any:
-    """PrivateNB with the settings of the command line."""
+def estimator(model: ModelName, special: dict[str, Any], **common: Any) -> Any:
+    """PrivateNB with the settings of the command line, or PrivateClassifier, which knows the common ones only."""
+    plain: Any = {k: v.value if isinstance(v, StrEnum) else v for k, v in common.items()}
+    special = {k: v.value if isinstance(v, StrEnum) else v for k, v in special.items()}
     from discreet.bayes import PrivateNB
 
-    plain: Any = {k: v.value if isinstance(v, StrEnum) else v for k, v in settings.items()}
-    return PrivateNB(**plain)
+    if model is ModelName.naive_bayes:
+        return PrivateNB(**plain, **special)
+    usual = PrivateNB().get_params()
+    for name, value in special.items():
+        if value != usual[name]:
+            flag = {"estimator": "moments"}.get(name, name)
+            raise BudgetError(f"--{flag} is a setting of Naive Bayes: leave it out, or use --model naive-bayes")
+    from discreet.auto import PrivateClassifier
+
+    return PrivateClassifier(**plain, model=model.value)
 
 
 def clean(value: Any) -> Any:

@@ -17,6 +17,8 @@ from discreet.cli.common import (
     JsonOption,
     MechanismName,
     MechanismOption,
+    ModelName,
+    ModelOption,
     NumericName,
     NumericOption,
     SchemaOption,
@@ -38,6 +40,7 @@ def command(
     data: Annotated[str, typer.Argument(help="A CSV, Parquet or Arrow file, or a pattern such as 'part-*.parquet'.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="Where to write the model.")],
     schema: SchemaOption = None,
+    model: ModelOption = ModelName.naive_bayes,
     epsilon: EpsilonOption = 1.0,
     delta: DeltaOption = 0.0,
     adjacency: AdjacencyOption = AdjacencyName.add_remove,
@@ -53,24 +56,28 @@ def command(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Train a private Naive Bayes model and write it with its certificate."""
+    """Train a private model and write it with its certificate."""
     public = load_schema(schema)
     check_out(out)
-    classifier = estimator(
-        schema=public, epsilon=epsilon, delta=delta, adjacency=adjacency, mechanism=mechanism, numeric=numeric,
-        split=split, smoothing=smoothing, contributions=contributions, sensitivity=sensitivity, estimator=moments,
-        random_state=seed,
-    )  # fmt: skip
+    common = {"schema": public, "epsilon": epsilon, "adjacency": adjacency, "contributions": contributions}
+    special = {
+        "delta": delta, "mechanism": mechanism, "numeric": numeric, "split": split, "smoothing": smoothing,
+        "sensitivity": sensitivity, "estimator": moments,
+    }  # fmt: skip
+    classifier = estimator(model, special, **common, random_state=seed)
     with progress("reading rows", quiet=as_json) as report:
         classifier.fit(data, progress=report)
     classifier.model_.save(out)
     certificate = classifier.certificate_
     if as_json:
-        print_json({"model": str(out), "certificate": certificate.model_dump(mode="json")})
+        chosen = {"choice": vars(classifier.choice_)} if hasattr(classifier, "choice_") else {}
+        print_json({"model": str(out), **chosen, "certificate": certificate.model_dump(mode="json")})
         return
     if certificate.simulation:
         note("warning: a seed was given, so the noise can be repeated: this model is for study, not for release")
     if public.inferred:
         note("warning: the schema is an unedited draft, so the certificate says that the data's ranges were disclosed")
+    if hasattr(classifier, "choice_"):
+        console().print(f"chose {classifier.choice_}")
     console().print(f"released with {classifier.plan().budget} ({certificate.adjacency} neighbours)")
     console().print(f"wrote {out}: try 'discreet inspect {out}' or 'discreet evaluate {out} TEST_DATA'")

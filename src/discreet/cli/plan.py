@@ -14,6 +14,7 @@ from discreet.cli.common import (
     JsonOption,
     MechanismName,
     MechanismOption,
+    ModelName,
     NumericName,
     NumericOption,
     SchemaOption,
@@ -43,10 +44,12 @@ def command(
     as_json: JsonOption = False,
 ) -> None:
     """Show how a budget would be spent. No data are read and nothing is charged."""
-    plan = estimator(
-        schema=load_schema(schema), epsilon=epsilon, delta=delta, adjacency=adjacency, mechanism=mechanism,
-        numeric=numeric, split=split, contributions=contributions, sensitivity=sensitivity, estimator=moments,
-    ).plan()  # fmt: skip
+    special = {
+        "delta": delta, "mechanism": mechanism, "numeric": numeric, "split": split, "sensitivity": sensitivity,
+        "estimator": moments,
+    }  # fmt: skip
+    common = {"schema": load_schema(schema), "epsilon": epsilon, "adjacency": adjacency, "contributions": contributions}
+    plan = estimator(ModelName.naive_bayes, special, **common).plan()
     if as_json:
         print_json(plan.to_dict())
         return

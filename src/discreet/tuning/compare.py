@@ -18,6 +18,9 @@ MODELS = {
     "svm": ("discreet.linear", "PrivateSVC", "support vector machine"),
     "lr": ("discreet.linear", "PrivateLogisticRegression", "logistic regression"),
     "tree": ("discreet.trees", "PrivateTreeClassifier", "decision tree"),
+    "additive": ("discreet.additive", "PrivateAdditiveClassifier", "additive logistic regression"),
+    "tan": ("discreet.networks", "PrivateTAN", "tree-augmented Naive Bayes"),
+    "auto": ("discreet.auto", "PrivateClassifier", "automatic choice"),
     "forest": ("discreet.trees", "PrivateForestClassifier", "forest"),
 }
 MAJORITY = "majority"

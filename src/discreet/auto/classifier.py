@@ -1,0 +1,157 @@
+"""PrivateClassifier: buys the number of rows, chooses a kind of model by it, and fits that with what is left."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from numbers import Integral
+from typing import Any, Self
+
+import numpy as np
+
+from discreet.auto.families import fit_family
+from discreet.auto.rule import MODELS, Choice, choose
+from discreet.bayes.base import ScoreEstimator
+from discreet.bayes.counts import SHARE, ClassCounts, count_charge, noisy_counts, with_counts
+from discreet.errors import BudgetError
+from discreet.mechanisms.noise import sampler_for
+from discreet.models import Model
+from discreet.privacy.budget import Adjacency, Budget
+from discreet.privacy.ledger import Charge, Ledger, Sequential
+from discreet.schema import Schema
+from discreet.sources import Progress, collect
+
+
+@dataclass(frozen=True)
+class AutoPlan:
+    """What is known before a row is read: the counts' cost, and that all the rest goes to the model they lead to."""
+
+    budget: Budget
+    adjacency: Adjacency
+    contributions: int
+    model: str
+
+    @property
+    def charge(self) -> Charge | None:
+        """The cost of the class counts; None without privacy."""
+        if self.budget.epsilon is None:
+            return None
+        return count_charge(self.budget.epsilon * SHARE, self.adjacency, self.contributions)
+
+    @property
+    def unit(self) -> str:
+        """Whom the cost is counted for."""
+        return f"{self.adjacency} neighbours with up to {self.contributions} row(s) per person"
+
+
+class PrivateClassifier(ScoreEstimator):
+    """The kind of model that promises most at this budget, with differential privacy.
+
+    A small part of the budget buys the number of rows in each class. From it, ε and the schema, all of which may be
+    known to anybody, follow the kind of model and its resolution; how well a model would do on the rows is not looked at.
+
+    Parameters
+    ----------
+    epsilon : float, default 1.0
+        The privacy budget of each fit, the number of rows included; `math.inf` gives a fit without privacy.
+    schema : Schema or "infer"
+        What is public about the data. "infer" reads it off the training data, which is a disclosure that the
+        certificate states; without a schema there is no fit.
+    model : {"auto", "naive-bayes", "additive", "additive-pairs", "tan", "joint"}
+        The kind of model; "auto" chooses one, and `choice_` says which and why.
+    adjacency : {"add-remove", "replace"}
+        Neighbours differ by one row more or less, or by one changed row (then the number of rows is public).
+    bins : {"auto", "schema"}
+        Numbers in as many bins as rows and budget can fill, or in those of the schema. Edges that the schema lists one
+        by one are always kept.
+    contributions : int, default 1
+        The most rows one person may have in the data. If the schema names an id column, this is enforced.
+    random_state : int, Generator or None
+        A seed makes the fit a reproducible simulation, which is not for release; the certificate says so.
+
+    Attributes
+    ----------
+    choice_ : Choice
+        The kind of model, the numbers that decided, and the reason in words.
+    counts_ : ClassCounts
+        The bought numbers of rows.
+    model_ : the released model, of the chosen kind
+    certificate_ : Certificate
+    classes_, n_features_in_, feature_names_in_ : as in scikit-learn
+    """
+
+    model_: Model
+
+    def __init__(
+        self,
+        epsilon: float = 1.0,
+        schema: Schema | str | None = None,
+        model: str = "auto",
+        adjacency: str = "add-remove",
+        bins: str = "auto",
+        contributions: int = 1,
+        random_state: Any = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.schema = schema
+        self.model = model
+        self.adjacency = adjacency
+        self.bins = bins
+        self.contributions = contributions
+        self.random_state = random_state
+
+    def plan(self) -> AutoPlan:
+        """How the budget would be spent, as far as it is known before the number of rows is bought."""
+        self._check()
+        self._public_schema()
+        return AutoPlan(Budget(self.epsilon), Adjacency.of(self.adjacency), self.contributions, str(self.model))
+
+    def _check(self) -> None:
+        if self.model not in MODELS:
+            raise BudgetError(f"model must be one of {', '.join(MODELS)}, not {self.model!r}")
+        if self.bins not in {"auto", "schema"}:
+            raise BudgetError(f"bins must be 'auto' or 'schema', not {self.bins!r}")
+        given = self.contributions
+        if isinstance(given, bool) or not isinstance(given, Integral) or int(given) < 1:
+            raise BudgetError("contributions must be a whole number of rows, at least 1")
+
+    def fit(self, X: Any, y: Any = None, *, ledger: Ledger | None = None, progress: Progress | None = None) -> Self:
+        """Fit to an array or data frame with labels `y`, or to a file or database table that has the target.
+
+        What the whole fit costs is known, and refused if a `ledger` does not have it, before the first row is read.
+        """
+        self._check()
+        plan = AutoPlan(Budget(self.epsilon), Adjacency.of(self.adjacency), int(self.contributions), str(self.model))
+        budget, adjacency = plan.budget, plan.adjacency
+        sampler = sampler_for(_one_stream(self.random_state))
+        if ledger is not None:
+            ledger.afford(budget)
+        schema = self._schema_for(X, y)
+        if ledger is not None and plan.charge is not None:
+            ledger.charge(Sequential("rows by class", (plan.charge,)), Budget(plan.charge.cost), plan.unit, self)
+        rows = collect(X, schema, y, detail=("bins",), contributions=plan.contributions, progress=progress).counts
+        counts = noisy_counts(np.asarray(rows), plan.charge, sampler)
+        rest = math.inf if budget.epsilon is None else budget.epsilon - _spent(counts)
+        choice = choose(schema, counts, rest, adjacency=adjacency, contributions=self.contributions, model=self.model)
+        fitted = fit_family(
+            choice, X, y, schema=schema, counts=counts, epsilon=rest, adjacency=str(adjacency), bins=self.bins,
+            contributions=self.contributions, random_state=getattr(sampler, "rng", None), ledger=ledger,
+            progress=progress,
+        )  # fmt: skip
+        self.counts_, self.choice_ = counts, choice
+        self.model_ = with_counts(fitted, counts, self.epsilon)
+        self.certificate_ = self.model_.certificate
+        self._describe(X, schema)
+        return self
+
+
+def _spent(counts: ClassCounts) -> Fraction:
+    return Fraction(0) if counts.charge is None else counts.charge.cost
+
+
+def _one_stream(random_state: Any) -> Any:
+    """A generator that all steps of a fit share: the same seed in each step would repeat its noise."""
+    if isinstance(random_state, int | np.integer) and not isinstance(random_state, bool) and random_state >= 0:
+        return np.random.default_rng([int(random_state), 0xD15C])
+    return random_state

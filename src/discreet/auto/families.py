@@ -1,0 +1,67 @@
+"""The kinds of models that the automatic choice can take, each fitted with what is left of the budget."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+from discreet.auto.rule import Choice
+from discreet.bayes.counts import ClassCounts
+from discreet.models import Model
+from discreet.schema import Schema
+
+CALIBRATION = Fraction(1, 10)  # of what is left, where the rows suffice to learn a slope and the class biases
+SUFFICIENT = 150.0  # rows times ε for each class
+
+
+def fit_family(choice: Choice, X: Any, y: Any, **settings: Any) -> Model:
+    """Fit the chosen kind of model; its certificate covers what it spent, not the counts."""
+    return _FITS[choice.model](X, y, **settings)
+
+
+def _naive_bayes(
+    X: Any, y: Any, *, schema: Schema, counts: ClassCounts, epsilon: Any, bins: str, ledger: Any, progress: Any,
+    **settings: Any,
+) -> Model:  # fmt: skip
+    from discreet.bayes import PrivateNB
+    from discreet.bayes.bins import binned
+    from discreet.linear.calibrate import calibrated
+
+    private = isinstance(epsilon, Fraction)
+    enough = private and counts.rows * float(epsilon) >= SUFFICIENT * len(schema.classes)
+    share = epsilon * CALIBRATION if enough else Fraction(0)
+    kept = epsilon - share if private else epsilon
+    public = binned(schema, counts.rows, float(kept)) if bins == "auto" else schema
+    model = PrivateNB(kept, schema=public, **settings).fit(X, y, ledger=ledger, progress=progress).model_
+    return calibrated(model, X, y, share, ledger=ledger, **settings) if enough else model
+
+
+def _additive(pairs: Any) -> Callable[..., Model]:
+    def fit(X: Any, y: Any, *, counts: ClassCounts, ledger: Any, progress: Any, **settings: Any) -> Model:
+        from discreet.additive import PrivateAdditiveClassifier
+
+        estimator = PrivateAdditiveClassifier(pairs=pairs, **settings)
+        return estimator.fit(X, y, ledger=ledger, progress=progress, counts=counts).model_
+
+    return fit
+
+
+def _network(name: str) -> Callable[..., Model]:
+    def fit(X: Any, y: Any, *, counts: ClassCounts, ledger: Any, progress: Any, **settings: Any) -> Model:
+        import discreet.networks
+
+        estimator = getattr(discreet.networks, name)(**settings)
+        model: Model = estimator.fit(X, y, ledger=ledger, progress=progress, counts=counts).model_
+        return model
+
+    return fit
+
+
+_FITS: dict[str, Callable[..., Model]] = {
+    "naive-bayes": _naive_bayes,
+    "additive": _additive(0),
+    "additive-pairs": _additive("auto"),
+    "tan": _network("PrivateTAN"),
+    "joint": _network("PrivateJointHistogram"),
+}

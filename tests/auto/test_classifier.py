@@ -1,0 +1,133 @@
+"""PrivateClassifier: one budget for counts and model, files and ledgers, and what it says of itself."""
+
+import json
+import math
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from discreet import Budget, BudgetError, Categorical, DataError, Ledger, Numeric, PrivateClassifier, Schema
+from discreet.auto.rule import MODELS
+from discreet.models import load_model
+
+KINDS = [name for name in MODELS if name != "auto"]
+
+
+@parametrize_with_checks(
+    [
+        PrivateClassifier(schema="infer", epsilon=math.inf),
+        PrivateClassifier(schema="infer", epsilon=50.0, random_state=0, model="naive-bayes"),
+    ]
+)
+def test_estimator_checks(estimator, check):
+    check(estimator)
+
+
+def people(rows=3000, classes=("no", "yes"), seed=0):
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, len(classes), rows)
+    frame = pd.DataFrame(
+        {
+            "size": np.where(rng.random(rows) < 0.8, y % 3, rng.integers(0, 3, rows)),
+            "colour": rng.choice(["red", "blue"], rows),
+            "dose": np.clip(rng.normal(0.3 + 0.3 * (y % 2), 0.15, rows), 0, 1),
+        }
+    )
+    schema = Schema(
+        [Categorical("size", [0, 1, 2]), Categorical("colour", ["red", "blue"]), Numeric("dose", 0, 1)],
+        "ill",
+        list(classes),
+    )
+    return frame, np.array(classes)[y], schema
+
+
+@pytest.mark.parametrize("kind", ["auto", *KINDS])
+@pytest.mark.parametrize("classes", [("no", "yes"), ("a", "b", "c")])
+@pytest.mark.parametrize("adjacency", ["add-remove", "replace"])
+def test_every_kind_spends_its_budget_exactly(kind, classes, adjacency, tmp_path):
+    X, y, schema = people(classes=classes)
+    ledger = Ledger(Budget(2))
+    fitted = PrivateClassifier(2, schema, kind, adjacency, random_state=1).fit(X, y, ledger=ledger)
+    spent = sum(Fraction(charge.cost) for charge in fitted.certificate_.charges())
+    assert fitted.certificate_.epsilon_value == 2 and Fraction(199, 100) < spent <= 2
+    assert ledger.spent == 2 or Fraction(199, 100) < ledger.spent <= 2
+    assert fitted.score(X, y) > 1.15 / len(classes)
+    assert np.allclose(fitted.predict_proba(X).sum(axis=1), 1)
+    fitted.model_.save(tmp_path / "m.json")
+    again = load_model(tmp_path / "m.json")
+    assert again.predict(X).tolist() == fitted.predict(X).tolist()
+    assert json.loads((tmp_path / "m.json").read_text())["certificate"]["epsilon"] == "2"
+
+
+def test_it_says_what_it_chose():
+    X, y, schema = people()
+    fitted = PrivateClassifier(1, schema, random_state=0).fit(X, y)
+    assert fitted.choice_.model in KINDS and fitted.choice_.reason
+    assert abs(fitted.counts_.rows - len(X)) < 400
+    assert PrivateClassifier(1, schema, random_state=0).fit(X, y).predict(X).tolist() == fitted.predict(X).tolist()
+
+
+def test_exact_noise_is_for_release():
+    X, y, schema = people()
+    fitted = PrivateClassifier(1, schema).fit(X, y)
+    assert not fitted.certificate_.simulation and "nothing" not in fitted.certificate_.covers
+    assert fitted.score(X, y) > 0.6
+
+
+def test_a_file_gives_what_a_frame_gives(tmp_path):
+    X, y, schema = people()
+    X.assign(ill=y).to_parquet(tmp_path / "p.parquet")
+    one = PrivateClassifier(1, schema, random_state=3).fit(str(tmp_path / "p.parquet"))
+    two = PrivateClassifier(1, schema, random_state=3).fit(X, y)
+    assert one.predict(X).tolist() == two.predict(X).tolist()
+
+
+def test_a_ledger_without_enough_refuses_before_anything_is_spent():
+    X, y, schema = people()
+    ledger = Ledger(Budget("0.5"))
+    with pytest.raises(BudgetError):
+        PrivateClassifier(1, schema).fit(X, y, ledger=ledger)
+    assert ledger.spent == 0
+
+
+def test_without_privacy_it_is_a_plain_fit():
+    X, y, schema = people()
+    fitted = PrivateClassifier(math.inf, schema).fit(X, y)
+    assert not fitted.certificate_.private and fitted.counts_.rows == len(X)
+    assert fitted.score(X, y) > 0.8
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"model": "magic"}, "model must be one of"),
+        ({"bins": 7}, "bins must be"),
+        ({"contributions": 0}, "contributions"),
+        ({"epsilon": 0}, "above zero"),
+        ({"adjacency": "near"}, "adjacency"),
+        ({"random_state": -1}, "random_state"),
+    ],
+)
+def test_bad_settings_get_a_sentence(settings, words):
+    X, y, schema = people(60)
+    with pytest.raises(BudgetError, match=words):
+        clone(PrivateClassifier(schema=schema)).set_params(**settings).fit(X, y)
+
+
+def test_no_rows_get_a_sentence():
+    X, y, schema = people(60)
+    with pytest.raises(DataError):
+        PrivateClassifier(1, schema).fit(X.iloc[:0], y[:0])
+    with pytest.raises(DataError, match="requires y"):
+        PrivateClassifier(1, schema).fit(X.to_numpy(object))
+
+
+def test_one_class_only_and_few_rows_are_fitted():
+    X, y, schema = people(40)
+    same = np.full(len(y), "yes")
+    assert PrivateClassifier(1, schema, random_state=0).fit(X, same).predict(X).shape == (40,)
+    assert PrivateClassifier(0.01, schema, random_state=0).fit(X.iloc[:2], y[:2]).predict(X).shape == (40,)
