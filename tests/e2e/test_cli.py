@@ -9,7 +9,6 @@ import re
 import shutil
 import subprocess
 import sys
-import time
 from fractions import Fraction
 from pathlib import Path
 
@@ -19,6 +18,7 @@ import pytest
 from sklearn.metrics import balanced_accuracy_score, roc_auc_score
 
 from discreet import Certificate, NaiveBayesModel, PrivateNB, Schema, demo
+from tests.clock import work_seconds
 
 COMMANDS = ("demo", "schema", "plan", "fit", "predict", "evaluate", "inspect")
 
@@ -54,9 +54,9 @@ def job(tmp_path_factory, discreet):
 
 
 def test_the_demonstration(discreet, tmp_path):
-    start = time.perf_counter()
+    start = work_seconds()
     done = ok(discreet("demo", cwd=tmp_path))
-    assert time.perf_counter() - start < 20  # half of it on an idle machine
+    assert work_seconds() - start < 10  # a third of it is usual
     out = done.stdout
     lines = out.splitlines()
     scores = {}
@@ -277,9 +277,9 @@ def test_help_is_quick(discreet):
     discreet("--help")
     times = []
     for _ in range(3):
-        start = time.perf_counter()
+        start = work_seconds()
         ok(discreet("--help"))
-        times.append(time.perf_counter() - start)
+        times.append(work_seconds() - start)
     assert min(times) < 1.0
 
 
@@ -303,7 +303,7 @@ def test_a_closed_pipe_is_no_traceback(job):
         process.stdout.read(10)
         process.stdout.close()
         error = process.stderr.read().decode()
-        process.wait(timeout=60)
+        process.wait(timeout=300)
     assert "Traceback" not in error and process.returncode != 0
 
 

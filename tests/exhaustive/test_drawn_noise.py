@@ -72,7 +72,7 @@ def test_every_statistic_of_every_class_is_drawn_with_its_planned_spread(adjacen
 def test_drawn_noise_follows_the_planned_law_and_no_wider_or_narrower_one(adjacency, numeric, delta):
     plan, statistics = setting("number with gaps", adjacency, numeric, delta)
     bundle = exact_bundles(statistics, plan)[0]
-    copies = {key: np.tile(values, (6000, 1)) for key, values in bundle.items()}
+    copies = {key: np.tile(values, (8000, 1)) for key, values in bundle.items()}
     drawn = noised(copies, plan, ExactSampler())
     for item in plan.items:
         noise = (drawn[item.key] - bundle[item.key]).ravel()

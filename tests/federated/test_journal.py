@@ -87,7 +87,7 @@ def test_two_processes_are_locked_out(path):
             "import sys; from discreet.federated.journal import Journal; from discreet.privacy.budget import Budget\n"
             "Journal(sys.argv[1], total=Budget(1))"
         )
-        other = subprocess.run([sys.executable, "-c", code, str(path)], capture_output=True, text=True, timeout=60)
+        other = subprocess.run([sys.executable, "-c", code, str(path)], capture_output=True, text=True, timeout=300)
         assert other.returncode and "another process has the ledger" in other.stderr
         with pytest.raises(BudgetError, match="another process"):
             Journal(path, total=Budget(1))
@@ -186,7 +186,7 @@ DYING = textwrap.dedent(
 
 def lives(place, mode):
     command = [sys.executable, "-c", DYING, str(place), mode]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=True)
     return [int(line) for line in done.stdout.split()]
 
 

@@ -1,10 +1,9 @@
-"""What tests of running nodes share: a schema, rows, free ports, and a fleet of node processes."""
+"""What tests of running nodes share: a schema, rows, and a fleet of node processes."""
 
 import contextlib
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -19,6 +18,7 @@ from discreet.gossip.keys import make_keys
 from discreet.gossip.protocol import total_of
 from discreet.gossip.store import LEDGER, Store, find_state
 from discreet.gossip.vector import Layout, share_of
+from tests.ports import free_ports
 
 SCHEMA = Schema([Categorical("c", ["p", "q", "r"]), Numeric("x", 0, 10, bins=4)], "y", [0, 1])
 
@@ -28,16 +28,6 @@ def write_rows(path, size, seed):
     label = rng.integers(0, 2, size)
     lines = [f"{'pqr'[rng.integers(0, 3 - y)]},{rng.uniform(0, 5 + 5 * y):.3f},{y}" for y in label]
     path.write_text("\n".join(["c,x,y", *lines]) + "\n")
-
-
-def free_ports(count):
-    sockets = [socket.socket() for _ in range(count)]
-    for one in sockets:
-        one.bind(("127.0.0.1", 0))
-    ports = [one.getsockname()[1] for one in sockets]
-    for one in sockets:
-        one.close()
-    return ports
 
 
 def audit_states(states):
@@ -106,7 +96,7 @@ class Fleet:
         pid = self.pids[name]
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
-        end = time.monotonic() + 20
+        end = time.monotonic() + 120
         while time.monotonic() < end:
             try:
                 os.kill(pid, 0)
@@ -138,7 +128,7 @@ class Fleet:
 
     def close(self):
         self.nursery.stdin.close()
-        self.nursery.wait(20)
+        self.nursery.wait(120)
         for pid in self.running:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 import typer
 
-from tests.gossip.common import SCHEMA, free_ports, write_rows
+from tests.gossip.common import SCHEMA, write_rows
+from tests.ports import free_ports
 
 pytest.importorskip("grpc")
 from discreet.gossip.keys import make_keys
@@ -31,9 +32,9 @@ def test_two_nodes_from_keys_to_model(tmp_path, discreet):
         argv = [script, "gossip", "node", "--name", name, "--listen", f"127.0.0.1:{ports[name]}", "--peers",
                 f"@{peers}", "--data", tmp_path / f"{name}.csv", "--schema", tmp_path / "s.toml", "--keys",
                 tmp_path / "keys", "--state", tmp_path / name, "--out", tmp_path / f"{name}.json", "--epsilon", "1",
-                "--beat", "0.05", "--wait", "100", "--linger", "4", "--json"]  # fmt: skip
+                "--beat", "0.05", "--wait", "300", "--linger", "20", "--json"]  # fmt: skip
         lives.append(subprocess.Popen([str(a) for a in argv], stdout=subprocess.PIPE, text=True, env={**os.environ}))
-    outs = [life.communicate(timeout=110)[0] for life in lives]
+    outs = [life.communicate(timeout=330)[0] for life in lives]
     assert [life.returncode for life in lives] == [0, 0]
     assert json.loads(outs[0])["members"] == 2
     assert (tmp_path / "a.json").read_bytes() == (tmp_path / "b.json").read_bytes()

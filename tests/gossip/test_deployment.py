@@ -10,8 +10,8 @@ from discreet import NaiveBayesModel
 from tests.gossip.common import Fleet, audit_states
 
 pytest.importorskip("grpc")
-NODES, PATIENCE = 20, 240.0
-PACE = ("--beat", "0.15", "--wait", str(PATIENCE), "--linger", "20")
+NODES, PATIENCE = 20, 360.0
+PACE = ("--beat", "0.15", "--wait", str(PATIENCE), "--linger", "30")
 
 
 @pytest.fixture

@@ -1,7 +1,6 @@
 """The simulator: the vectorised twin makes the same moves as the state machines, bit for bit, and fast."""
 
 import math
-import time
 
 import numpy as np
 import pytest
@@ -11,6 +10,7 @@ from discreet.gossip.protocol import Published, PushSum, Share
 from discreet.gossip.simulate import Simulation
 from discreet.gossip.topology import Crash, Network
 from discreet.gossip.vector import sum_of, units, whole
+from tests.clock import work_seconds
 
 NETWORKS = [
     Network(6),
@@ -121,9 +121,9 @@ def test_a_thousand_nodes_and_adults_parameters_in_seconds():
     simulation = Simulation(rows, Network(1000))
     rng = np.random.default_rng(0)
     simulation.run(1, rng=rng)  # compile
-    start = time.perf_counter()
+    start = work_seconds()
     simulation.run(100, rng=rng)
-    assert time.perf_counter() - start < 10
+    assert work_seconds() - start < 10
     assert simulation.gaps().max() <= 1e-6
 
 

@@ -129,7 +129,7 @@ def some_value(rng: random.Random, feature: Any) -> Any:
 @needs_node
 @pytest.mark.parametrize("name", ["client_test.mjs", "refusals_test.mjs"])
 def test_promises_of_the_javascript_client(name: str) -> None:
-    done = subprocess.run([str(NODE), "--test", str(HERE / name)], capture_output=True, text=True, timeout=120)
+    done = subprocess.run([str(NODE), "--test", str(HERE / name)], capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "# pass 0" not in done.stdout
 
@@ -166,6 +166,6 @@ def test_page_about_the_client_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert Campaign.load("campaign.json").epsilon == 1
     shutil.copy(str(resources.files(discreet) / "local" / "js" / "client.mjs"), "client.mjs")
     Path("page.mjs").write_text('import { readFileSync } from "node:fs";' + _STUBS + "".join(blocks["js"]), "utf-8")
-    done = subprocess.run([str(NODE), "page.mjs"], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([str(NODE), "page.mjs"], capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     assert re.fullmatch(r"1\n\d+ 1\n", done.stdout)

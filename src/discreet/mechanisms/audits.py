@@ -104,7 +104,7 @@ def _choice_cases() -> list[AuditCase]:
             adjacency="add-remove",
             control=control,
             note=note,
-            samples=20_000,
+            samples=60_000 if control else 20_000,
         )
 
     apart = Pair((1, 0), (0, 1), "one score falls, the other rises")

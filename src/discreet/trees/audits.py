@@ -117,7 +117,7 @@ def audit_cases() -> list[AuditCase]:
             adjacency="replace",
             control=True,
             note=note,
-            samples=6_000,
+            samples=12_000,
         )
         for name, (build, note) in controls.items()
     ]

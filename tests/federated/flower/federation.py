@@ -15,15 +15,15 @@ import pyarrow.parquet as parquet
 
 from discreet import Schema
 from discreet.federated import Update
-from discreet.federated.flower.node import free_port
 from discreet.federated.journal import Journal
+from tests.ports import free_ports
 
 
 class Federation:
     """Shards, keys and processes in one directory."""
 
     def __init__(self, place: Path, names: tuple[str, ...] = ("a", "b", "c")) -> None:
-        self.place, self.names, self.port = place, names, free_port()
+        self.place, self.names, (self.port,) = place, names, free_ports(1)
         self.guard = place / "guard.log"
         self.running: list[subprocess.Popen[str]] = []
         self.env = {
@@ -69,7 +69,7 @@ class Federation:
     def coordinator(self, out: str, *more: object) -> subprocess.Popen[str]:
         return self.start(
             "coordinator", "--keys", "keys", "--schema", "schema.toml", "--out", out, "--state", "state", "--listen",
-            f"127.0.0.1:{self.port}", "--nodes-expected", len(self.names), "--wait", 140, "--resend", 4, *more,
+            f"127.0.0.1:{self.port}", "--nodes-expected", len(self.names), "--wait", 280, "--resend", 4, *more,
             log="coordinator.log",
         )  # fmt: skip
 
@@ -94,7 +94,7 @@ class Federation:
     def updates(self, round_id: str) -> list[Update]:
         return [Update.from_bytes(dict(self.entries(name))[round_id]) for name in self.names]
 
-    def until(self, condition, seconds: float = 120, pause: float = 0.1):
+    def until(self, condition, seconds: float = 300, pause: float = 0.1):
         """Wait for something that is true; the logs tell why it never was."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:
@@ -103,7 +103,7 @@ class Federation:
             time.sleep(pause)
         raise AssertionError("this never happened\n" + self.logs())
 
-    def finish(self, child: subprocess.Popen[str], seconds: float = 150) -> int:
+    def finish(self, child: subprocess.Popen[str], seconds: float = 300) -> int:
         try:
             return child.wait(timeout=seconds)
         except subprocess.TimeoutExpired:

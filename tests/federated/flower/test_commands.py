@@ -23,7 +23,7 @@ from discreet.privacy.budget import Budget
 
 def test_starting_up_does_not_import_flower():
     code = "import sys, discreet, discreet.cli; assert not {'flwr', 'cryptography', 'uvicorn'} & set(sys.modules)"
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=300)
 
 
 def test_without_flower_one_sentence_says_how_to_install_it(tmp_path):
@@ -31,7 +31,7 @@ def test_without_flower_one_sentence_says_how_to_install_it(tmp_path):
         "import sys; sys.modules['flwr'] = None; from discreet.cli import main\n"
         f"sys.argv = ['discreet', 'federate', 'keys', '--out', {str(tmp_path / 'k')!r}, '--nodes', 'a']; main()"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
     assert done.returncode == 2 and "pip install 'discreet[federated]'" in done.stderr
     assert len(done.stderr.splitlines()) == 1 and not (tmp_path / "k").exists()
 
@@ -51,7 +51,7 @@ def test_flower_is_kept_quiet(tmp_path, monkeypatch):
     monkeypatch.setattr(update_check.requests, "post", lambda *a, **k: pytest.fail("an update was looked for"))
     monkeypatch.setattr(update_check.requests, "get", lambda *a, **k: pytest.fail("an update was looked for"))
     future = telemetry.event(telemetry.EventType.RUN_SUPERLINK_ENTER)
-    assert "disabled" in str(future.result(timeout=10)).lower()
+    assert "disabled" in str(future.result(timeout=60)).lower()
     update_check.warn_if_flwr_update_available(process_name="flower-superlink")
     assert [path.name for path in tmp_path.iterdir()] in (
         [],

@@ -65,13 +65,13 @@ def closed(federation):
             f"https://127.0.0.1:{federation.port}/v1/{path}", b"", {"content-type": "application/x-protobuf"}
         )
         try:
-            codes[path] = urllib.request.urlopen(ask, context=context, timeout=20).status
+            codes[path] = urllib.request.urlopen(ask, context=context, timeout=120).status
         except urllib.error.HTTPError as error:
             codes[path] = error.code
     assert {codes[path] for path in paths} == {404}, codes
     assert {code for path, code in codes.items() if path.startswith("fleet")} <= {400, 401, 412, 415, 422}, codes
     with pytest.raises(OSError):  # and without encryption nothing is said at all
-        urllib.request.urlopen(f"http://127.0.0.1:{federation.port}/docs", timeout=20)
+        urllib.request.urlopen(f"http://127.0.0.1:{federation.port}/docs", timeout=120)
 
 
 def test_story(federation):

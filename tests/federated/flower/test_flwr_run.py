@@ -13,8 +13,8 @@ from discreet import Schema, demo
 from discreet.bayes.model import NaiveBayesModel
 from discreet.federated.flower import QUIET
 from discreet.federated.flower.bundle import bundle, files, write_app
-from discreet.federated.flower.node import free_port
 from tests.federated.flower.federation import Federation
+from tests.ports import free_ports
 
 
 def test_the_bundle_is_the_same_everywhere_and_names_no_place(tmp_path):
@@ -66,16 +66,16 @@ def test_flwr_run(tmp_path):
                 f'{key}="{tmp_path / value if key != "name" else value}"' for key, value in settings.items()
             )
             start(
-                "flower-supernode", "--insecure", "--superlink", address, "--port", str(free_port()), "--node-config",
-                f"{config} epsilon=1.0", log=name,
+                "flower-supernode", "--insecure", "--superlink", address, "--port", str(*free_ports(1)),
+                "--node-config", f"{config} epsilon=1.0", log=name,
             )  # fmt: skip
-        federation.until(lambda: federation.log("superlink").count("Activated node_id") >= 2, 90)
+        federation.until(lambda: federation.log("superlink").count("Activated node_id") >= 2, 300)
         run = start(
             "flwr", "run", "app", "--run-config",
             f'schema="{tmp_path / "schema.toml"}" out="{tmp_path / "model.json"}" nodes=2', log="run",
         )  # fmt: skip
-        assert federation.finish(run, 90) == 0, federation.logs()
-        federation.until((tmp_path / "model.json").exists, 120)
+        assert federation.finish(run, 300) == 0, federation.logs()
+        federation.until((tmp_path / "model.json").exists, 300)
         released = NaiveBayesModel.load(tmp_path / "model.json")
         assert released.certificate.epsilon == "1" and released.schema == Schema.load(tmp_path / "schema.toml")
         assert all(len(federation.entries(name)) == 1 for name in federation.names)

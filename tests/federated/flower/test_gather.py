@@ -19,7 +19,7 @@ from discreet.federated.flower.task import Task
 from tests.federated.flower.local import LocalGrid
 
 EMPTY = ConfigRecord({"metadata": "{}"})
-QUICK = Patience(wait=3, resend=0.05, poll=0.01)
+QUICK = Patience(wait=120, resend=0.05, poll=0.01)
 
 
 def apps(houses):
@@ -245,7 +245,7 @@ def test_a_supernode_of_flower_s_own_reads_its_configuration(houses, schema, req
         for name in houses
     }  # fmt: skip
     grid = LocalGrid(dict.fromkeys(houses, make_app()), configs=configs)
-    task = Task(str(tmp_path / "schema.json"), str(tmp_path / "model.json"), 3, wait=5)
+    task = Task(str(tmp_path / "schema.json"), str(tmp_path / "model.json"), 3, wait=60)
     result = conduct(grid, task, lambda *_: None)
     assert {row["node"] for row in result["nodes"]} == {"a", "b", "c"}
     assert json.loads((tmp_path / "model.json").read_text())["certificate"]["epsilon"] == "1"
@@ -255,7 +255,7 @@ def test_a_supernode_of_flower_s_own_reads_its_configuration(houses, schema, req
 
 
 def test_cut_off_robust_and_overlap_reach_the_aggregate(houses, schema, tmp_path):
-    task = Task(str(tmp_path / "schema.json"), str(tmp_path / "model.json"), 3, wait=5, overlap=True)
+    task = Task(str(tmp_path / "schema.json"), str(tmp_path / "model.json"), 3, wait=60, overlap=True)
     conduct(LocalGrid(apps(houses)), task, lambda *_: None)
     assert json.loads((tmp_path / "model.json").read_text())["certificate"]["epsilon"] == "3"
     cut = replace(task, weighting="cut-off", cutoff=1e9, robust=0.2).aggregate(schema)
@@ -281,7 +281,7 @@ def test_a_round_that_was_cut_off_goes_on(houses, schema, tmp_path):
     with pytest.raises(DiscreetError, match="2 of 3 nodes have answered"):
         conduct(LocalGrid(some), task, lambda *_: None)
     grid = LocalGrid(apps(houses))
-    conduct(grid, replace(task, wait=5), lambda *_: None)
+    conduct(grid, replace(task, wait=60), lambda *_: None)
     assert grid.counts == {"a": 0, "b": 0, "c": 1}
     assert all(len(house.journal.entries()) == 1 for house in houses.values())
     conduct(LocalGrid(apps(houses)), task, lambda *_: None)  # a finished round is followed by a new one

@@ -32,7 +32,7 @@ def test_run(federation, options):
         "run", "--shards", "[abc].parquet", "--schema", "schema.toml", "--epsilon", 1, "--out", "model.json", "--state",
         "trial", "--json", *options, log="run.log",
     )  # fmt: skip
-    assert federation.finish(child, 200) == 0, federation.logs()
+    assert federation.finish(child, 400) == 0, federation.logs()
     text = federation.log("run")
     result = json.loads(text[text.index("{\n") : text.rindex("}\n") + 2])
     assert [row["node"] for row in sorted(result["nodes"], key=lambda row: row["node"])] == ["a", "b", "c"]

@@ -100,7 +100,7 @@ def test_lost_answers_are_given_again_and_a_restarted_node_goes_on(members, sche
         return reply
 
     grid = LocalGrid(current, spoil)
-    result = conduct(grid, replace(task, stage=5.0, resend=0.2), lambda *_: None)
+    result = conduct(grid, replace(task, stage=120.0, resend=0.2), lambda *_: None)
     assert len(result["nodes"]) == 4 and len(vectors) == 4
     assert same_model(schema, task, vectors, 4)
     assert len(members["a"].journal.entries()) == 1
@@ -160,7 +160,7 @@ def test_an_answer_of_a_node_that_has_gone_offline_counts(members, schema, task,
             self.turn = not getattr(self, "turn", False)
             return [] if self.turn else super().pull_messages(identities)
 
-    result = conduct(Fading(apps(members)), replace(task, stage=3.0), lambda *_: None)
+    result = conduct(Fading(apps(members)), replace(task, stage=120.0), lambda *_: None)
     assert len(result["nodes"]) == 4 and same_model(schema, task, vectors, 4)
 
 

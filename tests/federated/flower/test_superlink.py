@@ -10,8 +10,8 @@ from flwr.proto.control_pb2 import ListNodesRequest
 from discreet.errors import DiscreetError
 from discreet.federated.flower.coordinator import alone
 from discreet.federated.flower.keys import make_keys
-from discreet.federated.flower.node import free_port
 from discreet.federated.flower.superlink import SuperLink
+from tests.ports import free_ports
 
 
 def registered(link):
@@ -21,7 +21,7 @@ def registered(link):
 
 def test_the_directory_of_keys_is_the_list_of_nodes(tmp_path):
     ring = make_keys(tmp_path / "ring", ["a", "b"])
-    with SuperLink(tmp_path, ring, "127.0.0.1", free_port()) as link:
+    with SuperLink(tmp_path, ring, "127.0.0.1", *free_ports(1)) as link:
         link.register(ring)
         assert registered(link) == ["a", "b"]
         link.register(ring)
@@ -31,7 +31,7 @@ def test_the_directory_of_keys_is_the_list_of_nodes(tmp_path):
         link.register(ring)
         assert registered(link) == ["a"]
         assert link.start() > 0
-    with SuperLink(tmp_path, ring, "127.0.0.1", free_port()) as link:  # the state is on disk
+    with SuperLink(tmp_path, ring, "127.0.0.1", *free_ports(1)) as link:  # the state is on disk
         assert registered(link) == ["a"]
         ring.public("b").write_bytes(kept)
         with pytest.raises(DiscreetError, match="needs a new pair"):

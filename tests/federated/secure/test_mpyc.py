@@ -1,7 +1,6 @@
 """The same vectors summed by an independent implementation of multi-party computation, parties on loopback."""
 
 import json
-import socket
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -11,21 +10,9 @@ import pytest
 
 from discreet.federated.secure.local import aggregate
 from tests.federated.secure.helpers import signers, vectors
+from tests.ports import free_ports
 
 pytestmark = pytest.mark.skipif(find_spec("mpyc") is None, reason="MPyC is not installed")
-
-
-def free_ports(count):
-    """The first of `count` ports in a row that are free now."""
-    for base in range(21_000, 60_000, 50):
-        try:
-            for port in range(base, base + count):
-                with socket.socket() as probe:
-                    probe.bind(("127.0.0.1", port))
-            return base
-        except OSError:
-            continue
-    raise AssertionError("no free ports")
 
 
 @pytest.mark.parametrize("count", [3, 5])
@@ -33,8 +20,7 @@ def test_mpyc_gets_the_same_sum(count, tmp_path):
     held = vectors(count, 6, reach=2**58, seed=count)
     (tmp_path / "vectors.json").write_text(json.dumps([vector.tolist() for vector in held.values()]), encoding="utf-8")
     script = str(Path(__file__).with_name("mpyc_sum.py"))
-    base = free_ports(count)
-    parties = [f"-P127.0.0.1:{base + i}" for i in range(count)]
+    parties = [f"-P127.0.0.1:{port}" for port in free_ports(count)]
     running = [
         subprocess.Popen(
             [sys.executable, script, *parties, f"-I{i}", "--no-log", str(tmp_path / "vectors.json")],
@@ -45,7 +31,7 @@ def test_mpyc_gets_the_same_sum(count, tmp_path):
         for i in range(count)
     ]
     try:
-        written = [process.communicate(timeout=60) for process in running]
+        written = [process.communicate(timeout=300) for process in running]
     finally:
         for process in running:
             process.kill()
