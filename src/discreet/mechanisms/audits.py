@@ -26,6 +26,7 @@ from discreet.privacy.calibrate import zcdp_rho
 
 DELTA = Fraction(1, 10**5)
 HALF = 8
+LATTICE = 1 << 10
 
 
 @dataclass(frozen=True)
@@ -165,14 +166,15 @@ class NoisyTables:
 
 @dataclass(frozen=True)
 class NoisySums:
-    """Sums of one-hot rows in two blocks with a K-norm noise vector, as it tilts an objective."""
+    """Sums of one-hot rows in two blocks with a K-norm noise vector, rounded: doubles as such are never released."""
 
     epsilon: float
 
     def sample(self, data: Sequence[int], size: int, *, rng: np.random.Generator) -> NDArray[Any]:
         """Noisy sums, one row each; the words are those of `rng`."""
         noise, bits = KVector((2, 2)), SeededBits(rng)
-        return np.array([noise.draw(exact(self.epsilon), bits).vector + np.asarray(data) for _ in range(size)])
+        vectors = np.array([noise.draw(exact(self.epsilon), bits).vector for _ in range(size)])
+        return np.asarray(np.rint((vectors + np.asarray(data)) * LATTICE) / LATTICE)
 
 
 def _tables_cases() -> list[AuditCase]:

@@ -44,7 +44,8 @@ class SharedSum(Drawn):
 class KVector:
     """Noise for parameters in blocks of which a row fills one cell each, or spreads a weight of one over its cells.
 
-    A block of one cell carries the common sum: it is the noise of an intercept.
+    A block of one cell carries the common sum: it is the noise of an intercept. The doubles are for a solver whose
+    answer gets exact noise of its own: released as they are, added to sums, their last digits would tell on the sums.
 
     >>> KVector([2, 3, 1]).dim
     4
