@@ -109,8 +109,8 @@ def test_an_estimator_fits_predicts_and_certifies() -> None:
 
 
 def test_batches_add_up_and_numbers_keep_their_own_noise() -> None:
-    schema = Schema([Categorical("a", ["p", "q"]), Numeric("x", 0, 1)], target="y", classes=[0, 1])
-    rows = np.array([["p", 0.2], ["q", 0.9]] * 200, object)
+    schema = Schema([Categorical("a", ["p", "q"]), Numeric("x", 0, 1), Categorical("b", ["p", "q"])], "y", [0, 1])
+    rows = np.array([["p", 0.2, "p"], ["q", 0.9, "p"]] * 200, object)
     fitted = PrivateNB(1.0, schema=schema, mechanism="knorm", numeric="gaussian", random_state=1)
     fitted.partial_fit(rows, [0, 1] * 200).partial_fit(rows, [0, 1] * 200)
     charges = {charge.mechanism for charge in fitted.certificate_.charges()}

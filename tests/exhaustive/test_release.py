@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import pytest
 
-import discreet.bayes.plan as planning
+import discreet.bayes.items as planning
 from discreet import Adjacency, Budget
 from discreet.bayes.plan import make_plan
 from discreet.bayes.sensitivity import Sensitivity

@@ -7,6 +7,8 @@ from math import lgamma
 
 import numpy as np
 
+DIMENSIONS = 160  # of one draw at most: its law is then computed in a tenth of a second
+
 
 @lru_cache(4096)
 def cell_square(size: int) -> float:
@@ -34,9 +36,11 @@ def bundle_tables(sizes: list[int]) -> list[list[int]]:
     """The tables (by place) in bundles of similar size that make the total of cost^(1/3) least.
 
     Each bundle of cost A at share w of the budget errs by A/w²; the best shares are in proportion to A^(1/3), and the
-    total error is then the cube of their sum. Tables of one size stay together.
+    total error is then the cube of their sum. Tables of one size stay together, unless there are too many dimensions
+    for one draw: m draws of a part each, at a share of 1/m each, err by hardly more than one draw of all.
     """
-    kinds = sorted(set(sizes))
+    wide = [[place] for place, size in enumerate(sizes) if size > DIMENSIONS]
+    kinds = sorted({size for size in sizes if size <= DIMENSIONS})
     counts = [sizes.count(size) for size in kinds]
     best, cut = [0.0] + [np.inf] * len(kinds), [0] * (len(kinds) + 1)
     for stop in range(1, len(kinds) + 1):
@@ -45,9 +49,19 @@ def bundle_tables(sizes: list[int]) -> list[list[int]]:
             total = best[start] + bundle_cost(inside) ** (1 / 3)
             if total < best[stop]:
                 best[stop], cut[stop] = total, start
-    bundles, stop = [], len(kinds)
+    bundles: list[list[int]] = []
+    stop = len(kinds)
     while stop:
         low, high = kinds[cut[stop]], kinds[stop - 1]
-        bundles.append([place for place, size in enumerate(sizes) if low <= size <= high])
+        inside = sorted((place for place, size in enumerate(sizes) if low <= size <= high), key=sizes.__getitem__)
+        bundles[:0] = _parts(inside, sizes)
         stop = cut[stop]
-    return bundles[::-1]
+    return bundles + wide
+
+
+def _parts(places: list[int], sizes: list[int]) -> list[list[int]]:
+    """The tables dealt out to as few draws as keep to the dimensions of one."""
+    parts = 1
+    while any(1 + sum(sizes[p] - 1 for p in places[i::parts]) > DIMENSIONS for i in range(parts)):
+        parts += 1
+    return [sorted(places[i::parts]) for i in range(parts)]

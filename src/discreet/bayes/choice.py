@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.bayes.plan import Item, Kind, Plan, charged
+from discreet.bayes.items import Item, Kind, Plan, charged
 from discreet.bayes.tuning import UNKNOWN_RATIO, Tuned
 
 Floats = NDArray[np.float64]

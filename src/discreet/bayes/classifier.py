@@ -10,6 +10,7 @@ from discreet.bayes.certificates import BATCHES, release_certificate
 from discreet.bayes.estimate import estimate
 from discreet.bayes.model import NaiveBayesModel
 from discreet.bayes.plan import Plan, make_plan
+from discreet.bayes.reading import READINGS
 from discreet.bayes.release import Release
 from discreet.bayes.smooth import release_staged
 from discreet.errors import BudgetError, DataError
@@ -99,6 +100,7 @@ class PrivateNB(NaiveBayesEstimator):
         numeric_weight: Any = 2,
         strategy: str = "together",
         threshold: float | None = None,
+        reading: str = "shrunk",
     ) -> None:
         self.epsilon = epsilon
         self.delta = delta
@@ -118,6 +120,7 @@ class PrivateNB(NaiveBayesEstimator):
         self.numeric_weight = numeric_weight
         self.strategy = strategy
         self.threshold = threshold
+        self.reading = reading
 
     # ---- fitting
 
@@ -168,6 +171,8 @@ class PrivateNB(NaiveBayesEstimator):
 
     def _plan(self, schema: Schema) -> Plan:
         check_smoothing(self.smoothing)
+        if self.reading not in READINGS:
+            raise BudgetError(f"reading must be one of {', '.join(READINGS)}, not {self.reading!r}")
         plan = make_plan(
             schema,
             Budget(self.epsilon, self.delta),
@@ -182,6 +187,7 @@ class PrivateNB(NaiveBayesEstimator):
             noise=self.noise,
             trim=self.trim,
             spread=self.spread,
+            together=self.strategy == "together" and self.threshold is None,
         )
         return parted(plan, self.strategy, self.threshold)
 
@@ -199,6 +205,6 @@ class PrivateNB(NaiveBayesEstimator):
         elif self.threshold is not None:
             prior, likelihoods = thresholded_estimate(released, float(self.smoothing), float(self.threshold))
         else:
-            prior, likelihoods = estimate(released, float(self.smoothing))
+            prior, likelihoods = estimate(released, float(self.smoothing), self.reading)
         self.model_ = NaiveBayesModel(schema, prior, likelihoods, self.certificate_)
         self._describe(X, schema)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.bayes.likelihoods import GaussianLikelihood, Likelihood, TableLikelihood
+from discreet.bayes.reading import noisy_table, posterior, shrunk
 from discreet.bayes.release import Release
 from discreet.bayes.smooth_estimate import trimmed_moments
 from discreet.schema import Feature, Numeric, Schema
@@ -84,18 +85,29 @@ NARROWEST = 1e-9  # of the widest feature's variance is added to every variance,
 NOISE_WEIGHT = 0.5  # measured on the reference data: 0 lets noise speak, 2 silences rare cells
 
 
-def estimate(release: Release, smoothing: float = 1.0) -> tuple[Floats, list[Likelihood]]:
-    """The class log-prior and the likelihood of each feature."""
+def estimate(release: Release, smoothing: float = 1.0, reading: str = "plain") -> tuple[Floats, list[Likelihood]]:
+    """The class log-prior and the likelihood of each feature; `reading` says how noisy tables are read."""
     totals, total_variance = class_totals(release)
     likelihoods = [
-        feature_likelihood(release, feature, totals, total_variance, smoothing)
+        feature_likelihood(release, feature, totals, total_variance, smoothing, reading)
         for feature in release.plan.schema.features
     ]
-    return log_prior(totals), widened(likelihoods, totals, release.plan.schema)
+    rows = totals if reading == "plain" else doubtful(totals, total_variance)
+    return log_prior(rows), widened(likelihoods, totals, release.plan.schema)
+
+
+def doubtful(totals: Floats, variance: float) -> Floats:
+    """Rows per class, none below zero, and all of them nearer to each other the less is known about them."""
+    return np.asarray(np.maximum(totals, 0.5) + 0.5 * math.sqrt(variance))
 
 
 def feature_likelihood(
-    release: Release, feature: Feature, totals: Floats, total_variance: float | Floats, smoothing: float
+    release: Release,
+    feature: Feature,
+    totals: Floats,
+    total_variance: float | Floats,
+    smoothing: float,
+    reading: str = "plain",
 ) -> Likelihood:
     """The likelihood of one feature, given the rows per class and how uncertain those are."""
     item = next((item for item in release.plan.items if item.key == ("table", feature.name)), None)
@@ -104,7 +116,15 @@ def feature_likelihood(
         return _gaussian(release, feature, totals, smoothing)
     raw, spread = release.values[item.key].astype(np.float64), release.variance(item)
     fixed = consistent(raw, totals, spread, total_variance, release.total_variance(item))
-    return TableLikelihood(feature.name, log_table(fixed, totals, spread, smoothing))
+    plain = log_table(fixed, totals, spread, smoothing)
+    if reading == "plain" or not np.any(spread):
+        return TableLikelihood(feature.name, plain)
+    ordered = feature.cells - (feature.missing_code is not None) if isinstance(feature, Numeric) else 0
+    noisy = noisy_table(raw, spread, release.total_variance(item), totals, total_variance, ordered)
+    rows = doubtful(totals, float(np.mean(total_variance)))
+    if reading == "bayes":
+        return TableLikelihood(feature.name, posterior(noisy, rows, smoothing))
+    return TableLikelihood(feature.name, shrunk(noisy, plain, rows, smoothing))
 
 
 def widened(likelihoods: list[Likelihood], totals: Floats, schema: Schema) -> list[Likelihood]:

@@ -2,196 +2,26 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from fractions import Fraction
 from numbers import Integral
-from typing import Any, Literal
+from typing import Any
 
-from discreet.bayes.bundles import bundle_cost, bundle_tables
-from discreet.bayes.sensitivity import Sensitivity, square_sensitivity, sum_sensitivity, table_sensitivity
+from discreet.bayes.bundling import bundle_charges, bundle_shares, bundled, check_bundles, error_of, too_slow
+from discreet.bayes.items import SMOOTH, Item, Kind, Plan, charged
 from discreet.bayes.settings import Smooth, choose_accounting, smooth_settings, steps_between
-from discreet.domain import text
 from discreet.errors import BudgetError
-from discreet.mechanisms.laws import gaussian_variance, laplace_variance
 from discreet.privacy.budget import Adjacency, Budget, number
 from discreet.privacy.calibrate import counting_rho, zcdp_rho
-from discreet.privacy.ledger import Charge, Node, Parallel, Sequential, SmoothCharge, cost
+from discreet.privacy.ledger import SmoothCharge, cost
 from discreet.schema import Numeric, Schema
-from discreet.statistics import Detail
 
-Kind = Literal["class", "table", "present", "coarse", "sum", "square", "mean", "variance", "second"]
 NUMERIC = ("histogram", "gaussian", "truncated-gaussian")
 MECHANISMS = ("auto", "laplace", "gaussian", "knorm")
-BUNDLED = {"table", "present"}
 COUNTS = {"class", "table", "present", "coarse"}
-SMOOTH = {"mean", "variance", "second"}
 COARSE = 256  # cells of the histogram that a bought spread is read off
-CLASSES = {
-    Adjacency.ADD_REMOVE: "a row belongs to one class, so a row more or less touches the releases of one class only",
-    Adjacency.REPLACE: (
-        "a changed row leaves one class and enters one: two add-remove steps, each within one class, "
-        "and every cost below already pays for both"
-    ),
-}
-
-
-@dataclass(frozen=True)
-class Item:
-    """One statistic: `cells` integers for every class.
-
-    Tables with the same `bundle` share one K-norm draw and one charge; `noise` then holds the variances of one cell
-    and of the sum over a class's cells.
-    """
-
-    kind: Kind
-    feature: str
-    cells: int
-    half: int = 0
-    share: Fraction = Fraction(0)
-    charge: Charge | SmoothCharge | None = None
-    bundle: int | None = None
-    noise: tuple[float, float] | None = None
-
-    @property
-    def key(self) -> tuple[str, str]:
-        """What identifies the statistic within the bundle."""
-        return self.kind, self.feature
-
-    @property
-    def what(self) -> str:
-        """The statistic in words."""
-        return {
-            "class": "rows by class",
-            "table": f"rows by class and {self.feature}",
-            "present": f"rows by class and whether {self.feature} is present",
-            "sum": f"sum of {self.feature} by class",
-            "square": f"sum of squares of {self.feature} by class",
-            "coarse": f"rows by class and coarse cell of {self.feature}, for its spread",
-            "mean": f"mean of {self.feature} by class",
-            "variance": f"variance of {self.feature} by class",
-            "second": f"mean square of {self.feature} by class",
-        }[self.kind]
-
-    def sensitivity(self, adjacency: Adjacency, contributions: int) -> Sensitivity:
-        """How far a neighbour can move this statistic over all classes together."""
-        if self.kind == "sum":
-            return sum_sensitivity(self.half, adjacency, contributions)
-        if self.kind == "square":
-            return square_sensitivity(self.half, adjacency, contributions)
-        return table_sensitivity(adjacency, contributions)
-
-    @property
-    def variance(self) -> float:
-        """The variance of the noise on one integer; 0 without noise, NaN where it follows the data."""
-        if self.charge is None:
-            return 0.0
-        if self.noise is not None:
-            return self.noise[0]
-        if isinstance(self.charge, SmoothCharge):
-            return math.nan
-        spread = float(self.charge.spread)
-        return laplace_variance(spread) if self.charge.measure == "epsilon" else gaussian_variance(spread)
-
-    @property
-    def total_variance(self) -> float:
-        """The variance of the noise on the sum over a class's cells."""
-        return self.variance * self.cells if self.noise is None else self.noise[1]
-
-
-@dataclass(frozen=True)
-class Plan:
-    """What will be released, with which noise, at which cost."""
-
-    schema: Schema
-    budget: Budget
-    adjacency: Adjacency
-    contributions: int
-    mechanism: str
-    numeric: str
-    accounting: str
-    rho: Fraction | None
-    items: tuple[Item, ...] = field(repr=False)
-    smooth: Smooth | None = None
-    parted: str | None = None
-
-    @property
-    def node(self) -> Sequential:
-        """The ledger entry of one fit, as far as it is known before the fit."""
-        charges = tuple(item.charge for item in self.items if isinstance(item.charge, SmoothCharge))
-        return self.entry([charges] * len(self.schema.classes))
-
-    def entry(self, by_class: list[tuple[SmoothCharge, ...]]) -> Sequential:
-        """The ledger entry with these smooth releases of each class, which compose in parallel."""
-        # The tables of a bundle have one charge in common.
-        parts: list[Node] = list(dict.fromkeys(item.charge for item in self.items if isinstance(item.charge, Charge)))
-        if any(by_class):
-            groups = tuple(
-                Sequential(f"class {text(label)}", charges)
-                for label, charges in zip(self.schema.classes, by_class, strict=True)
-            )
-            parts.append(Parallel("means and variances of each class", CLASSES[self.adjacency], groups))
-        if self.parted is not None:
-            parts = [Parallel("one feature from each part of the rows", self.parted, tuple(parts))]
-        return Sequential("Naive Bayes statistics", tuple(parts))
-
-    @property
-    def unit(self) -> str:
-        """Whom the cost is counted for."""
-        return f"{self.adjacency} neighbours with up to {self.contributions} row(s) per person"
-
-    @property
-    def detail(self) -> tuple[Detail, ...]:
-        """The statistics of numbers that have to be counted."""
-        if self.smooth is not None:
-            return ("lattice",)
-        return ("bins",) if self.numeric == "histogram" else ("moments",)
-
-    def rows(self) -> list[dict[str, Any]]:
-        """The plan as a list of plain records, for people and machines."""
-        return [
-            {
-                "statistic": item.what,
-                "cells": item.cells * len(self.schema.classes),
-                "share": float(item.share),
-                "cost": float(item.charge.cost) if item.charge else None,
-                "mechanism": item.charge.mechanism if item.charge else "none",
-                "noise": item.variance**0.5,
-            }
-            for item in self.items
-        ]
-
-    def to_dict(self) -> dict[str, Any]:
-        """The plan as plain values."""
-        extra: dict[str, Any] = {}
-        if self.smooth is not None:
-            smooth = self.smooth
-            extra = {"sensitivity": smooth.sensitivity, "estimator": smooth.estimator, "noise": smooth.noise}
-        return {
-            "schema_hash": self.schema.hash,
-            "adjacency": str(self.adjacency),
-            "contributions": self.contributions,
-            "mechanism": self.mechanism,
-            "numeric": self.numeric,
-            **extra,
-            "epsilon": None if self.budget.epsilon is None else float(self.budget.epsilon),
-            "delta": float(self.budget.delta),
-            "rho": None if self.rho is None else float(self.rho),
-            "accounting": self.accounting,
-            "statistics": self.rows(),
-        }
-
-    def __str__(self) -> str:
-        rows = self.rows()
-        width = max(len(row["statistic"]) for row in rows)
-        head = f"{'statistic':<{width}}  {'cells':>6}  {'share':>6}  noise (standard deviation)"
-        noise = ["follows the data" if math.isnan(row["noise"]) else f"{row['noise']:.4g}" for row in rows]
-        lines = [
-            f"{row['statistic']:<{width}}  {row['cells']:>6}  {row['share']:>6.1%}  {size}"
-            for row, size in zip(rows, noise, strict=True)
-        ]
-        return "\n".join([f"{self.budget}, {self.adjacency} neighbours, {self.mechanism} noise", head, *lines])
+__all__ = ["COUNTS", "MECHANISMS", "NUMERIC", "SMOOTH", "Item", "Kind", "Plan", "make_plan"]
 
 
 def make_plan(
@@ -204,12 +34,44 @@ def make_plan(
     split: str | Mapping[str, Any] = "weighted",
     contributions: int = 1,
     numeric_weight: Any = 2,
+    together: bool = False,
     **numbers: Any,
 ) -> Plan:
     """Split a budget over the statistics that Naive Bayes needs; raises if it does not suffice.
 
-    `numbers` are the settings of `smooth_settings`: sensitivity, estimator, noise, trim and spread.
+    With `together` the mechanism "auto" may noise count tables together (K-norm), where that errs less: for whoever
+    releases all tables of a class at once. `numbers` are the settings of `smooth_settings`: sensitivity, estimator,
+    noise, trim and spread.
     """
+    settings: dict[str, Any] = {
+        "adjacency": adjacency, "numeric": numeric, "split": split, "contributions": contributions,
+        "numeric_weight": numeric_weight, **numbers,
+    }  # fmt: skip
+    plan = _make_plan(schema, budget, mechanism=mechanism, **settings)
+    # Shares by feature, in any form, leave nothing to bundle.
+    if not together or mechanism != "auto" or split != "weighted" or _weight(numeric_weight) != 2:
+        return plan
+    if plan.mechanism != "laplace" or plan.smooth is not None or budget.kind != "pure":
+        return plan
+    try:
+        bundles = _make_plan(schema, budget, mechanism="knorm", **settings)
+    except BudgetError:  # nothing to bundle
+        return plan
+    return plan if too_slow(bundles) or error_of(bundles) >= error_of(plan) else bundles
+
+
+def _make_plan(
+    schema: Schema,
+    budget: Budget,
+    *,
+    adjacency: Adjacency,
+    mechanism: str,
+    numeric: str,
+    split: str | Mapping[str, Any],
+    contributions: int,
+    numeric_weight: Any,
+    **numbers: Any,
+) -> Plan:
     if numeric not in NUMERIC:
         raise BudgetError(f"numeric must be one of {', '.join(NUMERIC)}, not {numeric!r}")
     if mechanism not in MECHANISMS:
@@ -229,7 +91,7 @@ def make_plan(
     if mechanism == "auto":
         mechanism = "laplace" if budget.kind in {"pure", "none"} else "gaussian"
     if mechanism == "knorm":
-        _check_bundles(budget, smooth, split)
+        check_bundles(budget, smooth, split)
         items = bundled(items)
     if mechanism == "laplace" and budget.delta and (smooth is None or smooth.accounting == "epsilon"):
         budget = Budget(budget.epsilon)  # it spends no delta, and the certificate should not claim that it did
@@ -298,7 +160,7 @@ def _shares(schema: Schema, items: list[Item], split: Any, mechanism: str, weigh
     """The share of the budget for each statistic; they add up to one at most, exactly."""
     counted = any(item.kind in {"table", "present"} for item in items)
     if mechanism == "knorm":
-        return _bundle_shares(items, counted, [_emphasis(schema, item, weight) for item in items])
+        return bundle_shares(items, counted, [_emphasis(schema, item, weight) for item in items])
     if isinstance(split, Mapping):
         return _explicit(schema, items, split, counted)
     emphasis = [_emphasis(schema, item, weight) for item in items]
@@ -378,83 +240,3 @@ def _promised(item: Item, unit: Fraction | None, smooth: Smooth) -> Item:
     measure = "rho" if smooth.accounting == "rho" else "epsilon"
     how = "global or smooth sensitivity" if smooth.sensitivity == "auto" else "smooth sensitivity"
     return replace(item, charge=SmoothCharge(how, item.what, measure, unit * item.share, smooth.delta))
-
-
-def charged(item: Item, unit: Fraction | None, mechanism: str, adjacency: Adjacency, contributions: int) -> Item:
-    """The item with its noise: scale Δ₁/ε, or σ² = Δ₂²/(2ρ)."""
-    if unit is None:
-        return item
-    sensitivity, spent = item.sensitivity(adjacency, contributions), unit * item.share
-    if mechanism in {"laplace", "knorm"}:
-        charge = Charge(
-            "discrete Laplace", item.what, "L1", str(sensitivity.l1), sensitivity.l1 / spent, "epsilon", spent
-        )
-    else:
-        charge = Charge(
-            "discrete Gaussian", item.what, "L2 squared", str(sensitivity.l2_squared),
-            sensitivity.l2_squared / (2 * spent), "rho", spent,
-        )  # fmt: skip
-    return replace(item, charge=charge)
-
-
-def _check_bundles(budget: Budget, smooth: Smooth | None, split: Any) -> None:
-    if budget.kind not in {"pure", "none"}:
-        raise BudgetError("K-norm noise spends pure epsilon: leave delta at 0, or use the gaussian mechanism")
-    if smooth is not None:
-        raise BudgetError("K-norm noise is for counts: use mechanism='laplace' with smooth sensitivity")
-    if isinstance(split, Mapping):
-        raise BudgetError("K-norm noise releases tables together: leave split at 'weighted'")
-
-
-def bundled(items: list[Item]) -> list[Item]:
-    """The items with the number of the K-norm draw that each count table belongs to."""
-    tables = [place for place, item in enumerate(items) if item.kind in BUNDLED]
-    if not tables:
-        raise BudgetError("K-norm noise is for count tables, and this model has none: use mechanism='laplace'")
-    result = list(items)
-    for which, bundle in enumerate(bundle_tables([items[place].cells for place in tables])):
-        for place in bundle:
-            result[tables[place]] = replace(items[tables[place]], bundle=which)
-    return result
-
-
-def _bundle_shares(items: list[Item], counted: bool, emphasis: list[Fraction]) -> list[Fraction]:
-    """Shares that minimise the total error: each draw's in proportion to the cube root of what it errs by at ε = 1."""
-    members: dict[int, list[int]] = {}
-    for item in items:
-        if item.bundle is not None:
-            members.setdefault(item.bundle, []).append(item.cells)
-    weights = []
-    for item, factor in zip(items, emphasis, strict=True):
-        if item.bundle is not None:
-            weight = bundle_cost(members[item.bundle]) ** (1 / 3) / len(members[item.bundle])
-        else:
-            weight = 0.0 if item.kind == "class" and counted else (2 * item.cells) ** (1 / 3)
-        weights.append(round(weight * 2**20) * (factor if item.bundle is None else 1))
-    whole = sum(weights)
-    return [Fraction(weight) / whole for weight in weights]
-
-
-def bundle_charges(plan: Plan) -> tuple[Item, ...]:
-    """The items of a plan with one charge for each bundle: scale Δ/ε in the norm of what one row can change."""
-    from discreet.mechanisms.knorm import KNorm
-
-    assert plan.budget.epsilon is not None
-    found: dict[int, tuple[Charge, dict[int, float], float]] = {}
-    for which in sorted({item.bundle for item in plan.items if item.bundle is not None}):
-        inside = [item for item in plan.items if item.bundle == which]
-        spent = sum((item.share for item in inside), Fraction(0)) * plan.budget.epsilon
-        move = inside[0].sensitivity(plan.adjacency, plan.contributions).l1
-        names = ", ".join(item.feature for item in inside)
-        charge = Charge("K-norm", f"rows by class and each of {names}", "K", str(move), move / spent, "epsilon", spent)
-        found[which] = charge, *KNorm([item.cells for item in inside]).moments(1 / charge.spread)
-    return tuple(
-        item
-        if item.bundle is None
-        else replace(
-            item,
-            charge=found[item.bundle][0],
-            noise=(found[item.bundle][1][item.cells], found[item.bundle][2]),
-        )
-        for item in plan.items
-    )

@@ -24,6 +24,7 @@ from discreet.mechanisms.coins import Coins
 from discreet.mechanisms.intervals import context, enclose, ends
 
 Integers = NDArray[np.int64]
+STEPS = 64  # common sums at which moments are taken, about
 LARGEST = 20_000  # dimensions: beyond, the polynomial would take minutes
 
 
@@ -33,10 +34,12 @@ def slice_count(size: int, total: int, radius: int) -> int:
     if total > radius:
         return 0
     low = (radius - total) // 2  # the most that the negative entries can add up to
-    rising, count = low + total, 0
-    for i in range(min(size - 1, low) + 1):
-        term = comb(size - 1, i) * comb(rising - i + size - 1, size - 1) * comb(low - i + size - 1, size - 1)
-        count += -term if i % 2 else term
+    rising, last = low + total, size - 1
+    term = comb(rising + last, last) * comb(low + last, last)
+    count = term
+    for i in range(min(last, low)):  # C(last, i+1)·C(rising−i−1+last, last)·C(low−i−1+last, last), from the term before
+        term = term * ((last - i) * (rising - i) * (low - i)) // ((i + 1) * (rising - i + last) * (low - i + last))
+        count += term if i % 2 else -term
     return count
 
 
@@ -51,11 +54,15 @@ def slice_square(size: int, total: int, radius: int) -> int:
 
     def side(own: int, other: int) -> int:
         """Vectors whose first entry has the sign of the mass `own`."""
-        result = 0
+        result, sign, ways, rest = 0, 1, 1, comb(other + size - 2, size - 2)
+        upper, lower = comb(own + size, size + 1), comb(own + size - 1, size + 1)
         for i in range(min(size - 2, low) + 1):
-            rise = comb(max(own - i + size, 0), size + 1) + comb(max(own - i + size - 1, 0), size + 1)
-            term = comb(size - 2, i) * rise * comb(other - i + size - 2, size - 2)
-            result += -term if i % 2 else term
+            result += sign * ways * (upper + lower) * rest
+            sign, ways = -sign, ways * (size - 2 - i) // (i + 1)
+            if other > i:
+                rest = rest * (other - i) // (other - i + size - 2)
+            upper, own_left = lower, own - i - 1
+            lower = lower * (own_left - 1) // (own_left + size) if own_left > 0 else 0
         return result
 
     return side(low + total, low) + side(low, low + total)
@@ -102,24 +109,26 @@ class KNorm:
         Given the radius they are even polynomials in r + 1/2 over another; they are taken at the mean radius (or at ten
         times the dimension, if that is less) and carried over by the square of r + 1/2.
         """
-        mean, square = self._radius_moments(Fraction(epsilon))
-        at = max(1, min(round(mean), 10 * self.dim))
-        weights: list[float] = []
-        cells: dict[int, list[float]] = {size: [] for size in self._kinds}
-        total, top = 0, 0.0
-        every = self.count(at)
-        while total <= at:
-            weight = self.weight(total, at)
-            share = weight / every * (2 if total else 1)
-            weights.append(share * total * total)
-            for size, values in cells.items():
-                values.append(share * (slice_square(size, total, at) / slice_count(size, total, at)))
-            top = max(top, share)
-            if share < 1e-15 * top:
-                break
-            total += 1
-        scale = (square + mean + 0.25) / (at + 0.5) ** 2
-        return {size: sum(values) * scale for size, values in cells.items()}, sum(weights) * scale
+        return _moments(tuple(sorted(self._kinds.items())), Fraction(epsilon))
+
+    def moments_at(self, radius: int) -> tuple[dict[int, float], float]:
+        """The same among the points of norm at most `radius`.
+
+        The weight falls smoothly with the common sum, apart for even and odd sums: where it reaches far, every third,
+        fifth, … sum of each kind stands for the others, on grids that are symmetric about zero.
+        """
+        top, reach = self.weight(0, radius), 1
+        while reach < radius and self.weight(reach, radius) << 50 > top:
+            reach *= 2
+        apart = max(1, min(reach, radius) // STEPS) | 1
+        whole, square, cells = 0.0, 0.0, dict.fromkeys(self._kinds, 0.0)
+        for total in range(0, min(reach, radius) + 1, apart):
+            share = self.weight(total, radius) / top * (2 if total else 1)
+            whole += share
+            square += share * total * total
+            for size in cells:
+                cells[size] += share * (slice_square(size, total, radius) / slice_count(size, total, radius))
+        return {size: value / whole for size, value in cells.items()}, square / whole
 
     def _radius_moments(self, epsilon: Fraction) -> tuple[float, float]:
         """The mean of the radius and of its square."""
@@ -190,10 +199,13 @@ def _signed(size: int, positive: int, negative: int, coins: Coins) -> list[int]:
     if positive == 0:  # then the sum and with it the negative mass is zero, or the roles are exchanged
         return [-entry for entry in _signed(size, negative, 0, coins)] if negative else [0] * size
     ways = []
-    for k in range(1, size + 1):
+    spread = comb(negative + size - 2, negative) if size > 1 else int(negative == 0)
+    places_and_parts = size
+    for k in range(1, size + 1):  # C(size, k)·C(positive−1, k−1) ways for the positive entries, times the others'
+        ways.append(places_and_parts * spread)
+        places_and_parts = places_and_parts * (size - k) * (positive - k) // ((k + 1) * k)
         others = size - k
-        spread = comb(negative + others - 1, others - 1) if others else int(negative == 0)
-        ways.append(comb(size, k) * comb(positive - 1, k - 1) * spread)
+        spread = spread * (others - 1) // (negative + others - 1) if others > 1 else int(negative == 0)
     rest, k = coins.below(sum(ways)), 0
     while rest >= ways[k]:
         rest -= ways[k]
@@ -226,6 +238,16 @@ def _numerator(kinds: tuple[tuple[int, int], ...], dim: int) -> tuple[int, ...]:
         counts.append(sums[0] + 2 * sum(sums[1:]))
     first = [sum((-1) ** i * comb(dim + 1, i) * counts[k - i] for i in range(k + 1)) for k in range(half + 1)]
     return tuple(first + [first[dim - k] for k in range(half + 1, dim + 1)])
+
+
+@lru_cache(1024)
+def _moments(kinds: tuple[tuple[int, int], ...], epsilon: Fraction) -> tuple[dict[int, float], float]:
+    noise = KNorm([size for size, times in kinds for _ in range(times)])
+    mean, square = noise._radius_moments(epsilon)
+    at = max(1, min(round(mean), 10 * noise.dim))
+    cells, total = noise.moments_at(at)
+    scale = (square + mean + 0.25) / (at + 0.5) ** 2
+    return {size: value * scale for size, value in cells.items()}, total * scale
 
 
 @lru_cache(256)

@@ -52,7 +52,13 @@ class Method:
 
 
 def private_nb(setting: Setting, build: Callable[..., Any] = PrivateNB, /, **parameters: Any) -> Any:
-    """An unfitted PrivateNB with a simulation seed, or an error if it does not know a parameter yet."""
+    """An unfitted PrivateNB with a simulation seed, or an error if it does not know a parameter yet.
+
+    The papers are about independent noise on every count, read as it is: the better defaults are left out.
+    """
+    parameters = {"reading": "plain", **parameters}
+    if not setting.delta and not {"noise", "estimator"} & set(parameters):
+        parameters = {"mechanism": "laplace", **parameters}
     known = inspect.signature(build).parameters
     unknown = [name for name in parameters if name not in known]
     if unknown:

@@ -29,7 +29,7 @@ def _library(name: str, title: str, model: str, **parameters: Any) -> Method:
 
 
 SOUND = (
-    _library("nb", "Naive Bayes", "nb"),
+    _library("nb", "Naive Bayes", "nb", mechanism="laplace", reading="plain"),
     _library("svm", "SVM", "svm"),
     _library("tree", "decision tree", "tree"),
     _library("tree-counts", "decision tree from noisy counts", "tree", split="noisy-counts"),

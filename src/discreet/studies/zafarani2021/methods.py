@@ -19,7 +19,7 @@ SOUND = (
     smooth("smooth-t", "smooth sensitivity, Student t", noise="student-t"),
     smooth("bun-steinke", "Bun–Steinke mean, Cauchy", noise="cauchy", estimator="bun-steinke"),
     smooth("auto", "smooth or global by feature", sensitivity="auto"),
-    library("histogram", "the library's default (bins)"),
+    library("histogram", "bins with Laplace noise"),
     library("global-gaussian", "global sensitivity, (ε, δ)", numeric="gaussian", split="equal"),
     smooth("smooth-gaussian", "smooth sensitivity, (ε, δ)", noise="gaussian"),
 )

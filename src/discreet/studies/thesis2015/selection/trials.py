@@ -165,7 +165,9 @@ def _parted(task: Task, held: Bench, rng: np.random.Generator) -> dict[str, floa
     epsilon = math.inf if task.method.startswith("plain") else task.epsilon
     strategy = "partition" if task.method.endswith("partition") else "together"
     split = "equal" if task.method.startswith("thesis") else "weighted"
-    fitted = PrivateNB(epsilon, schema=schema, strategy=strategy, split=split, random_state=rng)
+    fitted = PrivateNB(
+        epsilon, schema=schema, strategy=strategy, split=split, random_state=rng, mechanism="laplace", reading="plain"
+    )  # fmt: skip
     model = fitted.fit(held.train[:, chosen], held.labels).model_
     prior, likelihoods = model.log_prior, list(model.likelihoods)
     if task.method.startswith("thesis"):

@@ -1,0 +1,104 @@
+"""Bundling: count tables that share one K-norm draw, what each draw may spend, and whether it errs less."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+from discreet.bayes.bundles import bundle_cost, bundle_tables
+from discreet.bayes.items import Item, Plan
+from discreet.bayes.settings import Smooth
+from discreet.errors import BudgetError
+from discreet.mechanisms.knorm import KNorm
+from discreet.privacy.budget import Budget
+from discreet.privacy.ledger import Charge
+
+BUNDLED = {"table", "present"}
+SLOW = 20_000  # rows of noise on a class total: a draw walks from sum to sum, and this many take about a second
+
+
+def check_bundles(budget: Budget, smooth: Smooth | None, split: Any) -> None:
+    """Refuse what K-norm noise cannot do."""
+    if budget.kind not in {"pure", "none"}:
+        raise BudgetError("K-norm noise spends pure epsilon: leave delta at 0, or use the gaussian mechanism")
+    if smooth is not None:
+        raise BudgetError("K-norm noise is for counts: use mechanism='laplace' with smooth sensitivity")
+    if isinstance(split, Mapping):
+        raise BudgetError("K-norm noise releases tables together: leave split at 'weighted'")
+
+
+def bundled(items: list[Item]) -> list[Item]:
+    """The items with the number of the K-norm draw that each count table belongs to."""
+    tables = [place for place, item in enumerate(items) if item.kind in BUNDLED]
+    if not tables:
+        raise BudgetError("K-norm noise is for count tables, and this model has none: use mechanism='laplace'")
+    result = list(items)
+    groups = [group for group in bundle_tables([items[place].cells for place in tables]) if len(group) > 1]
+    for which, group in enumerate(groups):  # a table alone needs no bundle: its K-norm noise is Laplace noise
+        for place in group:
+            result[tables[place]] = replace(items[tables[place]], bundle=which)
+    return result
+
+
+def bundle_shares(items: list[Item], counted: bool, emphasis: list[Fraction]) -> list[Fraction]:
+    """Shares that minimise the total error: each draw's in proportion to the cube root of what it errs by at ε = 1."""
+    members: dict[int, list[int]] = {}
+    for item in items:
+        if item.bundle is not None:
+            members.setdefault(item.bundle, []).append(item.cells)
+    weights = []
+    for item, factor in zip(items, emphasis, strict=True):
+        if item.bundle is not None:
+            weight = bundle_cost(members[item.bundle]) ** (1 / 3) / len(members[item.bundle])
+        elif item.kind in BUNDLED:
+            weight = bundle_cost([item.cells]) ** (1 / 3)
+        else:
+            weight = 0.0 if item.kind == "class" and counted else (2 * item.cells) ** (1 / 3)
+        weights.append(round(weight * 2**20) * (factor if item.bundle is None else 1))
+    whole = sum(weights)
+    return [Fraction(weight) / whole for weight in weights]
+
+
+def bundle_charges(plan: Plan) -> tuple[Item, ...]:
+    """The items of a plan with one charge for each bundle: scale Δ/ε in the norm of what one row can change."""
+    assert plan.budget.epsilon is not None
+    found: dict[int, tuple[Charge, dict[int, float], float]] = {}
+    for which in sorted({item.bundle for item in plan.items if item.bundle is not None}):
+        inside = [item for item in plan.items if item.bundle == which]
+        spent = sum((item.share for item in inside), Fraction(0)) * plan.budget.epsilon
+        move = inside[0].sensitivity(plan.adjacency, plan.contributions).l1
+        names = ", ".join(item.feature for item in inside)
+        charge = Charge("K-norm", f"rows by class and each of {names}", "K", str(move), move / spent, "epsilon", spent)
+        found[which] = charge, *KNorm([item.cells for item in inside]).moments(1 / charge.spread)
+    return tuple(
+        item
+        if item.bundle is None
+        else replace(
+            item,
+            charge=found[item.bundle][0],
+            noise=(found[item.bundle][1][item.cells], found[item.bundle][2]),
+        )
+        for item in plan.items
+    )
+
+
+def error_of(plan: Plan) -> float:
+    """The mean squared error of all statistics together, each in units of what one row can change.
+
+    A table's noisy sum is known better from all tables, so only what its cells err by beside it counts.
+    """
+    total = 0.0
+    for item in plan.items:
+        reach = float(item.sensitivity(plan.adjacency, plan.contributions).l1)
+        error = item.cells * item.variance
+        if item.kind in BUNDLED:
+            error -= item.total_variance / item.cells
+        total += error / reach**2
+    return total
+
+
+def too_slow(plan: Plan) -> bool:
+    """Whether exact draws would take long: the noise is then so large that nobody would miss them."""
+    return any(item.bundle is not None and item.total_variance > SLOW**2 for item in plan.items)

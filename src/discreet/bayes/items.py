@@ -1,0 +1,201 @@
+"""Items: the statistics that a Naive Bayes model needs, and the plan that holds them with their noise and cost."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import Any, Literal
+
+from discreet.bayes.sensitivity import Sensitivity, square_sensitivity, sum_sensitivity, table_sensitivity
+from discreet.bayes.settings import Smooth
+from discreet.domain import text
+from discreet.mechanisms.laws import gaussian_variance, laplace_variance
+from discreet.privacy.budget import Adjacency, Budget
+from discreet.privacy.ledger import Charge, Node, Parallel, Sequential, SmoothCharge
+from discreet.schema import Schema
+from discreet.statistics import Detail
+
+Kind = Literal["class", "table", "present", "coarse", "sum", "square", "mean", "variance", "second"]
+SMOOTH = {"mean", "variance", "second"}
+CLASSES = {
+    Adjacency.ADD_REMOVE: "a row belongs to one class, so a row more or less touches the releases of one class only",
+    Adjacency.REPLACE: (
+        "a changed row leaves one class and enters one: two add-remove steps, each within one class, "
+        "and every cost below already pays for both"
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Item:
+    """One statistic: `cells` integers for every class.
+
+    Tables with the same `bundle` share one K-norm draw and one charge; `noise` then holds the variances of one cell
+    and of the sum over a class's cells.
+    """
+
+    kind: Kind
+    feature: str
+    cells: int
+    half: int = 0
+    share: Fraction = Fraction(0)
+    charge: Charge | SmoothCharge | None = None
+    bundle: int | None = None
+    noise: tuple[float, float] | None = None
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """What identifies the statistic within the bundle."""
+        return self.kind, self.feature
+
+    @property
+    def what(self) -> str:
+        """The statistic in words."""
+        return {
+            "class": "rows by class",
+            "table": f"rows by class and {self.feature}",
+            "present": f"rows by class and whether {self.feature} is present",
+            "sum": f"sum of {self.feature} by class",
+            "square": f"sum of squares of {self.feature} by class",
+            "coarse": f"rows by class and coarse cell of {self.feature}, for its spread",
+            "mean": f"mean of {self.feature} by class",
+            "variance": f"variance of {self.feature} by class",
+            "second": f"mean square of {self.feature} by class",
+        }[self.kind]
+
+    def sensitivity(self, adjacency: Adjacency, contributions: int) -> Sensitivity:
+        """How far a neighbour can move this statistic over all classes together."""
+        if self.kind == "sum":
+            return sum_sensitivity(self.half, adjacency, contributions)
+        if self.kind == "square":
+            return square_sensitivity(self.half, adjacency, contributions)
+        return table_sensitivity(adjacency, contributions)
+
+    @property
+    def variance(self) -> float:
+        """The variance of the noise on one integer; 0 without noise, NaN where it follows the data."""
+        if self.charge is None:
+            return 0.0
+        if self.noise is not None:
+            return self.noise[0]
+        if isinstance(self.charge, SmoothCharge):
+            return math.nan
+        spread = float(self.charge.spread)
+        return laplace_variance(spread) if self.charge.measure == "epsilon" else gaussian_variance(spread)
+
+    @property
+    def total_variance(self) -> float:
+        """The variance of the noise on the sum over a class's cells."""
+        return self.variance * self.cells if self.noise is None else self.noise[1]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What will be released, with which noise, at which cost."""
+
+    schema: Schema
+    budget: Budget
+    adjacency: Adjacency
+    contributions: int
+    mechanism: str
+    numeric: str
+    accounting: str
+    rho: Fraction | None
+    items: tuple[Item, ...] = field(repr=False)
+    smooth: Smooth | None = None
+    parted: str | None = None
+
+    @property
+    def node(self) -> Sequential:
+        """The ledger entry of one fit, as far as it is known before the fit."""
+        charges = tuple(item.charge for item in self.items if isinstance(item.charge, SmoothCharge))
+        return self.entry([charges] * len(self.schema.classes))
+
+    def entry(self, by_class: list[tuple[SmoothCharge, ...]]) -> Sequential:
+        """The ledger entry with these smooth releases of each class, which compose in parallel."""
+        # The tables of a bundle have one charge in common.
+        parts: list[Node] = list(dict.fromkeys(item.charge for item in self.items if isinstance(item.charge, Charge)))
+        if any(by_class):
+            groups = tuple(
+                Sequential(f"class {text(label)}", charges)
+                for label, charges in zip(self.schema.classes, by_class, strict=True)
+            )
+            parts.append(Parallel("means and variances of each class", CLASSES[self.adjacency], groups))
+        if self.parted is not None:
+            parts = [Parallel("one feature from each part of the rows", self.parted, tuple(parts))]
+        return Sequential("Naive Bayes statistics", tuple(parts))
+
+    @property
+    def unit(self) -> str:
+        """Whom the cost is counted for."""
+        return f"{self.adjacency} neighbours with up to {self.contributions} row(s) per person"
+
+    @property
+    def detail(self) -> tuple[Detail, ...]:
+        """The statistics of numbers that have to be counted."""
+        if self.smooth is not None:
+            return ("lattice",)
+        return ("bins",) if self.numeric == "histogram" else ("moments",)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """The plan as a list of plain records, for people and machines."""
+        return [
+            {
+                "statistic": item.what,
+                "cells": item.cells * len(self.schema.classes),
+                "share": float(item.share),
+                "cost": float(item.charge.cost) if item.charge else None,
+                "mechanism": item.charge.mechanism if item.charge else "none",
+                "noise": item.variance**0.5,
+            }
+            for item in self.items
+        ]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The plan as plain values."""
+        extra: dict[str, Any] = {}
+        if self.smooth is not None:
+            smooth = self.smooth
+            extra = {"sensitivity": smooth.sensitivity, "estimator": smooth.estimator, "noise": smooth.noise}
+        return {
+            "schema_hash": self.schema.hash,
+            "adjacency": str(self.adjacency),
+            "contributions": self.contributions,
+            "mechanism": self.mechanism,
+            "numeric": self.numeric,
+            **extra,
+            "epsilon": None if self.budget.epsilon is None else float(self.budget.epsilon),
+            "delta": float(self.budget.delta),
+            "rho": None if self.rho is None else float(self.rho),
+            "accounting": self.accounting,
+            "statistics": self.rows(),
+        }
+
+    def __str__(self) -> str:
+        rows = self.rows()
+        width = max(len(row["statistic"]) for row in rows)
+        head = f"{'statistic':<{width}}  {'cells':>6}  {'share':>6}  noise (standard deviation)"
+        noise = ["follows the data" if math.isnan(row["noise"]) else f"{row['noise']:.4g}" for row in rows]
+        lines = [
+            f"{row['statistic']:<{width}}  {row['cells']:>6}  {row['share']:>6.1%}  {size}"
+            for row, size in zip(rows, noise, strict=True)
+        ]
+        return "\n".join([f"{self.budget}, {self.adjacency} neighbours, {self.mechanism} noise", head, *lines])
+
+
+def charged(item: Item, unit: Fraction | None, mechanism: str, adjacency: Adjacency, contributions: int) -> Item:
+    """The item with its noise: scale Δ₁/ε, or σ² = Δ₂²/(2ρ)."""
+    if unit is None:
+        return item
+    sensitivity, spent = item.sensitivity(adjacency, contributions), unit * item.share
+    if mechanism in {"laplace", "knorm"}:
+        charge = Charge(
+            "discrete Laplace", item.what, "L1", str(sensitivity.l1), sensitivity.l1 / spent, "epsilon", spent
+        )
+    else:
+        charge = Charge(
+            "discrete Gaussian", item.what, "L2 squared", str(sensitivity.l2_squared),
+            sensitivity.l2_squared / (2 * spent), "rho", spent,
+        )  # fmt: skip
+    return replace(item, charge=charge)
