@@ -6,6 +6,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from discreet.additive import AdditiveModel, PrivateAdditiveClassifier
     from discreet.bayes import NaiveBayesModel, PrivateNB
     from discreet.errors import (
         BudgetError,
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 # Each public name and the room it lives in: a room is opened when it is first used, so that importing
 # the package costs next to nothing.
 _ROOMS = {
+    "discreet.additive": ("AdditiveModel", "PrivateAdditiveClassifier"),
     "discreet.bayes": ("NaiveBayesModel", "PrivateNB"),
     "discreet.errors": (
         "BudgetError",
@@ -57,6 +59,7 @@ _ROOMS = {
 }
 _HOME = {name: room for room, names in _ROOMS.items() for name in names}
 __all__ = [
+    "AdditiveModel",
     "Adjacency",
     "Budget",
     "BudgetError",
@@ -72,6 +75,7 @@ __all__ = [
     "ModelError",
     "NaiveBayesModel",
     "Numeric",
+    "PrivateAdditiveClassifier",
     "PrivateForestClassifier",
     "PrivateGridSearch",
     "PrivateLogisticRegression",

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,7 +68,26 @@ def approximate(design: Design, signs: Floats, plan: LinearPlan, drawn: Drawn, s
     return np.asarray(found.weights + drawn.vector)
 
 
-def finish(answer: Floats, plan: LinearPlan, sampler: Sampler) -> Floats:
+class Rounding(Protocol):
+    """The part of a plan that the last step needs."""
+
+    @property
+    def lattice(self) -> int:
+        """Weights are multiples of 2^−lattice."""
+        ...
+
+    @property
+    def steps(self) -> int:
+        """How many of them a neighbour can move all weights together."""
+        ...
+
+    @property
+    def epsilons(self) -> tuple[Fraction, Fraction]:
+        """What the noise costs, and what the last step does."""
+        ...
+
+
+def finish(answer: Floats, plan: Rounding, sampler: Sampler) -> Floats:
     """Round to the public lattice and add exact discrete noise that covers the distance from the exact answer."""
     points = np.rint(np.clip(np.ldexp(answer, plan.lattice), -(2.0**61), 2.0**61)).astype(np.int64)
     noisy = sampler.laplace(points, Fraction(plan.steps) / plan.epsilons[1])
