@@ -17,13 +17,16 @@ from discreet.domain import exact
 from discreet.mechanisms.choose import CHOICES, choice_rate, choose
 from discreet.mechanisms.coins import Coins
 from discreet.mechanisms.knorm import KNorm
+from discreet.mechanisms.kvectors import KVector
 from discreet.mechanisms.noise import ExactSampler, SimulationSampler
 from discreet.mechanisms.smooth_plan import FAMILIES, SmoothPlan, plan_smooth, release_smooth, simulate_smooth
 from discreet.mechanisms.trimmed import TrimmedSample
+from discreet.mechanisms.vectors import SeededBits
 from discreet.privacy.calibrate import zcdp_rho
 
 DELTA = Fraction(1, 10**5)
 HALF = 8
+LATTICE = 1 << 10
 
 
 @dataclass(frozen=True)
@@ -161,17 +164,37 @@ class NoisyTables:
         return np.asarray(np.array(drawn) + np.asarray(data))
 
 
-def _tables_case() -> AuditCase:
+@dataclass(frozen=True)
+class NoisySums:
+    """Sums of one-hot rows in two blocks with a K-norm noise vector, rounded: doubles as such are never released."""
+
+    epsilon: float
+
+    def sample(self, data: Sequence[int], size: int, *, rng: np.random.Generator) -> NDArray[Any]:
+        """Noisy sums, one row each; the words are those of `rng`."""
+        noise, bits = KVector((2, 2)), SeededBits(rng)
+        vectors = np.array([noise.draw(exact(self.epsilon), bits).vector for _ in range(size)])
+        return np.asarray(np.rint((vectors + np.asarray(data)) * LATTICE) / LATTICE)
+
+
+def _tables_cases() -> list[AuditCase]:
     pairs = [Pair((0, 0, 0, 0), (1, 0, 0, 1), "no row, and one"), Pair((1, 2, 1, 2), (1, 3, 2, 2), "a fourth row")]
-    return AuditCase(
-        name="k-norm-tables",
-        claim=Claim(1.0),
-        build=NoisyTables,
-        pairs=lambda epsilon: pairs,
-        adjacency="add-remove",
-        note="all tables of a class in one draw",
-        samples=20_000,
-    )
+    builds: dict[str, tuple[Callable[[float], Any], str]] = {
+        "k-norm-tables": (NoisyTables, "all tables of a class in one draw"),
+        "k-norm-vectors": (NoisySums, "the continuous law of noise vectors"),
+    }
+    return [
+        AuditCase(
+            name=name,
+            claim=Claim(1.0),
+            build=build,
+            pairs=lambda epsilon: pairs,
+            adjacency="add-remove",
+            note=note,
+            samples=20_000,
+        )
+        for name, (build, note) in builds.items()
+    ]
 
 
 def audit_cases() -> list[AuditCase]:
@@ -189,4 +212,4 @@ def audit_cases() -> list[AuditCase]:
         for law in ("laplace", "gaussian")
         for simulated in (False, True)
     ]
-    return [*counts, *_smooth_cases(), _tables_case(), *_choice_cases()]
+    return [*counts, *_smooth_cases(), *_tables_cases(), *_choice_cases()]
