@@ -63,10 +63,15 @@ class ReleasedWeights:
         return held.design(self.plan.blocks)
 
     def sample(self, data: Sequence[Row], size: int, *, rng: np.random.Generator) -> NDArray[Any]:
-        """One release per row."""
+        """One release per row: the weights, and the scores that they give to the row in question."""
         design, sampler = self.design(data), SimulationSampler(rng)
+        asked = self.design([PULLED])
         centre = start_at(self.plan.blocks, self.counts)
-        return np.stack([self.once(design, centre, sampler).ravel() for _ in range(size)])
+        results = []
+        for _ in range(size):
+            weights = self.once(design, centre, sampler).reshape(centre.shape)
+            results.append(np.concatenate([[asked.margins(row)[0] for row in weights], weights.ravel()]))
+        return np.stack(results)
 
     def once(self, design: Design, centre: NDArray[np.float64], sampler: SimulationSampler) -> NDArray[Any]:
         """One release."""
