@@ -6,6 +6,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from discreet.additive import AdditiveModel, PrivateAdditiveClassifier
     from discreet.auto import PrivateClassifier
     from discreet.bayes import NaiveBayesModel, PrivateNB
     from discreet.errors import (
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 # Each public name and the room it lives in: a room is opened when it is first used, so that importing
 # the package costs next to nothing.
 _ROOMS = {
+    "discreet.additive": ("AdditiveModel", "PrivateAdditiveClassifier"),
     "discreet.auto": ("PrivateClassifier",),
     "discreet.bayes": ("NaiveBayesModel", "PrivateNB"),
     "discreet.errors": (
@@ -59,6 +61,7 @@ _ROOMS = {
 }
 _HOME = {name: room for room, names in _ROOMS.items() for name in names}
 __all__ = [
+    "AdditiveModel",
     "Adjacency",
     "Budget",
     "BudgetError",
@@ -74,6 +77,7 @@ __all__ = [
     "ModelError",
     "NaiveBayesModel",
     "Numeric",
+    "PrivateAdditiveClassifier",
     "PrivateClassifier",
     "PrivateForestClassifier",
     "PrivateGridSearch",

@@ -17,6 +17,7 @@ FORMATS = {
     "discreet/naive-bayes": ("discreet.bayes.model", "NaiveBayesModel"),
     "discreet/linear": ("discreet.linear.model", "LinearModel"),
     "discreet/trees": ("discreet.trees.model", "TreeModel"),
+    "discreet/additive": ("discreet.additive.model", "AdditiveModel"),
 }
 
 

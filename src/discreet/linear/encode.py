@@ -7,6 +7,7 @@ from −UNIT to UNIT, which stands for number·scale/UNIT; with m slots and scal
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -97,7 +98,7 @@ class Encoding:
         for j, (column, start) in enumerate(zip(rows.columns, self.starts[:-1], strict=True)):
             if self._is_scaled(column.feature):
                 assert isinstance(column, Numbers) and values is not None
-                points, gone = _points(column)
+                points, gone = lattice_points(column)
                 codes[:, j] = start + gone
                 half = column.feature.lattice.half
                 # Whole numbers of at most UNIT, whatever the value was: |point| ≤ half.
@@ -119,7 +120,8 @@ class Encoding:
         return np.concatenate(parts)
 
 
-def _points(column: Numbers) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+def lattice_points(column: Numbers) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """The lattice point of every row and which rows are missing; a value that may not be is an error."""
     points, gone = column.points()
     if np.isinf(column.values).any() or (gone.any() and column.feature.missing_code is None):
         column.complain()
@@ -133,7 +135,7 @@ def cells(column: Any) -> NDArray[np.int64]:
         if (codes == column.feature.cells).any():
             column.complain()
         return codes
-    points, gone = _points(column)
+    points, gone = lattice_points(column)
     found = np.searchsorted(np.array(column.feature.cuts, np.int64), points, side="right")
     return found if column.feature.missing_code is None else np.where(gone, column.feature.missing_code, found)
 
@@ -143,7 +145,7 @@ class Design:
     """Encoded training rows in memory, two bytes an entry; weights see them only through products and sums."""
 
     codes: NDArray[Any]
-    values: NDArray[np.int32] | None
+    values: NDArray[Any] | None
     labels: NDArray[np.int64]
     columns: int
     slots: int
@@ -187,27 +189,37 @@ class Design:
         return upper + np.triu(out, 1).T
 
 
-def read_design(
-    X: Any, y: Any, encoding: Encoding, *, contributions: int = 1, progress: Progress | None = None
-) -> Design:
-    """Read and encode labelled rows of any source, block by block."""
-    schema = encoding.schema
+def labelled_rows(
+    X: Any, y: Any, schema: Schema, *, contributions: int = 1, progress: Progress | None = None
+) -> Iterator[Rows]:
+    """Labelled rows of any source in batches; a person with too many rows is an error, and so are no rows at all."""
     if is_outside(X):
         if schema.id is not None:
             X = X if isinstance(X, Stream) else open_table(X) if isinstance(X, Table) else open_files(X)
             X.check_ids(schema, contributions)
     else:
         check_people(X, schema, contributions)
-    codes, values, labels = [], [], []
+    count = 0
     for rows in read_rows(X, schema, y, progress=progress):
+        count += rows.size
+        yield rows
+    if not count:
+        raise DataError("there are no rows: found array with 0 sample(s) while a minimum of 1 is required")
+
+
+def read_design(
+    X: Any, y: Any, encoding: Encoding, *, contributions: int = 1, progress: Progress | None = None
+) -> Design:
+    """Read and encode labelled rows of any source, block by block."""
+    schema = encoding.schema
+    codes, values, labels = [], [], []
+    for rows in labelled_rows(X, y, schema, contributions=contributions, progress=progress):
         assert rows.label is not None
         labels.append(cells(rows.label).astype(np.int16 if len(schema.classes) < 1 << 15 else np.int32))
         part, numbers = encoding.encode(rows)
         codes.append(part)
         if numbers is not None:
             values.append(numbers)
-    if not sum(map(len, labels)):
-        raise DataError("there are no rows: found array with 0 sample(s) while a minimum of 1 is required")
     return Design(
         np.concatenate(codes),
         np.concatenate(values) if values else None,
@@ -218,4 +230,4 @@ def read_design(
     )
 
 
-__all__ = ["UNIT", "Design", "Encoding", "read_design"]
+__all__ = ["UNIT", "Design", "Encoding", "cells", "labelled_rows", "lattice_points", "read_design"]

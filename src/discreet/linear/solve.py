@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,39 @@ MOST_STEPS = 200
 _U = 2.0**-52
 
 
+class Convex(Protocol):
+    """What the solver needs of a strongly convex objective over flat weights; `t` are the margins at the weights."""
+
+    @property
+    def design(self) -> Design:
+        """The rows it sums over."""
+        ...
+
+    def start(self) -> Floats:
+        """Where to begin."""
+        ...
+
+    def at(self, weights: Floats) -> Floats:
+        """The margins of all rows."""
+        ...
+
+    def value(self, weights: Floats, t: Floats) -> float:
+        """J(w)."""
+        ...
+
+    def gradient(self, weights: Floats, t: Floats) -> Floats:
+        """∇J(w)."""
+        ...
+
+    def newton_step(self, t: Floats, gradient: Floats) -> Floats:
+        """A direction near −(∇²J)⁻¹∇J."""
+        ...
+
+    def certified(self, weights: Floats) -> float:
+        """A bound on the norm of the exact gradient."""
+        ...
+
+
 @dataclass(frozen=True, eq=False)
 class Objective:
     """J(w) = Σ ℓ(y_i x_i·w) + (ridge/2)‖w‖² + tilt·w: not divided by the number of rows, which is private."""
@@ -30,6 +63,10 @@ class Objective:
     loss: Loss
     ridge: float
     tilt: Floats
+
+    def start(self) -> Floats:
+        """The origin."""
+        return np.zeros(self.design.columns)
 
     def at(self, weights: Floats) -> Floats:
         """The signed margins of all rows."""
@@ -97,7 +134,7 @@ class Minimum:
     bound: float
 
 
-def minimise(objective: Objective, tolerance: float, *, spare: float = 0.0) -> Minimum:
+def minimise(objective: Convex, tolerance: float, *, spare: float = 0.0) -> Minimum:
     """Weights whose certified gradient is at most `tolerance − spare`; a refusal if they cannot be reached.
 
     `spare` is kept for what the caller knows to be off besides, such as the distance of the tilt from an exact draw.
@@ -114,9 +151,9 @@ def _one_thread() -> Any:
     return ThreadpoolController()
 
 
-def _descend(objective: Objective, tolerance: float) -> Floats:
+def _descend(objective: Convex, tolerance: float) -> Floats:
     """Newton's method with a line search, until the gradient is small or no step makes it smaller."""
-    weights = np.zeros(objective.design.columns)
+    weights = objective.start()
     t = objective.at(weights)
     value, gradient = objective.value(weights, t), objective.gradient(weights, t)
     # Aim a little lower than needed: steps are quadratic at the end, and the certificate adds its own part.
@@ -136,7 +173,7 @@ def _descend(objective: Objective, tolerance: float) -> Floats:
     return weights
 
 
-def certify_minimum(objective: Objective, weights: Floats, tolerance: float, *, spare: float = 0.0) -> Minimum:
+def certify_minimum(objective: Convex, weights: Floats, tolerance: float, *, spare: float = 0.0) -> Minimum:
     """The same weights with their certificate, or a refusal: weights without one must never be released."""
     bound = objective.certified(weights) + spare
     if not bound <= tolerance:
@@ -148,7 +185,7 @@ def certify_minimum(objective: Objective, weights: Floats, tolerance: float, *, 
 
 
 def _search(
-    objective: Objective, weights: Floats, value: float, gradient: Floats, step: Floats, norm: float
+    objective: Convex, weights: Floats, value: float, gradient: Floats, step: Floats, norm: float
 ) -> tuple[Floats, Floats, float, Floats] | None:
     """A part of the step that lowers the objective, or the gradient once the objective's digits are used up."""
     slope = float(gradient @ step)

@@ -1,0 +1,149 @@
+"""What an audit needs of additive models: their released weights on the neighbours that move them farthest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.additive.blocks import place_knots
+from discreet.additive.fit import start_at
+from discreet.additive.plan import Bundle, FitPlan, plan_fit
+from discreet.additive.release import released_weights
+from discreet.additive.rows import HeldRows, read_held
+from discreet.additive.solve import Objective
+from discreet.audit import AuditCase, Claim, Pair
+from discreet.bayes.counts import ClassCounts
+from discreet.domain import exact
+from discreet.linear.encode import Design
+from discreet.linear.release import finish
+from discreet.linear.solve import minimise
+from discreet.mechanisms.noise import SimulationSampler
+from discreet.schema import Categorical, Numeric, Schema
+
+FEATURES = [Categorical("a", [0, 1]), Numeric("x", -1, 1, step=0.5, bins=2)]
+Row = tuple[int, float, int]
+# Rows that agree leave the curvature low, so that one row that disagrees pulls as hard as it can.
+AGREED: tuple[Row, ...] = ((1, 1.0, 1),) * 20
+PULLED: Row = (1, 1.0, 0)
+REACH = 20.0
+
+
+@dataclass(frozen=True)
+class ReleasedWeights:
+    """The weights that a fit publishes once the class counts are known, by the simulation twin of the noise."""
+
+    epsilon: float
+    classes: int
+    moved: int
+
+    @cached_property
+    def schema(self) -> Schema:
+        """Two small blocks."""
+        return Schema(FEATURES, "y", list(range(self.classes)))
+
+    @cached_property
+    def counts(self) -> ClassCounts:
+        """Counts that are given: their own noise is audited with the other tables."""
+        return ClassCounts(np.full(self.classes, 10.0), 2.0, None)
+
+    @cached_property
+    def plan(self) -> FitPlan:
+        """The plan of a fit."""
+        return plan_fit(place_knots(self.schema, 2), exact(self.epsilon), self.counts, moved=self.moved)
+
+    def design(self, data: Sequence[Row]) -> Design:
+        """Rows as the estimator encodes them."""
+        X = np.array([[a, x] for a, x, _ in data], dtype=np.float64)
+        held: HeldRows = read_held(X, np.array([y for *_, y in data]), self.schema)
+        return held.design(self.plan.blocks)
+
+    def sample(self, data: Sequence[Row], size: int, *, rng: np.random.Generator) -> NDArray[Any]:
+        """One release per row: the weights, and the scores that they give to the row in question."""
+        design, sampler = self.design(data), SimulationSampler(rng)
+        asked = self.design([PULLED])
+        centre = start_at(self.plan.blocks, self.counts)
+        results = []
+        for _ in range(size):
+            weights = self.once(design, centre, sampler).reshape(centre.shape)
+            results.append(np.concatenate([[asked.margins(row)[0] for row in weights], weights.ravel()]))
+        return np.stack(results)
+
+    def once(self, design: Design, centre: NDArray[np.float64], sampler: SimulationSampler) -> NDArray[Any]:
+        """One release."""
+        return released_weights(design, self.plan, centre, sampler)
+
+
+@dataclass(frozen=True)
+class Heavy(ReleasedWeights):
+    """A control: the weights of a row's block add up to more than one."""
+
+    def design(self, data: Sequence[Row]) -> Design:
+        honest = super().design(data)
+        return replace(honest, scale=honest.scale * REACH)
+
+
+@dataclass(frozen=True)
+class TooQuiet(ReleasedWeights):
+    """A control: every bundle has the rate of the whole budget, many times over."""
+
+    @cached_property
+    def plan(self) -> FitPlan:
+        honest = super().plan
+        bundles = tuple(Bundle(bundle.places, 12 * honest.rate) for bundle in honest.bundles)
+        return replace(honest, bundles=bundles)
+
+
+@dataclass(frozen=True)
+class Untilted(ReleasedWeights):
+    """A control: the minimum without any noise vector, rounded and noised as if it had been certified with one."""
+
+    def once(self, design: Design, centre: NDArray[np.float64], sampler: SimulationSampler) -> NDArray[Any]:
+        plain = Objective(design, len(self.plan.blocks.sizes) + 1, self.plan.chain, centre, np.zeros_like(centre))
+        return finish(minimise(plain, self.plan.tolerance).weights, self.plan, sampler)
+
+
+def _pairs(adjacency: str) -> Callable[[float], list[Pair]]:
+    if adjacency == "add-remove":
+        return lambda epsilon: [Pair(AGREED, (*AGREED, PULLED), "one more row, which contradicts all others")]
+    return lambda epsilon: [Pair((*AGREED, AGREED[0]), (*AGREED, PULLED), "a row changes its label")]
+
+
+def _case(name: str, mechanism: type[ReleasedWeights], classes: int, adjacency: str, note: str,
+          *, control: bool = False, samples: int = 3_000) -> AuditCase:  # fmt: skip
+    moved = 1 if adjacency == "add-remove" else 2
+    return AuditCase(
+        name=name,
+        claim=Claim(1.0),
+        build=lambda epsilon: mechanism(epsilon, classes, moved),
+        pairs=_pairs(adjacency),
+        adjacency=adjacency,
+        control=control,
+        note=note,
+        samples=samples,
+    )
+
+
+def audit_cases() -> list[AuditCase]:
+    """Two and three classes under both adjacencies, and what goes wrong with heavy rows, low noise or none."""
+    note = "released weights, by the simulation twin"
+    cases = [
+        _case(f"additive-{classes}-classes-{adjacency}", ReleasedWeights, classes, adjacency, note)
+        for classes in (2, 3)
+        for adjacency in ("add-remove", "replace")
+    ]
+    return [
+        *cases,
+        _case("control-additive-heavy", Heavy, 2, "add-remove", "rows heavier than the noise is for", control=True),
+        _case("control-additive-quiet", TooQuiet, 2, "add-remove", "noise vectors at several times their rate",
+              control=True),
+        _case("control-additive-untilted", Untilted, 2, "add-remove",
+              "only the final rounding is noised", control=True),
+    ]  # fmt: skip
+
+
+

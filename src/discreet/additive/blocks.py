@@ -1,0 +1,216 @@
+"""Blocks: rows as weights of whole numbers that add up to one in every block, one block per feature or pair.
+
+A category fills one column of its block. A number lies between two public knots and is shared out between their
+columns, so that a block's weights draw a line through the knots; missing numbers have a column of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.domain import exact
+from discreet.features import DEFAULT_BINS
+from discreet.linear.encode import UNIT, cells, lattice_points
+from discreet.schema import Numeric, Schema
+from discreet.sources import Rows
+
+GONE = np.int32(-(1 << 31))  # stands for a missing number
+PAIR_BINS = 4
+FINEST = 6
+Held = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """Which blocks there are: the knots of every number (lattice points, None for categories) and pairs of features."""
+
+    schema: Schema
+    knots: tuple[tuple[int, ...] | None, ...]
+    pairs: tuple[tuple[int, int], ...] = ()
+
+    @cached_property
+    def singles(self) -> tuple[int, ...]:
+        """The features that have a block: a feature of one cell says nothing, unless there is no other."""
+        several = tuple(j for j, size in enumerate(self._feature_sizes) if size > 1)
+        return several or (0,)
+
+    @cached_property
+    def _feature_sizes(self) -> tuple[int, ...]:
+        return tuple(
+            feature.cells if knots is None else len(knots) + (feature.missing_code is not None)
+            for feature, knots in zip(self.schema.features, self.knots, strict=True)
+        )
+
+    @cached_property
+    def splits(self) -> tuple[tuple[int, ...] | None, ...]:
+        """Where the bins of a number begin in the blocks of pairs."""
+        return tuple(
+            None if not isinstance(f, Numeric) else _lattice(f, _spread(f, PAIR_BINS, 0))[1:-1]
+            for f in self.schema.features
+        )
+
+    def pair_cells(self, feature: int) -> int:
+        """The cells that a feature has in a pair."""
+        splits, declared = self.splits[feature], self.schema.features[feature]
+        if splits is None:
+            return declared.cells
+        return len(splits) + 1 + (declared.missing_code is not None)
+
+    @cached_property
+    def sizes(self) -> tuple[int, ...]:
+        """The columns of each block: features first, then pairs."""
+        crossed = (self.pair_cells(a) * self.pair_cells(b) for a, b in self.pairs)
+        return (*(self._feature_sizes[j] for j in self.singles), *crossed)
+
+    @cached_property
+    def ordered(self) -> tuple[int, ...]:
+        """How many columns of each block, from its first on, follow one another on a line."""
+        lines = []
+        for j in self.singles:
+            knots, feature = self.knots[j], self.schema.features[j]
+            if knots is not None:
+                lines.append(len(knots))
+            else:
+                lines.append(len(feature.cuts) + 1 if isinstance(feature, Numeric) else 0)
+        return (*lines, *(0 for _ in self.pairs))
+
+    @cached_property
+    def starts(self) -> tuple[int, ...]:
+        """The first column of each block, and that of the constant."""
+        return tuple(int(n) for n in np.concatenate([[0], np.cumsum(self.sizes)]))
+
+    @property
+    def columns(self) -> int:
+        """The length of a row, the constant included."""
+        return self.starts[-1] + 1
+
+    @cached_property
+    def entries(self) -> int:
+        """The entries of a row: two for a number between knots, one for anything else, the constant left out."""
+        return sum(1 if self.knots[j] is None else 2 for j in self.singles) + len(self.pairs)
+
+    def encode(self, held: Sequence[Held]) -> tuple[NDArray[Any], NDArray[np.int16]]:
+        """The columns of every row and their weights in units of 1/UNIT, the constant's last."""
+        rows = len(held[0])
+        codes = np.empty((rows, self.entries), np.uint16 if self.columns <= 1 << 16 else np.int32)
+        values = np.full((rows, self.entries + 1), UNIT, np.int16)
+        at = 0
+        for j, start in zip(self.singles, self.starts, strict=False):
+            knots = self.knots[j]
+            if knots is None:
+                codes[:, at] = self._cells(j, held[j]) + start
+                at += 1
+                continue
+            place, right = between(held[j], knots)
+            gone = held[j] == GONE
+            codes[:, at] = np.where(gone, len(knots), place) + start
+            codes[:, at + 1] = np.where(gone, len(knots), place + 1) + start
+            values[:, at + 1] = np.where(gone, 0, right)
+            values[:, at] = UNIT - values[:, at + 1]
+            at += 2
+        for (a, b), start in zip(self.pairs, self.starts[len(self.singles) :], strict=False):
+            codes[:, at] = start + self.pair_codes(a, held[a]) * self.pair_cells(b) + self.pair_codes(b, held[b])
+            at += 1
+        return codes, values
+
+    def _cells(self, j: int, held: Held) -> NDArray[np.int64]:
+        feature = self.schema.features[j]
+        return _binned(held, feature.cuts) if isinstance(feature, Numeric) else held.astype(np.int64)
+
+    def pair_codes(self, j: int, held: Held) -> NDArray[np.int64]:
+        """The cell of a feature in the blocks of pairs."""
+        splits = self.splits[j]
+        return held.astype(np.int64) if splits is None else _binned(held, splits)
+
+
+def _binned(held: Held, cuts: Sequence[int]) -> NDArray[np.int64]:
+    found = np.searchsorted(np.array(cuts, np.int64), held, side="right")
+    return np.where(held == GONE, len(cuts) + 1, found)
+
+
+def between(points: Held, knots: Sequence[int]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The knot to the left of each point (the last but one at most), and the right one's weight in units of 1/UNIT."""
+    line = np.array(knots, np.int64)
+    place = np.clip(np.searchsorted(line, points, side="right") - 1, 0, len(line) - 2)
+    gap = line[place + 1] - line[place]
+    right = ((np.clip(points.astype(np.int64), line[0], line[-1]) - line[place]) * (2 * UNIT) + gap) // (2 * gap)
+    return place, right
+
+
+def hold(rows: Rows) -> list[Held]:
+    """Rows as the blocks read them: cells of categories, lattice points of numbers."""
+    held = []
+    for column in rows.columns:
+        if isinstance(column.feature, Numeric):
+            points, gone = lattice_points(column)  # type: ignore[arg-type]
+            held.append(np.where(gone, GONE, points).astype(np.int32))
+        else:
+            small = np.uint8 if column.feature.cells <= 1 << 8 else np.int32
+            held.append(cells(column).astype(small))
+    return held
+
+
+# ---- where knots lie
+
+
+def place_knots(schema: Schema, count: int, *, finer: bool = False, numeric: str = "smooth") -> Blocks:
+    """Blocks with about `count` gaps between the knots of a number; `finer` halves the first gap again and again.
+
+    Bins that the schema declares (edges, or a number other than the usual one) are kept: their edges are the knots.
+    """
+    knots: list[tuple[int, ...] | None] = []
+    for feature in schema.features:
+        if not isinstance(feature, Numeric) or numeric == "binned":
+            knots.append(None)
+        elif isinstance(feature.bins, int):
+            usual = feature.bins == DEFAULT_BINS
+            spread = _spread(feature, count if usual else feature.bins, FINEST if finer and usual else 0)
+            knots.append(_lattice(feature, spread))
+        else:
+            knots.append(_lattice(feature, [exact(edge) for edge in feature.edges]))
+    return Blocks(schema, tuple(knots))
+
+
+def _spread(feature: Numeric, count: int, finer: int) -> list[Fraction]:
+    low, span = exact(feature.lower), exact(feature.upper) - exact(feature.lower)
+    spots = [low + span * i / count for i in range(count + 1)]
+    return spots + [low + span / count / 2**i for i in range(1, finer + 1)]
+
+
+def _lattice(feature: Numeric, spots: list[Fraction]) -> tuple[int, ...]:
+    """Values as points of the feature's lattice, each once; those of integers are integers."""
+    lattice = feature.lattice
+    values = {Fraction(round(spot)) for spot in spots} if feature.integer else set(spots)
+    points = {round((value - exact(lattice.middle)) / lattice.step) for value in values}
+    inside = {point for point in points if -lattice.half < point < lattice.half}
+    return (-lattice.half, *sorted(inside), lattice.half)
+
+
+def check_blocks(blocks: Blocks) -> None:
+    """Raise ValueError if blocks read from a file do not fit their schema."""
+    features = blocks.schema.features
+    if len(blocks.knots) != len(features):
+        raise ValueError("one list of knots per feature is needed")
+    for feature, knots in zip(features, blocks.knots, strict=True):
+        if knots is None:
+            continue
+        if not isinstance(feature, Numeric):
+            raise ValueError(f"the feature {feature.name!r} is no number and has no knots")
+        half = feature.lattice.half
+        if any(type(k) is not int for k in knots) or len(knots) < 2 or (knots[0], knots[-1]) != (-half, half):
+            raise ValueError(f"the knots of {feature.name!r} do not run from its lower to its upper bound")
+        if not all(a < b for a, b in pairwise(knots)):
+            raise ValueError(f"the knots of {feature.name!r} do not rise")
+    for pair in blocks.pairs:
+        if len(pair) != 2 or any(type(j) is not int for j in pair) or not 0 <= pair[0] < pair[1] < len(features):
+            raise ValueError("a pair of features is none of this schema")
+    if len(set(blocks.pairs)) != len(blocks.pairs):
+        raise ValueError("a pair of features is listed twice")

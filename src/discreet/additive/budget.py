@@ -1,0 +1,102 @@
+"""How an additive model's budget is split, from public knowledge alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from discreet.bayes.counts import SHARE, count_charge
+from discreet.errors import BudgetError
+from discreet.privacy.budget import Adjacency, Budget
+from discreet.privacy.ledger import Charge, Sequential, SmoothCharge
+from discreet.schema import Schema
+
+FIRST, CHOICE = Fraction(2, 5), Fraction(1, 10)  # of the budget if pairs are chosen: the first fit, and the choice
+USUAL_PAIRS = 30
+NUMERIC = ("smooth", "binned")
+
+
+@dataclass(frozen=True)
+class AdditivePlan:
+    """The budget, and whether the class counts that settings follow from are bought out of it or are given.
+
+    Knots, penalties and, if `pairs` is "auto", whether there are pairs at all are decided once the counts are known.
+    """
+
+    schema: Schema
+    budget: Budget
+    adjacency: Adjacency
+    contributions: int
+    pairs: int | str
+    numeric: str
+    buys_counts: bool
+
+    @property
+    def moved(self) -> int:
+        """How many rows' worth a neighbour moves a sum: one, or two if a row is replaced."""
+        return 1 if self.adjacency is Adjacency.ADD_REMOVE else 2
+
+    @property
+    def unit(self) -> str:
+        """Whom the cost is counted for."""
+        return f"{self.adjacency} neighbours with up to {self.contributions} row(s) per person"
+
+    @property
+    def count_charge(self) -> Charge | None:
+        """The cost of the class counts, if they are bought here."""
+        if self.budget.epsilon is None or not self.buys_counts:
+            return None
+        return count_charge(self.budget.epsilon * SHARE, self.adjacency, self.contributions)
+
+    @property
+    def rest(self) -> Fraction | None:
+        """What is left for the model, for one row."""
+        if self.budget.epsilon is None:
+            return None
+        return self.budget.epsilon * (1 - SHARE if self.buys_counts else 1) / self.contributions
+
+    @property
+    def node(self) -> Sequential:
+        """The ledger entry of a fit, which is made before any row is read."""
+        parts: list[Charge | SmoothCharge] = []
+        if self.rest is not None:
+            if self.count_charge is not None:
+                parts.append(self.count_charge)
+            parts.append(
+                SmoothCharge(
+                    "objective perturbation, K-norm noise",
+                    "weights, and a choice of pairs if there are any",
+                    "epsilon",
+                    self.rest * self.contributions,
+                    parameters=(("noise", "decided by the class counts"),),
+                )
+            )
+        return Sequential("additive model", tuple(parts))
+
+    def rows(self) -> list[dict[str, Any]]:
+        """The plan as plain records."""
+        return [{"what": c.what, "mechanism": c.mechanism, "cost": float(c.cost)} for c in self.node.parts]  # type: ignore[union-attr]
+
+
+def plan_additive(
+    schema: Schema,
+    budget: Budget,
+    *,
+    adjacency: Adjacency = Adjacency.ADD_REMOVE,
+    contributions: int = 1,
+    pairs: int | str = "auto",
+    numeric: str = "smooth",
+    buys_counts: bool = True,
+) -> AdditivePlan:
+    """Check the settings, or say what stands in the way."""
+    if budget.kind not in ("pure", "none"):
+        raise BudgetError("additive models spend a pure epsilon: leave delta and rho out")
+    if isinstance(contributions, bool) or not isinstance(contributions, int) or contributions < 1:
+        raise BudgetError(f"contributions must be a whole number of at least 1, not {contributions!r}")
+    whole = isinstance(pairs, int) and not isinstance(pairs, bool) and 0 <= pairs <= 1000
+    if not (whole or (isinstance(pairs, str) and pairs == "auto")):
+        raise BudgetError(f"pairs must be 'auto' or a whole number from 0 to 1000, not {pairs!r}")
+    if not isinstance(numeric, str) or numeric not in NUMERIC:
+        raise BudgetError(f"numeric must be 'smooth' or 'binned', not {numeric!r}")
+    return AdditivePlan(schema, budget, adjacency, contributions, pairs, numeric, buys_counts)

@@ -1,0 +1,116 @@
+"""Fitting: class counts, knots, one fit or two with a choice of pairs between them, and what it all cost."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.additive.blocks import Blocks, place_knots
+from discreet.additive.budget import CHOICE, FIRST, USUAL_PAIRS, AdditivePlan
+from discreet.additive.pairs import WHOLE, candidates, choose_pairs, masses, residuals
+from discreet.additive.plan import FitPlan, plan_fit
+from discreet.additive.release import released_weights
+from discreet.additive.rows import HeldRows
+from discreet.bayes.counts import ClassCounts
+from discreet.linear.encode import Design
+from discreet.mechanisms.choose import choice_rate
+from discreet.mechanisms.noise import Sampler
+from discreet.privacy.ledger import Charge
+
+Floats = NDArray[np.float64]
+AGAIN, TOGETHER = 0.5, 0.7  # prior deviations in the second fit: of what the first one found, and of pairs
+MOST_GAPS = 32
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """Released weights of blocks, and what they cost."""
+
+    blocks: Blocks
+    weights: Floats
+    charges: tuple[Charge, ...]
+
+
+def fit_additive(rows: HeldRows, plan: AdditivePlan, counts: ClassCounts, sampler: Sampler) -> Fitted:
+    """Release a model. The caller has charged the plan before reading any rows."""
+    blocks = choose_knots(plan, counts)
+    pairs = candidates(blocks)
+    count = min(pair_count(plan, blocks, counts), len(pairs))
+    start = start_at(blocks, counts)
+    if not count:
+        only = plan_fit(blocks, plan.rest, counts, moved=plan.moved)
+        weights = released_weights(rows.design(blocks), only, start, sampler)
+        return Fitted(blocks, weights, tuple(only.charges(plan.contributions, "weights")))
+    rest = plan.rest
+    first = plan_fit(blocks, None if rest is None else rest * FIRST, counts, moved=plan.moved)
+    design = rows.design(blocks)
+    weights = released_weights(design, first, start, sampler)
+    points = residuals(_scores(design, weights), rows.labels)
+    share = None if rest is None else rest * CHOICE
+    chosen = choose_pairs(masses(blocks, rows.columns, points, pairs), pairs, count, share, plan.moved, sampler)
+    both = Blocks(blocks.schema, blocks.knots, chosen)
+    scales = [AGAIN] * len(blocks.sizes) + [TOGETHER] * len(chosen)
+    left = None if rest is None else rest * (1 - FIRST - CHOICE)
+    second = plan_fit(both, left, counts, moved=plan.moved, scales=scales)
+    final = released_weights(rows.design(both), second, _centre(weights, blocks, both), sampler)
+    charges = first.charges(plan.contributions, "weights of features")
+    if share is not None:
+        charges.append(_choice_charge(share, count, plan))
+    charges += second.charges(plan.contributions, "weights of features and pairs")
+    return Fitted(both, final, tuple(charges))
+
+
+def choose_knots(plan: AdditivePlan, counts: ClassCounts) -> Blocks:
+    """Knots as many as the noise lets be told apart: the cube root of rows·ε per feature."""
+    per_feature = counts.rows * _size(plan.rest) / len(plan.schema.features)
+    gaps = int(np.clip(round(min(per_feature, 1e6) ** (1 / 3)), 2, MOST_GAPS))
+    return place_knots(plan.schema, gaps, finer=per_feature > 1000, numeric=plan.numeric)
+
+
+def _size(epsilon: Fraction | None) -> float:
+    return float("inf") if epsilon is None else float(epsilon)
+
+
+def pair_count(plan: AdditivePlan, blocks: Blocks, counts: ClassCounts) -> int:
+    """How many pairs to look for: those asked for, or the usual number where the first fit has budget to spare."""
+    if not isinstance(plan.pairs, str):
+        return plan.pairs
+    classes = len(plan.schema.classes)
+    free = sum(size - 1 for size in blocks.sizes)
+    rich = classes > 2 and counts.rows * _size(plan.rest) >= 500 * free * classes
+    return USUAL_PAIRS if rich else 0
+
+
+def start_at(blocks: Blocks, counts: ClassCounts) -> Floats:
+    """Weights that say nothing but the noisy class shares."""
+    logs = np.log(counts.shares)
+    constants = logs[1:] - logs[:1] if len(logs) == 2 else logs - logs.mean()
+    result = np.zeros((len(constants), blocks.columns))
+    result[:, -1] = constants
+    return result
+
+
+def _centre(weights: Floats, blocks: Blocks, both: Blocks) -> Floats:
+    """The first fit's weights in the columns of the second."""
+    result = np.zeros((len(weights), both.columns))
+    result[:, : blocks.columns - 1] = weights[:, :-1]
+    result[:, -1] = weights[:, -1]
+    return result
+
+
+def _scores(design: Design, weights: Floats) -> Floats:
+    scores = np.stack([design.margins(row) for row in weights], axis=1)
+    return np.concatenate([np.zeros_like(scores), scores], axis=1) if len(weights) == 1 else scores
+
+
+def _choice_charge(share: Fraction, count: int, plan: AdditivePlan) -> Charge:
+    reach = 2 * WHOLE * plan.moved
+    spread = 1 / choice_rate(share / count, reach)
+    what = f"{count} pairs of features by the residuals that the first weights leave"
+    return Charge("permute-and-flip", what, "each score", str(reach), spread, "epsilon", share * plan.contributions)
+
+
+__all__ = ["FitPlan", "Fitted", "fit_additive"]

@@ -1,0 +1,56 @@
+"""Kernels: loops over rows for several classes at once; a row's columns are read once for all of them."""
+
+from __future__ import annotations
+
+import functools
+from types import SimpleNamespace
+from typing import Any
+
+
+def scores(codes: Any, values: Any, weights: Any, out: Any) -> None:
+    """out[i, k] = Σ weights[column, k]·value over the entries of row i, the constant's (the last) included."""
+    last, width = len(weights) - 1, codes.shape[1]
+    for i in range(len(codes)):
+        for k in range(weights.shape[1]):
+            out[i, k] = weights[last, k] * values[i, width]
+        for j in range(width):
+            column, value = codes[i, j], values[i, j]
+            for k in range(weights.shape[1]):
+                out[i, k] += weights[column, k] * value
+
+
+def gather(codes: Any, values: Any, rates: Any, out: Any, rest: Any) -> None:
+    """out + rest = Σ_i row i · rates[i], by compensated sums: the error does not grow with the number of rows."""
+    last, width = len(out) - 1, codes.shape[1]
+    for i in range(len(codes)):
+        for j in range(width + 1):
+            column, value = (last if j == width else codes[i, j]), values[i, j]
+            for k in range(out.shape[1]):
+                old, term = out[column, k], rates[i, k] * value
+                new = old + term
+                if abs(old) >= abs(term):
+                    rest[column, k] += (old - new) + term
+                else:
+                    rest[column, k] += (term - new) + old
+                out[column, k] = new
+
+
+def collect(codes: Any, values: Any, rates: Any, out: Any) -> None:
+    """The same by plain sums, for steps that need not be exact."""
+    last, width = len(out) - 1, codes.shape[1]
+    for i in range(len(codes)):
+        for j in range(width + 1):
+            column, value = (last if j == width else codes[i, j]), values[i, j]
+            for k in range(out.shape[1]):
+                out[column, k] += rates[i, k] * value
+
+
+@functools.cache
+def compiled() -> Any:
+    """The same loops as machine code; the compiler is loaded on first use and its work is kept on disk."""
+    import numba
+
+    loops = (scores, gather, collect)
+    return SimpleNamespace(
+        **{loop.__name__: numba.njit(nogil=True, cache=True, error_model="numpy")(loop) for loop in loops}
+    )

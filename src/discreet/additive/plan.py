@@ -1,0 +1,185 @@
+"""The plan of one fit: bundles of blocks with their noise, penalties from what is known, and the final lattice."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+
+from discreet.additive.blocks import Blocks
+from discreet.additive.bound import check_cost, objective_cost, reach, widest
+from discreet.additive.penalty import Chain, make_chain
+from discreet.additive.solve import row_rounding
+from discreet.bayes.bundles import bundle_cost, bundle_tables, cell_square
+from discreet.bayes.counts import ClassCounts
+from discreet.privacy.calibrate import float_up, fraction_down
+from discreet.privacy.ledger import Charge
+
+FINISH = Fraction(1, 256)  # the share of the budget that covers the solver's and the floats' inexactness
+CONSTANT = 0.1  # the part of the spread of scores that the constant may have
+CURVATURE = 0.8  # of a row, relative to that at the class shares: scores spread out
+SCORE = 128.0  # of the terms of a score, added up: more than they come to at a minimum
+SHARES = (1.0, 0.99, 0.98, 0.97, 0.96, 0.95, 0.94, 0.92, 0.9, 0.875, 0.85, 0.8, 0.75, 0.7, 0.6, 0.5, 0.35, 0.2, 0.1)
+
+
+@dataclass(frozen=True)
+class Bundle:
+    """Blocks that share one draw of noise per class, at a rate that adds up with those of other bundles."""
+
+    places: tuple[int, ...]
+    rate: Fraction
+
+
+@dataclass(frozen=True)
+class FitPlan:
+    """One objective perturbation: what is drawn, how weights are penalised and how the answer is rounded.
+
+    `strengths` are the inverse prior variances of the blocks, `constant` that of the constant. `epsilons` are the costs
+    of the noise vector and of the last step for one row; `lattice` and `steps` as in linear models. The common sum of the
+    bundle at `anchor` is the constant's noise.
+    """
+
+    blocks: Blocks
+    moved: int
+    epsilons: tuple[Fraction, Fraction]
+    bundles: tuple[Bundle, ...]
+    strengths: tuple[float, ...]
+    constant: float
+    tolerance: float
+    lattice: int
+    steps: int
+    anchor: int = 0
+
+    @property
+    def private(self) -> bool:
+        """Whether there is any noise."""
+        return bool(self.bundles)
+
+    @property
+    def classes(self) -> int:
+        """The number of classes."""
+        return len(self.blocks.schema.classes)
+
+    @property
+    def vectors(self) -> int:
+        """How many weights a column has: one for two classes, else one per class."""
+        return 1 if self.classes == 2 else self.classes
+
+    @cached_property
+    def chain(self) -> Chain:
+        """The penalty of one class."""
+        return make_chain(self.blocks, list(self.strengths), self.constant)
+
+    @property
+    def spread(self) -> float:
+        """q: the largest prior variance that a row's score can have, from above."""
+        return (math.fsum(1 / s for s in self.strengths) + 1 / self.constant) * (1 + 1e-12)
+
+    @property
+    def rate(self) -> Fraction:
+        """The rates of all bundles together."""
+        return sum((bundle.rate for bundle in self.bundles), Fraction(0))
+
+    def charges(self, contributions: int, what: str) -> list[Charge]:
+        """The ledger entries."""
+        if not self.private:
+            return []
+        first, second = self.epsilons
+        row = f"one row: residual up to {self.moved * reach(self.classes)} in the K-norm, and its curvature"
+        return [
+            Charge("objective perturbation, K-norm noise", what, "K", row, 1 / self.rate, "epsilon",
+                   first * contributions),
+            Charge("discrete laplace", f"{what}: distance of the solver's answer from the exact one", "L1",
+                   f"{self.steps} lattice steps of 2^-{self.lattice}", Fraction(self.steps) / second, "epsilon",
+                   second * contributions),
+        ]  # fmt: skip
+
+
+def plan_fit(
+    blocks: Blocks, epsilon: Fraction | None, counts: ClassCounts, *, moved: int = 1, scales: Sequence[float] = ()
+) -> FitPlan:
+    """Noise and penalties for ε per row; `scales` are the prior deviations of the blocks (default: 1).
+
+    Everything follows from the schema, ε and the noisy class counts.
+    """
+    classes = len(blocks.schema.classes)
+    scale = np.array(scales) if len(scales) else np.ones(len(blocks.sizes))
+    if epsilon is None:
+        strengths, constant, bundles = 1 / scale**2, 1.0, ()
+        return _finished(blocks, moved, (Fraction(0), Fraction(0)), bundles, strengths, constant, counts)
+    epsilons = (epsilon * (1 - FINISH), epsilon * FINISH)
+    groups = bundle_tables(list(blocks.sizes))
+    weights = np.array([max(bundle_cost([blocks.sizes[j] for j in group]), 1e-9) for group in groups]) ** (1 / 3)
+    weights = weights / weights.sum()
+    best: tuple[float, float, np.ndarray, float] | None = None
+    goal = float(epsilons[0])
+    for share in SHARES:
+        rate = share * goal / (moved * reach(classes)) * (1 - 1e-9)
+        spread = widest(rate, goal, classes, moved)
+        if spread <= 0:
+            continue
+        strengths, constant, error = _penalties(blocks, groups, weights * rate, spread, counts, scale)
+        if best is None or error < best[0]:
+            best = (error, rate, strengths, constant)
+    assert best is not None
+    _, rate, strengths, constant = best
+    bundles = tuple(
+        Bundle(tuple(group), fraction_down(weight * rate)) for group, weight in zip(groups, weights, strict=True)
+    )
+    plan = _finished(blocks, moved, epsilons, bundles, strengths, constant, counts)
+    check_cost(float_up(plan.rate), plan.spread, goal, classes, moved)
+    return plan
+
+
+def _penalties(blocks: Blocks, groups: list[list[int]], rates: np.ndarray, spread: float, counts: ClassCounts,
+               scale: np.ndarray) -> tuple[np.ndarray, float, float]:  # fmt: skip
+    """Strengths for that noise within that spread, and the mean square error of a score that they promise.
+
+    A column of a block of s cells sees a share 1/s of the rows' curvature h; noise of variance V and a prior of
+    variance τ² give the error (strength²·τ² + V + h)/(h + strength)², least at strength = (V/h + 1)/τ².
+    """
+    sizes, noise = np.array(blocks.sizes, np.float64), _cell_noise(blocks, groups, rates)
+    shares = counts.shares
+    bend = CURVATURE * counts.rows * (1 - float(shares @ shares)) / len(shares) / sizes
+    strengths = (noise / bend + 1) / scale**2
+    constant = max(1.0, 1 / (CONSTANT * spread))
+    room = (spread - 1 / constant) * (1 - 1e-9)
+    strengths = strengths * max(1.0, float(np.sum(1 / strengths)) / room)
+    error = float(np.sum(((strengths * scale) ** 2 + noise + bend) / (bend + strengths) ** 2))
+    return strengths, constant, error
+
+
+def _cell_noise(blocks: Blocks, groups: Sequence[Sequence[int]], rates: Sequence[float] | np.ndarray) -> np.ndarray:
+    """The variance of the noise of a cell, by block."""
+    noise = np.empty(len(blocks.sizes))
+    for group, rate in zip(groups, rates, strict=True):
+        dim = 1 + sum(blocks.sizes[j] - 1 for j in group)
+        for j in group:
+            noise[j] = (dim + 1) * (dim + 2) * cell_square(blocks.sizes[j]) / rate**2
+    return noise
+
+
+def _finished(blocks: Blocks, moved: int, epsilons: tuple[Fraction, Fraction], bundles: tuple[Bundle, ...],
+              strengths: np.ndarray, constant: float, counts: ClassCounts) -> FitPlan:  # fmt: skip
+    vectors = 1 if len(blocks.schema.classes) == 2 else len(blocks.schema.classes)
+    chain = make_chain(blocks, [float(s) for s in strengths], constant)
+    # What the certificate of the solver will have to allow for: rounding over the rows, and the noise's own.
+    rows = 2 * counts.rows * row_rounding(blocks.entries, len(blocks.sizes) + 1, np.full((1, vectors), SCORE))
+    noise = sum(float(len(b.places) * sum(blocks.sizes[j] for j in b.places) / b.rate) for b in bundles) * 2.0**-44
+    tolerance = max(2.0**-24, rows, noise * vectors)
+    total, row = chain.reach()
+    # Neighbours' answers are within this of each other in L1: twice √(1ᵀΓ⁻¹1)·√‖Γ⁻¹‖·tolerance.
+    apart = 2 * math.sqrt(vectors * total * row) * tolerance * (1 + 1e-9)
+    lattice = math.ceil(math.log2(vectors * blocks.columns / apart))
+    steps = math.ceil(Fraction(apart) * Fraction(2) ** lattice) + vectors * blocks.columns
+    noisy = _cell_noise(blocks, [b.places for b in bundles], [float(b.rate) for b in bundles]) * blocks.sizes
+    anchor = min(range(len(bundles)), key=lambda k: min(noisy[j] for j in bundles[k].places), default=0)
+    return FitPlan(blocks, moved, epsilons, bundles, tuple(float(s) for s in strengths), constant, tolerance, lattice,
+                   steps, anchor)  # fmt: skip
+
+
+__all__ = ["Bundle", "FitPlan", "objective_cost", "plan_fit"]

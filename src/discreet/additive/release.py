@@ -1,0 +1,77 @@
+"""The release: a noise vector for every bundle and class, the certified minimum, and the final rounding."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.additive.plan import FitPlan
+from discreet.additive.solve import Objective
+from discreet.linear.encode import Design
+from discreet.linear.release import finish
+from discreet.linear.solve import minimise
+from discreet.mechanisms.kvectors import KVector
+from discreet.mechanisms.noise import Sampler
+from discreet.mechanisms.vectors import Bits, Drawn, bits_of, laplace_vector
+from discreet.privacy.calibrate import float_up
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Tilt:
+    """Noise for all columns, one row per vector of weights, and a bound on its distance from an exact draw."""
+
+    vectors: Floats
+    error: float
+
+
+def draw_tilt(plan: FitPlan, bits: Bits) -> Tilt:
+    """One draw for every bundle and row of weights; the constant's noise is the common sum of one bundle."""
+    starts, sizes = plan.blocks.starts, plan.blocks.sizes
+    result, errors = np.zeros((plan.vectors, plan.blocks.columns)), [0.0]
+    for row in result:
+        for number, bundle in enumerate(plan.bundles):
+            own = [sizes[j] for j in bundle.places]
+            drawn, total = _draw(own, bundle.rate, bits)
+            at = 0
+            for j, size in zip(bundle.places, own, strict=True):
+                row[starts[j] : starts[j] + size] = drawn.vector[at : at + size]
+                at += size
+            errors.append(drawn.error)
+            if number == plan.anchor:
+                row[-1] = total
+    return Tilt(result, math.hypot(*errors))
+
+
+def _draw(sizes: list[int], rate: Fraction, bits: Bits) -> tuple[Drawn, float]:
+    """Noise of a bundle and its common sum; of one block alone the K-norm is the L1 norm."""
+    if len(sizes) > 1:
+        shared = KVector(sizes).draw(rate, bits)
+        return Drawn(shared.vector, shared.error), shared.total
+    drawn = laplace_vector(sizes[0], float_up(1 / rate), bits)
+    # The sum is off by the errors of its parts, and rounded once.
+    total = math.fsum(drawn.vector)
+    return Drawn(drawn.vector, drawn.error * (1 + math.sqrt(sizes[0])) + 2.0**-52 * abs(total)), total
+
+
+def released_weights(design: Design, plan: FitPlan, centre: Floats, sampler: Sampler) -> Floats:
+    """The weights of one fit, which may be published. The caller has charged it before reading any rows."""
+    if not plan.private:
+        exact = Objective(design, len(plan.blocks.sizes) + 1, plan.chain, centre, np.zeros_like(centre))
+        return minimise(exact, plan.tolerance).weights.reshape(centre.shape)
+    tilt = draw_tilt(plan, bits_of(sampler))
+    answer = approximate(design, plan, centre, tilt)
+    return finish(answer, plan, sampler)
+
+
+def approximate(design: Design, plan: FitPlan, centre: Floats, tilt: Tilt, solver: Any = minimise) -> Floats:
+    """The solver's answer with its certificate."""
+    tilted = Objective(design, len(plan.blocks.sizes) + 1, plan.chain, centre, tilt.vectors)
+    weights: Floats = solver(tilted, plan.tolerance, spare=tilt.error).weights
+    return weights.reshape(centre.shape)

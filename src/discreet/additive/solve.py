@@ -1,0 +1,191 @@
+"""The objective of an additive model: logistic or softmax loss over blocks, with a certificate of its gradient."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import cho_factor, cho_solve
+
+from discreet.additive.kernels import compiled
+from discreet.additive.penalty import Chain
+from discreet.linear.encode import Design
+
+Floats = NDArray[np.float64]
+DENSE = 2048  # columns up to which a matrix of second derivatives is formed
+_U = 2.0**-53
+
+
+@dataclass(frozen=True, eq=False)
+class Objective:
+    """J(θ) = Σ loss + ½(θ − centre)ᵀΓ(θ − centre) + tilt·θ, one row of θ per class, or one row for two classes.
+
+    The sum is not divided by the number of rows, which is private. `blocks` is how many a row has, the constant
+    counted.
+    """
+
+    design: Design
+    blocks: int
+    chain: Chain
+    centre: Floats
+    tilt: Floats
+
+    @property
+    def vectors(self) -> int:
+        """Rows of θ."""
+        return len(self.centre)
+
+    def _shaped(self, weights: Floats) -> Floats:
+        return weights.reshape(self.centre.shape)
+
+    def start(self) -> Floats:
+        """The centre, moved by what all classes have in common, which the penalty alone decides."""
+        if self.vectors == 1:
+            return self.centre.ravel().copy()
+        return np.asarray((self.centre - self.chain.solve(self.tilt.mean(axis=0))).ravel())
+
+    def at(self, weights: Floats) -> Floats:
+        """The scores of all rows, one column per row of θ."""
+        return self._margins(self._shaped(weights))
+
+    def _margins(self, theta: Floats) -> Floats:
+        out = np.empty((len(self.design), self.vectors))
+        scaled = np.ascontiguousarray(theta.T * self.design.unit)
+        compiled().scores(self.design.codes, self.design.values, scaled, out)
+        return out
+
+    def _gather(self, rates: Floats, *, plain: bool = False) -> Floats:
+        out, rest = np.zeros((self.design.columns, self.vectors)), np.zeros((self.design.columns, self.vectors))
+        if plain:
+            compiled().collect(self.design.codes, self.design.values, rates, out)
+        else:
+            compiled().gather(self.design.codes, self.design.values, rates, out, rest)
+        return np.ascontiguousarray((out + rest).T * self.design.unit)
+
+    @cached_property
+    def _own(self) -> NDArray[np.intp]:
+        return self.design.labels.astype(np.intp)
+
+    def value(self, weights: Floats, t: Floats) -> float:
+        """J(θ)."""
+        theta = self._shaped(weights)
+        if self.vectors == 1:
+            loss = float(np.sum(np.logaddexp(0.0, np.where(self._own == 1, -t[:, 0], t[:, 0]))))
+        else:
+            top = t.max(axis=1)
+            own = t[np.arange(len(t)), self._own]
+            loss = float(np.sum(np.log(np.exp(t - top[:, None]).sum(axis=1)) + (top - own)))
+        return loss + self.chain.value(theta - self.centre) + float(np.sum(self.tilt * theta))
+
+    def probabilities(self, t: Floats) -> Floats:
+        """Of the second class, or of every class."""
+        if self.vectors == 1:
+            with np.errstate(over="ignore"):
+                return np.asarray(1 / (1 + np.exp(-t)))
+        parts = np.exp(t - t.max(axis=1, keepdims=True))
+        return np.asarray(parts / parts.sum(axis=1, keepdims=True))
+
+    def residuals(self, t: Floats) -> Floats:
+        """Slopes of the loss of each row: probabilities less the truth."""
+        result = self.probabilities(t)
+        if self.vectors == 1:
+            result[:, 0] -= self._own
+        else:
+            result[np.arange(len(t)), self._own] -= 1
+        return result
+
+    def gradient(self, weights: Floats, t: Floats) -> Floats:
+        """∇J(θ)."""
+        penalty = self.chain.gradient(self._shaped(weights) - self.centre)
+        return np.asarray((self._gather(self.residuals(t)) + penalty + self.tilt).ravel())
+
+    # ---- the certificate
+
+    def rounding(self, weights: Floats) -> float:
+        """A bound on the norm of what rounding did to `gradient` (docs/proofs/additive.md).
+
+        A score is off by a few units of the sizes of its terms; residuals follow it at a rate of at most a
+        quarter, or half if there are several classes, and are good to a few units themselves; sums over rows are
+        compensated.
+        """
+        sizes = self._margins(np.abs(self._shaped(weights))) * (1 + 2.0**-30)
+        # By row the bound grows with the norm of its sizes: their sum over rows is that of all.
+        rows = row_rounding(self.design.codes.shape[1], self.blocks, sizes)
+        last = 4 * float(np.linalg.norm(self.tilt))
+        return rows + 2 * _U * last + 2 * self.chain.rounding(self._shaped(weights) - self.centre)
+
+    def certified(self, weights: Floats) -> float:
+        """A bound on the norm of the exact gradient of J at these weights."""
+        norm = float(np.linalg.norm(self.gradient(weights, self.at(weights))))
+        return norm * (1 + len(weights) * _U) + self.rounding(weights)
+
+    # ---- steps
+
+    def newton_step(self, t: Floats, gradient: Floats) -> Floats:
+        """−(∇²J)⁻¹∇J, for several classes by conjugate gradients that know each class' own part of the matrix."""
+        chances = self.probabilities(t)
+        bends = chances * (1 - chances)
+        solve = self._own_parts(bends)
+        if self.vectors == 1 and self.design.columns <= DENSE:
+            return -solve(gradient)
+
+        def product(way: Floats) -> Floats:
+            theta = self._shaped(way)
+            moved = self._margins(theta)
+            if self.vectors == 1:
+                rates = bends * moved
+            else:
+                rates = chances * (moved - np.sum(chances * moved, axis=1, keepdims=True))
+            return np.asarray((self._gather(rates, plain=True) + self.chain.gradient(theta)).ravel())
+
+        return _conjugate_gradients(product, solve, gradient)
+
+    def _own_parts(self, bends: Floats) -> Any:
+        """What solves with the diagonal blocks of the matrix: whole ones, or their diagonal where they are large."""
+        if self.design.columns <= DENSE:
+            factors = []
+            for column in bends.T:
+                matrix = self.design.outer(np.ascontiguousarray(column)) * self.design.unit**2
+                factors.append(cho_factor(matrix + self.chain.matrix(), check_finite=False))
+
+            def solve(vector: Floats) -> Floats:
+                parts = zip(factors, self._shaped(vector), strict=True)
+                return self._apart(np.stack([cho_solve(factor, part, check_finite=False) for factor, part in parts]))
+
+            return solve
+        diagonal = self._gather(bends, plain=True) + self.chain.diagonal()
+        return lambda vector: self._apart(self._shaped(vector) / diagonal)
+
+    def _apart(self, theta: Floats) -> Floats:
+        """What tells classes apart: the loss does not see what they have in common, and `start` has settled it."""
+        return np.asarray((theta - theta.mean(axis=0) if self.vectors > 1 else theta).ravel())
+
+
+def row_rounding(entries: int, blocks: int, sizes: Floats) -> float:
+    """What rounding does to the sum of the rows' gradients at most; `sizes` are Σ|terms| of each row's scores."""
+    several = sizes.shape[1] > 1
+    scores = float(np.sum(np.linalg.norm((entries + 5) * sizes + 4, axis=1)))
+    whole = (0.5 if several else 0.25) * scores + len(sizes) * 16 * (sizes.shape[1] + 2)
+    return 2 * _U * math.sqrt(blocks) * whole
+
+
+def _conjugate_gradients(product: Any, solve: Any, gradient: Floats) -> Floats:
+    step, rest = np.zeros_like(gradient), -gradient
+    near = solve(rest)
+    way, size = near.copy(), float(rest @ near)
+    goal = size * min(0.01, math.sqrt(float(gradient @ gradient))) ** 2
+    for _ in range(200):
+        if size <= goal:
+            break
+        bent = product(way)
+        share = size / float(way @ bent)
+        step += share * way
+        rest -= share * bent
+        near = solve(rest)
+        size, before = float(rest @ near), size
+        way = near + (size / before) * way
+    return step
