@@ -17,6 +17,8 @@ FORMATS = {
     "discreet/naive-bayes": ("discreet.bayes.model", "NaiveBayesModel"),
     "discreet/linear": ("discreet.linear.model", "LinearModel"),
     "discreet/trees": ("discreet.trees.model", "TreeModel"),
+    "discreet/joint": ("discreet.networks.joint_model", "JointModel"),
+    "discreet/tan": ("discreet.networks.tan_model", "TANModel"),
 }
 
 
