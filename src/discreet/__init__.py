@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from discreet.gossip import GossipNB
     from discreet.linear import LinearModel, PrivateLogisticRegression, PrivateSVC
     from discreet.local import LocalNB
+    from discreet.networks import JointModel, PrivateJointHistogram
     from discreet.privacy import Adjacency, Budget, Certificate, Ledger
     from discreet.schema import Categorical, Numeric, Schema
     from discreet.selection import PrivateSelectKBest, SelectiveNB
@@ -51,6 +52,7 @@ _ROOMS = {
     "discreet.gossip": ("GossipNB",),
     "discreet.linear": ("LinearModel", "PrivateLogisticRegression", "PrivateSVC"),
     "discreet.local": ("LocalNB",),
+    "discreet.networks": ("JointModel", "PrivateJointHistogram"),
     "discreet.privacy": ("Adjacency", "Budget", "Certificate", "Ledger"),
     "discreet.schema": ("Categorical", "Numeric", "Schema"),
     "discreet.selection": ("PrivateSelectKBest", "SelectiveNB"),
@@ -71,6 +73,7 @@ __all__ = [
     "DiscreetError",
     "FederatedNB",
     "GossipNB",
+    "JointModel",
     "Ledger",
     "LinearModel",
     "LocalNB",
@@ -81,6 +84,7 @@ __all__ = [
     "PrivateClassifier",
     "PrivateForestClassifier",
     "PrivateGridSearch",
+    "PrivateJointHistogram",
     "PrivateLogisticRegression",
     "PrivateNB",
     "PrivateSVC",

@@ -130,7 +130,7 @@ def test_every_source_gives_the_same_tree(schema, frame, tmp_path):
 def test_large_tables_take_the_compiled_road_to_the_same_codes(schema, frame):
     import pandas as pd
 
-    from discreet.trees.rows import read_codes
+    from discreet.sources.coded import read_codes
 
     many = pd.concat([frame] * 200, ignore_index=True)
     few, more = read_codes(frame, schema), read_codes(many, schema)

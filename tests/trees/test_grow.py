@@ -7,9 +7,9 @@ import pytest
 
 from discreet import Budget, Categorical, Schema
 from discreet.privacy.budget import Adjacency
+from discreet.sources.coded import CodedRows
 from discreet.trees import grow
 from discreet.trees.plan import STEPS, plan_forest, plan_tree
-from discreet.trees.rows import CodedRows
 
 SCHEMA = Schema([Categorical(f"f{j}", [0, 1]) for j in range(4)], "y", [0, 1, 2])
 EPSILON = Fraction(3, 2)

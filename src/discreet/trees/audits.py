@@ -13,9 +13,9 @@ from discreet.audit import AuditCase, Claim, Pair
 from discreet.mechanisms.noise import ExactSampler
 from discreet.privacy.budget import Adjacency, Budget
 from discreet.schema import Categorical, Schema
+from discreet.sources.coded import CodedRows
 from discreet.trees.grow import GrownTrees, grow_forest, grow_tree
 from discreet.trees.plan import plan_forest, plan_tree
-from discreet.trees.rows import CodedRows
 
 SCHEMA = Schema([Categorical("a", [0, 1]), Categorical("b", [0, 1])], "y", [0, 1])
 Row = tuple[int, int, int]

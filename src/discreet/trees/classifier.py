@@ -14,11 +14,11 @@ from discreet.privacy.certificate import Certificate, certify
 from discreet.privacy.ledger import Ledger
 from discreet.schema import Schema
 from discreet.sources import Progress
+from discreet.sources.coded import CodedRows, read_codes
 from discreet.trees.estimate import leaf_values
 from discreet.trees.grow import GrownTrees, grow_forest, grow_tree
 from discreet.trees.model import TreeModel
 from discreet.trees.plan import DEALT, NODES, RANDOM, TreePlan, plan_forest, plan_tree
-from discreet.trees.rows import CodedRows, read_codes
 
 
 class _TreeEstimator(ScoreEstimator):

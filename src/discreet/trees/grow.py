@@ -13,10 +13,10 @@ from discreet.mechanisms.choose import CHOICES, choose, coins_of
 from discreet.mechanisms.coins import Coins
 from discreet.mechanisms.deal import deal
 from discreet.mechanisms.noise import Integers, Sampler
+from discreet.sources.coded import CodedRows
 from discreet.trees.kernels import compiled, leaf_counts
 from discreet.trees.plan import NOISY, STEPS, TreePlan, trees_for
 from discreet.trees.questions import Questions
-from discreet.trees.rows import CodedRows
 from discreet.trees.table import Growing, Nodes
 
 LARGEST = 1 << 27  # cells of the histograms of one level

@@ -18,8 +18,8 @@ from discreet.files import parse_json, write_text
 from discreet.privacy.certificate import Certificate
 from discreet.schema import Schema
 from discreet.sources import Progress, Rows, read_rows
+from discreet.sources.coded import encode_rows
 from discreet.trees.kernels import compiled
-from discreet.trees.rows import encode_rows
 from discreet.trees.table import Nodes
 
 Floats = NDArray[np.float64]

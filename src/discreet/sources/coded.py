@@ -32,11 +32,11 @@ def read_codes(
 ) -> CodedRows:
     """The labelled rows of any source as codes; with `contributions`, ids are checked first."""
     if contributions is not None and schema.id is not None:
-        _check_ids(data, schema, contributions)
+        check_ids(data, schema, contributions)
     codes, labels = [], []
     for rows in read_rows(data, schema, y, progress=progress):
         assert rows.label is not None
-        labels.append(_encode(rows.label))
+        labels.append(encode_column(rows.label))
         codes.append(encode_rows(rows))
     if not labels or not sum(map(len, labels)):
         raise DataError("there are no rows: found array with 0 sample(s) while a minimum of 1 is required")
@@ -47,11 +47,12 @@ def encode_rows(rows: Rows) -> NDArray[np.uint16]:
     """The cells of some rows, one column per feature."""
     result = np.empty((rows.size, len(rows.columns)), np.uint16)
     for j, column in enumerate(rows.columns):
-        result[:, j] = _encode(column)
+        result[:, j] = encode_column(column)
     return result
 
 
-def _encode(column: Column) -> NDArray[np.uint16]:
+def encode_column(column: Column) -> NDArray[np.uint16]:
+    """The cells of one column."""
     cells, size = column.feature.cells, len(column.values)
     if size >= SMALL:
         index, lattice = np.zeros(size, np.uint32), np.empty(size, np.int32)
@@ -78,7 +79,8 @@ def _plain(column: Column) -> tuple[NDArray[Any], bool]:
     return codes, bad
 
 
-def _check_ids(data: Any, schema: Schema, contributions: int) -> None:
+def check_ids(data: Any, schema: Schema, contributions: int) -> None:
+    """Refuse rows of any source of which one person has too many."""
     if not is_outside(data):
         check_people(data, schema, contributions)
         return

@@ -1,0 +1,67 @@
+"""The road that both estimators walk: plan, charge, read once, release, estimate."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any, Self
+
+from discreet.bayes.base import ScoreEstimator
+from discreet.bayes.counts import ClassCounts, noisy_counts
+from discreet.mechanisms.noise import Sampler, sampler_for
+from discreet.networks.plan import NetworkPlan
+from discreet.networks.rows import HeldRows, hold_rows
+from discreet.privacy.budget import Adjacency, Budget
+from discreet.privacy.ledger import Ledger
+from discreet.schema import Schema
+from discreet.sources import Progress
+
+
+class NetworkEstimator(ScoreEstimator):
+    """An estimator that reads the rows once and sizes its tables by noisy class counts."""
+
+    adjacency: Any
+    contributions: Any
+
+    @abstractmethod
+    def _plan(self, schema: Schema, counts: ClassCounts | None) -> NetworkPlan:
+        """How the budget is split."""
+
+    @abstractmethod
+    def _model(self, held: HeldRows, plan: NetworkPlan, counts: ClassCounts, sampler: Sampler) -> Any:
+        """The released model."""
+
+    def plan(self) -> NetworkPlan:
+        """How the budget would be spent, from public knowledge alone."""
+        return self._plan(self._public_schema(), None)
+
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        ledger: Ledger | None = None,
+        progress: Progress | None = None,
+        counts: ClassCounts | None = None,
+    ) -> Self:
+        """Fit to an array or data frame with labels `y`, or to a file or database table that has the target.
+
+        The whole cost is known and, if there is a `ledger`, charged before the first row is read. `counts` are noisy
+        rows by class that the caller has bought; the certificate then covers what comes on top of them.
+        """
+        if ledger is not None and isinstance(self.schema, str):
+            ledger.afford(Budget(self.epsilon))
+        schema = self._schema_for(X, y)
+        plan = self._plan(schema, counts)
+        if ledger is not None:
+            ledger.charge(plan.node, plan.budget, plan.unit, self)
+        held = hold_rows(X, schema, y, contributions=plan.contributions, progress=progress)
+        sampler = sampler_for(self.random_state)
+        if counts is None:
+            counts = noisy_counts(held.by_class(len(schema.classes)), plan.count, sampler)
+        self.model_ = self._model(held, plan, counts, sampler)
+        self.certificate_ = self.model_.certificate
+        self._describe(X, schema)
+        return self
+
+    def _settings(self) -> dict[str, Any]:
+        return {"adjacency": Adjacency.of(self.adjacency), "contributions": self.contributions}

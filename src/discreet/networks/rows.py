@@ -1,0 +1,74 @@
+"""Rows held as lattice points and category codes, so that bins can be fixed after the rows have been read once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.errors import DataError
+from discreet.schema import Numeric, Schema
+from discreet.sources import Progress, read_rows
+from discreet.sources.coded import check_ids, encode_column
+from discreet.sources.columns import Column, Numbers
+
+GONE = np.iinfo(np.int32).min
+
+
+@dataclass(frozen=True, eq=False)
+class HeldRows:
+    """One array per feature (points of a number's lattice, or codes of a category) and the classes: 4 bytes a value."""
+
+    values: tuple[NDArray[np.int32], ...]
+    labels: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def by_class(self, classes: int) -> NDArray[np.int64]:
+        """Rows per class."""
+        return np.bincount(self.labels, minlength=classes).astype(np.int64)
+
+    def codes(self, schema: Schema) -> NDArray[np.uint16]:
+        """The cell of every row and feature under a schema that differs from the one it was read by in bins alone."""
+        result = np.empty((len(self), len(schema.features)), np.uint16)
+        for j, (feature, values) in enumerate(zip(schema.features, self.values, strict=True)):
+            if not isinstance(feature, Numeric):
+                result[:, j] = values
+                continue
+            result[:, j] = np.searchsorted(np.array(feature.cuts, np.int64), values, side="right")
+            if feature.missing_code is not None:
+                result[values == GONE, j] = feature.missing_code
+        return result
+
+
+def hold_rows(
+    data: Any, schema: Schema, y: Any = None, *, contributions: int | None = None, progress: Progress | None = None
+) -> HeldRows:
+    """The labelled rows of any source, read once; with `contributions`, ids are checked first."""
+    if contributions is not None and schema.id is not None:
+        check_ids(data, schema, contributions)
+    parts: list[list[NDArray[np.int32]]] = []
+    labels = []
+    for rows in read_rows(data, schema, y, progress=progress):
+        assert rows.label is not None
+        labels.append(encode_column(rows.label).astype(np.int64))
+        parts.append([_held(column) for column in rows.columns])
+    if not labels or not sum(map(len, labels)):
+        raise DataError("there are no rows: found array with 0 sample(s) while a minimum of 1 is required")
+    values = tuple(np.concatenate(columns) for columns in zip(*parts, strict=True))
+    return HeldRows(values, np.concatenate(labels))
+
+
+def _held(column: Column) -> NDArray[np.int32]:
+    if not isinstance(column, Numbers):
+        return encode_column(column).astype(np.int32)
+    if column.values.dtype.kind == "f" and np.isinf(column.values).any():
+        column.complain()
+    points, gone = column.points()
+    if gone.any() and column.feature.missing_code is None:
+        column.complain()
+    points[gone] = GONE
+    return points.astype(np.int32)

@@ -1,0 +1,22 @@
+"""Audits of networks: honest releases are consistent, broken ones are flagged.
+
+Confidence is 1 − 1e-8 per audit: a false alarm on an honest case has odds below 1e-6 for the whole file.
+"""
+
+import pytest
+
+from discreet.audit import run_case
+
+SURE = {"confidence": 1 - 1e-8, "seed": 5}
+
+
+@pytest.mark.parametrize("name", ["joint-histogram-add-remove", "joint-histogram-replace"])
+def test_honest_releases_are_consistent(name):
+    result = run_case(name, samples=300, **SURE)
+    assert not result.violated
+    assert result.lower_bound >= 0
+
+
+@pytest.mark.parametrize("name", ["control-joint-replaced-row"])
+def test_controls_are_flagged(name):
+    assert run_case(name, **SURE).violated
