@@ -66,8 +66,12 @@ def fit_additive(rows: HeldRows, plan: AdditivePlan, counts: ClassCounts, sample
 def choose_knots(plan: AdditivePlan, counts: ClassCounts) -> Blocks:
     """Knots as many as the noise lets be told apart: the cube root of rows·ε per feature."""
     per_feature = counts.rows * _size(plan.rest) / len(plan.schema.features)
-    gaps = int(np.clip(round(min(per_feature, 1e6) ** (1 / 3)), 2, MOST_GAPS))
-    return place_knots(plan.schema, gaps, finer=per_feature > 1000, numeric=plan.numeric)
+    return place_knots(plan.schema, gaps_for(per_feature), finer=per_feature > 1000, numeric=plan.numeric)
+
+
+def gaps_for(per_feature: float) -> int:
+    """How many gaps between knots that many rows·ε per feature can tell apart."""
+    return int(np.clip(round(min(per_feature, 1e6) ** (1 / 3)), 2, MOST_GAPS))
 
 
 def _size(epsilon: Fraction | None) -> float:

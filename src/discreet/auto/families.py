@@ -11,8 +11,6 @@ from discreet.bayes.counts import ClassCounts
 from discreet.models import Model
 from discreet.schema import Schema
 
-CALIBRATION = Fraction(1, 10)  # of what is left, where the rows suffice to learn a slope and the class biases
-SUFFICIENT = 150.0  # rows times ε for each class
 
 
 def fit_family(choice: Choice, X: Any, y: Any, **settings: Any) -> Model:
@@ -26,29 +24,30 @@ def _naive_bayes(
 ) -> Model:  # fmt: skip
     from discreet.bayes import PrivateNB
     from discreet.bayes.bins import binned
-    from discreet.linear.calibrate import calibrated
+    from discreet.calibration import calibrated, calibration_share
 
-    private = isinstance(epsilon, Fraction)
-    enough = private and counts.rows * float(epsilon) >= SUFFICIENT * len(schema.classes)
-    share = epsilon * CALIBRATION if enough else Fraction(0)
-    kept = epsilon - share if private else epsilon
+    share = Fraction(0)
+    if isinstance(epsilon, Fraction):
+        share = epsilon * calibration_share(counts.rows, float(epsilon), len(schema.classes))
+    kept = epsilon - share
     public = binned(schema, counts.rows, float(kept)) if bins == "auto" else schema
     model = PrivateNB(kept, schema=public, **settings).fit(X, y, ledger=ledger, progress=progress).model_
-    return calibrated(model, X, y, share, ledger=ledger, **settings) if enough else model
+    return calibrated(model, X, y, share, ledger=ledger, **settings) if share else model
 
 
 def _additive(pairs: Any) -> Callable[..., Model]:
-    def fit(X: Any, y: Any, *, counts: ClassCounts, ledger: Any, progress: Any, **settings: Any) -> Model:
+    def fit(X: Any, y: Any, *, counts: ClassCounts, bins: str, ledger: Any, progress: Any, **settings: Any) -> Model:
         from discreet.additive import PrivateAdditiveClassifier
 
-        estimator = PrivateAdditiveClassifier(pairs=pairs, **settings)
+        numeric = "smooth" if bins == "auto" else "binned"
+        estimator = PrivateAdditiveClassifier(pairs=pairs, numeric=numeric, **settings)
         return estimator.fit(X, y, ledger=ledger, progress=progress, counts=counts).model_
 
     return fit
 
 
 def _network(name: str) -> Callable[..., Model]:
-    def fit(X: Any, y: Any, *, counts: ClassCounts, ledger: Any, progress: Any, **settings: Any) -> Model:
+    def fit(X: Any, y: Any, *, counts: ClassCounts, bins: str, ledger: Any, progress: Any, **settings: Any) -> Model:
         import discreet.networks
 
         estimator = getattr(discreet.networks, name)(**settings)
@@ -61,7 +60,7 @@ def _network(name: str) -> Callable[..., Model]:
 _FITS: dict[str, Callable[..., Model]] = {
     "naive-bayes": _naive_bayes,
     "additive": _additive(0),
-    "additive-pairs": _additive("auto"),
+    "additive-pairs": _additive(30),
     "tan": _network("PrivateTAN"),
     "joint": _network("PrivateJointHistogram"),
 }

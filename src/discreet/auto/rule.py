@@ -46,7 +46,7 @@ def choose(
 
     Neighbours that change a row, and people with several rows, cost as much as a smaller ε would.
     """
-    from discreet.networks import joint_cells, tan_noise
+    from discreet.networks import joint_cells, suits_joint, tan_noise
 
     steps = contributions * (2 if adjacency is Adjacency.REPLACE else 1)
     worth = min(float(epsilon), PLENTY) / steps
@@ -63,8 +63,8 @@ def choose(
     if model != "auto":
         return Choice(model, "as asked for", facts)
     support = facts["support"]
-    few = features <= FEW and len(schema.numeric) == features
-    if few and (side := joint_cells(schema, rows, worth)) >= LEAST_CELLS:
+    if suits_joint(schema, rows, worth):
+        side = joint_cells(schema, rows, worth)
         why = f"{features} numbers and about {rows:.0f} rows fill a grid of {side} cells a side at this budget"
         return Choice("joint", why, facts | {"side": side})
     if classes == 2:
@@ -85,9 +85,11 @@ def choose(
 
 def _cells(schema: Schema, rows: float, epsilon: float) -> list[int]:
     """Cells of each feature as an additive model would cut it."""
-    from discreet.additive import knots_for
+    from discreet.additive.fit import gaps_for
+    from discreet.additive.blocks import place_knots
 
-    return knots_for(schema, rows, epsilon)
+    per_feature = rows * epsilon / len(schema.features)
+    return place_knots(schema, gaps_for(per_feature), finer=per_feature > 1000).sizes
 
 
 def _enough(rows: float, weights: float, support: float, needed: float) -> str:
