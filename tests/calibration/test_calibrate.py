@@ -17,7 +17,7 @@ from discreet.bayes.model import NaiveBayesModel, normalised
 from discreet.bayes.score import whole_scores
 from discreet.calibration import Calibration, calibrated, make_plan
 from discreet.calibration.audits import audit_cases
-from discreet.calibration.calibrate import UNIT, applied, calibration, objective, read_scores
+from discreet.calibration.calibrate import UNIT, applied, calibration, objective, read_scores, score_reach
 from discreet.calibration.solve import minimise
 from discreet.errors import BudgetError, DataError, ModelError, SolverError
 from discreet.features import Categorical, Numeric
@@ -78,11 +78,11 @@ def test_without_privacy_it_is_the_plain_fit() -> None:
     model = PrivateNB(math.inf, schema=schema).fit(X, y).model_
     found = calibrated(model, X, y, math.inf)
     assert not found.certificate.private
-    scores, labels = read_scores(model, X, y)
+    scores, labels = read_scores(model, X, y, 10)
     gap = scores[:, 1] - scores[:, 0]
     signs = 2.0 * labels - 1
     fitted = minimize(lambda w: np.logaddexp(0, -signs * (w[0] * gap + w[1])).sum(), [5.0, 0.0], tol=1e-10).x
-    result = calibration(scores, labels, make_plan(2, math.inf), sampler_for(None))
+    result = calibration(scores, labels, make_plan(2, math.inf), 10, sampler_for(None))
     assert 10 * result.slope == pytest.approx(fitted[0], rel=1e-3)
     assert result.biases[1] - result.biases[0] == pytest.approx(fitted[1], abs=1e-3)
 
@@ -91,10 +91,19 @@ def test_the_slope_stays_above_zero() -> None:
     """Labels turned round ask for a negative slope; the order of scores must not turn round with them."""
     schema, X, y = data(5000)
     model = PrivateNB(5.0, schema=schema, random_state=0).fit(X, y).model_
-    scores, labels = read_scores(model, X, 1 - y)
-    result = calibration(scores, labels, make_plan(2, 1), sampler_for(0))
+    scores, labels = read_scores(model, X, 1 - y, 10)
+    result = calibration(scores, labels, make_plan(2, 1), 10, sampler_for(0))
     assert result.slope == 0.02
     assert calibrated(model, X, 1 - y, 1.0, random_state=0).predict_proba(X).min() > 0
+
+
+def test_the_reach_is_read_off_the_model_alone() -> None:
+    schema, X, y = data(2000)
+    model = PrivateNB(5.0, schema=schema, random_state=0).fit(X, y).model_
+    assert score_reach(model) == score_reach(NaiveBayesModel.from_dict(model.to_dict()))
+    for slope, least, most in ((1.0, 4, 20), (0.02, 3, 3), (20.0, 40, 40)):
+        changed = applied(model, Calibration(slope, np.zeros(2)), model.certificate)
+        assert least <= score_reach(changed) <= most
 
 
 def test_rows_have_the_same_scores_among_whatever_others(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -117,7 +126,7 @@ def test_certified_gradients_hold_in_exact_arithmetic() -> None:
     for classes in (2, 4):
         plan = make_plan(classes, 0.5)
         scores, labels = -rng.random((25, classes)), rng.integers(0, classes, 25)
-        form = objective(scores, labels, plan, rng.normal(size=classes + 1) * 3)
+        form = objective(scores, labels, plan, 10, rng.normal(size=classes + 1) * 3)
         for weights in (form.centre, minimise(form, 1e-6), rng.normal(size=classes + 1) * 50):
             with mpmath.workdps(50):
                 w = [mpmath.mpf(float(v)) for v in weights]
@@ -135,7 +144,7 @@ def test_certified_gradients_hold_in_exact_arithmetic() -> None:
 
 
 def test_no_certificate_no_release() -> None:
-    form = objective(-np.ones((3, 2)), np.array([0, 1, 1]), make_plan(2, 1), np.zeros(3))
+    form = objective(-np.ones((3, 2)), np.array([0, 1, 1]), make_plan(2, 1), 10, np.zeros(3))
     with pytest.raises(SolverError, match="nothing is released"):
         minimise(form, 1e-30)
     with pytest.raises(SolverError):

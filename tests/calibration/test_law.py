@@ -138,7 +138,7 @@ def log_density(rows: Any, plan: Any, weights: Any) -> float:
     """ln p(w) up to a constant, from the derivatives of the very objective that is minimised."""
     scores = np.array([q for q, _ in rows]).reshape(-1, plan.classes)
     labels = np.array([y for _, y in rows], np.int64)
-    form = objective(scores, labels, plan, np.zeros(plan.classes + 1))
+    form = objective(scores, labels, plan, 10, np.zeros(plan.classes + 1))
     gradient, bends = form.slopes(weights)
     inverse = 1 / np.sqrt(form.ridges)
     det = float(np.linalg.slogdet(bends * np.outer(inverse, inverse))[1])
@@ -169,7 +169,7 @@ def test_density_ratios_of_all_neighbours(adjacency: str, classes: int, epsilon:
 
 def test_the_objective_is_what_its_derivatives_say() -> None:
     rng = np.random.default_rng(5)
-    form = objective(-rng.random((40, 3)), rng.integers(0, 3, 40), make_plan(3, 1), rng.normal(size=4))
+    form = objective(-rng.random((40, 3)), rng.integers(0, 3, 40), make_plan(3, 1), 10, rng.normal(size=4))
     weights, h = rng.normal(size=4) * 3, 1e-5
     gradient, bends = form.slopes(weights)
     for k, step in enumerate(np.eye(4) * h):

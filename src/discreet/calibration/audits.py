@@ -20,6 +20,7 @@ from discreet.privacy.budget import Adjacency
 
 Row = tuple[int, int]  # the best class by the model's scores, by far, and the label
 FAR = 20.0
+REACH = 10
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ class ReleasedNumbers:
 
     def once(self, scores: Any, labels: NDArray[np.int64], sampler: SimulationSampler) -> NDArray[Any]:
         """One release."""
-        return released_weights(scores, labels, self.plan, sampler)
+        return released_weights(scores, labels, self.plan, REACH, sampler)
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,7 @@ class Untilted(ReleasedNumbers):
     """A control: no noise vector, and only the final rounding is noised."""
 
     def once(self, scores: Any, labels: NDArray[np.int64], sampler: SimulationSampler) -> NDArray[Any]:
-        plain = objective(scores, labels, self.plan, np.zeros(self.classes + 1))
+        plain = objective(scores, labels, self.plan, REACH, np.zeros(self.classes + 1))
         return finish(minimise(plain, float(self.plan.tolerance)), self.plan, sampler)
 
 

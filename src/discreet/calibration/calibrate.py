@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from discreet.bayes.likelihoods import GaussianLikelihood, Likelihood, TableLikelihood
 from discreet.bayes.model import NaiveBayesModel
 from discreet.bayes.score import whole_scores
-from discreet.calibration.plan import REACH, CalibrationPlan, make_plan
+from discreet.calibration.plan import CalibrationPlan, make_plan
 from discreet.calibration.solve import Objective, minimise
 from discreet.errors import BudgetError, DataError, ModelError
 from discreet.linear.classifier import REFUSALS
@@ -30,6 +30,8 @@ from discreet.sources.tables import Stream, Table, open_files, open_table
 Floats = NDArray[np.float64]
 UNIT = 1 << 20  # log-probabilities are whole multiples of 1/UNIT: sums of them are exact in any order
 SLOPES = (0.02, 20.0)
+SYNTHETIC = 2000
+GAPS, REACHES = 1.5, (3, 40)
 MACHINE = "logarithm and exponential of this machine are exact to two units in the last place"
 
 
@@ -74,16 +76,30 @@ def calibrated(
         )
     if ledger is not None:
         ledger.charge(plan.node, plan.budget, plan.unit)
-    scores, labels = read_scores(model, X, y, contributions=times, progress=progress)
-    sampler = sampler_for(random_state)
-    found = calibration(scores, labels, plan, sampler)
+    reach, sampler = score_reach(model), sampler_for(random_state)
+    scores, labels = read_scores(model, X, y, reach, contributions=times, progress=progress)
+    found = calibration(scores, labels, plan, reach, sampler)
     return applied(model, found, _certificate(own, plan, sampler))
 
 
+def score_reach(model: NaiveBayesModel) -> int:
+    """How far below the best class of a row a score still counts: some times the gap that the model itself expects.
+
+    The released model alone decides, by synthetic rows. A wide reach weakens what each row says about the slope, a
+    narrow one cuts off scores that say more.
+    """
+    drawn = model.sample(SYNTHETIC, rng=np.random.default_rng(0))
+    rows = np.empty((SYNTHETIC, len(model.schema.names)), object)
+    for j, name in enumerate(model.schema.names):
+        rows[:, j] = drawn[name]
+    ordered = np.sort(model.predict_joint_log_proba(rows), axis=1)
+    return int(np.clip(np.ceil(GAPS * float((ordered[:, -1] - ordered[:, -2]).mean())), *REACHES))
+
+
 def read_scores(
-    model: NaiveBayesModel, X: Any, y: Any, *, contributions: int = 1, progress: Progress | None = None
+    model: NaiveBayesModel, X: Any, y: Any, reach: int, *, contributions: int = 1, progress: Progress | None = None
 ) -> tuple[Floats, NDArray[np.int64]]:
-    """How far each class is below a row's best one, as −1 to 0 of REACH, and the labels."""
+    """How far each class is below a row's best one, as −1 to 0 of the reach, and the labels."""
     schema = model.schema
     if is_outside(X):
         if schema.id is not None:
@@ -95,35 +111,39 @@ def read_scores(
     for rows in read_rows(X, schema, y, progress=progress):
         assert rows.label is not None
         labels.append(cells(rows.label).astype(np.int64))
-        scores.append(lowered(whole_scores(rows, model.log_prior, model.likelihoods, UNIT)))
+        scores.append(lowered(whole_scores(rows, model.log_prior, model.likelihoods, UNIT), reach))
     if not sum(map(len, labels)):
         raise DataError("there are no rows: found array with 0 sample(s) while a minimum of 1 is required")
     return np.concatenate(scores), np.concatenate(labels)
 
 
-def lowered(whole: Floats) -> Floats:
+def lowered(whole: Floats, reach: int) -> Floats:
     """Whole scores in units of 1/UNIT below the best of their row, clipped and scaled to −1 … 0."""
-    return np.asarray(np.maximum(whole - whole.max(axis=1, keepdims=True), -REACH * UNIT) / (REACH * UNIT))
+    return np.asarray(np.maximum(whole - whole.max(axis=1, keepdims=True), -reach * UNIT) / (reach * UNIT))
 
 
-def calibration(scores: Floats, labels: NDArray[np.int64], plan: CalibrationPlan, sampler: Sampler) -> Calibration:
+def calibration(
+    scores: Floats, labels: NDArray[np.int64], plan: CalibrationPlan, reach: int, sampler: Sampler
+) -> Calibration:
     """Release slope and biases. The caller has charged the plan before reading any rows."""
-    weights = released_weights(scores, labels, plan, sampler)
-    return Calibration(float(np.clip(weights[0] / REACH, *SLOPES)), weights[1:] - weights[1:].mean())
+    weights = released_weights(scores, labels, plan, reach, sampler)
+    return Calibration(float(np.clip(weights[0] / reach, *SLOPES)), weights[1:] - weights[1:].mean())
 
 
-def released_weights(scores: Floats, labels: NDArray[np.int64], plan: CalibrationPlan, sampler: Sampler) -> Floats:
+def released_weights(
+    scores: Floats, labels: NDArray[np.int64], plan: CalibrationPlan, reach: int, sampler: Sampler
+) -> Floats:
     """The minimum of the tilted objective, certified and covered; without noise at ε = ∞."""
     drawn = None if plan.rate is None else slope_vector(plan.classes, plan.rate, bits_of(sampler))
-    tilted = objective(scores, labels, plan, np.zeros(plan.classes + 1) if drawn is None else drawn.vector)
+    tilted = objective(scores, labels, plan, reach, np.zeros(plan.classes + 1) if drawn is None else drawn.vector)
     if drawn is None:
         return minimise(tilted, 1e-3 * min(plan.ridges) + 1e-9 * len(labels))
     return finish(minimise(tilted, float(plan.tolerance), spare=drawn.error), plan, sampler)
 
 
-def objective(scores: Floats, labels: NDArray[np.int64], plan: CalibrationPlan, tilt: Floats) -> Objective:
+def objective(scores: Floats, labels: NDArray[np.int64], plan: CalibrationPlan, reach: int, tilt: Floats) -> Objective:
     """What is minimised: logistic losses, and a pull to the usual slope and no biases."""
-    centre = np.array([plan.usual * REACH, *[0.0] * plan.classes])
+    centre = np.array([plan.usual * reach, *[0.0] * plan.classes])
     return Objective(scores, labels, np.array([plan.ridges[0], *[plan.ridges[1]] * plan.classes]), centre, tilt)
 
 

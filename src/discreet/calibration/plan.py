@@ -12,13 +12,12 @@ from discreet.privacy.budget import Adjacency, Budget
 from discreet.privacy.calibrate import fraction_down, sqrt_up
 from discreet.privacy.ledger import Charge, Sequential
 
-REACH = 10.0  # scores farther than this below a row's best class are taken to be this far
 FINISH = Fraction(1, 128)  # the share of the budget that covers the solver's and the floats' inexactness
 TOLERANCE = Fraction(1, 1 << 18)
 USUAL = {2: 0.5, 3: 0.7}  # a slope to start from: features that say the same twice make scores too sure
 # Regularisation of slope and biases in units of 1/ε: two classes can do with less, as a row that pulls with all its
 # weight then has no curvature.
-RIDGES = {2: (1.0, 2.0), 3: (2.0, 6.0)}
+RIDGES = {2: (1.0, 4.0), 3: (2.0, 6.0)}
 
 
 @dataclass(frozen=True)
