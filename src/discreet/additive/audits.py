@@ -144,6 +144,3 @@ def audit_cases() -> list[AuditCase]:
         _case("control-additive-untilted", Untilted, 2, "add-remove",
               "only the final rounding is noised", control=True),
     ]  # fmt: skip
-
-
-

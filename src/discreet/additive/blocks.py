@@ -150,7 +150,7 @@ def hold(rows: Rows) -> list[Held]:
     held = []
     for column in rows.columns:
         if isinstance(column.feature, Numeric):
-            points, gone = lattice_points(column)  # type: ignore[arg-type]
+            points, gone = lattice_points(column)
             held.append(np.where(gone, GONE, points).astype(np.int32))
         else:
             small = np.uint8 if column.feature.cells <= 1 << 8 else np.int32

@@ -72,5 +72,5 @@ def widest(rate: float, epsilon: float, classes: int, moved: int) -> float:
 
 def check_cost(rate: float, spread: float, epsilon: float, classes: int, moved: int) -> None:
     """The last word before anything is drawn: the rate and the penalties must be within ε."""
-    if not 0 < rate or not objective_cost(rate, spread, classes, moved) <= epsilon:
+    if not rate > 0 or not objective_cost(rate, spread, classes, moved) <= epsilon:
         raise BudgetError(f"epsilon = {epsilon:g} is too small for an additive model")

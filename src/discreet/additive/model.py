@@ -192,6 +192,6 @@ class AdditiveModel:
 
 def _log_probabilities(margins: Floats) -> Floats:
     if margins.shape[1] == 1:
-        return -np.logaddexp(0.0, np.concatenate([margins, -margins], axis=1))
+        return np.asarray(-np.logaddexp(0.0, np.concatenate([margins, -margins], axis=1)))
     top = margins.max(axis=1, keepdims=True)
     return np.asarray(margins - top - np.log(np.exp(margins - top).sum(axis=1, keepdims=True)))

@@ -106,4 +106,3 @@ def make_chain(blocks: Blocks, strengths: list[float], constant: float) -> Chain
             pull[start + 1 : start + line] = float_up(Fraction(strength) / (1 - Fraction(tie) ** 2))
     pull[-1] = constant
     return Chain(pull, link)
-

@@ -39,8 +39,8 @@ class FitPlan:
     """One objective perturbation: what is drawn, how weights are penalised and how the answer is rounded.
 
     `strengths` are the inverse prior variances of the blocks, `constant` that of the constant. `epsilons` are the costs
-    of the noise vector and of the last step for one row; `lattice` and `steps` as in linear models. The common sum of the
-    bundle at `anchor` is the constant's noise.
+    of the noise vector and of the last step for one row; `lattice` and `steps` as in linear models. The common sum of
+    the bundle at `anchor` is the constant's noise.
     """
 
     blocks: Blocks
@@ -109,8 +109,7 @@ def plan_fit(
     classes = len(blocks.schema.classes)
     scale = np.array(scales) if len(scales) else np.ones(len(blocks.sizes))
     if epsilon is None:
-        strengths, constant, bundles = 1 / scale**2, 1.0, ()
-        return _finished(blocks, moved, (Fraction(0), Fraction(0)), bundles, strengths, constant, counts)
+        return _finished(blocks, moved, (Fraction(0), Fraction(0)), (), 1 / scale**2, 1.0, counts)
     epsilons = (epsilon * (1 - FINISH), epsilon * FINISH)
     groups = bundle_tables(list(blocks.sizes))
     weights = np.array([max(bundle_cost([blocks.sizes[j] for j in group]), 1e-9) for group in groups]) ** (1 / 3)

@@ -32,9 +32,7 @@ class HeldRows:
         return Design(codes, values, self.labels, blocks.columns, blocks.entries + 1, 1.0)
 
 
-def read_held(
-    X: Any, y: Any, schema: Schema, *, contributions: int = 1, progress: Progress | None = None
-) -> HeldRows:
+def read_held(X: Any, y: Any, schema: Schema, *, contributions: int = 1, progress: Progress | None = None) -> HeldRows:
     """Read labelled rows of any source."""
     parts, labels = [], []
     for rows in labelled_rows(X, y, schema, contributions=contributions, progress=progress):

@@ -131,7 +131,7 @@ class Objective:
         bends = chances * (1 - chances)
         solve = self._own_parts(bends)
         if self.vectors == 1 and self.design.columns <= DENSE:
-            return -solve(gradient)
+            return np.asarray(-solve(gradient))
 
         def product(way: Floats) -> Floats:
             theta = self._shaped(way)
@@ -170,7 +170,7 @@ def row_rounding(entries: int, blocks: int, sizes: Floats) -> float:
     several = sizes.shape[1] > 1
     scores = float(np.sum(np.linalg.norm((entries + 5) * sizes + 4, axis=1)))
     whole = (0.5 if several else 0.25) * scores + len(sizes) * 16 * (sizes.shape[1] + 2)
-    return 2 * _U * math.sqrt(blocks) * whole
+    return float(2 * _U * math.sqrt(blocks) * whole)
 
 
 def _conjugate_gradients(product: Any, solve: Any, gradient: Floats) -> Floats:

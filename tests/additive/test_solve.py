@@ -1,0 +1,218 @@
+"""The solver's certificate: what it promises holds in exact arithmetic, and nothing is released without it."""
+
+from fractions import Fraction
+
+import mpmath
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+from discreet import PrivateAdditiveClassifier, Schema, SolverError
+from discreet.additive import release as releasing
+from discreet.additive import solve as solving
+from discreet.additive.blocks import Blocks, place_knots
+from discreet.additive.fit import start_at
+from discreet.additive.plan import plan_fit
+from discreet.additive.release import Tilt
+from discreet.additive.rows import read_held
+from discreet.additive.solve import Objective
+from discreet.bayes.counts import ClassCounts
+from discreet.linear import solve as linear_solving
+from discreet.linear.solve import certify_minimum, minimise
+
+
+def labelled(schema, frame, classes):
+    """The same rows with two or three classes."""
+    if classes == 2:
+        return schema, frame
+    fields = {**schema.to_dict(), "classes": ["no", "yes", "perhaps"]}
+    rng = np.random.default_rng(8)
+    return Schema.from_dict(fields), frame.assign(ill=rng.choice(["no", "yes", "perhaps"], len(frame)))
+
+
+def setting(schema, frame, classes, epsilon=Fraction(1)):
+    schema, frame = labelled(schema, frame, classes)
+    blocks = place_knots(schema, 3)
+    blocks = Blocks(schema, blocks.knots, ((0, 2), (1, 4)))
+    counts = ClassCounts(np.full(classes, 100.0), 1.0, None)
+    return read_held(frame, None, schema).design(blocks), plan_fit(blocks, epsilon, counts), start_at(blocks, counts)
+
+
+def objective(schema, frame, classes, seed=0):
+    design, plan, centre = setting(schema, frame, classes)
+    tilt = np.random.default_rng(seed).laplace(size=centre.shape) * 5
+    centre = centre + np.random.default_rng(seed).normal(size=centre.shape)
+    return Objective(design, len(plan.blocks.sizes) + 1, plan.chain, centre, tilt)
+
+
+@pytest.mark.parametrize("dense", [2048, 0])
+@pytest.mark.parametrize("classes", [2, 3])
+def test_agrees_with_scipy(schema, frame, classes, dense, monkeypatch):
+    monkeypatch.setattr(solving, "DENSE", dense)
+    one = objective(schema, frame, classes)
+    found = minimise(one, 1e-8)
+    rough = minimize(
+        lambda w: one.value(w, one.at(w)), np.zeros_like(found.weights), jac=lambda w: one.gradient(w, one.at(w)),
+        method="L-BFGS-B", options={"maxiter": 5000, "ftol": 1e-15, "gtol": 1e-8},
+    )  # fmt: skip
+    assert found.bound <= 1e-8
+    assert np.abs(found.weights - rough.x).max() < 1e-4
+    assert one.value(found.weights, one.at(found.weights)) <= rough.fun + 1e-9
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_gradient_is_that_of_the_value(schema, frame, classes):
+    one = objective(schema, frame, classes)
+    rng = np.random.default_rng(4)
+    weights, way = rng.normal(size=one.centre.size), rng.normal(size=one.centre.size)
+    up, down = (one.value(weights + s * way, one.at(weights + s * way)) for s in (1e-5, -1e-5))
+    assert (up - down) / 2e-5 == pytest.approx(float(one.gradient(weights, one.at(weights)) @ way), rel=1e-7)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_bound_holds_in_exact_arithmetic(schema, frame, classes):
+    """The gradient at 60 digits, from the same doubles, is within the stated rounding of the computed one."""
+    one = objective(schema, frame.head(60), classes)
+    design, chain, vectors = one.design, one.chain, one.vectors
+    number = mpmath.mpf
+    with mpmath.workdps(60):
+        for flat in (minimise(one, 1e-7).weights, np.random.default_rng(1).normal(size=one.centre.size) * 30):
+            theta = flat.reshape(one.centre.shape)
+            exact = [[number(float(b)) for b in row] for row in one.tilt]
+            for k in range(vectors):
+                gap = [number(float(t)) - number(float(c)) for t, c in zip(theta[k], one.centre[k], strict=True)]
+                for c in range(design.columns):
+                    link, pull = number(float(chain.link[c])), number(float(chain.pull[c]))
+                    part = pull * (gap[c] - link * (gap[c - 1] if c else 0))
+                    exact[k][c] += part
+                    if c:
+                        exact[k][c - 1] -= link * part
+            for i in range(len(design)):
+                cols = [int(c) for c in design.codes[i]] + [design.columns - 1]
+                sizes = [number(int(v)) / 4096 for v in design.values[i]]
+                scores = [sum(number(float(row[c])) * v for c, v in zip(cols, sizes, strict=True)) for row in theta]
+                own = int(design.labels[i])
+                if vectors == 1:
+                    rates = [1 / (1 + mpmath.exp(-scores[0])) - own]
+                else:
+                    parts = [mpmath.exp(s) for s in scores]
+                    rates = [p / sum(parts) - (k == own) for k, p in enumerate(parts)]
+                for k, rate in enumerate(rates):
+                    for c, v in zip(cols, sizes, strict=True):
+                        exact[k][c] += rate * v
+            computed = one.gradient(flat, one.at(flat)).reshape(theta.shape)
+            pairs = [(e, float(g)) for row, line in zip(exact, computed, strict=True)
+                     for e, g in zip(row, line, strict=True)]  # fmt: skip
+            off = mpmath.sqrt(sum((e - number(g)) ** 2 for e, g in pairs))
+            assert off <= one.rounding(flat)
+            assert mpmath.sqrt(sum(e**2 for e, _ in pairs)) <= one.certified(flat)
+
+
+def test_refuses_without_certificate(schema, frame):
+    one = objective(schema, frame, 2)
+    good = minimise(one, 1e-6)
+    with pytest.raises(SolverError, match="nothing is released"):
+        certify_minimum(one, good.weights + 1e-3, 1e-6)
+    with pytest.raises(SolverError):  # what the noise vector may be off by counts as well
+        certify_minimum(one, good.weights, 1e-6, spare=2e-6)
+    with pytest.raises(SolverError):
+        certify_minimum(one, good.weights * np.nan, 1e-6)
+
+
+def test_a_fit_that_stops_early_releases_nothing(schema, frame, monkeypatch):
+    monkeypatch.setattr(linear_solving, "MOST_STEPS", 1)
+    estimator = PrivateAdditiveClassifier(1.0, schema, random_state=0)
+    with pytest.raises(SolverError, match="nothing is released"):
+        estimator.fit(frame)
+    assert not hasattr(estimator, "model_")
+
+
+def test_a_noise_vector_that_is_too_far_off_releases_nothing(schema, frame, monkeypatch):
+    honest = releasing.draw_tilt
+    monkeypatch.setattr(releasing, "draw_tilt", lambda plan, bits: Tilt(honest(plan, bits).vectors, 1.0))
+    with pytest.raises(SolverError):
+        PrivateAdditiveClassifier(1.0, schema, random_state=0).fit(frame)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_final_noise_covers_two_tolerances_and_the_rounding(schema, frame, classes):
+    """Two answers whose gradients are within the tolerance differ, once rounded, by at most `steps` in L1.
+
+    Without rows the distance is Γ⁻¹·gradient exactly: rows only add curvature. The worst gradients are tried.
+    """
+    _, plan, centre = setting(schema, frame, classes)
+    inverse = np.linalg.inv(plan.chain.matrix())
+    rng = np.random.default_rng(3)
+    values, ways = np.linalg.eigh(inverse)
+    tried = [np.tile(ways[:, values.argmax()], (plan.vectors, 1)), np.ones(centre.shape)]
+    tried += [rng.normal(size=centre.shape) for _ in range(100)]
+    most = 0.0
+    for way in tried:
+        gap = (way / np.linalg.norm(way) * plan.tolerance) @ inverse
+        middle = rng.normal(size=centre.shape)
+        one, two = (np.rint(np.ldexp(middle + s * gap, plan.lattice)) for s in (-1, 1))
+        most = max(most, float(np.abs(one - two).sum()))
+    assert most <= plan.steps
+    assert plan.steps <= 3 * centre.size + 1
+    last = plan.charges(1, "weights")[1]
+    assert last.spread == Fraction(plan.steps) / plan.epsilons[1]
+
+
+class Recorder:
+    """Bits of a seed, and a sampler that writes down what it is asked for and adds nothing."""
+
+    name, simulation = "recorded", True
+
+    def __init__(self):
+        self.rng, self.asked = np.random.default_rng(5), []
+
+    def laplace(self, values, scale):
+        self.asked.append((values.size, scale))
+        return values
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_the_noise_that_is_drawn_is_the_noise_of_the_plan(schema, frame, classes, monkeypatch):
+    design, plan, centre = setting(schema, frame, classes)
+    drawn, recorder = [], Recorder()
+    for name in ("KVector", "laplace_vector"):
+        honest = getattr(releasing, name)
+        monkeypatch.setattr(releasing, name, _watched(name, honest, drawn))
+    weights = releasing.released_weights(design, plan, centre, recorder)
+    assert recorder.asked == [(centre.size, Fraction(plan.steps) / plan.epsilons[1])]
+    blocks = sorted(sizes for sizes, _ in drawn)
+    expected = [[plan.blocks.sizes[j] for j in bundle.places] for bundle in plan.bundles] * plan.vectors
+    assert blocks == sorted(expected)
+    spent = sum(rate for _, rate in drawn)
+    assert spent <= plan.rate * plan.vectors * (1 + Fraction(1, 2**50))
+    assert sum(plan.epsilons) == 1
+    assert (np.ldexp(weights, plan.lattice) == np.rint(np.ldexp(weights, plan.lattice))).all()
+
+
+def _watched(name, honest, drawn):
+    if name == "laplace_vector":
+
+        def laplace(size, scale, bits):
+            drawn.append(([size], 1 / Fraction(scale)))
+            return honest(size, scale, bits)
+
+        return laplace
+
+    class Watched(honest):
+        def draw(self, rate, bits):
+            drawn.append((list(self.sizes), rate))
+            return super().draw(rate, bits)
+
+    return Watched
+
+
+def test_the_constant_has_the_common_sum(schema, frame):
+    _, plan, _ = setting(schema, frame, 3)
+    tilt = releasing.draw_tilt(plan, releasing.bits_of(Recorder()))
+    starts = plan.blocks.starts
+    for row in tilt.vectors:
+        for number, bundle in enumerate(plan.bundles):
+            sums = [row[starts[j] : starts[j + 1]].sum() for j in bundle.places]
+            assert np.ptp(sums) < 1e-6
+            if number == plan.anchor:
+                assert row[-1] == pytest.approx(sums[0], abs=1e-6)
