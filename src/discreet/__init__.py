@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from discreet.gossip import GossipNB
     from discreet.linear import LinearModel, PrivateLogisticRegression, PrivateSVC
     from discreet.local import LocalNB
-    from discreet.networks import JointModel, PrivateJointHistogram
+    from discreet.networks import JointModel, PrivateJointHistogram, PrivateTAN, TANModel
     from discreet.privacy import Adjacency, Budget, Certificate, Ledger
     from discreet.schema import Categorical, Numeric, Schema
     from discreet.selection import PrivateSelectKBest, SelectiveNB
@@ -52,7 +52,7 @@ _ROOMS = {
     "discreet.gossip": ("GossipNB",),
     "discreet.linear": ("LinearModel", "PrivateLogisticRegression", "PrivateSVC"),
     "discreet.local": ("LocalNB",),
-    "discreet.networks": ("JointModel", "PrivateJointHistogram"),
+    "discreet.networks": ("JointModel", "PrivateJointHistogram", "PrivateTAN", "TANModel"),
     "discreet.privacy": ("Adjacency", "Budget", "Certificate", "Ledger"),
     "discreet.schema": ("Categorical", "Numeric", "Schema"),
     "discreet.selection": ("PrivateSelectKBest", "SelectiveNB"),
@@ -89,6 +89,7 @@ __all__ = [
     "PrivateNB",
     "PrivateSVC",
     "PrivateSelectKBest",
+    "PrivateTAN",
     "PrivateTreeClassifier",
     "Schema",
     "SchemaError",
@@ -96,6 +97,7 @@ __all__ = [
     "SolverError",
     "Statistics",
     "StatisticsError",
+    "TANModel",
     "Table",
     "TreeModel",
     "UpdateError",

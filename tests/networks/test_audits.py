@@ -10,13 +10,15 @@ from discreet.audit import run_case
 SURE = {"confidence": 1 - 1e-8, "seed": 5}
 
 
-@pytest.mark.parametrize("name", ["joint-histogram-add-remove", "joint-histogram-replace"])
+@pytest.mark.parametrize(
+    "name", ["joint-histogram-add-remove", "joint-histogram-replace", "tan-add-remove", "tan-replace"]
+)
 def test_honest_releases_are_consistent(name):
     result = run_case(name, samples=300, **SURE)
     assert not result.violated
     assert result.lower_bound >= 0
 
 
-@pytest.mark.parametrize("name", ["control-joint-replaced-row"])
+@pytest.mark.parametrize("name", ["control-joint-replaced-row", "control-tan-replaced-row"])
 def test_controls_are_flagged(name):
     assert run_case(name, **SURE).violated

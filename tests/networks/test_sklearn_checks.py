@@ -4,13 +4,15 @@ import math
 
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from discreet.networks import PrivateJointHistogram
+from discreet.networks import PrivateJointHistogram, PrivateTAN
 
 
 @parametrize_with_checks(
     [
         PrivateJointHistogram(schema="infer", epsilon=math.inf),
         PrivateJointHistogram(schema="infer", epsilon=50.0, random_state=0),
+        PrivateTAN(schema="infer", epsilon=math.inf),
+        PrivateTAN(schema="infer", epsilon=50.0, random_state=0),
     ],
 )
 def test_estimator_checks(estimator, check):

@@ -3,5 +3,15 @@
 from discreet.networks.grid import joint_cells, suits_joint
 from discreet.networks.joint import PrivateJointHistogram
 from discreet.networks.joint_model import JointModel
+from discreet.networks.tan import PrivateTAN, tan_noise
+from discreet.networks.tan_model import TANModel
 
-__all__ = ["JointModel", "PrivateJointHistogram", "joint_cells", "suits_joint"]
+__all__ = [
+    "JointModel",
+    "PrivateJointHistogram",
+    "PrivateTAN",
+    "TANModel",
+    "joint_cells",
+    "suits_joint",
+    "tan_noise",
+]

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.audit import AuditCase, Claim, Pair
-from discreet.bayes.counts import noisy_counts
+from discreet.bayes.counts import ClassCounts, count_charge, noisy_counts
 from discreet.mechanisms.noise import ExactSampler
 from discreet.networks.joint import plan_joint, release_joint
 from discreet.networks.rows import HeldRows
+from discreet.networks.tan import TanRelease, plan_tan, release_tan
 from discreet.privacy.budget import Adjacency, Budget
 from discreet.schema import Categorical, Numeric, Schema
 
+BITS = Schema([Categorical(name, [0, 1]) for name in "abc"], "y", [0, 1])
 SCHEMA = Schema([Categorical("a", [0, 1]), Numeric("b", 0, 1, integer=True)], "y", [0, 1])
 Row = tuple[int, int, int]
 FEW: tuple[Row, ...] = ((0, 0, 0), (1, 1, 1))
@@ -49,6 +52,35 @@ class ReleasedJoint:
         return release_joint(rows, plan, counts, sampler).counts.ravel()
 
 
+@dataclass(frozen=True)
+class ReleasedTan:
+    """The pairs that a fit chooses and their noisy tables, after class counts that are given."""
+
+    epsilon: float
+    adjacency: Adjacency = Adjacency.ADD_REMOVE
+
+    def sample(self, data: Sequence[Row], size: int, *, rng: np.random.Generator) -> NDArray[Any]:
+        """Releases, one per row; the randomness is the operating system's and ignores `rng`."""
+        counts = ClassCounts(np.array([500.0, 500.0]), 1.0, count_charge(Fraction(1)))
+        plan = plan_tan(BITS, Budget(self.epsilon), adjacency=self.adjacency, counts=counts)
+        rows, sampler = bits(data), ExactSampler()
+        return np.stack([_flat(release_tan(rows, plan, counts, sampler)) for _ in range(size)])
+
+
+def bits(rows: Sequence[Row]) -> HeldRows:
+    """Rows (a, b, class) with a third feature that is always zero."""
+    table = np.array(rows, np.int64).reshape(-1, 3)
+    a, b = table[:, 0].astype(np.int32), table[:, 1].astype(np.int32)
+    return HeldRows((a, b, np.zeros_like(a)), table[:, 2])
+
+
+def _flat(released: TanRelease) -> NDArray[Any]:
+    """Which pairs were chosen, in order, then their tables."""
+    tables = released.tables
+    chosen = [3 * a + b for a, b in tables.pairs]
+    return np.concatenate([chosen, *(table.ravel() for table in tables.tables)])
+
+
 def _pairs(adjacency: Adjacency) -> Callable[[float], list[Pair]]:
     if adjacency is Adjacency.ADD_REMOVE:
         return lambda epsilon: [Pair((), ((1, 0, 1),), "the first row"), Pair(FEW, (*FEW, (0, 1, 1)), "a third row")]
@@ -69,6 +101,30 @@ def audit_cases() -> list[AuditCase]:
         )
         for adjacency in Adjacency
     ]
+    cases += [
+        AuditCase(
+            name=f"tan-{adjacency.value}",
+            claim=Claim(1.0),
+            build=lambda epsilon, a=adjacency: ReleasedTan(epsilon, a),  # type: ignore[misc]
+            pairs=_pairs(adjacency),
+            adjacency=adjacency.value,
+            note="two chosen pairs and their K-norm tables as a release draws them",
+            samples=1_500,
+        )
+        for adjacency in Adjacency
+    ]
+    cases.append(
+        AuditCase(
+            name="control-tan-replaced-row",
+            claim=Claim(1.0),
+            build=lambda epsilon: ReleasedTan(3 * epsilon),
+            pairs=lambda epsilon: [Pair((*FEW, (0, 0, 0)), (*FEW, (0, 0, 1)), "a label changes")],
+            adjacency="replace",
+            control=True,
+            note="scaled to one row although a label change touches two classes, and to three times the budget",
+            samples=1_500,
+        )
+    )
     cases.append(
         AuditCase(
             name="control-joint-replaced-row",

@@ -111,7 +111,7 @@ def _carried(values: Floats, level: Level, *, smooth: bool) -> Floats:
     return values
 
 
-def _spread(square: Floats, size: Floats, noise: Floats, most: float) -> float:
+def spread(square: Floats, size: Floats, noise: Floats, most: float) -> float:
     """The v ≥ 0 for which `square` is v·size² on average beside noise, by weighted least squares."""
     found = 0.05
     for _ in range(ROUNDS):
@@ -125,7 +125,7 @@ def _totals(level: Level, variance: float, rows: Floats) -> Floats:
     """Rows of each block: the expected ones moved towards the noisy ones."""
     noise = variance * level.cells * len(level.counts)
     gap = level.counts.sum(axis=0, keepdims=True) - rows
-    own = _spread(gap**2 - noise - rows, rows**2, noise + rows, 100.0) * rows**2 + rows
+    own = spread(gap**2 - noise - rows, rows**2, noise + rows, 100.0) * rows**2 + rows
     return np.asarray(np.maximum(rows + own / (own + noise) * gap, 0.02 * rows))
 
 
@@ -136,9 +136,9 @@ def _shares(level: Level, variance: float, start: Floats, rows: Floats) -> Float
     rest = level.counts - level.counts.sum(axis=0, keepdims=True) * start
     noise = variance * level.cells * ((1 - start) ** 2 + (classes - 1) * start**2)
     sampled = rows * odd + 1e-9
-    spread = _spread(rest**2 - noise - sampled, rows**2 * odd, noise + sampled, 0.9)
-    own = spread * rows**2 * odd
-    gain = own / (noise + sampled * (1 - spread) + own)
+    wide = spread(rest**2 - noise - sampled, rows**2 * odd, noise + sampled, 0.9)
+    own = wide * rows**2 * odd
+    gain = own / (noise + sampled * (1 - wide) + own)
     seen = np.maximum(rows * start + rest, 0.0)
     seen /= np.maximum(seen.sum(axis=0, keepdims=True), 1e-9)
     shares = (1 - gain) * start + gain * seen
