@@ -40,8 +40,13 @@ class SchemaEstimator(ClassifierMixin, BaseEstimator):
     # ---- fitting
 
     def _public_schema(self) -> Schema:
-        if isinstance(self.schema, Schema):
+        if isinstance(self.schema, Schema) and not self.schema.unsettled:
             return self.schema
+        if isinstance(self.schema, Schema):
+            raise SchemaError(
+                f"the bounds of {self.schema.unsettled[0]!r} are private and {type(self).__name__} does not buy them: "
+                "settle them first by settle_schema(schema, data, epsilon) or 'discreet settle'"
+            )
         raise SchemaError(
             f"{type(self).__name__} needs a schema, because bounds, categories and classes read off the data would "
             "leak: pass schema=Schema(...) or Schema.load(file); 'discreet schema DATA --target COLUMN' drafts one"
