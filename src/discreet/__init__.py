@@ -12,6 +12,7 @@ if TYPE_CHECKING:
         DataError,
         DiscreetError,
         ModelError,
+        QueryError,
         SchemaError,
         SolverError,
         StatisticsError,
@@ -21,9 +22,11 @@ if TYPE_CHECKING:
     from discreet.gossip import GossipNB
     from discreet.linear import LinearModel, PrivateLogisticRegression, PrivateSVC
     from discreet.local import LocalNB
+    from discreet.prediction import PrivatePredictor
     from discreet.privacy import Adjacency, Budget, Certificate, Ledger
     from discreet.schema import Categorical, Numeric, Schema
     from discreet.selection import PrivateSelectKBest, SelectiveNB
+    from discreet.settle import Settlement, settle_schema
     from discreet.sources import Table, collect
     from discreet.statistics import Statistics
     from discreet.trees import PrivateForestClassifier, PrivateTreeClassifier, TreeModel
@@ -38,6 +41,7 @@ _ROOMS = {
         "DataError",
         "DiscreetError",
         "ModelError",
+        "QueryError",
         "SchemaError",
         "SolverError",
         "StatisticsError",
@@ -47,9 +51,11 @@ _ROOMS = {
     "discreet.gossip": ("GossipNB",),
     "discreet.linear": ("LinearModel", "PrivateLogisticRegression", "PrivateSVC"),
     "discreet.local": ("LocalNB",),
+    "discreet.prediction": ("PrivatePredictor",),
     "discreet.privacy": ("Adjacency", "Budget", "Certificate", "Ledger"),
     "discreet.schema": ("Categorical", "Numeric", "Schema"),
     "discreet.selection": ("PrivateSelectKBest", "SelectiveNB"),
+    "discreet.settle": ("Settlement", "settle_schema"),
     "discreet.sources": ("Table", "collect"),
     "discreet.statistics": ("Statistics",),
     "discreet.trees": ("PrivateForestClassifier", "PrivateTreeClassifier", "TreeModel"),
@@ -76,12 +82,15 @@ __all__ = [
     "PrivateGridSearch",
     "PrivateLogisticRegression",
     "PrivateNB",
+    "PrivatePredictor",
     "PrivateSVC",
     "PrivateSelectKBest",
     "PrivateTreeClassifier",
+    "QueryError",
     "Schema",
     "SchemaError",
     "SelectiveNB",
+    "Settlement",
     "SolverError",
     "Statistics",
     "StatisticsError",
@@ -89,6 +98,7 @@ __all__ = [
     "TreeModel",
     "UpdateError",
     "collect",
+    "settle_schema",
 ]
 
 

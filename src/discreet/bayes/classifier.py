@@ -77,7 +77,7 @@ class PrivateNB(NaiveBayesEstimator):
         "private" buys the bounds of every number by a noisy histogram over powers of two, inside the schema's limits;
         "declared" those of numbers that the schema leaves open.
     edges : {None, "declared", "private"}
-        "private" buys bounds and bins of about equal weight for numbers whose bins are a count; None follows the bounds.
+        "private" buys bounds and bins of about equal weight where bins are a count; None follows the bounds.
     bounds_share : float, default 0.1
         The part of epsilon for bounds and edges, if any are bought.
 

@@ -1,4 +1,4 @@
-"""The settlement: a schema whose numbers lack bounds or bins becomes an ordinary one, for a charged look at the rows."""
+"""The settlement: a schema whose numbers lack bounds or bins becomes an ordinary one by a charged look at the rows."""
 
 from __future__ import annotations
 
