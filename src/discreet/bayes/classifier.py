@@ -11,7 +11,6 @@ from discreet.bayes.estimate import estimate
 from discreet.bayes.model import NaiveBayesModel
 from discreet.bayes.plan import Plan, make_plan
 from discreet.bayes.release import Release
-from discreet.bayes.settled import Purchase, purchase
 from discreet.bayes.smooth import release_staged
 from discreet.errors import BudgetError, DataError
 from discreet.mechanisms.noise import Sampler, sampler_for
@@ -147,19 +146,12 @@ class PrivateNB(NaiveBayesEstimator):
         bought = self._purchase()
         return None if bought is None else bought.plan
 
-    def _purchase(self) -> Purchase | None:
-        return purchase(self, self.bounds, self.edges, self.bounds_share)
-
     def fit(self, X: Any, y: Any = None, *, ledger: Ledger | None = None, progress: Progress | None = None) -> Self:
         """Fit to an array or data frame with labels `y`, or to a file or database table that has the target.
 
         The whole cost is known and, if there is a `ledger`, charged before the first row is read.
         """
-        bought = self._purchase()
-        if bought is not None:
-            _, fitted = bought.fit(X, y, ledger=ledger, progress=progress)
-            settings = self.get_params(deep=False)
-            self.__dict__.update({key: value for key, value in vars(fitted).items() if key not in settings})
+        if self._fit_settled(X, y, ledger, progress):
             return self
         if ledger is not None and isinstance(self.schema, str):
             ledger.afford(Budget(self.epsilon, self.delta))  # the rows will be read for a schema: not in vain

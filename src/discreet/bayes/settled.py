@@ -18,7 +18,7 @@ from discreet.privacy.certificate import Certificate, GroupRecord
 from discreet.privacy.ledger import Ledger, Sequential
 from discreet.schema import Numeric, Schema
 from discreet.settle.plan import SettlePlan, make_settle_plan
-from discreet.settle.release import Settlement, settle
+from discreet.settle.release import settle
 from discreet.sources import Progress
 
 UNBINNED = {"gaussian", "truncated-gaussian", "scaled"}  # models of numbers that use no bins
@@ -34,8 +34,8 @@ class Purchase:
     whole: Budget
     rest: Any
 
-    def fit(self, X: Any, y: Any, *, ledger: Ledger | None, progress: Progress | None) -> tuple[Settlement, Any]:
-        """Settle, then fit the rest: (settlement, fitted estimator with the certificate of both)."""
+    def fit(self, X: Any, y: Any, *, ledger: Ledger | None, progress: Progress | None) -> Any:
+        """Settle, then fit the rest: the fitted estimator, with the certificate of both."""
         fitted = self.rest.set_params(random_state=self.owner.random_state)
         if ledger is not None:
             # A plan for the limits of the schema costs what the fit will: what is too dear is refused unread.
@@ -48,7 +48,7 @@ class Purchase:
         fitted.certificate_ = _together(settlement.certificate, fitted.certificate_, self.whole)
         fitted.model_ = copy.copy(fitted.model_)
         fitted.model_.certificate = fitted.certificate_
-        return settlement, fitted
+        return fitted
 
 
 def purchase(estimator: Any, bounds: Any, edges: Any, share: Any) -> Purchase | None:

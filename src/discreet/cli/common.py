@@ -67,6 +67,21 @@ class EstimatorName(StrEnum):
     bun_steinke = "bun-steinke"
 
 
+class BoundsName(StrEnum):
+    """Where bounds or bin edges of numbers come from."""
+
+    declared = "declared"
+    private = "private"
+
+
+BoundsOption = Annotated[
+    BoundsName, typer.Option(help="Bounds of numbers: as the schema says, or bought for all of them.")
+]
+EdgesOption = Annotated[
+    BoundsName | None,
+    typer.Option("--edges", help="Bins of numbers: equally wide, or bought to hold equal weight; else as the bounds."),
+]
+BoundsShareOption = Annotated[float, typer.Option(help="The part of epsilon for bounds and edges, if any are bought.")]
 SensitivityOption = Annotated[
     SensitivityName, typer.Option(help="Noise on bell curves: by the public bounds, or by a smooth bound.")
 ]
@@ -117,6 +132,13 @@ def estimator(**settings: Any) -> Any:
 
     plain: Any = {k: v.value if isinstance(v, StrEnum) else v for k, v in settings.items()}
     return PrivateNB(**plain)
+
+
+def spent(certificate: Any) -> str:
+    """What a certificate says that was spent, in words."""
+    from discreet.privacy.budget import Budget
+
+    return str(Budget(math.inf if certificate.epsilon is None else certificate.epsilon, certificate.delta))
 
 
 def clean(value: Any) -> Any:

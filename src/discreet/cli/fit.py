@@ -10,8 +10,12 @@ import typer
 from discreet.cli.common import (
     AdjacencyName,
     AdjacencyOption,
+    BoundsName,
+    BoundsOption,
+    BoundsShareOption,
     ContributionsOption,
     DeltaOption,
+    EdgesOption,
     EpsilonOption,
     EstimatorOption,
     JsonOption,
@@ -31,6 +35,7 @@ from discreet.cli.common import (
     note,
     print_json,
     progress,
+    spent,
 )
 
 
@@ -48,6 +53,9 @@ def command(
     contributions: ContributionsOption = 1,
     sensitivity: SensitivityOption = SensitivityName.everywhere,
     moments: EstimatorOption = None,
+    bounds: BoundsOption = BoundsName.declared,
+    edges: EdgesOption = None,
+    bounds_share: BoundsShareOption = 0.1,
     seed: Annotated[
         int | None, typer.Option(help="Make it a reproducible simulation, which is not for release.")
     ] = None,
@@ -59,7 +67,7 @@ def command(
     classifier = estimator(
         schema=public, epsilon=epsilon, delta=delta, adjacency=adjacency, mechanism=mechanism, numeric=numeric,
         split=split, smoothing=smoothing, contributions=contributions, sensitivity=sensitivity, estimator=moments,
-        random_state=seed,
+        random_state=seed, bounds=bounds, edges=edges, bounds_share=bounds_share,
     )  # fmt: skip
     with progress("reading rows", quiet=as_json) as report:
         classifier.fit(data, progress=report)
@@ -72,5 +80,5 @@ def command(
         note("warning: a seed was given, so the noise can be repeated: this model is for study, not for release")
     if public.inferred:
         note("warning: the schema is an unedited draft, so the certificate says that the data's ranges were disclosed")
-    console().print(f"released with {classifier.plan().budget} ({certificate.adjacency} neighbours)")
+    console().print(f"released with {spent(certificate)} ({certificate.adjacency} neighbours)")
     console().print(f"wrote {out}: try 'discreet inspect {out}' or 'discreet evaluate {out} TEST_DATA'")

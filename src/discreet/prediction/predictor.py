@@ -137,8 +137,8 @@ class PrivatePredictor(SchemaEstimator):
     def __getstate__(self) -> Any:
         if hasattr(self, "_voters"):
             raise BudgetError(
-                "a fitted PrivatePredictor holds exact statistics of the rows and the count of its answers: it cannot be "
-                "copied, pickled or sent to another process"
+                "a fitted PrivatePredictor holds exact statistics of the rows and the count of its answers: it cannot "
+                "be copied, pickled or sent to another process"
             )
         return super().__getstate__()
 

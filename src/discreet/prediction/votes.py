@@ -69,8 +69,8 @@ class Voters:
         self.prior = np.log(counts + 1.0).astype(np.float32)
         self.tables: list[NDArray[np.float32]] = []
         for j, feature in enumerate(schema.features):
-            table = np.bincount(spot * feature.cells + cells[:, j], minlength=size * feature.cells)
-            table = table.reshape(parts, classes, feature.cells).astype(np.float64)
+            flat = np.bincount(spot * feature.cells + cells[:, j], minlength=size * feature.cells)
+            table: Floats = flat.astype(np.float64).reshape(parts, classes, feature.cells)
             table = smeared(table) if isinstance(feature, Numeric) and feature.missing_code is None else table
             # One row in all is added to a class, spread over the cells: parts are small.
             even = table + 1.0 / feature.cells

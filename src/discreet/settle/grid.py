@@ -55,7 +55,7 @@ class Octaves:
         """The finest cell of every value: PARTS for each octave; the middle uses the first of its own only."""
         distance = values - self.anchor
         fraction, power = np.frexp(np.abs(distance))
-        octave = power.astype(np.int64) - 1 - self.low
+        octave = np.where(distance == 0, -1, power.astype(np.int64) - 1 - self.low)
         part = np.floor((2 * fraction - 1) * PARTS).astype(np.int64)
         most = np.where(distance < 0, self.below, self.above) - 1
         part = np.where(octave > most, PARTS - 1, part)  # at the limit itself, or pushed beyond it by rounding

@@ -61,6 +61,16 @@ class SettlePlan:
         """What the second count of an octave must exceed to confirm it: both looks together err by FALSE."""
         return 0 if self.parts is None else _quantile(float(self.parts.spread), FALSE / FIRST_FALSE)
 
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for machines."""
+        return {
+            "schema_hash": self.schema.hash,
+            "adjacency": str(self.adjacency),
+            "contributions": self.contributions,
+            "epsilon": None if self.budget.epsilon is None else float(self.budget.epsilon),
+            "numbers": self.rows(),
+        }
+
     def rows(self) -> list[dict[str, Any]]:
         """For people: every number, what is bought of it, and from which cells."""
         return [
