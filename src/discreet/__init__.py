@@ -14,6 +14,7 @@ if TYPE_CHECKING:
         DataError,
         DiscreetError,
         ModelError,
+        QueryError,
         SchemaError,
         SolverError,
         StatisticsError,
@@ -24,9 +25,11 @@ if TYPE_CHECKING:
     from discreet.linear import LinearModel, PrivateLogisticRegression, PrivateSVC
     from discreet.local import LocalNB
     from discreet.networks import JointModel, PrivateJointHistogram, PrivateTAN, TANModel
+    from discreet.prediction import PrivatePredictor
     from discreet.privacy import Adjacency, Budget, Certificate, Ledger
     from discreet.schema import Categorical, Numeric, Schema
     from discreet.selection import PrivateSelectKBest, SelectiveNB
+    from discreet.settle import Settlement, settle_schema
     from discreet.sources import Table, collect
     from discreet.statistics import Statistics
     from discreet.trees import PrivateForestClassifier, PrivateTreeClassifier, TreeModel
@@ -43,6 +46,7 @@ _ROOMS = {
         "DataError",
         "DiscreetError",
         "ModelError",
+        "QueryError",
         "SchemaError",
         "SolverError",
         "StatisticsError",
@@ -53,9 +57,11 @@ _ROOMS = {
     "discreet.linear": ("LinearModel", "PrivateLogisticRegression", "PrivateSVC"),
     "discreet.local": ("LocalNB",),
     "discreet.networks": ("JointModel", "PrivateJointHistogram", "PrivateTAN", "TANModel"),
+    "discreet.prediction": ("PrivatePredictor",),
     "discreet.privacy": ("Adjacency", "Budget", "Certificate", "Ledger"),
     "discreet.schema": ("Categorical", "Numeric", "Schema"),
     "discreet.selection": ("PrivateSelectKBest", "SelectiveNB"),
+    "discreet.settle": ("Settlement", "settle_schema"),
     "discreet.sources": ("Table", "collect"),
     "discreet.statistics": ("Statistics",),
     "discreet.trees": ("PrivateForestClassifier", "PrivateTreeClassifier", "TreeModel"),
@@ -87,13 +93,16 @@ __all__ = [
     "PrivateJointHistogram",
     "PrivateLogisticRegression",
     "PrivateNB",
+    "PrivatePredictor",
     "PrivateSVC",
     "PrivateSelectKBest",
     "PrivateTAN",
     "PrivateTreeClassifier",
+    "QueryError",
     "Schema",
     "SchemaError",
     "SelectiveNB",
+    "Settlement",
     "SolverError",
     "Statistics",
     "StatisticsError",
@@ -102,6 +111,7 @@ __all__ = [
     "TreeModel",
     "UpdateError",
     "collect",
+    "settle_schema",
 ]
 
 

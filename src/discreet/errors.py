@@ -23,6 +23,10 @@ class BudgetError(DiscreetError, ValueError):
     """More privacy was asked for than is left, or a budget makes no sense."""
 
 
+class QueryError(BudgetError):
+    """More answers were asked for than are left; none was given."""
+
+
 class ModelError(DiscreetError, ValueError):
     """A model file is corrupt, foreign or of another version."""
 

@@ -14,10 +14,12 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
+    SerializerFunctionWrapHandler,
     StrictBool,
     StrictInt,
     StrictStr,
     ValidationError,
+    model_serializer,
     model_validator,
 )
 
@@ -28,6 +30,7 @@ Value = StrictBool | StrictInt | StrictStr
 MISSING = "(missing)"
 MAX_CELLS = 1 << 20
 DEFAULT_BINS = 16
+LIMIT = 2.0**63  # no number is farther from zero, where nobody knows better
 
 
 def _plain(value: Any) -> Any:
@@ -142,7 +145,8 @@ class Numeric(Public):
     """A number with public bounds; values outside are clipped to them.
 
     Numbers live on a public lattice: every `step` (default: 2**16 steps per half range; 1 for integers).
-    `bins` is a number of equal-width bins, or their edges from `lower` to `upper`.
+    `bins` is a number of equal-width bins, or their edges from `lower` to `upper`. With `bounds="private"` nobody knows
+    bounds: `lower` and `upper`, if given, are outer limits, and a charged step settles the bounds before anything else.
 
     >>> Numeric("age", 0, 100, integer=True, bins=[0, 18, 65, 100]).labels
     ('[0, 18)', '[18, 65)', '[65, 100]')
@@ -156,6 +160,7 @@ class Numeric(Public):
     step: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
     bins: Annotated[int, Field(ge=1, le=65536)] | Annotated[tuple[float, ...], BeforeValidator(_plains)] = DEFAULT_BINS
     missing: Literal["error", "bin"] = "error"
+    bounds: Literal["private"] | None = None
 
     def __init__(
         self,
@@ -166,9 +171,12 @@ class Numeric(Public):
         step: float | None = None,
         bins: int | Sequence[float] = DEFAULT_BINS,
         missing: str = "error",
+        bounds: str | None = None,
         **fields: Any,
     ) -> None:
-        given = {"integer": integer, "step": step, "bins": bins, "missing": missing}
+        given = {"integer": integer, "step": step, "bins": bins, "missing": missing, "bounds": bounds}
+        if bounds == "private":
+            lower, upper = -LIMIT if lower is None else lower, LIMIT if upper is None else upper
         super().__init__(name=name, lower=lower, upper=upper, **given, **fields)
 
     @model_validator(mode="after")
@@ -177,6 +185,8 @@ class Numeric(Public):
             raise ValueError(f"feature {self.name!r}: lower must be below upper")
         if self.integer and not (self.lower.is_integer() and self.upper.is_integer()):
             raise ValueError(f"feature {self.name!r} is an integer, so its bounds must be integers")
+        if self.bounds is not None and (self.step is not None or not isinstance(self.bins, int)):
+            raise ValueError(f"feature {self.name!r}: a step or bin edges cannot be declared where bounds are private")
         try:
             lattice = Lattice.of(self.lower, self.upper, self.integer, self.step)
             starts = bin_starts(self.lower, self.upper, self.integer, self.bins)
@@ -184,6 +194,16 @@ class Numeric(Public):
         except ValueError as error:
             raise ValueError(f"feature {self.name!r}: {error}") from None
         return self
+
+    @model_serializer(mode="wrap")
+    def _without_limits(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Leave out limits that nobody declared."""
+        fields: dict[str, Any] = handler(self)
+        if self.bounds is not None:
+            for key, limit in (("lower", -LIMIT), ("upper", LIMIT)):
+                if fields.get(key) == limit:
+                    del fields[key]
+        return fields
 
     @cached_property
     def lattice(self) -> Lattice:

@@ -99,6 +99,11 @@ class Schema(Public):
         """The categorical features in order."""
         return tuple(feature for feature in self.features if isinstance(feature, Categorical))
 
+    @property
+    def unsettled(self) -> tuple[str, ...]:
+        """The numbers whose bounds are still to be bought."""
+        return tuple(feature.name for feature in self.numeric if feature.bounds is not None)
+
     @cached_property
     def label(self) -> Categorical:
         """The target, seen as a feature whose categories are the classes."""

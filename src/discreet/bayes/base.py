@@ -11,9 +11,11 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from discreet.bayes.model import NaiveBayesModel, normalised
+from discreet.bayes.settled import Purchase, purchase
 from discreet.errors import BudgetError, DataError, SchemaError
+from discreet.privacy.ledger import Ledger
 from discreet.schema import Schema
-from discreet.sources import is_outside
+from discreet.sources import Progress, is_outside
 from discreet.sources.frames import as_matrix, open_frame
 
 Floats = NDArray[np.float64]
@@ -35,13 +37,19 @@ class SchemaEstimator(ClassifierMixin, BaseEstimator):
     epsilon: Any
     schema: Any
     random_state: Any
+    bounds_share: Any
     model_: Any
 
     # ---- fitting
 
     def _public_schema(self) -> Schema:
-        if isinstance(self.schema, Schema):
+        if isinstance(self.schema, Schema) and not self.schema.unsettled:
             return self.schema
+        if isinstance(self.schema, Schema):
+            raise SchemaError(
+                f"the bounds of {self.schema.unsettled[0]!r} are private and {type(self).__name__} does not buy them: "
+                "settle them first by settle_schema(schema, data, epsilon) or 'discreet settle'"
+            )
         raise SchemaError(
             f"{type(self).__name__} needs a schema, because bounds, categories and classes read off the data would "
             "leak: pass schema=Schema(...) or Schema.load(file); 'discreet schema DATA --target COLUMN' drafts one"
@@ -53,6 +61,20 @@ class SchemaEstimator(ClassifierMixin, BaseEstimator):
         if isinstance(self.schema, str) and self.schema == "infer":
             return Schema.infer(X, y, classes=() if classes is None else classes)
         return self._public_schema()
+
+    def _purchase(self) -> Purchase | None:
+        """The bounds and edges to be bought before a fit, for an estimator with the settings that say so."""
+        return purchase(self, getattr(self, "bounds", "declared"), getattr(self, "edges", None), self.bounds_share)
+
+    def _fit_settled(self, X: Any, y: Any, ledger: Ledger | None, progress: Progress | None) -> bool:
+        """Buy bounds and edges with a part of the budget and fit with the rest; False if all of them are declared."""
+        bought = self._purchase()
+        if bought is None:
+            return False
+        fitted = bought.fit(X, y, ledger=ledger, progress=progress)
+        settings = self.get_params(deep=False)
+        self.__dict__.update({key: value for key, value in vars(fitted).items() if key not in settings})
+        return True
 
     def _describe(self, X: Any, schema: Schema) -> None:
         """Set the attributes that scikit-learn expects of a fitted classifier."""

@@ -18,6 +18,7 @@ from discreet.mechanisms.noise import Sampler, sampler_for
 from discreet.privacy.budget import Adjacency, Budget
 from discreet.privacy.ledger import Ledger, Node, Parallel, Tab
 from discreet.schema import Schema
+from discreet.settle.plan import SettlePlan
 from discreet.sources import Progress, collect
 
 
@@ -72,6 +73,13 @@ class PrivateNB(NaiveBayesEstimator):
     threshold : float, optional
         Noisy counts below this quantile of the noise, such as 0.65, are raised to it, instead of being made
         consistent with the class totals.
+    bounds : {"declared", "private"}
+        "private" buys the bounds of every number by a noisy histogram over powers of two, inside the schema's limits;
+        "declared" those of numbers that the schema leaves open.
+    edges : {None, "declared", "private"}
+        "private" buys bounds and bins of about equal weight where bins are a count; None follows the bounds.
+    bounds_share : float, default 0.1
+        The part of epsilon for bounds and edges, if any are bought.
 
     Attributes
     ----------
@@ -101,6 +109,9 @@ class PrivateNB(NaiveBayesEstimator):
         strategy: str = "together",
         threshold: float | None = None,
         reading: str = "shrunk",
+        bounds: str = "declared",
+        edges: str | None = None,
+        bounds_share: float = 0.1,
     ) -> None:
         self.epsilon = epsilon
         self.delta = delta
@@ -121,18 +132,30 @@ class PrivateNB(NaiveBayesEstimator):
         self.strategy = strategy
         self.threshold = threshold
         self.reading = reading
+        self.bounds = bounds
+        self.edges = edges
+        self.bounds_share = bounds_share
 
     # ---- fitting
 
     def plan(self) -> Plan:
-        """How the budget would be spent, from public knowledge alone."""
-        return self._plan(self._public_schema())
+        """How the budget would be spent, from public knowledge alone; `settlement` has what bounds and bins cost."""
+        bought = self._purchase()
+        settled: PrivateNB = self if bought is None else bought.rest
+        return settled._plan(settled._public_schema())
+
+    def settlement(self) -> SettlePlan | None:
+        """How bounds and bins would be bought, if any are."""
+        bought = self._purchase()
+        return None if bought is None else bought.plan
 
     def fit(self, X: Any, y: Any = None, *, ledger: Ledger | None = None, progress: Progress | None = None) -> Self:
         """Fit to an array or data frame with labels `y`, or to a file or database table that has the target.
 
         The whole cost is known and, if there is a `ledger`, charged before the first row is read.
         """
+        if self._fit_settled(X, y, ledger, progress):
+            return self
         if ledger is not None and isinstance(self.schema, str):
             ledger.afford(Budget(self.epsilon, self.delta))  # the rows will be read for a schema: not in vain
         schema = self._schema_for(X, y)
@@ -144,6 +167,8 @@ class PrivateNB(NaiveBayesEstimator):
 
     def partial_fit(self, X: Any, y: Any = None, classes: Any = None, *, ledger: Ledger | None = None) -> Self:
         """Add a batch of new people. Batches compose in parallel under the assumption the certificate states."""
+        if self._purchase() is not None:
+            raise BudgetError("batches share one schema: settle it first by settle_schema, then use partial_fit")
         earlier: Release | None = getattr(self, "release_", None)
         inferred = isinstance(self.schema, str) and earlier is not None
         schema = earlier.plan.schema if inferred and earlier else self._schema_for(X, y, classes)

@@ -22,6 +22,7 @@ from discreet.cli import (
     reproduce,
     schema,
     select,
+    settle,
 )
 from discreet.cli.common import run
 
@@ -51,7 +52,7 @@ def _root(
     pass
 
 
-for command in (demo, schema, plan, fit, predict, evaluate, inspect, compare, select, audit, reproduce):
+for command in (demo, schema, settle, plan, fit, predict, evaluate, inspect, compare, select, audit, reproduce):
     app.command(name=command.__name__.rsplit(".", 1)[1])(command.command)
 app.add_typer(local.app)
 app.add_typer(federate.app, name="federate")

@@ -78,6 +78,21 @@ class EstimatorName(StrEnum):
     bun_steinke = "bun-steinke"
 
 
+class BoundsName(StrEnum):
+    """Where bounds or bin edges of numbers come from."""
+
+    declared = "declared"
+    private = "private"
+
+
+BoundsOption = Annotated[
+    BoundsName, typer.Option(help="Bounds of numbers: as the schema says, or bought for all of them.")
+]
+EdgesOption = Annotated[
+    BoundsName | None,
+    typer.Option("--edges", help="Bins of numbers: equally wide, or bought to hold equal weight; else as the bounds."),
+]
+BoundsShareOption = Annotated[float, typer.Option(help="The part of epsilon for bounds and edges, if any are bought.")]
 SensitivityOption = Annotated[
     SensitivityName, typer.Option(help="Noise on bell curves: by the public bounds, or by a smooth bound.")
 ]
@@ -141,6 +156,13 @@ def estimator(model: ModelName, special: dict[str, Any], **common: Any) -> Any:
     from discreet.auto import PrivateClassifier
 
     return PrivateClassifier(**plain, model=model.value)
+
+
+def spent(certificate: Any) -> str:
+    """What a certificate says that was spent, in words."""
+    from discreet.privacy.budget import Budget
+
+    return str(Budget(math.inf if certificate.epsilon is None else certificate.epsilon, certificate.delta))
 
 
 def clean(value: Any) -> Any:

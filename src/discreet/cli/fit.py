@@ -10,8 +10,12 @@ import typer
 from discreet.cli.common import (
     AdjacencyName,
     AdjacencyOption,
+    BoundsName,
+    BoundsOption,
+    BoundsShareOption,
     ContributionsOption,
     DeltaOption,
+    EdgesOption,
     EpsilonOption,
     EstimatorOption,
     JsonOption,
@@ -33,6 +37,7 @@ from discreet.cli.common import (
     note,
     print_json,
     progress,
+    spent,
 )
 
 
@@ -51,6 +56,9 @@ def command(
     contributions: ContributionsOption = 1,
     sensitivity: SensitivityOption = SensitivityName.everywhere,
     moments: EstimatorOption = None,
+    bounds: BoundsOption = BoundsName.declared,
+    edges: EdgesOption = None,
+    bounds_share: BoundsShareOption = 0.1,
     seed: Annotated[
         int | None, typer.Option(help="Make it a reproducible simulation, which is not for release.")
     ] = None,
@@ -62,7 +70,7 @@ def command(
     common = {"schema": public, "epsilon": epsilon, "adjacency": adjacency, "contributions": contributions}
     special = {
         "delta": delta, "mechanism": mechanism, "numeric": numeric, "split": split, "smoothing": smoothing,
-        "sensitivity": sensitivity, "estimator": moments,
+        "sensitivity": sensitivity, "estimator": moments, "bounds": bounds, "edges": edges, "bounds_share": bounds_share,
     }  # fmt: skip
     classifier = estimator(model, special, **common, random_state=seed)
     with progress("reading rows", quiet=as_json) as report:
@@ -79,5 +87,5 @@ def command(
         note("warning: the schema is an unedited draft, so the certificate says that the data's ranges were disclosed")
     if hasattr(classifier, "choice_"):
         console().print(f"chose {classifier.choice_}")
-    console().print(f"released with {classifier.plan().budget} ({certificate.adjacency} neighbours)")
+    console().print(f"released with {spent(certificate)} ({certificate.adjacency} neighbours)")
     console().print(f"wrote {out}: try 'discreet inspect {out}' or 'discreet evaluate {out} TEST_DATA'")

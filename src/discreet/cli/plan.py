@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from discreet.cli.common import (
     AdjacencyName,
     AdjacencyOption,
+    BoundsName,
+    BoundsOption,
+    BoundsShareOption,
     ContributionsOption,
     DeltaOption,
+    EdgesOption,
     EpsilonOption,
     EstimatorOption,
     JsonOption,
@@ -41,18 +46,24 @@ def command(
     contributions: ContributionsOption = 1,
     sensitivity: SensitivityOption = SensitivityName.everywhere,
     moments: EstimatorOption = None,
+    bounds: BoundsOption = BoundsName.declared,
+    edges: EdgesOption = None,
+    bounds_share: BoundsShareOption = 0.1,
     as_json: JsonOption = False,
 ) -> None:
     """Show how a budget would be spent. No data are read and nothing is charged."""
     special = {
         "delta": delta, "mechanism": mechanism, "numeric": numeric, "split": split, "sensitivity": sensitivity,
-        "estimator": moments,
+        "estimator": moments, "bounds": bounds, "edges": edges, "bounds_share": bounds_share,
     }  # fmt: skip
     common = {"schema": load_schema(schema), "epsilon": epsilon, "adjacency": adjacency, "contributions": contributions}
-    plan = estimator(ModelName.naive_bayes, special, **common).plan()
+    classifier = estimator(ModelName.naive_bayes, special, **common)
+    plan, bought = classifier.plan(), classifier.settlement()
     if as_json:
-        print_json(plan.to_dict())
+        print_json(plan.to_dict() if bought is None else {**plan.to_dict(), "settlement": bought.to_dict()})
         return
+    if bought is not None:
+        show_settlement(bought)
     show(plan)
 
 
@@ -65,6 +76,13 @@ def show(plan: object) -> None:
     title = f"{plan.budget}, {plan.adjacency} neighbours, {plan.mechanism} noise"
     console().print(table(title, ["statistic", "cells", "share", "noise sd"], rows))
     console().print(f"accounting: {plan.accounting}")
+
+
+def show_settlement(plan: Any) -> None:
+    """Print what bounds and bins cost, for a person."""
+    rows = [[row["number"], row["buys"], str(row["octaves"]), str(row["threshold"])] for row in plan.rows()]
+    title = f"{plan.budget} for bounds and bins"
+    console().print(table(title, ["number", "buys", "octaves", "noise below"], rows, left=2))
 
 
 def _noise(deviation: float) -> str:

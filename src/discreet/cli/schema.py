@@ -7,26 +7,30 @@ from typing import Annotated
 
 import typer
 
-from discreet.cli.common import JsonOption, check_out, note, print_json
+from discreet.cli.common import BoundsName, JsonOption, check_out, note, print_json
 
 
 def command(
     data: Annotated[str, typer.Argument(help="A CSV, Parquet or Arrow file.")],
     target: Annotated[str, typer.Option("--target", "-t", help="The column to predict.")],
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Where to write it; else it is printed.")] = None,
+    bounds: Annotated[
+        BoundsName, typer.Option(help="Bounds read off the data, or left private, for a fit or 'settle' to buy.")
+    ] = BoundsName.declared,
     as_json: JsonOption = False,
 ) -> None:
     """Draft a schema from data, for a person to edit. The draft itself discloses the data's ranges."""
-    from discreet.sources.draft import WARNING, draft
+    from discreet.sources.draft import OPEN_WARNING, WARNING, draft
 
     check_out(out)
-    found = draft(data, target=target)
+    warning = OPEN_WARNING if bounds is BoundsName.private else WARNING
+    found = draft(data, target=target, private=bounds is BoundsName.private)
     for name, reason in found.left_out.items():
         note(f"left out {name!r}: {reason}")
-    note("warning: " + WARNING.replace("\n", " "))
+    note("warning: " + warning.replace("\n", " "))
     # A draft becomes a declaration when a person has edited it and takes this line away.
     comment = (
-        WARNING + "\nWhen you have done so, set inferred = false: the certificate will then no longer say otherwise."
+        warning + "\nWhen you have done so, set inferred = false: the certificate will then no longer say otherwise."
     )
     if out is not None:
         found.schema.save(out, comment=comment)
@@ -36,7 +40,7 @@ def command(
             {
                 "schema": found.schema.to_dict(),
                 "left_out": found.left_out,
-                "warning": WARNING.replace("\n", " "),
+                "warning": warning.replace("\n", " "),
             }
         )
     elif out is None:

@@ -190,18 +190,24 @@ class Ledger:
         self.unit = self.unit if unit is None else unit
         return Tab(self, node, owner)
 
-    def afford(self, grant: Budget) -> None:
-        """Raise if a budget of that size could not be charged now."""
+    def afford(self, grant: Budget, node: Node | None = None) -> None:
+        """Raise if a budget of that size, or the release it is for, could not be charged now."""
         limit = self.budget.rho if self.budget.rho is not None else self.budget.epsilon
+        if node is not None:
+            self._check(node, grant)
+            return
         if limit is None or self.budget.kind != "pure":
             return  # other budgets need the whole plan to tell
         if grant.epsilon is None or grant.epsilon > limit - self.spent:
             raise BudgetError(f"the ledger has {float(limit - self.spent):g} of {self.budget} left, not {grant}")
 
     def _enter(self, node: Node, grant: Budget) -> None:
+        self._check(node, grant)
+        self.nodes.append(node)
+        self.grants.append(grant)
+
+    def _check(self, node: Node, grant: Budget) -> None:
         if not self.budget.private:
-            self.nodes.append(node)
-            self.grants.append(grant)
             return
         if not grant.private:
             raise BudgetError("a fit without privacy (epsilon = inf) cannot be charged to a finite ledger")
@@ -215,8 +221,6 @@ class Ledger:
                 f"the ledger has {float(limit - self.spent):g} of {self.budget} left, and this fit would bring what is "
                 f"spent to {float(total):g}: lower its epsilon or stop here"
             )
-        self.nodes.append(node)
-        self.grants.append(grant)
 
     def _refuse(self, *_: Any) -> NoReturn:
         raise BudgetError("a ledger cannot be copied or sent to another process: charges to the copy would be lost")

@@ -21,6 +21,11 @@ WARNING = (
     "Replace what it says by what is publicly known before you rely on any guarantee:\n"
     "bounds from documentation or common sense, the full list of categories that can occur."
 )
+OPEN_WARNING = (
+    "This draft was read off the data, so it discloses their categories and classes; bounds are left to be bought.\n"
+    "Replace what it says by what is publicly known before you rely on any guarantee: limits from documentation or\n"
+    "common sense, the full list of categories that can occur."
+)
 MANY_TEXTS = 200
 FEW_INTEGERS = 10
 _INTEGERS = {
@@ -62,8 +67,13 @@ def draft_schema(X: Any, y: Any = None, *, target: str = "target", classes: Sequ
     return found.schema
 
 
-def draft(X: Any, y: Any = None, *, target: str = "target", classes: Sequence[Any] = ()) -> Draft:
-    """Read bounds, categories and classes off the data; the schema is marked as inferred."""
+def draft(
+    X: Any, y: Any = None, *, target: str = "target", classes: Sequence[Any] = (), private: bool = False
+) -> Draft:
+    """Read bounds, categories and classes off the data; the schema is marked as inferred.
+
+    With `private` the bounds of numbers are left open, to be bought.
+    """
     if y is not None:
         labels = label_values(y)
         labels = labels.to_numpy(zero_copy_only=False) if not isinstance(labels, np.ndarray) else labels
@@ -84,6 +94,13 @@ def draft(X: Any, y: Any = None, *, target: str = "target", classes: Sequence[An
         stream.close()
     if not features:
         raise DataError("no column could serve as a feature")
+    if private:
+        features = [
+            Numeric(one.name, integer=one.integer, missing=one.missing, bounds="private")
+            if isinstance(one, Numeric)
+            else one
+            for one in features
+        ]
     plain = [int(c) if isinstance(c, float) and c.is_integer() else c for c in classes]
     return Draft(Schema(features=features, target=target, classes=plain, inferred=True), left_out)
 

@@ -53,7 +53,7 @@ class TreePlan:
     @property
     def unit(self) -> str:
         """Whom the cost is counted for."""
-        return f"{self.adjacency.value} neighbours with {self.contributions} row(s) per person"
+        return f"{self.adjacency.value} neighbours with up to {self.contributions} row(s) per person"
 
     @property
     def choice(self) -> Fraction | None:

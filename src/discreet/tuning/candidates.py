@@ -67,6 +67,8 @@ def require_private(estimator: Any) -> None:
             f"{name} is not a private estimator of this library: a search over it would leak; use PrivateNB, "
             "PrivateSVC, PrivateLogisticRegression, PrivateTreeClassifier or PrivateForestClassifier"
         )
+    if known.get("bounds") == "private" or known.get("edges") == "private":
+        raise BudgetError(f"{name} would buy bounds in every fit of the search: settle the schema first")
     if known.get("delta"):
         raise BudgetError(f"{name} has a delta, and a search is for pure epsilon: leave delta at 0")
     if known.get("contributions", 1) != 1:
@@ -75,6 +77,9 @@ def require_private(estimator: Any) -> None:
 
 def common_schema(candidates: list[tuple[str, Any]], given: Any) -> Schema | None:
     """The schema of the search, else the one that all candidates share; None if it is to be inferred."""
+    for schema in (given, *(one.schema for _, one in candidates)):
+        if isinstance(schema, Schema) and schema.unsettled:
+            raise SchemaError(f"the bounds of {schema.unsettled[0]!r} are private: settle the schema before a search")
     if isinstance(given, Schema):
         return given
     if isinstance(given, str) and given == "infer":

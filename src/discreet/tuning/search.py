@@ -52,7 +52,7 @@ class SearchPlan:
     @property
     def unit(self) -> str:
         """Whom the cost is counted for."""
-        return f"{self.adjacency.value} neighbours with 1 row(s) per person"
+        return f"{self.adjacency.value} neighbours with up to 1 row(s) per person"
 
 
 def _gives_probabilities(search: Any) -> bool:

@@ -1,0 +1,111 @@
+"""Fits that first buy the bounds and bins a schema leaves open, for a part of their budget."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from sklearn.base import clone
+
+from discreet.errors import BudgetError, SchemaError
+from discreet.mechanisms.noise import sampler_for
+from discreet.privacy.budget import Adjacency, Budget, number
+from discreet.privacy.certificate import Certificate, GroupRecord
+from discreet.privacy.ledger import Ledger, Sequential
+from discreet.schema import Numeric, Schema
+from discreet.settle.plan import SettlePlan, make_settle_plan
+from discreet.settle.release import settle
+from discreet.sources import Progress
+
+UNBINNED = {"gaussian", "truncated-gaussian", "scaled"}  # models of numbers that use no bins
+STREAM = 1 << 20  # of a simulation's seed: apart from those that fits use
+
+
+@dataclass(frozen=True)
+class Purchase:
+    """A settlement to be bought by an estimator, and that estimator with what is then left of its budget."""
+
+    owner: Any
+    plan: SettlePlan
+    whole: Budget
+    rest: Any
+
+    def fit(self, X: Any, y: Any, *, ledger: Ledger | None, progress: Progress | None) -> Any:
+        """Settle, then fit the rest: the fitted estimator, with the certificate of both."""
+        fitted = self.rest.set_params(random_state=self.owner.random_state)
+        if ledger is not None:
+            # A plan for the limits of the schema costs what the fit will: what is too dear is refused unread.
+            ledger.afford(self.whole, Sequential("a settlement and a fit", (self.plan.node, fitted.plan().node)))
+            ledger.charge(self.plan.node, self.plan.budget, self.plan.unit)
+        settlement = settle(X, self.plan, sampler_for(self.owner.random_state, STREAM), progress=progress)
+        fitted.set_params(schema=settlement.schema)
+        known = inspect.signature(fitted.fit).parameters  # not every estimator shows its progress
+        fitted.fit(X, y, **{k: v for k, v in {"ledger": ledger, "progress": progress}.items() if k in known})
+        fitted.certificate_ = _together(settlement.certificate, fitted.certificate_, self.whole)
+        fitted.model_ = copy.copy(fitted.model_)
+        fitted.model_.certificate = fitted.certificate_
+        return fitted
+
+
+def purchase(estimator: Any, bounds: Any, edges: Any, share: Any) -> Purchase | None:
+    """What is to be bought before the fit of an estimator; None if everything is declared."""
+    schema = estimator.schema
+    asked = bounds != "declared" or edges not in {None, "declared"}
+    if not isinstance(schema, Schema):
+        if asked:
+            raise SchemaError("private bounds and edges need a declared schema: pass schema=Schema(...)")
+        return None
+    if not asked and not schema.unsettled:
+        return None
+    part = number(share, "bounds_share")
+    if not 0 < part < 1:
+        raise BudgetError("bounds_share is a part of the budget: above 0 and below 1")
+    settings = estimator.get_params(deep=False)
+    if edges is None and settings.get("numeric") in UNBINNED:
+        edges = "declared"
+    whole = Budget(settings["epsilon"], settings.get("delta", 0))
+    if whole.epsilon is None:
+        amounts: tuple[Any, Any] = (math.inf, math.inf)
+    else:
+        amounts = whole.epsilon * part, whole.epsilon * (1 - part)
+    plan = make_settle_plan(
+        schema, Budget(amounts[0]), bounds=bounds, edges=edges, adjacency=Adjacency.of(settings["adjacency"]),
+        contributions=settings.get("contributions", 1),
+    )  # fmt: skip
+    declared = {key: "declared" for key in ("bounds", "edges") if key in settings}  # what is bought once is not again
+    rest = clone(estimator).set_params(epsilon=amounts[1], schema=_as_if_settled(schema), **declared)
+    return Purchase(estimator, plan, whole, rest)
+
+
+def _as_if_settled(schema: Schema) -> Schema:
+    """The schema with the limits of open numbers as their bounds: for plans, which need no data."""
+    features = [
+        Numeric(one.name, one.lower, one.upper, integer=one.integer, bins=one.bins, missing=one.missing)
+        if isinstance(one, Numeric) and one.bounds is not None
+        else one
+        for one in schema.features
+    ]
+    return Schema(features, schema.target, schema.classes, id=schema.id, inferred=schema.inferred)
+
+
+def _together(first: Certificate, second: Certificate, whole: Budget) -> Certificate:
+    """The certificate of a settlement and a fit on the same rows: costs add up."""
+    parts = GroupRecord(node="sequential", what="bounds and bins, then a fit", parts=(first.ledger, second.ledger))
+    spent = None
+    if whole.epsilon is not None:
+        assert first.epsilon is not None
+        spent = str(Fraction(first.epsilon) + Fraction(second.epsilon or 0))
+    fields = second.model_dump()
+    fields.update(
+        epsilon=spent,
+        ledger=parts.model_dump(),
+        simulation=first.simulation or second.simulation,
+        sampler=" and ".join(dict.fromkeys((first.sampler, second.sampler))),
+    )
+    if first.private:
+        fields["accounting"] = f"epsilon of bounds and bins ({first.epsilon}) added to the fit's: {second.accounting}"
+    return Certificate.model_validate(fields)

@@ -1,0 +1,72 @@
+"""discreet settle: buy the bounds and bins that a schema leaves open."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from discreet.cli.common import (
+    AdjacencyName,
+    AdjacencyOption,
+    BoundsName,
+    BoundsOption,
+    ContributionsOption,
+    EdgesOption,
+    JsonOption,
+    SchemaOption,
+    check_out,
+    console,
+    load_schema,
+    note,
+    print_json,
+    progress,
+    spent,
+    table,
+)
+
+
+def command(
+    data: Annotated[str, typer.Argument(help="A CSV, Parquet or Arrow file, or a pattern such as 'part-*.parquet'.")],
+    epsilon: Annotated[float, typer.Option(help="The privacy budget of the bounds and bins; inf for no privacy.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="Where to write the settled schema.")],
+    schema: SchemaOption = None,
+    bounds: BoundsOption = BoundsName.declared,
+    edges: EdgesOption = None,
+    adjacency: AdjacencyOption = AdjacencyName.add_remove,
+    contributions: ContributionsOption = 1,
+    certificate: Annotated[Path | None, typer.Option(help="Where to write the certificate of what it cost.")] = None,
+    seed: Annotated[
+        int | None, typer.Option(help="Make it a reproducible simulation, which is not for release.")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Buy the bounds and bins that a schema leaves open, and write an ordinary schema that any command takes."""
+    from discreet.files import write_text
+    from discreet.settle import settle_schema
+
+    public = load_schema(schema)
+    check_out(out)
+    check_out(certificate)
+    with progress("reading rows", quiet=as_json) as report:
+        found = settle_schema(
+            public, data, epsilon, bounds=bounds.value, edges=None if edges is None else edges.value,
+            adjacency=adjacency.value, contributions=contributions, random_state=seed, progress=report,
+        )  # fmt: skip
+    cost = f"The bounds and bins of {', '.join(found.plan.bounds)} were bought with {spent(found.certificate)}."
+    found.schema.save(out, comment=cost + "\nA guarantee for what is made with this schema must count that too.")
+    if certificate is not None:
+        write_text(certificate, found.certificate.model_dump_json(indent=2) + "\n")
+    if as_json:
+        print_json({"schema": found.schema.to_dict(), "certificate": found.certificate.model_dump(mode="json")})
+        return
+    if found.certificate.simulation:
+        note("warning: a seed was given, so the noise can be repeated: this schema is for study, not for release")
+    rows = [
+        [one.name, f"{one.lower:g}", f"{one.upper:g}", str(len(one.cuts) + 1)]
+        for one in found.schema.numeric
+        if one.name in found.plan.bounds
+    ]
+    console().print(table(f"bought with {spent(found.certificate)}", ["number", "lower", "upper", "bins"], rows))
+    console().print(f"wrote {out}: try 'discreet plan --schema {out} --epsilon 1'")

@@ -1,0 +1,113 @@
+"""The plan of private answers: what one label costs, and how many parts vote on it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from numbers import Integral
+from typing import Any
+
+from discreet.errors import BudgetError
+from discreet.mechanisms.choose import choice_rate, concentrated_cost
+from discreet.privacy.budget import Adjacency, Budget
+from discreet.privacy.calibrate import zcdp_rho
+from discreet.privacy.ledger import Charge, Sequential
+from discreet.schema import Schema
+
+COUNT_SHARE = Fraction(1, 50)  # of the budget, for a noisy number of rows where parts are chosen by it
+VOTES = 12  # votes of margin, beside the noise of one answer, that parts aim at
+ROWS = 4  # rows of each class that a part should have at least, on average
+MOST_PARTS = 20_000
+
+
+@dataclass(frozen=True)
+class AnswerPlan:
+    """How a budget pays for `queries` labels: each is one private choice among the classes by the votes of parts."""
+
+    schema: Schema
+    budget: Budget
+    adjacency: Adjacency
+    contributions: int
+    queries: int
+    parts: int | None
+    law: str
+    each: Fraction | None
+    count: Charge | None
+    answers: Charge | None
+    rho: Fraction | None
+    accounting: str
+
+    @property
+    def node(self) -> Sequential:
+        """The ledger entry of all answers together."""
+        return Sequential("private answers", tuple(one for one in (self.count, self.answers) if one is not None))
+
+    @property
+    def unit(self) -> str:
+        """Whom the cost is counted for."""
+        return f"{self.adjacency} neighbours with up to {self.contributions} row(s) per person"
+
+    @property
+    def rate(self) -> Fraction | None:
+        """How fast the odds of a class fall with its votes."""
+        return None if self.each is None else choice_rate(self.each, self.contributions)
+
+    def parts_for(self, rows: int) -> int:
+        """How many parts: enough votes to drown the noise of an answer, but a few rows of each class in every part."""
+        if self.parts is not None:
+            return self.parts
+        enough = MOST_PARTS if self.rate is None else math.ceil(VOTES / self.rate)
+        return max(1, min(enough, rows // (ROWS * len(self.schema.classes)), MOST_PARTS))
+
+
+def make_answer_plan(
+    schema: Schema,
+    budget: Budget,
+    *,
+    queries: Any,
+    parts: Any = "auto",
+    adjacency: Adjacency = Adjacency.ADD_REMOVE,
+    contributions: Any = 1,
+) -> AnswerPlan:
+    """Split a budget over a bounded number of answers, from public knowledge alone."""
+    for value, name in ((queries, "queries"), (contributions, "contributions")):
+        if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < 1:
+            raise BudgetError(f"{name} must be a whole number of at least 1, not {value!r}")
+    automatic = isinstance(parts, str) and parts == "auto"
+    if not automatic and (
+        isinstance(parts, bool) or not isinstance(parts, Integral) or not 1 <= int(parts) <= MOST_PARTS
+    ):
+        raise BudgetError(f"parts must be 'auto' or a whole number from 1 to {MOST_PARTS}, not {parts!r}")
+    if budget.kind == "zcdp":
+        raise BudgetError("private answers are paid for with epsilon, with or without a delta")
+    common = (schema, budget, adjacency, int(contributions), int(queries), None if automatic else int(parts))
+    if budget.epsilon is None:
+        return AnswerPlan(*common, "permute-and-flip", None, None, None, None, "none: no noise was added")
+    # Under replacement the number of rows is public.
+    buys = automatic and adjacency is Adjacency.ADD_REMOVE
+    spent = budget.epsilon * COUNT_SHARE if buys else Fraction(0)
+    count = Charge(
+        "discrete Laplace", "rows", "L1", str(contributions), int(contributions) / spent, "epsilon", spent
+    ) if buys else None  # fmt: skip
+    left = budget.epsilon - spent
+    each, law, rho, accounting = left / int(queries), "permute-and-flip", None, "pure epsilon, costs added up exactly"
+    if budget.delta:
+        rho = zcdp_rho(left, budget.delta)
+        joint = _root_down(8 * rho / int(queries))
+        if joint > each:
+            each, law = joint, "exponential"
+            accounting = "rho of zCDP over all answers (bounded range: epsilon²/8 each), then the tight conversion"
+        else:
+            rho = None
+    cost = each * int(queries) if rho is None else concentrated_cost(each, law) * int(queries)
+    answers = Charge(
+        law, f"at most {int(queries)} labels, each chosen at epsilon {each}", "votes", str(contributions),
+        1 / choice_rate(each, int(contributions)), "epsilon" if rho is None else "rho", cost,
+    )  # fmt: skip
+    return AnswerPlan(*common, law, each, count, answers, rho, accounting)
+
+
+def _root_down(square: Fraction) -> Fraction:
+    """A fraction just below a root, with few digits, so that coins of its odds are cheap."""
+    return Fraction(math.isqrt((square.numerator << 60) // square.denominator), 1 << 30)

@@ -1,0 +1,104 @@
+"""Votes: a Naive Bayes model on each of many disjoint parts of the rows, and how they would label a row."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.errors import DataError
+from discreet.mechanisms.deal import deal
+from discreet.mechanisms.noise import Sampler
+from discreet.schema import Numeric, Schema
+from discreet.sources import Progress, Rows, check_people, read_rows
+from discreet.sources.columns import Codes, Column
+
+Integers = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+def cells_of(column: Column) -> Integers:
+    """The cell of every row; a bad value raises an error that names it."""
+    if isinstance(column, Codes):
+        codes = column.encode()
+        if (codes == column.feature.cells).any():
+            column.complain()
+        return codes
+    points, gone = column.points()
+    feature = column.feature
+    infinite = column.values.dtype.kind == "f" and bool(np.isinf(column.values).any())
+    if infinite or (gone.any() and feature.missing_code is None):
+        column.complain()
+    codes = np.searchsorted(np.array(feature.cuts, np.int64), points, side="right").astype(np.int64)
+    if feature.missing_code is not None:
+        codes[gone] = feature.missing_code
+    return codes
+
+
+def coded(rows: Rows) -> Integers:
+    """The cells of some rows, one column per feature."""
+    return np.stack([cells_of(column) for column in rows.columns], axis=1)
+
+
+def read_coded(
+    data: Any, schema: Schema, y: Any, contributions: int, progress: Progress | None = None
+) -> tuple[Integers, Integers]:
+    """The cells and classes of labelled rows."""
+    check_people(data, schema, contributions)
+    blocks = [
+        (coded(rows), cells_of(rows.label)) for rows in read_rows(data, schema, y, progress=progress) if rows.label
+    ]
+    if not blocks or not sum(len(label) for _, label in blocks):
+        raise DataError("there are no rows: found array with 0 sample(s) while a minimum of 1 is required")
+    return np.concatenate([cells for cells, _ in blocks]), np.concatenate([label for _, label in blocks])
+
+
+class Voters:
+    """One model per part, from exact counts. As private as the rows: nothing but chosen labels may leave.
+
+    Every row is dealt to one part by a draw of its own, so a row more or less, or a changed one, changes one vote.
+    """
+
+    def __init__(self, schema: Schema, cells: Integers, labels: Integers, where: Integers, parts: int) -> None:
+        classes = len(schema.classes)
+        spot, size = where * classes + labels, parts * classes
+        counts = np.bincount(spot, minlength=size).reshape(parts, classes)
+        self.parts, self.classes = parts, classes
+        self.silent = counts.sum(axis=1) == 0  # a part without rows abstains
+        self.prior = np.log(counts + 1.0).astype(np.float32)
+        self.tables: list[NDArray[np.float32]] = []
+        for j, feature in enumerate(schema.features):
+            flat = np.bincount(spot * feature.cells + cells[:, j], minlength=size * feature.cells)
+            table: Floats = flat.astype(np.float64).reshape(parts, classes, feature.cells)
+            table = smeared(table) if isinstance(feature, Numeric) and feature.missing_code is None else table
+            # One row in all is added to a class, spread over the cells: parts are small.
+            even = table + 1.0 / feature.cells
+            self.tables.append(np.log(even / even.sum(axis=2, keepdims=True)).astype(np.float32))
+
+    @classmethod
+    def dealt(cls, schema: Schema, cells: Integers, labels: Integers, parts: int, sampler: Sampler) -> Voters:
+        """Rows dealt to parts, each by a draw of its own."""
+        return cls(schema, cells, labels, deal(len(labels), parts, sampler), parts)
+
+    def votes(self, cells: Integers) -> Integers:
+        """Votes by class for some rows; a part without a preference votes for the first of its best classes."""
+        result = np.empty((len(cells), self.classes), np.int64)
+        for i, row in enumerate(cells.tolist()):
+            scores = self.prior.copy()
+            for table, cell in zip(self.tables, row, strict=True):
+                scores += table[:, :, cell]
+            result[i] = np.bincount(scores.argmax(axis=1)[~self.silent], minlength=self.classes)
+        return result
+
+
+def smeared(table: Floats) -> Floats:
+    """Counts of a number with half of each shared with the neighbouring bins: parts are small, bins are many."""
+    if table.shape[2] < 3:
+        return table
+    sides = np.zeros_like(table)
+    sides[:, :, 1:] += table[:, :, :-1] / 4
+    sides[:, :, :-1] += table[:, :, 1:] / 4
+    sides[:, :, 0] += table[:, :, 0] / 4
+    sides[:, :, -1] += table[:, :, -1] / 4
+    return np.asarray(table / 2 + sides)

@@ -1,0 +1,152 @@
+"""The settlement: a schema whose numbers lack bounds or bins becomes an ordinary one by a charged look at the rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from discreet.errors import DataError, SchemaError
+from discreet.features import Numeric
+from discreet.mechanisms.noise import Sampler, sampler_for
+from discreet.privacy.budget import Adjacency, Budget
+from discreet.privacy.certificate import Certificate, certify
+from discreet.privacy.ledger import Charge, Ledger
+from discreet.schema import Schema
+from discreet.settle.grid import PARTS, Integers, Octaves
+from discreet.settle.plan import SettlePlan, make_settle_plan
+from discreet.settle.read import allot, confirmed, edges_of, found_bounds, found_cells
+from discreet.sources import Progress, check_people, read_rows
+from discreet.sources.columns import Numbers
+
+COVERS = "the bounds and bin edges of this schema and everything computed from them"
+INFERRED = "the rest of the schema (classes, categories) was read off the data and assumed public"
+
+
+@dataclass(frozen=True)
+class Settlement:
+    """A schema with bounds and bins, and the certificate of what they cost."""
+
+    schema: Schema
+    plan: SettlePlan
+    certificate: Certificate
+
+
+def settle_schema(
+    schema: Schema,
+    data: Any,
+    epsilon: float,
+    *,
+    bounds: str = "declared",
+    edges: str | None = None,
+    adjacency: str = "add-remove",
+    contributions: int = 1,
+    random_state: Any = None,
+    ledger: Ledger | None = None,
+    progress: Progress | None = None,
+) -> Settlement:
+    """Buy the bounds and bin edges that a schema leaves open, from an array, a data frame, a file or a table.
+
+    `bounds` "private" buys the bounds of every number, "declared" those of numbers whose schema says private. `edges`
+    "private" buys bins of about equal weight too, "declared" leaves them equally wide; None follows the bounds. The
+    cost is charged to the `ledger`, if there is one, before the first row is read.
+    """
+    if not isinstance(schema, Schema):
+        raise SchemaError("a schema is needed: declare one with Schema(...), or draft one with 'discreet schema'")
+    plan = make_settle_plan(
+        schema, Budget(epsilon), bounds=bounds, edges=edges, adjacency=Adjacency.of(adjacency),
+        contributions=contributions,
+    )  # fmt: skip
+    sampler = sampler_for(random_state)
+    if ledger is not None:
+        ledger.charge(plan.node, plan.budget, plan.unit)
+    return settle(data, plan, sampler, progress=progress)
+
+
+def settle(data: Any, plan: SettlePlan, sampler: Sampler, *, progress: Progress | None = None) -> Settlement:
+    """Settle by a plan. The caller has charged it to its ledger before reading any rows."""
+    finest = count_finest(data, plan, progress=progress)
+    schema = settled(finest, plan, sampler)
+    return Settlement(schema, plan, _certificate(plan, schema, sampler))
+
+
+def count_finest(data: Any, plan: SettlePlan, *, progress: Progress | None = None) -> dict[str, Integers]:
+    """Rows by finest cell of every number, in one pass; missing values are in no cell."""
+    check_people(data, plan.schema, plan.contributions)
+    grids = {feature.name: Octaves.of(feature) for feature in plan.features}
+    found = {name: np.zeros(grid.size * PARTS, np.int64) for name, grid in grids.items()}
+    total = 0
+    for rows in read_rows(data, plan.schema, labelled=False, progress=progress):
+        total += rows.size
+        for column in rows.columns:
+            if not isinstance(column, Numbers) or column.feature.name not in grids:
+                continue
+            values = column.clipped()
+            gone = np.isnan(values)
+            infinite = column.values.dtype.kind == "f" and bool(np.isinf(column.values).any())
+            if infinite or (gone.any() and column.feature.missing_code is None):
+                column.complain()
+            found[column.feature.name] += grids[column.feature.name].count(values[~gone])
+    if not total:
+        raise DataError("there are no rows: found array with 0 sample(s) while a minimum of 1 is required")
+    return found
+
+
+def settled(finest: Mapping[str, Integers], plan: SettlePlan, sampler: Sampler) -> Schema:
+    """The two noisy histograms and what is read off them: rows by octave, then rows by part of the octaves found."""
+    fresh: dict[str, Numeric] = {}
+    for feature in plan.features:
+        grid, exact = Octaves.of(feature), finest[feature.name]
+        octaves = noisy(by_octave(exact), plan.octaves, sampler)
+        over = octaves > plan.threshold(feature)
+        first, last = found_cells(octaves, over)
+        bins: Any = feature.bins
+        if feature.name not in plan.edges:
+            lower, upper = found_bounds(feature, grid, first, last)
+        else:
+            scale = 0.0 if plan.parts is None else float(plan.parts.spread)
+            cells = allot(octaves, grid, max(first - 1, 0), min(last + 1, grid.size - 1), scale)
+            counts = noisy(cells.counts(exact), plan.parts, sampler)
+            cells, counts = confirmed(cells, counts, over, plan.second_threshold)
+            lower, upper = found_bounds(feature, grid, cells.octaves[0], cells.octaves[-1])
+            bins = edges_of(feature, lower, upper, cells, counts, scale)
+        fresh[feature.name] = Numeric(
+            feature.name, lower, upper, integer=feature.integer, bins=bins, missing=feature.missing
+        )
+    schema = plan.schema
+    features = [fresh.get(feature.name, feature) for feature in schema.features]
+    return Schema(features, schema.target, schema.classes, id=schema.id, inferred=schema.inferred)
+
+
+def by_octave(finest: Integers) -> Integers:
+    """Rows by octave."""
+    return np.asarray(finest.reshape(-1, PARTS).sum(axis=1))
+
+
+def noisy(counts: Integers, charge: Charge | None, sampler: Sampler) -> Integers:
+    """Counts with the noise of a charge; without one, as they are."""
+    return counts if charge is None else sampler.laplace(counts, charge.spread)
+
+
+def _certificate(plan: SettlePlan, schema: Schema, sampler: Sampler) -> Certificate:
+    private = plan.budget.private
+    stated = [INFERRED] if schema.inferred else []
+    if schema.id is None:
+        stated.append(f"no person has more than {plan.contributions} row(s) in the data")
+    simulation = private and sampler.simulation
+    return certify(
+        plan.node,
+        plan.budget,
+        adjacency=plan.adjacency,
+        contributions=plan.contributions,
+        identified=schema.id is not None,
+        simulation=simulation,
+        sampler=sampler.name if private else "none",
+        schema_hash=schema.hash,
+        rho=None,
+        accounting="pure epsilon, costs added up exactly" if private else "none: no noise was added",
+        covers=COVERS if private and not simulation else "nothing: this schema is for study, not for release",
+        assumptions=tuple(stated),
+    )

@@ -1,0 +1,154 @@
+"""PrivatePredictor: bounded answers, memory, refusals that lose nothing, and what its ledger and certificate say."""
+
+import copy
+import math
+import pickle
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from discreet import (
+    Budget,
+    BudgetError,
+    Categorical,
+    DataError,
+    Ledger,
+    Numeric,
+    PrivatePredictor,
+    QueryError,
+    Schema,
+    SchemaError,
+)
+from discreet.privacy.ledger import cost
+
+SCHEMA = Schema([Categorical("c", ["p", "q"]), Numeric("x", 0, 8, integer=True, bins=4)], "y", ["no", "yes"])
+
+
+def table(size=4000, seed=1):
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 2, size)
+    frame = pd.DataFrame(
+        {
+            "c": np.where(rng.random(size) < 0.2 + 0.6 * y, "p", "q"),
+            "x": np.clip(rng.integers(0, 5, size) + 4 * y, 0, 8),
+        }
+    )
+    return frame, np.array(["no", "yes"])[y]
+
+
+def test_answers_are_right_and_free_the_second_time():
+    X, y = table()
+    # ε = 50 for 8 answers: a class that three of four parts prefer loses with chance below e^−300.
+    asked = PrivatePredictor(50.0, schema=SCHEMA, queries=8, parts=100).fit(X, y)
+    new = pd.DataFrame({"c": ["p", "q", "p"], "x": [8, 0, 8]})
+    assert asked.predict(new).tolist() == ["yes", "no", "yes"]
+    assert asked.remaining_ == 6  # the same row twice is one answer
+    assert asked.predict(new).tolist() == ["yes", "no", "yes"]
+    assert asked.predict(pd.DataFrame({"c": ["p"], "x": [7]})).tolist() == ["yes"]  # the same bin
+    assert asked.remaining_ == 6
+    assert cost(asked.ledger_, "epsilon") == 50 * Fraction(2, 8)
+    assert not hasattr(asked, "predict_proba")
+
+
+def test_too_many_rows_are_refused_as_a_whole():
+    X, y = table(400)
+    asked = PrivatePredictor(1.0, schema=SCHEMA, queries=3, random_state=0).fit(X, y)
+    wide = pd.DataFrame({"c": ["p", "p", "q", "q"], "x": [0, 8, 0, 8]})
+    with pytest.raises(QueryError, match=r"4 new answers are asked for and 3 of 3 remain"):
+        asked.predict(wide)
+    assert asked.remaining_ == 3 and cost(asked.ledger_, "epsilon") == Fraction(1, 50)
+    first = asked.predict(wide[:3])
+    assert asked.remaining_ == 0
+    assert cost(asked.ledger_, "epsilon") == 1
+    assert asked.predict(wide[:3]).tolist() == first.tolist()
+    with pytest.raises(QueryError):
+        asked.predict(wide)
+    assert issubclass(QueryError, BudgetError)
+
+
+def test_the_whole_bound_is_charged_before_a_row_is_read():
+    X, y = table(400)
+    ledger = Ledger(Budget(1))
+    asked = PrivatePredictor(1.0, schema=SCHEMA, queries=5).fit(X, y, ledger=ledger)
+    assert ledger.spent == 1 and asked.certificate_.epsilon == "1" and not asked.certificate_.simulation
+    with pytest.raises(BudgetError, match="left"):
+        PrivatePredictor(0.1, schema=SCHEMA).fit("no-such-file.csv", ledger=ledger)
+
+
+def test_the_plan_adds_up():
+    pure = PrivatePredictor(1.0, schema=SCHEMA, queries=10).plan()
+    assert cost(pure.node, "epsilon") == 1 and pure.law == "permute-and-flip" and pure.each == Fraction(98, 1000)
+    known = PrivatePredictor(1.0, schema=SCHEMA, queries=10, adjacency="replace").plan()
+    assert known.count is None and known.each == Fraction(1, 10)
+    many = PrivatePredictor(1.0, 1e-6, schema=SCHEMA, queries=1000).plan()
+    assert many.law == "exponential" and many.each > 5 * Fraction(1, 1000)
+    assert cost(many.node, "rho") <= many.rho and cost(many.node, "epsilon") == Fraction(1, 50)
+    few = PrivatePredictor(1.0, 1e-6, schema=SCHEMA, queries=2).plan()
+    assert few.law == "permute-and-flip" and few.rho is None
+
+
+def test_parts_follow_from_public_and_released_numbers_only():
+    plan = PrivatePredictor(1.0, schema=SCHEMA, queries=10).plan()
+    assert plan.parts_for(10**6) == math.ceil(12 * 2 / Fraction(98, 1000))
+    assert plan.parts_for(400) == 50 and plan.parts_for(-7) == 1
+
+
+def test_a_fitted_predictor_stays_where_it_is():
+    X, y = table(400)
+    asked = PrivatePredictor(1.0, schema=SCHEMA)
+    assert pickle.loads(pickle.dumps(asked)).queries == 100
+    asked.fit(X, y)
+    for attempt in (copy.copy, copy.deepcopy, pickle.dumps):
+        with pytest.raises(BudgetError, match="exact statistics"):
+            attempt(asked)
+    fresh = clone(asked)
+    assert fresh.get_params() == asked.get_params() and not hasattr(fresh, "certificate_")
+
+
+def test_files_and_ids(tmp_path):
+    X, y = table(300)
+    path = tmp_path / "rows.parquet"
+    X.assign(y=y, person=np.arange(300)).to_parquet(path)
+    asked = PrivatePredictor(5.0, schema=SCHEMA, queries=4).fit(path)
+    assert set(asked.predict(X[:1]).tolist()) <= {"no", "yes"}
+    named = Schema(SCHEMA.features, "y", ["no", "yes"], id="person")
+    X.assign(y=y, person=7).to_parquet(path)
+    with pytest.raises(DataError, match="person"):
+        PrivatePredictor(5.0, schema=named).fit(path)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"queries": 0}, "queries"),
+        ({"queries": 2.5}, "queries"),
+        ({"queries": True}, "queries"),
+        ({"parts": "many"}, "parts"),
+        ({"parts": 0}, "parts"),
+        ({"contributions": 0}, "contributions"),
+        ({"epsilon": 0}, "epsilon"),
+        ({"adjacency": "near"}, "adjacency"),
+    ],
+)
+def test_nonsense_is_refused_before_rows_are_read(settings, message):
+    with pytest.raises(BudgetError, match=message):
+        PrivatePredictor(**{"schema": SCHEMA, **settings}).fit("no-such-file.csv")
+
+
+def test_a_schema_is_needed():
+    X, y = table(20)
+    with pytest.raises(SchemaError):
+        PrivatePredictor(1.0).fit(X, y)
+    with pytest.raises(DataError):
+        PrivatePredictor(1.0, schema=SCHEMA).fit(X[:0], y[:0])
+
+
+@parametrize_with_checks([PrivatePredictor(schema="infer", epsilon=math.inf, parts=1)])
+def test_estimator_checks(estimator, check):
+    if check.func.__name__ == "check_estimators_pickle":
+        pytest.skip("a fitted predictor holds exact statistics, so it refuses to be pickled")
+    check(estimator)
