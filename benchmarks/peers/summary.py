@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.peers.bars import bars
-from benchmarks.peers.tasks import FAMILY, Task
+from benchmarks.peers.tasks import FAMILY, OURS, Task
 
 Row = Mapping[str, Any]
 LEADERS = ("auto", "nb")  # the estimator that a user who chooses nothing gets: the first of these that was measured
@@ -53,6 +53,9 @@ def _cell(key: Key, rows: list[Row], facts: Mapping[str, Any]) -> dict[str, Any]
         cell |= {metric: mean, f"{metric}_error": error}
     if good:
         cell["seconds"] = float(f"{np.median([row['seconds'] for row in good]):.3g}")
+    bar = reached(cell, metric_of(facts)) if key[1] in OURS else None
+    if bar is not None:
+        cell |= {"prototype": bar[0], "reached": bar[1]}
     errors = sorted({row["error"] for row in rows if row["error"] is not None})
     return cell | ({"failed": errors} if errors else {})
 

@@ -60,7 +60,8 @@ def _boosting(data: Prepared, train: Any, test: Any, seed: int) -> Floats:
     from sklearn.ensemble import HistGradientBoostingClassifier
 
     kinds = [2 < (feature.categories or 0) <= MOST_CATEGORIES for feature in data.features]
-    model = HistGradientBoostingClassifier(categorical_features=kinds, random_state=seed)
+    # Stopping early would need two rows of every class, which not all training sets have.
+    model = HistGradientBoostingClassifier(categorical_features=kinds, early_stopping=False, random_state=seed)
     model.fit(data.X[train], data.y[train])
     with np.errstate(divide="ignore"):
         return spread(np.log(model.predict_proba(data.X[test])), model.classes_, data.classes)
