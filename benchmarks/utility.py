@@ -34,13 +34,14 @@ def run(
     jobs: int = 1,
     limit: int = LIMIT,
     reuse: bool = False,
+    report: bool = False,
     readme: bool = False,
     **_: Any,
 ) -> list[dict[str, Any]]:
     """Measure what the journal in `folder` lacks, write utility.json and utility.md there, and tell what was reached.
 
-    With `reuse`, results of other editions of our own estimators count, too; `readme` puts the tables into the
-    README and docs/utility.md.
+    With `reuse`, results of other editions of our own estimators count, too; `report` measures nothing more;
+    `readme` puts the tables into the README and docs/utility.md.
     """
     place = data_dir(data)
     if place is None:
@@ -53,16 +54,18 @@ def run(
     folder.mkdir(parents=True, exist_ok=True)
     journal = Journal(folder / "utility.jsonl")
     wanted = _present(chosen(methods), console)
-    pythons = _pythons(wanted, peers or environments.cache_dir(), console)
-    wanted = [method for method in wanted if FAMILY[method] in pythons]
-    editions = {family: environments.edition(family) for family in pythons}
+    pythons = {} if report else _pythons(wanted, peers or environments.cache_dir(), console)
+    wanted = [method for method in wanted if report or FAMILY[method] in pythons]
+    editions = {family: environments.edition(family) for family in set(FAMILY.values())}
     tasks: list[Task] = []
     for name in sets:
         if not datasets or name in datasets:
             tasks += tasks_for(name, sets[name], wanted, editions, epsilons, seeds)
     if reuse:
         tasks = [journal.known(task) for task in tasks]
-    todo = [task for task in tasks if not journal.done(task, limit)]
+    if report:
+        tasks = [task for task in tasks if task in journal.rows]
+    todo = [task for task in tasks if not report and not journal.done(task, limit)]
     with tempfile.TemporaryDirectory() as temporary, _progress(console) as progress:
         prepared = {}
         for name in dict.fromkeys(task.data for task in todo):
@@ -76,18 +79,18 @@ def run(
 def _report(rows: list[dict[str, Any]], sets: dict[str, Entry], folder: Path, readme: bool) -> list[dict[str, Any]]:
     """Write the tables, and give one line per cell of our estimator."""
     results = summarise(rows, {name: sets[name].facts() for name in {row["data"]: None for row in rows}})
-    report = Report(results)
+    shown = Report(results)
     text = encoded(results)
     write_text(folder / "utility.json", text)
-    write_text(folder / "utility.md", report.full() + "\n")
+    write_text(folder / "utility.md", shown.full() + "\n")
     if readme:
         write_text(environments.ROOT / "docs" / "utility.json", text)
         publish(results, environments.ROOT)
     lines = []
-    for metric, cell, peers, bar in report.lines():
+    for metric, cell, peers, bar in shown.lines():
         error = cell[f"{metric}_error"]
         unit = f"{'AUC' if metric == 'auc' else 'accuracy'} (s.e. {error}, {cell['seeds']} seeds; {peers})"
-        what = f"{sets[cell['data']].title}, {report.ours}, epsilon = {cell['epsilon']:g}"
+        what = f"{sets[cell['data']].title}, {shown.ours}, epsilon = {cell['epsilon']:g}"
         goal, met = ("", None) if bar is None else (f">= {bar[0]:g} within 2 s.e.", bar[1])
         lines.append(line(what, cell[metric], unit, goal, met))
     return lines

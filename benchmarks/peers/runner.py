@@ -12,7 +12,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from benchmarks.peers.environments import ROOT
+from benchmarks.peers.environments import BUILT, ROOT
 from benchmarks.peers.tasks import Journal, Task
 
 ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS", "DISCREET_THREADS")
@@ -61,7 +61,9 @@ def run(
 def _work(batch: list[Task], prepared: Path, python: Path, limit: int, keep: Callable[[dict[str, Any]], None]) -> None:
     """One worker from start to end; if it dies, the tasks it still owed are marked so."""
     command = [str(python), "-m", "benchmarks.peers.worker", batch[0].family, str(prepared)]
-    environment = {**os.environ, **dict.fromkeys(ONE_THREAD, "1"), "PYTHONPATH": str(ROOT)}
+    # What this interpreter is told to import from is not for the environments of others.
+    path = [str(ROOT)] + ([] if batch[0].family in BUILT else os.environ.get("PYTHONPATH", "").split(os.pathsep))
+    environment = {**os.environ, **dict.fromkeys(ONE_THREAD, "1"), "PYTHONPATH": os.pathsep.join(filter(None, path))}
     owed = [{**task.columns(), "limit": limit} for task in batch]
     with subprocess.Popen(
         command, cwd=ROOT, env=environment, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=sys.stderr

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -53,6 +54,9 @@ def _cell(key: Key, rows: list[Row], facts: Mapping[str, Any]) -> dict[str, Any]
         cell |= {metric: mean, f"{metric}_error": error}
     if good:
         cell["seconds"] = float(f"{np.median([row['seconds'] for row in good]):.3g}")
+    notes = Counter(row["note"] for row in good if row.get("note"))
+    if notes:
+        cell["chose"] = dict(notes.most_common())
     bar = reached(cell, metric_of(facts)) if key[1] in OURS else None
     if bar is not None:
         cell |= {"prototype": bar[0], "reached": bar[1]}
@@ -132,7 +136,9 @@ def verdict(difference: float | None, error: float | None) -> str:
 def reached(cell: Mapping[str, Any], metric: str) -> tuple[float, bool] | None:
     """The prototype's figure of a cell, and whether ours is there within two standard errors."""
     bar = bars().get((cell["data"], cell["epsilon"]), {}).get("prototype")
-    if bar is None or cell[metric] is None:
+    if bar is None:
         return None
+    if cell[metric] is None:
+        return bar, False
     # The bars have three digits.
     return bar, round(cell[metric] + SEPARATED * (cell[f"{metric}_error"] or 0.0), 3) >= bar

@@ -152,7 +152,8 @@ class Report:
 
     def _detail(self, metric: str) -> str:
         ours = [method for method in ("auto", "nb", "logistic") if any(key[1] == method for key in self.cells)]
-        head = ["", "ε", *(NAMES[method] for method in ours), "DP-EBM", "diffprivlib", "which", "seeds"]
+        chose = ["chose"] if any(cell.get("chose") for cell in self.cells.values()) else []
+        head = ["", "ε", *(NAMES[method] for method in ours), "DP-EBM", "diffprivlib", "which", *chose, "seeds"]
         rows = []
         for name in self.names:
             if metric == "auc" and self.results["datasets"][name]["classes"] != 2:
@@ -164,12 +165,13 @@ class Report:
                     for (data, method, at), cell in self.cells.items()
                     if (data, at) == (name, epsilon) and method.startswith("diffprivlib/") and cell[metric] is not None
                 ]
-                best = max(theirs, key=lambda cell: cell[metric], default={})
+                best: Mapping[str, Any] = max(theirs, key=lambda cell: cell[metric], default={})
                 figures = [figure(c.get(metric), c.get(f"{metric}_error")) for c in [*cells, best]]
                 seeds = sorted({c["seeds"] for c in [*cells, best] if c.get("seeds")})
                 which = best.get("method", NONE).removeprefix("diffprivlib/")
                 title = self.results["datasets"][name]["title"]
-                rows.append([title, f"{epsilon:g}", *figures, which, ", ".join(map(str, seeds))])
+                kinds = [", ".join(cells[0].get("chose", [NONE]))] if chose else []
+                rows.append([title, f"{epsilon:g}", *figures, which, *kinds, ", ".join(map(str, seeds))])
         return table(head, rows)
 
     def _without(self) -> str:

@@ -13,13 +13,15 @@ from discreet import Schema
 
 
 def score(data: Prepared, method: str, epsilon: float, seed: int) -> Any:
-    """Scores of the test rows, one column per class in the order of the schema."""
+    """Scores of the test rows, one column per class of the schema; and the kind of model, if it chose one."""
     if data.schema is None:
         raise ValueError("the prepared data lack the schema")
     train, test = data.splits[seed]
     model = ESTIMATORS[method](epsilon, Schema.from_dict(data.schema), seed).fit(data.X[train], data.y[train])
     with np.errstate(divide="ignore"):
-        return model.predict_log_proba(data.X[test])
+        scores = model.predict_log_proba(data.X[test])
+    chosen = getattr(model, "choice_", None)
+    return scores if chosen is None else (scores, str(getattr(chosen, "model", chosen)))
 
 
 def _bayes(epsilon: float, schema: Schema, seed: int) -> Any:
@@ -31,14 +33,7 @@ def _logistic(epsilon: float, schema: Schema, seed: int) -> Any:
 
 
 def _auto(epsilon: float, schema: Schema, seed: int) -> Any:
-    build: Any = discreet.__getattr__("PrivateClassifier")
-    return build(epsilon=epsilon, schema=schema, model="auto", random_state=seed)
-
-
-def absent() -> list[str]:
-    """The methods whose estimator this version does not have."""
-    return [name for name, estimator in NEEDS.items() if not hasattr(discreet, estimator)]
+    return discreet.PrivateClassifier(epsilon=epsilon, schema=schema, model="auto", random_state=seed)
 
 
 ESTIMATORS: dict[str, Callable[[float, Schema, int], Any]] = {"nb": _bayes, "logistic": _logistic, "auto": _auto}
-NEEDS = {"nb": "PrivateNB", "logistic": "PrivateLogisticRegression", "auto": "PrivateClassifier"}

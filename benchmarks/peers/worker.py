@@ -16,8 +16,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TextIO
 
-import numpy as np
-
 from benchmarks.peers.prepared import Prepared
 from benchmarks.peers.scores import accuracy, auc
 
@@ -45,9 +43,16 @@ def answer(score: Method, data: Prepared, task: dict[str, Any]) -> dict[str, Any
     start = time.perf_counter()
     try:
         with limited(task.get("limit")):
-            scores = np.asarray(score(data, task["method"], epsilon, task["seed"]))
+            found = score(data, task["method"], epsilon, task["seed"])
+        scores, note = found if isinstance(found, tuple) else (found, None)
         _, test = data.splits[task["seed"]]
-        figures = {"accuracy": accuracy(data.y[test], scores), "auc": auc(data.y[test], scores), "error": None}
+        figures: dict[str, Any] = {
+            "accuracy": accuracy(data.y[test], scores),
+            "auc": auc(data.y[test], scores),
+            "error": None,
+        }
+        if note is not None:
+            figures["note"] = note
     except Exception as error:
         figures = {"accuracy": None, "auc": None, "error": f"{type(error).__name__}: {error}"[:300]}
     return {**figures, "seconds": round(time.perf_counter() - start, 3)}

@@ -63,7 +63,8 @@ def test_the_worker_answers_every_task_and_survives_failures(small, monkeypatch)
         if method == "broken":
             raise RuntimeError("no such thing")
         assert epsilon == (float("inf") if method == "plain" else 0.5)
-        return np.eye(2)[data.y[data.splits[seed][1]]]
+        scores = np.eye(2)[data.y[data.splits[seed][1]]]
+        return (scores, "tan") if method == "good" else scores
 
     module = type("Module", (), {"score": staticmethod(score)})
     monkeypatch.setattr("benchmarks.peers.worker.importlib.import_module", lambda name: module)
@@ -73,6 +74,7 @@ def test_the_worker_answers_every_task_and_survives_failures(small, monkeypatch)
     broken, good, plain = map(json.loads, answers.getvalue().splitlines())
     assert broken["error"] == "RuntimeError: no such thing" and broken["accuracy"] is None
     assert (good["accuracy"], good["auc"], good["error"]) == (1.0, 1.0, None)
+    assert good["note"] == "tan" and "note" not in plain
     assert plain["method"] == "plain" and plain["epsilon"] is None and plain["accuracy"] == 1.0
 
 

@@ -112,12 +112,15 @@ def test_bars_are_complete_and_reached_within_two_standard_errors():
     cell = {"data": "adult", "epsilon": 0.1, "auc": 0.88, "auc_error": 0.002}
     assert reached(cell, "auc") == (0.884, True)
     assert reached({**cell, "auc_error": 0.001}, "auc") == (0.884, False)
+    assert reached({**cell, "auc": None}, "auc") == (0.884, False)
     assert reached({**cell, "data": "unheard-of"}, "auc") is None
 
 
 @pytest.fixture
 def results():
-    ours = [row("auto", e, s, 0.8 + e / 100 + s / 100) for e in (1.0, 4.0) for s in range(3)]
+    ours = [
+        row("auto", e, s, 0.8 + e / 100 + s / 100, note="tan" if s else "joint") for e in (1.0, 4.0) for s in range(3)
+    ]
     slow = [row("dp-ebm", 4.0, s, 0.9 + s / 100) for s in range(3)]
     bayes = [row("diffprivlib/bayes", e, s, 0.7 + s / 100) for e in (1.0, 4.0) for s in range(3)]
     forest = [row("diffprivlib/forest", 1.0, s, 0.5, auc=0.81 + (1 - s) / 50) for s in range(3)]
@@ -145,7 +148,7 @@ def test_tables_name_wins_and_losses(results):
     assert "without privacy in 1 of 1 data sets." in short
     full = report.full()
     assert full.startswith(short) and "TimeoutError: longer than 9 s" in full
-    assert "| Toy | 4 | .850 ± .006 | .910 ± .006 | .710 ± .006 | bayes | 3 |" in full
+    assert "| Toy | 4 | .850 ± .006 | .910 ± .006 | .710 ± .006 | bayes | tan, joint | 3 |" in full
 
 
 def test_blocks_are_replaced_between_their_marks():
