@@ -62,7 +62,9 @@ def _add_utility(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("utility", "the comparison with other libraries, which runs only when named")
     group.add_argument("--datasets", type=_names, help="data sets of the manifest, with commas (default: all)")
     group.add_argument("--epsilons", type=_levels, help="such as .1,1")
-    group.add_argument("--seeds", type=_whole, help="splits and noise seeds (default: 5)")
+    group.add_argument(
+        "--seeds", type=_whole, help="splits and noises (default: 10 on small data sets, 5 on large ones)"
+    )
     group.add_argument("--methods", type=_names, help="auto, nb, logistic, sklearn, diffprivlib, dp-ebm (default: all)")
     group.add_argument("--peers", type=Path, help="where their environments are built (default: the user's cache)")
     group.add_argument("--jobs", type=_whole, help="fits at a time (default: 1)")

@@ -20,7 +20,7 @@ from benchmarks.peers.tasks import FAMILY, OURS, Entry, Journal, Task, chosen, t
 from discreet.errors import DataError
 from discreet.files import write_text
 
-SEEDS, LIMIT = 5, 900
+LIMIT = 900  # seconds
 
 
 def run(
@@ -28,7 +28,7 @@ def run(
     folder: Path = Path("results"),
     datasets: Sequence[str] = (),
     epsilons: Sequence[float] = EPSILONS,
-    seeds: int = SEEDS,
+    seeds: int | None = None,
     methods: Sequence[str] = (),
     peers: Path | None = None,
     jobs: int = 1,
@@ -70,7 +70,7 @@ def run(
         prepared = {}
         for name in dict.fromkeys(task.data for task in todo):
             prepared[name] = Path(temporary) / f"{name}.npz"
-            splits.prepare(place, name, range(seeds)).save(prepared[name])
+            splits.prepare(place, name, range(seeds or sets[name].seeds)).save(prepared[name])
         bar = progress.add_task("fits", total=len(todo))
         runner.run(todo, journal, prepared, pythons, jobs=jobs, limit=limit, tell=lambda n: progress.advance(bar, n))
     return _report([journal.rows[task] for task in tasks], sets, folder, readme)

@@ -15,6 +15,7 @@ from benchmarks.peers.tasks import FAMILY, OURS, Task
 Row = Mapping[str, Any]
 LEADERS = ("auto", "nb")  # the estimator that a user who chooses nothing gets: the first of these that was measured
 SEPARATED = 2.0  # standard errors
+FEWEST = 3  # seeds that a verdict needs
 LARGE = 5_000
 
 
@@ -111,7 +112,8 @@ def _contest(fits: Fits, one: Key, other: Key, against: str, metric: str) -> dic
     left, right = ({r["seed"]: r[metric] for r in fits[key] if r["error"] is None} for key in (one, other))
     if other[2] is None and len(right) == 1:
         right = dict.fromkeys(left, next(iter(right.values())))
-    mean, error = mean_and_error([left[seed] - right[seed] for seed in left if seed in right])
+    gaps = [left[seed] - right[seed] for seed in left if seed in right]
+    mean, error = mean_and_error(gaps)
     return {
         "data": one[0],
         "epsilon": one[2],
@@ -120,7 +122,7 @@ def _contest(fits: Fits, one: Key, other: Key, against: str, metric: str) -> dic
         "metric": metric,
         "difference": mean,
         "error": error,
-        "verdict": verdict(mean, error),
+        "verdict": verdict(mean, error) if len(gaps) >= FEWEST else "unknown",
     }
 
 

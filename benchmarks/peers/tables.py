@@ -115,7 +115,8 @@ class Report:
                 if places:
                     text += f"; {kind} in {len(places)}: {self._places(places)}"
             parts.append(text + ".")
-        return "\n".join(f"- {part}" for part in [*parts, *self._naive()])
+        who = f"This package is {NAMES[self.ours]} with its defaults here."
+        return "\n".join(f"- {part}" for part in [who, *parts, *self._naive()])
 
     def _naive(self) -> list[str]:
         """Whether ε = 1 costs anything against Naive Bayes without privacy on large data."""

@@ -13,6 +13,7 @@ from discreet.errors import DataError
 
 OURS = {"nb": "PrivateNB", "logistic": "PrivateLogisticRegression", "auto": "PrivateClassifier"}
 DIFFPRIVLIB = ("bayes", "bayes-ordinal", "logistic", "forest", "forest-ordinal")
+SMALL = 250_000  # values
 FAMILY: dict[str, str] = {
     **dict.fromkeys(OURS, "discreet"),
     **dict.fromkeys((f"sklearn/{kind}" for kind in ("bayes", "bayes-bell", "logistic", "boosting")), "scikit_learn"),
@@ -35,6 +36,11 @@ class Entry:
     most_categories: int
     classes: int
     fixed: bool
+
+    @property
+    def seeds(self) -> int:
+        """Ten where fits are quick and few rows to test on make the figures uncertain, else five."""
+        return 10 if self.rows * self.features <= SMALL else 5
 
     def facts(self) -> dict[str, Any]:
         """What a reader of the results needs to know of it."""
@@ -101,10 +107,10 @@ def tasks_for(
     methods: Sequence[str],
     editions: Mapping[str, str],
     epsilons: Sequence[float],
-    seeds: int,
+    seeds: int | None = None,
 ) -> Iterator[Task]:
     """All fits on one data set; methods without privacy once per split."""
-    for seed in range(seeds):
+    for seed in range(seeds or entry.seeds):
         for method in methods:
             private = FAMILY[method] != "scikit_learn"
             if not applies(method, entry) or (not private and entry.fixed and seed):

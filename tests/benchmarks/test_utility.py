@@ -44,6 +44,8 @@ def test_every_fit_is_asked_for_once():
     tasks = list(tasks_for("toy", ENTRY, list(FAMILY), EDITIONS, EPSILONS, 3))
     assert len(set(tasks)) == len(tasks) == 3 * (4 + 4 * (len(FAMILY) - 4))
     assert {task.epsilon for task in tasks if task.method.startswith("sklearn/")} == {math.inf}
+    few = tasks_for("toy", replace(ENTRY, rows=90_000), ["nb"], EDITIONS, EPSILONS)
+    assert len(list(tasks_for("toy", ENTRY, ["nb"], EDITIONS, EPSILONS))) == 2 * len(list(few)) == 40
     fixed = list(tasks_for("toy", replace(ENTRY, fixed=True), ["sklearn/bayes", "nb"], EDITIONS, EPSILONS, 3))
     assert [task.seed for task in fixed if task.method == "sklearn/bayes"] == [0]
 
@@ -137,6 +139,8 @@ def test_contests_are_held_on_the_same_splits(results):
     assert seen[4.0, "diffprivlib"] == ("diffprivlib/bayes", "ahead")
     assert seen[1.0, "bayes"] == ("sklearn/bayes", "ahead")
     assert (1.0, "dp-ebm") not in seen
+    few = [row(method, 1.0, s, value) for method, value in (("auto", 0.9), ("dp-ebm", 0.1)) for s in range(2)]
+    assert summarise(few, {"toy": ENTRY.facts()})["contests"][0]["verdict"] == "unknown"
 
 
 def test_tables_name_wins_and_losses(results):
