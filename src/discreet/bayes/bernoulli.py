@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.bayes.estimate import class_totals, log_prior, log_table, project
-from discreet.bayes.likelihoods import Likelihood, TableLikelihood
 from discreet.bayes.items import Plan, charged
+from discreet.bayes.likelihoods import Likelihood, TableLikelihood
 from discreet.bayes.release import Release
 from discreet.errors import BudgetError
 from discreet.mechanisms.noise import Sampler, SimulationSampler

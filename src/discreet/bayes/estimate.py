@@ -89,11 +89,46 @@ def estimate(release: Release, smoothing: float = 1.0, reading: str = "plain") -
     """The class log-prior and the likelihood of each feature; `reading` says how noisy tables are read."""
     totals, total_variance = class_totals(release)
     likelihoods = [
-        feature_likelihood(release, feature, totals, total_variance, smoothing, reading)
+        feature_likelihood(release, feature, totals, total_variance, smoothing)
         for feature in release.plan.schema.features
     ]
-    rows = totals if reading == "plain" else doubtful(totals, total_variance)
-    return log_prior(rows), widened(likelihoods, totals, release.plan.schema)
+    if reading != "plain":
+        likelihoods = reread(release, likelihoods, totals, total_variance, smoothing, reading)
+        totals = doubtful(totals, total_variance)
+    return log_prior(totals), widened(likelihoods, totals, release.plan.schema)
+
+
+def reread(
+    release: Release,
+    likelihoods: list[Likelihood],
+    totals: Floats,
+    total_variance: float,
+    smoothing: float,
+    reading: str,
+) -> list[Likelihood]:
+    """The likelihoods with noisy tables read with shrinkage ("shrunk") or by a posterior of their counts ("bayes")."""
+    items = {
+        item.feature: item for item in release.plan.items if item.kind == "table" and np.any(release.variance(item))
+    }
+    tables = {}
+    for feature in release.plan.schema.features:
+        if feature.name in items:
+            item = items[feature.name]
+            bins = feature.cells - (feature.missing_code is not None) if isinstance(feature, Numeric) else 0
+            tables[feature.name] = noisy_table(
+                release.values[item.key].astype(np.float64), release.variance(item), release.total_variance(item),
+                totals, total_variance, bins,
+            )  # fmt: skip
+    if not tables:
+        return likelihoods
+    rows = doubtful(totals, total_variance)
+    if reading == "bayes":
+        read = [posterior(table, rows, smoothing) for table in tables.values()]
+    else:
+        plain = [one.log_prob for one in likelihoods if isinstance(one, TableLikelihood) and one.name in tables]
+        read = [shrunk(table, one, rows) for table, one in zip(tables.values(), plain, strict=True)]
+    found = dict(zip(tables, read, strict=True))
+    return [TableLikelihood(one.name, found[one.name]) if one.name in found else one for one in likelihoods]
 
 
 def doubtful(totals: Floats, variance: float) -> Floats:
@@ -107,7 +142,6 @@ def feature_likelihood(
     totals: Floats,
     total_variance: float | Floats,
     smoothing: float,
-    reading: str = "plain",
 ) -> Likelihood:
     """The likelihood of one feature, given the rows per class and how uncertain those are."""
     item = next((item for item in release.plan.items if item.key == ("table", feature.name)), None)
@@ -116,15 +150,7 @@ def feature_likelihood(
         return _gaussian(release, feature, totals, smoothing)
     raw, spread = release.values[item.key].astype(np.float64), release.variance(item)
     fixed = consistent(raw, totals, spread, total_variance, release.total_variance(item))
-    plain = log_table(fixed, totals, spread, smoothing)
-    if reading == "plain" or not np.any(spread):
-        return TableLikelihood(feature.name, plain)
-    ordered = feature.cells - (feature.missing_code is not None) if isinstance(feature, Numeric) else 0
-    noisy = noisy_table(raw, spread, release.total_variance(item), totals, total_variance, ordered)
-    rows = doubtful(totals, float(np.mean(total_variance)))
-    if reading == "bayes":
-        return TableLikelihood(feature.name, posterior(noisy, rows, smoothing))
-    return TableLikelihood(feature.name, shrunk(noisy, plain, rows, smoothing))
+    return TableLikelihood(feature.name, log_table(fixed, totals, spread, smoothing))
 
 
 def widened(likelihoods: list[Likelihood], totals: Floats, schema: Schema) -> list[Likelihood]:

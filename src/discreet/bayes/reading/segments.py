@@ -1,4 +1,4 @@
-"""Segments: runs of neighbouring bins whose class shares noise does not let one tell apart, found by dynamic programming."""
+"""Segments: runs of neighbouring bins whose class shares noise does not let one tell apart."""
 
 from __future__ import annotations
 

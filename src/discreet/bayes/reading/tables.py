@@ -1,4 +1,4 @@
-"""Noisy tables as a reader needs them: moved to the class totals that all tables agree on, with the law of the noise."""
+"""Noisy tables as a reader needs them: moved to the class totals that all tables agree on, with their noise."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class NoisyTable:
     @property
     def cells(self) -> int:
         """The number of cells."""
-        return self.values.shape[1]
+        return int(self.values.shape[1])
 
     def merged(self, groups: NDArray[np.intp]) -> tuple[Floats, Floats, Floats]:
         """Sums over groups of cells, the variance of each, and the number of cells in it."""
