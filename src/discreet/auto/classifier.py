@@ -11,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 
 from discreet.auto.families import fit_family
-from discreet.auto.rule import MODELS, Choice, choose
+from discreet.auto.rule import MODELS, choose
 from discreet.bayes.base import ScoreEstimator
 from discreet.bayes.counts import SHARE, ClassCounts, count_charge, noisy_counts, with_counts
 from discreet.errors import BudgetError
@@ -21,6 +21,9 @@ from discreet.privacy.budget import Adjacency, Budget
 from discreet.privacy.ledger import Charge, Ledger, Sequential
 from discreet.schema import Schema
 from discreet.sources import Progress, collect
+from discreet.statistics import Detail
+
+BINS: tuple[Detail, ...] = ("bins",)
 
 
 @dataclass(frozen=True)
@@ -48,8 +51,8 @@ class AutoPlan:
 class PrivateClassifier(ScoreEstimator):
     """The kind of model that promises most at this budget, with differential privacy.
 
-    A small part of the budget buys the number of rows in each class. From it, ε and the schema, all of which may be
-    known to anybody, follow the kind of model and its resolution; how well a model would do on the rows is not looked at.
+    A small part of the budget buys the number of rows in each class. From it, ε and the schema, all of which anybody
+    may know, follow the kind of model and its resolution; how well a model would do on the rows is not looked at.
 
     Parameters
     ----------
@@ -130,7 +133,7 @@ class PrivateClassifier(ScoreEstimator):
         schema = self._schema_for(X, y)
         if ledger is not None and plan.charge is not None:
             ledger.charge(Sequential("rows by class", (plan.charge,)), Budget(plan.charge.cost), plan.unit, self)
-        rows = collect(X, schema, y, detail=("bins",), contributions=plan.contributions, progress=progress).counts
+        rows = collect(X, schema, y, detail=BINS, contributions=plan.contributions, progress=progress).counts
         counts = noisy_counts(np.asarray(rows), plan.charge, sampler)
         rest = math.inf if budget.epsilon is None else budget.epsilon - _spent(counts)
         choice = choose(schema, counts, rest, adjacency=adjacency, contributions=self.contributions, model=self.model)

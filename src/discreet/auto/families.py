@@ -12,7 +12,6 @@ from discreet.models import Model
 from discreet.schema import Schema
 
 
-
 def fit_family(choice: Choice, X: Any, y: Any, **settings: Any) -> Model:
     """Fit the chosen kind of model; its certificate covers what it spent, not the counts."""
     return _FITS[choice.model](X, y, **settings)
@@ -48,9 +47,10 @@ def _additive(pairs: Any) -> Callable[..., Model]:
 
 def _network(name: str) -> Callable[..., Model]:
     def fit(X: Any, y: Any, *, counts: ClassCounts, bins: str, ledger: Any, progress: Any, **settings: Any) -> Model:
-        import discreet.networks
+        from discreet.networks import PrivateJointHistogram, PrivateTAN
 
-        estimator = getattr(discreet.networks, name)(**settings)
+        kind: Any = PrivateTAN if name == "tan" else PrivateJointHistogram
+        estimator = kind(**settings)
         model: Model = estimator.fit(X, y, ledger=ledger, progress=progress, counts=counts).model_
         return model
 
@@ -61,6 +61,6 @@ _FITS: dict[str, Callable[..., Model]] = {
     "naive-bayes": _naive_bayes,
     "additive": _additive(0),
     "additive-pairs": _additive(30),
-    "tan": _network("PrivateTAN"),
-    "joint": _network("PrivateJointHistogram"),
+    "tan": _network("tan"),
+    "joint": _network("joint"),
 }

@@ -83,10 +83,10 @@ def choose(
     return Choice("naive-bayes", _scarce(rows, weights * classes, support, SEVERAL), facts)
 
 
-def _cells(schema: Schema, rows: float, epsilon: float) -> list[int]:
+def _cells(schema: Schema, rows: float, epsilon: float) -> tuple[int, ...]:
     """Cells of each feature as an additive model would cut it."""
-    from discreet.additive.fit import gaps_for
     from discreet.additive.blocks import place_knots
+    from discreet.additive.fit import gaps_for
 
     per_feature = rows * epsilon / len(schema.features)
     return place_knots(schema, gaps_for(per_feature), finer=per_feature > 1000).sizes

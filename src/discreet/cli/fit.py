@@ -70,7 +70,8 @@ def command(
     common = {"schema": public, "epsilon": epsilon, "adjacency": adjacency, "contributions": contributions}
     special = {
         "delta": delta, "mechanism": mechanism, "numeric": numeric, "split": split, "smoothing": smoothing,
-        "sensitivity": sensitivity, "estimator": moments, "bounds": bounds, "edges": edges, "bounds_share": bounds_share,
+        "sensitivity": sensitivity, "estimator": moments,
+        "bounds": bounds, "edges": edges, "bounds_share": bounds_share,
     }  # fmt: skip
     classifier = estimator(model, special, **common, random_state=seed)
     with progress("reading rows", quiet=as_json) as report:
