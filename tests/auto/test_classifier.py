@@ -131,3 +131,13 @@ def test_one_class_only_and_few_rows_are_fitted():
     same = np.full(len(y), "yes")
     assert PrivateClassifier(1, schema, random_state=0).fit(X, same).predict(X).shape == (40,)
     assert PrivateClassifier(0.01, schema, random_state=0).fit(X.iloc[:2], y[:2]).predict(X).shape == (40,)
+
+
+def test_bounds_can_be_bought_first():
+    X, y, schema = people()
+    loose = Schema([*schema.features[:2], Numeric("dose", -1e6, 1e6)], schema.target, schema.classes)
+    fitted = PrivateClassifier(4, loose, edges="private", bounds="private", random_state=0).fit(X, y)
+    assert fitted.certificate_.epsilon_value == 4
+    assert sum(Fraction(charge.cost) for charge in fitted.certificate_.charges()) <= 4
+    assert fitted.score(X, y) > PrivateClassifier(4, loose, bins="schema", random_state=0).fit(X, y).score(X, y) - 0.02
+    assert fitted.choice_.model in KINDS

@@ -18,8 +18,9 @@ from discreet.errors import BudgetError
 from discreet.mechanisms.noise import sampler_for
 from discreet.models import Model
 from discreet.privacy.budget import Adjacency, Budget
-from discreet.privacy.ledger import Charge, Ledger, Sequential
+from discreet.privacy.ledger import Charge, Ledger, Sequential, SmoothCharge
 from discreet.schema import Schema
+from discreet.settle.plan import SettlePlan
 from discreet.sources import Progress, collect
 from discreet.statistics import Detail
 
@@ -41,6 +42,16 @@ class AutoPlan:
         if self.budget.epsilon is None:
             return None
         return count_charge(self.budget.epsilon * SHARE, self.adjacency, self.contributions)
+
+    @property
+    def node(self) -> Sequential:
+        """The ledger entry, as far as it is known before the counts are."""
+        if self.charge is None or self.budget.epsilon is None:
+            return Sequential("class counts, then the model", ())
+        rest = SmoothCharge(
+            "that of the chosen kind of model", "the model", "epsilon", self.budget.epsilon - self.charge.cost
+        )
+        return Sequential("class counts, then the model", (self.charge, rest))
 
     @property
     def unit(self) -> str:
@@ -72,6 +83,8 @@ class PrivateClassifier(ScoreEstimator):
         The most rows one person may have in the data. If the schema names an id column, this is enforced.
     random_state : int, Generator or None
         A seed makes the fit a reproducible simulation, which is not for release; the certificate says so.
+    bounds, edges, bounds_share
+        As in `PrivateNB`: bounds and bins that are not known can be bought first.
 
     Attributes
     ----------
@@ -95,6 +108,9 @@ class PrivateClassifier(ScoreEstimator):
         bins: str = "auto",
         contributions: int = 1,
         random_state: Any = None,
+        bounds: str = "declared",
+        edges: str | None = None,
+        bounds_share: float = 0.1,
     ) -> None:
         self.epsilon = epsilon
         self.schema = schema
@@ -103,12 +119,24 @@ class PrivateClassifier(ScoreEstimator):
         self.bins = bins
         self.contributions = contributions
         self.random_state = random_state
+        self.bounds = bounds
+        self.edges = edges
+        self.bounds_share = bounds_share
 
     def plan(self) -> AutoPlan:
         """How the budget would be spent, as far as it is known before the number of rows is bought."""
         self._check()
+        bought = self._purchase()
+        if bought is not None:
+            plan: AutoPlan = bought.rest.plan()
+            return plan
         self._public_schema()
-        return AutoPlan(Budget(self.epsilon), Adjacency.of(self.adjacency), self.contributions, str(self.model))
+        return AutoPlan(Budget(self.epsilon), Adjacency.of(self.adjacency), int(self.contributions), str(self.model))
+
+    def settlement(self) -> SettlePlan | None:
+        """How bounds and bins would be bought, if any are."""
+        bought = self._purchase()
+        return None if bought is None else bought.plan
 
     def _check(self) -> None:
         if self.model not in MODELS:
@@ -125,6 +153,8 @@ class PrivateClassifier(ScoreEstimator):
         What the whole fit costs is known, and refused if a `ledger` does not have it, before the first row is read.
         """
         self._check()
+        if self._fit_settled(X, y, ledger, progress):
+            return self
         plan = AutoPlan(Budget(self.epsilon), Adjacency.of(self.adjacency), int(self.contributions), str(self.model))
         budget, adjacency = plan.budget, plan.adjacency
         sampler = sampler_for(_one_stream(self.random_state))

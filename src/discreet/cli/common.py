@@ -147,13 +147,14 @@ def estimator(model: ModelName, special: dict[str, Any], **common: Any) -> Any:
     if model is ModelName.naive_bayes:
         return PrivateNB(**plain, **special)
     usual = PrivateNB().get_params()
+    shared = {name: special.pop(name) for name in ("bounds", "edges", "bounds_share") if name in special}
     for name, value in special.items():
         if value != usual[name]:
             flag = {"estimator": "moments"}.get(name, name)
             raise BudgetError(f"--{flag} is a setting of Naive Bayes: leave it out, or use --model naive-bayes")
     from discreet.auto import PrivateClassifier
 
-    return PrivateClassifier(**plain, model=model.value)
+    return PrivateClassifier(**plain, **shared, model=model.value)
 
 
 def spent(certificate: Any) -> str:
