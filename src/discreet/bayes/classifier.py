@@ -37,8 +37,9 @@ class PrivateNB(NaiveBayesEstimator):
     adjacency : {"add-remove", "replace"}
         Neighbours differ by one row more or less, or by one changed row (then the number of rows is public).
     mechanism : {"auto", "laplace", "gaussian", "knorm"}
-        The noise; "auto" is Laplace at pure ε and Gaussian if there is a delta. "knorm" (pure ε) draws one noise for
-        bundles of count tables, shaped by what one row can change: far less noise for many features.
+        The noise. "knorm" (pure ε) draws one noise for bundles of count tables, shaped by what one row can change: far
+        less noise for many features. "auto" is Gaussian if there is a delta; at pure ε it is "knorm" where that errs
+        less and the budget is split by "weighted", and else Laplace.
     numeric : {"histogram", "gaussian", "truncated-gaussian"}
         How numbers are modelled: by bins, or by a bell curve per class.
     split : {"weighted", "equal"} or dict
@@ -80,6 +81,10 @@ class PrivateNB(NaiveBayesEstimator):
         "private" buys bounds and bins of about equal weight where bins are a count; None follows the bounds.
     bounds_share : float, default 0.1
         The part of epsilon for bounds and edges, if any are bought.
+    reading : {"shrunk", "plain", "bayes"}
+        How noisy tables are read, at no cost: "shrunk" infers what each cell says from the law of the noise, so that a
+        feature drowned in it falls silent; "plain" takes counts as they are, made consistent and padded; "bayes"
+        averages over the posterior of the true counts. Without noise all three are the same.
 
     Attributes
     ----------

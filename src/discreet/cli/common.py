@@ -106,8 +106,11 @@ SchemaOption = Annotated[
 EpsilonOption = Annotated[float, typer.Option(help="The privacy budget; inf for no privacy.")]
 DeltaOption = Annotated[float, typer.Option(help="The chance with which epsilon may be exceeded.")]
 AdjacencyOption = Annotated[AdjacencyName, typer.Option(help="One row more or less, or one row changed.")]
-MechanismOption = Annotated[MechanismName, typer.Option(help="The noise.")]
 ModelOption = Annotated[ModelName, typer.Option(help="The kind of model; auto decides by a bought number of rows.")]
+MechanismOption = Annotated[
+    MechanismName,
+    typer.Option(help="The noise; auto: tables noised together (knorm) where that errs less, gaussian with a delta."),
+]
 NumericOption = Annotated[NumericName, typer.Option(help="How numbers are modelled.")]
 SplitOption = Annotated[SplitName, typer.Option(help="How the budget is shared out.")]
 ContributionsOption = Annotated[int, typer.Option(help="The most rows one person may have in the data.")]

@@ -35,11 +35,14 @@ def shrunk(table: NoisyTable, plain: Floats, rows: Floats) -> Floats:
     if len(np.unique(groups)) < table.cells:
         scores = (scores + _scores(table, groups, rows)) / 2
     marginal = _marginal(table.values.sum(axis=0), float(table.variance.sum()), float(rows.sum()))
-    trust = 1 / (1 + float(table.variance.mean()))  # noise of less than a row is hardly any
-    scores = (1 - trust) * scores + trust * (plain - np.log(marginal))
     joint = np.exp(scores - scores.max(axis=0))
     joint = joint / (shares @ joint) * marginal  # now the classes' probabilities average to the share of the cell
-    return np.asarray(np.log(joint) - np.log(joint.sum(axis=1, keepdims=True)))
+    trust = 1 / (1 + float(table.variance.mean()))  # noise of less than a row is hardly any
+    return _normalised((1 - trust) * _normalised(np.log(joint)) + trust * plain)
+
+
+def _normalised(logs: Floats) -> Floats:
+    return np.asarray(logs - np.log(np.exp(logs).sum(axis=1, keepdims=True)))
 
 
 def _marginal(cells: Floats, variance: float, rows: float) -> Floats:
