@@ -144,7 +144,8 @@ def released_weights(
 def objective(scores: Floats, labels: NDArray[np.int64], plan: CalibrationPlan, reach: int, tilt: Floats) -> Objective:
     """What is minimised: logistic losses, and a pull to the usual slope and no biases."""
     centre = np.array([plan.usual * reach, *[0.0] * plan.classes])
-    return Objective(scores, labels, np.array([plan.ridges[0], *[plan.ridges[1]] * plan.classes]), centre, tilt)
+    ridges = np.array([plan.ridges[0], *[plan.ridges[1]] * plan.classes])
+    return Objective(np.ascontiguousarray(scores.T), labels, ridges, centre, tilt)
 
 
 # ---- the calibrated model

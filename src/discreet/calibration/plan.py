@@ -64,13 +64,13 @@ def calibration_share(rows: float, epsilon: float, classes: int) -> Fraction:
     """The share of a budget that a calibration is worth, from a released number of rows; zero if it is not.
 
     A bias comes out off by about 2/(ε_c·rows·p(1 − p)). Scores of features that repeat one another are off by more
-    than that once ε_c·rows is some 30 per class, and at 150 the noise of a bias is down to a few hundredths.
+    than that once ε_c·rows is some 30 per class, and at 200 the noise of a bias is down to a few hundredths.
     """
     weight = rows * epsilon
     if not weight >= 300 * classes:
         return Fraction(0)
-    share = Fraction(150 * classes) / Fraction(min(weight, 1e15))
-    return min(Fraction(1, 10), max(Fraction(1, 50), share.limit_denominator(1000)))
+    share = Fraction(200 * classes) / Fraction(min(weight, 1e15))
+    return min(Fraction(1, 10), max(Fraction(1, 40), share.limit_denominator(1000)))
 
 
 def make_plan(
