@@ -97,7 +97,10 @@ def minimise(objective: Objective, tolerance: float, *, spare: float = 0.0) -> F
         norm = float(np.linalg.norm(gradient))
         if norm <= tolerance / 16:
             break
-        step = np.asarray(-np.linalg.solve(bends, gradient), np.float64)
+        try:
+            step = np.asarray(-np.linalg.solve(bends, gradient), np.float64)
+        except np.linalg.LinAlgError:  # then the certificate below decides
+            break
         moved = _search(objective, weights, value, step, float(gradient @ step), norm)
         if moved is None:
             break
