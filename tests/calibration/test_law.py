@@ -13,6 +13,7 @@ import pytest
 from scipy import stats
 
 from discreet.calibration.calibrate import objective
+from discreet.calibration.histogram import fit_histogram, histogram
 from discreet.calibration.plan import calibration_share, make_plan, row_cost
 from discreet.errors import BudgetError
 from discreet.mechanisms.coins import Coins
@@ -148,7 +149,7 @@ def log_density(rows: Any, plan: Any, weights: Any) -> float:
 @pytest.mark.parametrize("adjacency", ["add-remove", "replace"])
 @pytest.mark.parametrize(("classes", "epsilon"), [(2, 1.0), (2, 0.1), (3, 1.0)])
 def test_density_ratios_of_all_neighbours(adjacency: str, classes: int, epsilon: float) -> None:
-    plan = make_plan(classes, epsilon, adjacency=Adjacency.of(adjacency))
+    plan = make_plan(classes, epsilon, method="objective", adjacency=Adjacency.of(adjacency))
     rows = ROWS[classes]
     bases = [c for n in range(3) for c in itertools.combinations_with_replacement(rows, n)]
     steps = (-40.0, -3.0, 0.0, 2.0, 5.0, 60.0)
@@ -180,14 +181,40 @@ def test_the_objective_is_what_its_derivatives_say() -> None:
         assert rise == pytest.approx(bends[k], abs=1e-5)
 
 
+# ---- the histogram of two classes
+
+
+@pytest.mark.parametrize(("adjacency", "reach"), [(Adjacency.ADD_REMOVE, 1), (Adjacency.REPLACE, 2)])
+def test_a_row_moves_the_histogram_by_what_its_noise_is_for(adjacency: Adjacency, reach: int) -> None:
+    """All rows of a fine grid of scores, all pairs of neighbours: the L1 distance is at most `reach` and attains it."""
+    gaps = np.linspace(-1, 1, 41)
+    rows = [((min(0.0, -g), min(0.0, g)), y) for g in gaps for y in (0, 1)]
+    counts = [histogram(np.array([q]), np.array([y])) for q, y in rows]
+    assert all(count.sum() == 1 for count in counts) and sum(counts).min() > 0
+    moves = {int(np.abs(a - b).sum()) for a in counts for b in counts} if reach == 2 else {int(c.sum()) for c in counts}
+    assert max(moves) == reach
+    for times in (1, 3):
+        plan = make_plan(2, Fraction(1, 4), adjacency=adjacency, contributions=times)
+        assert plan.method == "histogram" and plan.spread == 4 * reach * times
+        assert [part.cost for part in plan.node.parts] == [Fraction(1, 4)]
+
+
+def test_the_fit_of_a_histogram_finds_slope_and_bias() -> None:
+    centres = (2 * np.arange(6) + 1) / 6 - 1
+    chances = 1 / (1 + np.exp(-(3 * centres - 0.7)))
+    counts = 1e6 * np.stack([1 - chances, chances])
+    assert fit_histogram(counts, 1.0, 5.0) == pytest.approx((3, -0.7), abs=1e-3)
+    assert fit_histogram(0 * counts - 5, 10.0, 5.0) == pytest.approx((5, 0))
+
+
 # ---- plans
 
 
 def test_shares_follow_the_released_number_of_rows() -> None:
     assert calibration_share(1000, 0.1, 2) == 0
     assert calibration_share(10_000, 0.1, 2) == Fraction(1, 10)
-    assert calibration_share(1e9, 1.0, 2) == Fraction(1, 50)
-    assert Fraction(1, 50) < calibration_share(10_000, 1.0, 2) < Fraction(1, 10)
+    assert calibration_share(1e9, 1.0, 2) == Fraction(1, 40)
+    assert Fraction(1, 40) < calibration_share(10_000, 1.0, 2) < Fraction(1, 10)
 
 
 def test_costs_add_up_and_rows_of_one_person_count() -> None:
@@ -205,4 +232,7 @@ def test_bad_plans_are_refused(bad: Any) -> None:
         make_plan(2, bad if bad is not True else 1.0, contributions=True if bad is True else 1)
     with pytest.raises(BudgetError):
         make_plan(1, 1.0)
+    for classes, method in ((2, "newton"), (3, "histogram")):
+        with pytest.raises(BudgetError, match="method"):
+            make_plan(classes, 1.0, method=method)
     assert math.isinf(float("inf")) and make_plan(2, math.inf).rate is None

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from discreet.audit import AuditCase, Claim, Pair
 from discreet.calibration.calibrate import objective, released_weights
+from discreet.calibration.histogram import histogram
 from discreet.calibration.plan import CalibrationPlan, make_plan
 from discreet.calibration.solve import minimise
 from discreet.linear.release import finish
@@ -31,11 +32,12 @@ class ReleasedNumbers:
     classes: int
     adjacency: str
     reach: float = 1.0
+    method: str = "objective"
 
     @cached_property
     def plan(self) -> CalibrationPlan:
         """The plan of such a calibration."""
-        return make_plan(self.classes, self.epsilon, adjacency=Adjacency.of(self.adjacency))
+        return make_plan(self.classes, self.epsilon, method=self.method, adjacency=Adjacency.of(self.adjacency))
 
     def sample(self, data: Sequence[Row], size: int, *, rng: np.random.Generator) -> NDArray[Any]:
         """One release per row."""
@@ -47,6 +49,17 @@ class ReleasedNumbers:
     def once(self, scores: Any, labels: NDArray[np.int64], sampler: SimulationSampler) -> NDArray[Any]:
         """One release."""
         return released_weights(scores, labels, self.plan, REACH, sampler)
+
+
+@dataclass(frozen=True)
+class ReleasedHistogram(ReleasedNumbers):
+    """The histogram of scores that two classes are calibrated by."""
+
+    method: str = "histogram"
+
+    def once(self, scores: Any, labels: NDArray[np.int64], sampler: SimulationSampler) -> NDArray[Any]:
+        assert self.plan.spread is not None
+        return sampler.laplace(histogram(scores, labels), self.plan.spread).ravel()
 
 
 @dataclass(frozen=True)
@@ -86,7 +99,12 @@ def audit_cases() -> list[AuditCase]:
         return _case(f"calibration-{classes}-classes-{adjacency}", lambda e: ReleasedNumbers(e, classes, adjacency),
                      adjacency, "slope and biases, by the simulation twin")  # fmt: skip
 
+    def counted(adjacency: str) -> AuditCase:
+        return _case(f"calibration-histogram-{adjacency}", lambda e: ReleasedHistogram(e, 2, adjacency), adjacency,
+                     "scores in bins, by the simulation twin")  # fmt: skip
+
     return [
+        *(counted(adjacency) for adjacency in ("add-remove", "replace")),
         *(honest(classes, adjacency) for classes in (2, 3) for adjacency in ("add-remove", "replace")),
         _case("control-calibration-unclipped", lambda e: ReleasedNumbers(e, 2, "add-remove", FAR), "add-remove",
               "scores far beyond the reach that the noise is for", control=True),

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from discreet.bayes.likelihoods import GaussianLikelihood, Likelihood, TableLikelihood
 from discreet.bayes.model import NaiveBayesModel
 from discreet.bayes.score import whole_scores
+from discreet.calibration.histogram import fit_histogram, histogram
 from discreet.calibration.plan import CalibrationPlan, make_plan
 from discreet.calibration.solve import Objective, minimise
 from discreet.errors import BudgetError, DataError, ModelError
@@ -126,6 +127,10 @@ def calibration(
     scores: Floats, labels: NDArray[np.int64], plan: CalibrationPlan, reach: int, sampler: Sampler
 ) -> Calibration:
     """Release slope and biases. The caller has charged the plan before reading any rows."""
+    if plan.spread is not None:
+        noisy = sampler.laplace(histogram(scores, labels), plan.spread).astype(np.float64)
+        slope, bias = fit_histogram(noisy, plan.ridges[0], plan.usual * reach)
+        return Calibration(float(np.clip(slope / reach, *SLOPES)), np.array([-bias / 2, bias / 2]))
     weights = released_weights(scores, labels, plan, reach, sampler)
     return Calibration(float(np.clip(weights[0] / reach, *SLOPES)), weights[1:] - weights[1:].mean())
 
@@ -144,7 +149,8 @@ def released_weights(
 def objective(scores: Floats, labels: NDArray[np.int64], plan: CalibrationPlan, reach: int, tilt: Floats) -> Objective:
     """What is minimised: logistic losses, and a pull to the usual slope and no biases."""
     centre = np.array([plan.usual * reach, *[0.0] * plan.classes])
-    return Objective(scores, labels, np.array([plan.ridges[0], *[plan.ridges[1]] * plan.classes]), centre, tilt)
+    ridges = np.array([plan.ridges[0], *[plan.ridges[1]] * plan.classes])
+    return Objective(np.ascontiguousarray(scores.T), labels, ridges, centre, tilt)
 
 
 # ---- the calibrated model
@@ -211,13 +217,16 @@ def _certificate(own: Certificate, plan: CalibrationPlan, sampler: Sampler) -> C
     assert plan.budget.epsilon is not None
     whole = record(Sequential("the model, then its calibration", (plan.node,)))
     simulation = own.simulation or sampler.simulation
-    vector = f"noise vector from {bits_of(sampler).name}, within the solver's tolerance of an exact draw"
+    names, stated = [*own.sampler.split(" and ")], [*own.assumptions]
+    if plan.method == "objective":
+        names.append(f"noise vector from {bits_of(sampler).name}, within the solver's tolerance of an exact draw")
+        stated += [MACHINE, REFUSALS]
     fields = own.model_dump(mode="json") | {
         "epsilon": str(Budget(own.epsilon).epsilon + plan.budget.epsilon),  # type: ignore[operator]
         "ledger": whole.model_copy(update={"parts": (own.ledger, *whole.parts)}).model_dump(mode="json"),  # type: ignore[union-attr]
         "simulation": simulation,
-        "sampler": " and ".join(dict.fromkeys([*own.sampler.split(" and "), vector, sampler.name])),
-        "assumptions": list(dict.fromkeys([*own.assumptions, MACHINE, REFUSALS])),
+        "sampler": " and ".join(dict.fromkeys([*names, sampler.name])),
+        "assumptions": list(dict.fromkeys(stated)),
         "covers": "nothing: this model is for study, not for release" if simulation else own.covers,
     }
     return Certificate.model_validate(fields)

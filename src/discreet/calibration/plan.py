@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from discreet.bayes.sensitivity import table_sensitivity
 from discreet.errors import BudgetError
 from discreet.privacy.budget import Adjacency, Budget
 from discreet.privacy.calibrate import fraction_down, sqrt_up
 from discreet.privacy.ledger import Charge, Sequential
 
+METHODS = ("histogram", "objective")
 FINISH = Fraction(1, 128)  # the share of the budget that covers the solver's and the floats' inexactness
 TOLERANCE = Fraction(1, 1 << 18)
 USUAL = {2: 0.5, 3: 0.7}  # a slope to start from: features that say the same twice make scores too sure
@@ -22,8 +24,12 @@ RIDGES = {2: (1.0, 4.0), 3: (2.0, 6.0)}
 
 @dataclass(frozen=True)
 class CalibrationPlan:
-    """The noise of one calibration; `lattice` and `steps` are those of the released numbers, as in `linear`."""
+    """The noise of one calibration: on a histogram of scores (`spread`), or in an objective (`rate`).
 
+    `lattice` and `steps` are those of numbers released from an objective, as in `linear`.
+    """
+
+    method: str
     classes: int
     budget: Budget
     adjacency: Adjacency
@@ -35,6 +41,7 @@ class CalibrationPlan:
     lattice: int
     steps: int
     epsilons: tuple[Fraction, Fraction]
+    spread: Fraction | None = None
 
     @property
     def unit(self) -> str:
@@ -44,6 +51,11 @@ class CalibrationPlan:
     @property
     def node(self) -> Sequential:
         """The ledger entry of a calibration."""
+        if self.spread is not None:
+            assert self.budget.epsilon is not None
+            reach, what = self.spread * self.budget.epsilon, "scores in bins, by class"
+            charge = Charge("discrete laplace", what, "L1", str(reach), self.spread, "epsilon", self.budget.epsilon)
+            return Sequential("calibration", (charge,))
         if self.rate is None:
             return Sequential("calibration", ())
         first, second = self.epsilons
@@ -64,19 +76,24 @@ def calibration_share(rows: float, epsilon: float, classes: int) -> Fraction:
     """The share of a budget that a calibration is worth, from a released number of rows; zero if it is not.
 
     A bias comes out off by about 2/(ε_c·rows·p(1 − p)). Scores of features that repeat one another are off by more
-    than that once ε_c·rows is some 30 per class, and at 150 the noise of a bias is down to a few hundredths.
+    than that once ε_c·rows is some 30 per class, and at 200 the noise of a bias is down to a few hundredths.
     """
     weight = rows * epsilon
     if not weight >= 300 * classes:
         return Fraction(0)
-    share = Fraction(150 * classes) / Fraction(min(weight, 1e15))
-    return min(Fraction(1, 10), max(Fraction(1, 50), share.limit_denominator(1000)))
+    share = Fraction(200 * classes) / Fraction(min(weight, 1e15))
+    return min(Fraction(1, 10), max(Fraction(1, 40), share.limit_denominator(1000)))
 
 
 def make_plan(
-    classes: int, epsilon: Any, *, adjacency: Adjacency = Adjacency.ADD_REMOVE, contributions: int = 1
+    classes: int,
+    epsilon: Any,
+    *,
+    method: str | None = None,
+    adjacency: Adjacency = Adjacency.ADD_REMOVE,
+    contributions: int = 1,
 ) -> CalibrationPlan:
-    """Calibrate the noise, or say what stands in the way."""
+    """Calibrate the noise, or say what stands in the way; by default two classes take the histogram."""
     budget = Budget(epsilon)
     if classes < 2:
         raise BudgetError("a model of one class has nothing to calibrate")
@@ -85,7 +102,18 @@ def make_plan(
     usual = USUAL[min(classes, 3)]
     if budget.epsilon is None:
         ridges, none = (1e-3, 1e-3), (Fraction(0), Fraction(0))
-        return CalibrationPlan(classes, budget, adjacency, contributions, ridges, usual, TOLERANCE, None, 0, 1, none)
+        return CalibrationPlan(
+            "objective", classes, budget, adjacency, contributions, ridges, usual, TOLERANCE, None, 0, 1, none
+        )
+    if method not in (None, *METHODS) or (method == "histogram" and classes > 2):
+        raise BudgetError(f"method must be 'histogram', for two classes, or 'objective', not {method!r}")
+    if method == "histogram" or (method is None and classes == 2):
+        spread = table_sensitivity(adjacency, contributions).l1 / budget.epsilon
+        pull, none = float(spread), (budget.epsilon, Fraction(0))
+        return CalibrationPlan(
+            "histogram", classes, budget, adjacency, contributions, (pull, pull), usual, TOLERANCE, None, 0, 1, none,
+            Fraction(spread),
+        )  # fmt: skip
     # k rows of one person are k neighbours' steps: a mechanism at ε/k costs ε for all of them.
     share = budget.epsilon / contributions
     epsilons = (share * (1 - FINISH), share * FINISH)
@@ -100,7 +128,7 @@ def make_plan(
     lattice = math.ceil(math.log2(width / float(apart)))
     steps = math.ceil(Fraction(width) * apart * Fraction(2) ** lattice) + classes + 1
     return CalibrationPlan(
-        classes, budget, adjacency, contributions, ridges, usual, limit, rate, lattice, steps, epsilons
+        "objective", classes, budget, adjacency, contributions, ridges, usual, limit, rate, lattice, steps, epsilons
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +20,10 @@ _U = 2.0**-52
 
 @dataclass(frozen=True, eq=False)
 class Objective:
-    """J(w) = Σ(ln Σ_c e^{z_c} − z_y) + Σ ridge/2·(w − centre)² + tilt·w with z_c = w₀·q_c + w_c, q_c from −1 to 0."""
+    """J(w) = Σ(ln Σ_c e^{z_c} − z_y) + Σ ridge/2·(w − centre)² + tilt·w with z_c = w₀·q_c + w_c, q_c from −1 to 0.
+
+    `scores` holds a line of q for each class, which is quicker than a line for each row.
+    """
 
     scores: Floats
     labels: NDArray[np.int64]
@@ -27,19 +31,17 @@ class Objective:
     centre: Floats
     tilt: Floats
 
-    def _parts(self, weights: Floats) -> Iterator[tuple[Floats, Floats, float]]:
-        """Scores, residuals p − y and the summed loss of each block of rows."""
+    def _parts(self, weights: Floats) -> Iterator[tuple[Floats, NDArray[np.int64], Floats, float]]:
+        """Scores, labels, chances p and the summed loss of each block of rows."""
         for start in range(0, len(self.labels), BLOCK):
-            scores, labels = self.scores[start : start + BLOCK], self.labels[start : start + BLOCK]
-            z = weights[0] * scores + weights[1:]
-            z -= z.max(axis=1, keepdims=True)
-            chances = np.exp(z)
-            whole = chances.sum(axis=1)
-            own = np.arange(len(labels))
-            loss = float(np.log(whole).sum() - z[own, labels].sum())
-            chances /= whole[:, None]
-            chances[own, labels] -= 1.0
-            yield scores, chances, loss
+            scores, labels = self.scores[:, start : start + BLOCK], self.labels[start : start + BLOCK]
+            z = weights[0] * scores + weights[1:, None]
+            z -= z.max(axis=0)
+            own = float(z[labels, np.arange(len(labels))].sum())
+            chances = np.exp(z, out=z)
+            whole = chances.sum(axis=0)
+            chances /= whole
+            yield scores, labels, chances, float(np.log(whole).sum()) - own
 
     def _finish(self, weights: Floats, rows: Floats) -> Floats:
         return np.asarray(rows + self.ridges * (weights - self.centre) + self.tilt)
@@ -47,24 +49,23 @@ class Objective:
     def value(self, weights: Floats) -> float:
         """J(w)."""
         away = weights - self.centre
-        rows = math.fsum(loss for _, _, loss in self._parts(weights))
+        rows = math.fsum(loss for *_, loss in self._parts(weights))
         return rows + float(self.ridges @ away**2) / 2 + float(self.tilt @ weights)
 
     def slopes(self, weights: Floats) -> tuple[Floats, Floats]:
         """∇J(w) and the matrix of second derivatives."""
-        size = len(weights)
-        rows, bends = np.zeros(size), np.diag(self.ridges)
-        for start, (scores, residuals, _) in zip(range(0, len(self.labels), BLOCK), self._parts(weights), strict=True):
-            labels = self.labels[start : start + BLOCK]
-            rows += np.array([(residuals * scores).sum(), *residuals.sum(axis=0)])
-            chances = residuals
-            chances[np.arange(len(labels)), labels] += 1.0
-            means = (chances * scores).sum(axis=1)
-            cross = (chances * (scores - means[:, None])).sum(axis=0)
-            bends[0, 0] += (chances * (scores - means[:, None]) ** 2).sum()
+        rows, bends = np.zeros(len(weights)), np.diag(self.ridges)
+        for scores, labels, chances, _ in self._parts(weights):
+            means = (chances * scores).sum(axis=0)
+            away = scores - means
+            weighed = chances * away
+            cross = weighed.sum(axis=1)
+            bends[0, 0] += float((weighed * away).sum())
             bends[0, 1:] += cross
             bends[1:, 0] += cross
-            bends[1:, 1:] += np.diag(chances.sum(axis=0)) - chances.T @ chances
+            bends[1:, 1:] += np.diag(chances.sum(axis=1)) - chances @ chances.T
+            chances[labels, np.arange(len(labels))] -= 1.0
+            rows += np.array([float((chances * scores).sum()), *chances.sum(axis=1)])
         return self._finish(weights, rows), bends
 
     def certified(self, weights: Floats) -> float:
@@ -72,12 +73,14 @@ class Objective:
 
         docs/proofs/calibration.md derives the part of a row.
         """
-        columns: list[float] = []
-        parts = list(self._parts(weights))
-        for c in range(len(weights)):
-            lines = ((r * s).sum(axis=1) if c == 0 else r[:, c - 1] for s, r, _ in parts)
-            columns.append(math.fsum(value for line in lines for value in line.tolist()))
-        norm = float(np.linalg.norm(self._finish(weights, np.array(columns))))
+        lines: list[list[Floats]] = [[] for _ in weights]
+        for scores, labels, chances, _ in self._parts(weights):
+            chances[labels, np.arange(len(labels))] -= 1.0
+            lines[0].append((chances * scores).sum(axis=0))
+            for line, residuals in zip(lines[1:], chances, strict=True):
+                line.append(residuals)
+        sums = np.array([math.fsum(chain.from_iterable(part.tolist() for part in line)) for line in lines])
+        norm = float(np.linalg.norm(self._finish(weights, sums)))
         classes, size = len(weights) - 1, abs(float(weights[0])) + float(np.abs(weights[1:]).max())
         share = 16 * size + classes + 20  # of a chance, relative, in units of _U
         row = 2 * share + 8 * (classes + 1)
@@ -94,7 +97,10 @@ def minimise(objective: Objective, tolerance: float, *, spare: float = 0.0) -> F
         norm = float(np.linalg.norm(gradient))
         if norm <= tolerance / 16:
             break
-        step = np.asarray(-np.linalg.solve(bends, gradient), np.float64)
+        try:
+            step = np.asarray(-np.linalg.solve(bends, gradient), np.float64)
+        except np.linalg.LinAlgError:  # then the certificate below decides
+            break
         moved = _search(objective, weights, value, step, float(gradient @ step), norm)
         if moved is None:
             break

@@ -72,7 +72,7 @@ class KVector:
 
     def draw(self, rate: Fraction, bits: Bits) -> SharedSum:
         """One draw: the blocks one after the other. An exact draw at this rate or a lower one is within `error`."""
-        scale = float_up(1 / Fraction(rate))
+        scale = _scale(rate)
         coins = Coins(lambda size: bits.words(-(-size // 8)).tobytes())
         sign = 1.0 if coins.bits(1) else -1.0
         powers = self._powers(coins)
@@ -122,6 +122,13 @@ class KVector:
         sign = rng.choice([-1.0, 1.0], count)
         blocks = [_simulated(size, share, total, room / 2, rng) * sign[:, None] for size in self.sizes]
         return np.concatenate(blocks, axis=1), sign * total
+
+
+def _scale(rate: Fraction) -> float:
+    """A double that is not below 1/rate: noise of that scale is at least as wide."""
+    if not rate > 0:
+        raise BudgetError(f"the rate of a noise vector must be above zero, not {rate}")
+    return float_up(1 / Fraction(rate))
 
 
 def _block(size: int, power: int, masses: tuple[float, float], off: tuple[float, float], step: float, parts: Floats,
@@ -266,7 +273,7 @@ def slope_vector(classes: int, rate: Fraction, bits: Bits) -> Drawn:
     """
     if classes < 2:
         raise BudgetError("there are no biases of fewer than two classes")
-    scale = float_up(1 / Fraction(rate))
+    scale = _scale(rate)
     coins = Coins(lambda size: bits.words(-(-size // 8)).tobytes())
     steps = exponentials(2 * classes + 2, bits)
     radius = fsum(steps[: classes + 1])
