@@ -21,7 +21,8 @@ from discreet.privacy.ledger import Charge
 
 FINISH = Fraction(1, 256)  # the share of the budget that covers the solver's and the floats' inexactness
 CONSTANT = 0.1  # the part of the spread of scores that the constant may have
-CURVATURE = 0.8  # of a row, relative to that at the class shares: scores spread out
+PRIOR = 8.0  # the variance of a score before anything is known, shared out over the blocks; at most one for each
+CURVATURE = 0.1  # of a cell, relative to evenly filled cells of unrelated features at the class shares
 SCORE = 128.0  # of the terms of a score, added up: more than they come to at a minimum
 SHARES = (1.0, 0.99, 0.98, 0.97, 0.96, 0.95, 0.94, 0.92, 0.9, 0.875, 0.85, 0.8, 0.75, 0.7, 0.6, 0.5, 0.35, 0.2, 0.1)
 
@@ -108,6 +109,7 @@ def plan_fit(
     """
     classes = len(blocks.schema.classes)
     scale = np.array(scales) if len(scales) else np.ones(len(blocks.sizes))
+    scale = scale * min(1.0, math.sqrt(PRIOR / len(blocks.sizes)))
     if epsilon is None:
         return _finished(blocks, moved, (Fraction(0), Fraction(0)), (), 1 / scale**2, 1.0, counts)
     epsilons = (epsilon * (1 - FINISH), epsilon * FINISH)

@@ -130,7 +130,7 @@ class Objective:
         chances = self.probabilities(t)
         bends = chances * (1 - chances)
         solve = self._own_parts(bends)
-        if self.vectors == 1 and self.design.columns <= DENSE:
+        if self.vectors == 1 and self._is_dense():
             return np.asarray(-solve(gradient))
 
         def product(way: Floats) -> Floats:
@@ -144,9 +144,14 @@ class Objective:
 
         return _conjugate_gradients(product, solve, gradient)
 
+    def _is_dense(self) -> bool:
+        """Whether forming and factorising the matrices costs less than the products of an iterative solution."""
+        rows, entries, columns = len(self.design), self.design.slots, self.design.columns
+        return columns <= DENSE and rows * entries**2 / 2 + columns**3 / 3 <= 200 * rows * entries + 1e7
+
     def _own_parts(self, bends: Floats) -> Any:
         """What solves with the diagonal blocks of the matrix: whole ones, or their diagonal where they are large."""
-        if self.design.columns <= DENSE:
+        if self._is_dense():
             factors = []
             for column in bends.T:
                 matrix = self.design.outer(np.ascontiguousarray(column)) * self.design.unit**2
