@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.bayes import make_plan
 from discreet.bayes.bundles import bundle_cost, bundle_tables, cell_square
 from discreet.bayes.counts import ClassCounts
-from discreet.bayes.plan import make_plan
 from discreet.errors import BudgetError
 from discreet.mechanisms.choose import CHOICES, choice_rate, coins_of
 from discreet.mechanisms.laws import laplace_variance
@@ -64,7 +64,7 @@ class PrivateTAN(NetworkEstimator):
         The most rows one person may have in the data. If the schema names an id column, this is enforced.
     random_state : int, Generator or None
         A seed makes the fit a reproducible simulation, which is not for release; the certificate says so.
-    choice_share : float, default 0.2
+    choice_share : float, default 0.3
         The part of the budget for choosing pairs; the rest buys their tables.
     choice : {"permute-and-flip", "exponential"}
         The law of each private choice.
@@ -85,7 +85,7 @@ class PrivateTAN(NetworkEstimator):
         adjacency: str = "add-remove",
         contributions: int = 1,
         random_state: Any = None,
-        choice_share: float = 0.2,
+        choice_share: float = 0.3,
         choice: str = CHOICES[0],
     ) -> None:
         self.epsilon = epsilon
@@ -109,7 +109,7 @@ class PrivateTAN(NetworkEstimator):
         return TANModel(released.schema, prior, singles, released.tables.pairs, ratios, certificate)
 
 
-def plan_tan(schema: Schema, budget: Budget, choice_share: Fraction = Fraction(1, 5), **settings: Any) -> NetworkPlan:
+def plan_tan(schema: Schema, budget: Budget, choice_share: Fraction = Fraction(3, 10), **settings: Any) -> NetworkPlan:
     """The plan of a tree-augmented model; a single feature has no pairs to choose."""
     share = choice_share if len(schema.features) > 1 else Fraction(0)
     return plan_network(schema, budget, "a tree-augmented model", {PAIRS: share, TABLES: 1 - share}, **settings)
@@ -133,7 +133,7 @@ def tan_noise(schema: Schema, rows: float, epsilon: float) -> float:
     if not sizes:
         return math.inf
     size = float(np.mean(sizes))
-    noise = _table_noise(size, size * (len(schema.features) - 1), 1 / (0.8 * min(epsilon, 1e6)))
+    noise = _table_noise(size, size * (len(schema.features) - 1), 1 / (0.7 * min(epsilon, 1e6)))
     return noise * len(schema.classes) * size / rows
 
 
