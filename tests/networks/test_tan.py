@@ -16,7 +16,17 @@ from discreet.mechanisms.coins import Coins
 from discreet.networks import PrivateTAN, tan_noise
 from discreet.networks.pairs import REACH, STEPS, candidates, dependence, pair_tables
 from discreet.networks.rows import HeldRows
-from discreet.networks.tan import PAIRS, TABLES, noised_tables, penalties, plan_tan, tan_schema, tree_rounds
+from discreet.networks.tan import (
+    PAIRS,
+    TABLES,
+    WIDEST,
+    narrow_bundles,
+    noised_tables,
+    penalties,
+    plan_tan,
+    tan_schema,
+    tree_rounds,
+)
 from discreet.networks.tan_estimate import log_ratio
 from discreet.networks.tree import grow_tree, open_pairs
 from discreet.privacy import Adjacency
@@ -264,12 +274,20 @@ def test_given_counts_are_not_bought_again(frame, schema):
     assert with_counts(fitted.model_, bought, 1).certificate.epsilon == "1"
 
 
+def test_bundles_are_narrow():
+    sizes = [9] * 120 + [2] * 10 + [1000]
+    bundles = narrow_bundles(sizes)
+    assert sorted(k for bundle in bundles for k in bundle) == list(range(131))
+    assert all(sum(sizes[k] - 1 for k in bundle) < WIDEST or len(bundle) == 1 for bundle in bundles)
+    assert len(bundles) <= 6
+
+
 def test_wide_tables_get_laplace_noise():
     wide = Schema([Categorical(name, list(range(900))) for name in "ab"], "y", [0, 1])
     rng = np.random.default_rng(0)
     fitted = PrivateTAN(1, schema=wide).fit(rng.integers(0, 900, (50, 2)), rng.integers(0, 2, 50))
-    last = fitted.certificate_.charges()[-1]
-    assert last.mechanism == "discrete Laplace" and last.sensitivity == "2"
+    first, second = fitted.certificate_.charges()[-2:]
+    assert first == second and first.mechanism == "discrete Laplace" and first.sensitivity == "1"
     single = PrivateTAN(1, schema=Schema(wide.features[:1], "y", [0, 1])).fit(
         rng.integers(0, 900, (50, 1)), [0, 1] * 25
     )

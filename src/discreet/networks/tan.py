@@ -34,7 +34,7 @@ Integers = NDArray[np.int64]
 PAIRS = "which pairs of features depend on each other within classes"
 TABLES = "rows by class and chosen pairs of features"
 MOST_BINS = 8
-WIDEST = 1_500  # dimensions of one K-norm draw: a second or so
+WIDEST = 400  # dimensions of one K-norm draw: beyond, exact counting takes long
 STRONGEST = 10.0
 LOUDEST = 0.4  # error of a row's score in all, in nats: beyond, more pairs cost more than they tell
 NOISE_WEIGHT = 0.5  # of the noise that a pair's table brings is set against the dependence that it can show
@@ -223,40 +223,52 @@ def _single(codes: NDArray[np.uint16], held: HeldRows, schema: Schema, feature: 
     return flat.reshape(classes, cells).astype(np.int64)
 
 
+def narrow_bundles(sizes: list[int]) -> list[list[int]]:
+    """Tables (by place) in bundles of similar size and at most WIDEST dimensions, unless one table alone has more.
+
+    The noise of a draw is in proportion to its dimensions over its ε, so cutting a bundle in two costs next to nothing.
+    """
+    bundles = []
+    for whole in bundle_tables(sizes):
+        part: list[int] = []
+        for place in sorted(whole, key=lambda place: sizes[place]):
+            if part and sum(sizes[k] - 1 for k in [*part, place]) >= WIDEST:
+                bundles.append(part)
+                part = []
+            part.append(place)
+        bundles.append(part)
+    return bundles
+
+
 def noised_tables(
     tables: list[Integers], epsilon: Fraction | None, plan: NetworkPlan, sampler: Sampler
 ) -> tuple[list[Floats], list[float], list[Node]]:
     """All tables with noise, bundle by bundle; the variance of a cell of each; charges.
 
-    A bundle is one K-norm draw for each class. That of a single table is discrete Laplace noise, which is also taken,
-    table by table, where a draw would be slow.
+    A bundle is one K-norm draw for each class; that of a single table is discrete Laplace noise.
     """
     noisy = [table.astype(np.float64) for table in tables]
     variances, charges = [0.0] * len(tables), []
     if epsilon is None:
         return noisy, variances, []
     sizes = [table[0].size for table in tables]
-    bundles = bundle_tables(sizes)
+    bundles = narrow_bundles(sizes)
     weights = [round(2**20 * max(bundle_cost([sizes[k] for k in bundle]), 1e-3) ** (1 / 3)) for bundle in bundles]
     for bundle, weight in zip(bundles, weights, strict=True):
-        spent = epsilon * weight / sum(weights)
-        dim = 1 + sum(sizes[k] - 1 for k in bundle)
-        together = len(bundle) > 1 and dim <= WIDEST
-        what = f"{TABLES}, {len(bundle)} table(s) of {min(sizes[k] for k in bundle)} or more cells"
-        spread = plan.steps / spent * (1 if together else len(bundle))
-        norm, reach = ("K", plan.steps) if together else ("L1", plan.steps * len(bundle))
-        charges.append(
-            Charge("K-norm" if together else "discrete Laplace", what, norm, str(reach), spread, "epsilon", spent)
-        )
-        if not together:
-            for k in bundle:
-                noisy[k] = sampler.laplace(tables[k], spread).astype(np.float64)
-                variances[k] = laplace_variance(float(spread))
+        spent, alone = epsilon * weight / sum(weights), len(bundle) == 1
+        spread = plan.steps / spent
+        what = f"{TABLES}, {len(bundle)} table(s) of up to {max(sizes[k] for k in bundle)} cells"
+        law, norm = ("discrete Laplace", "L1") if alone else ("K-norm", "K")
+        charges.append(Charge(law, what, norm, str(plan.steps), spread, "epsilon", spent))
+        if alone:
+            noisy[bundle[0]] = sampler.laplace(tables[bundle[0]], spread).astype(np.float64)
+            variances[bundle[0]] = laplace_variance(float(spread))
             continue
         for group in range(len(plan.schema.classes)):
             drawn = sampler.tables([tables[k][group].ravel() for k in bundle], 1 / spread)
             for k, values in zip(bundle, drawn, strict=True):
                 noisy[k][group] = values.reshape(tables[k].shape[1:])
+        dim = 1 + sum(sizes[k] - 1 for k in bundle)
         for k in bundle:
             variances[k] = max(_table_noise(sizes[k], dim, float(spread)) ** 2, 0.25)
     return noisy, variances, list(charges)
