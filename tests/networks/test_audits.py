@@ -14,7 +14,7 @@ SURE = {"confidence": 1 - 1e-8, "seed": 5}
     "name", ["joint-histogram-add-remove", "joint-histogram-replace", "tan-add-remove", "tan-replace"]
 )
 def test_honest_releases_are_consistent(name):
-    result = run_case(name, samples=300, **SURE)
+    result = run_case(name, samples=200, **SURE)
     assert not result.violated
     assert result.lower_bound >= 0
 

@@ -34,6 +34,7 @@ Integers = NDArray[np.int64]
 PAIRS = "which pairs of features depend on each other within classes"
 TABLES = "rows by class and chosen pairs of features"
 MOST_BINS = 8
+LARGE = 32
 WIDEST = 400  # dimensions of one K-norm draw: beyond, exact counting takes long
 STRONGEST = 10.0
 LOUDEST = 0.4  # error of a row's score in all, in nats: beyond, more pairs cost more than they tell
@@ -224,15 +225,16 @@ def _single(codes: NDArray[np.uint16], held: HeldRows, schema: Schema, feature: 
 
 
 def narrow_bundles(sizes: list[int]) -> list[list[int]]:
-    """Tables (by place) in bundles of similar size and at most WIDEST dimensions, unless one table alone has more.
+    """Tables (by place) in bundles of similar size and at most WIDEST dimensions; LARGE tables alone.
 
-    The noise of a draw is in proportion to its dimensions over its ε, so cutting a bundle in two costs next to nothing.
+    The noise of a draw is in proportion to its dimensions over its ε, so cutting a bundle in two costs next to nothing,
+    and a table of more than LARGE cells has less than a tenth more noise on its own.
     """
     bundles = []
     for whole in bundle_tables(sizes):
         part: list[int] = []
         for place in sorted(whole, key=lambda place: sizes[place]):
-            if part and sum(sizes[k] - 1 for k in [*part, place]) >= WIDEST:
+            if part and (sizes[place] > LARGE or sum(sizes[k] - 1 for k in [*part, place]) >= WIDEST):
                 bundles.append(part)
                 part = []
             part.append(place)
