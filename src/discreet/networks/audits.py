@@ -117,24 +117,24 @@ def audit_cases() -> list[AuditCase]:
         AuditCase(
             name="control-tan-replaced-row",
             claim=Claim(1.0),
-            build=lambda epsilon: ReleasedTan(3 * epsilon),
+            build=lambda epsilon: ReleasedTan(6 * epsilon),
             pairs=lambda epsilon: [Pair((*FEW, (0, 0, 0)), (*FEW, (0, 0, 1)), "a label changes")],
             adjacency="replace",
             control=True,
-            note="scaled to one row although a label change touches two classes, and to three times the budget",
-            samples=1_500,
+            note="scaled to one row although a label change touches two classes, and to six times the budget",
+            samples=1_000,
         )
     )
     cases.append(
         AuditCase(
             name="control-joint-replaced-row",
             claim=Claim(1.0),
-            build=lambda epsilon: ReleasedJoint(2 * epsilon),
+            build=lambda epsilon: ReleasedJoint(4 * epsilon),
             pairs=lambda epsilon: [Pair((*FEW, (0, 0, 0)), (*FEW, (0, 0, 1)), "a label changes")],
             adjacency="replace",
             control=True,
-            note="scaled to one row although a label change moves two cells, and to twice the budget",
-            samples=1_500,
+            note="scaled to one row although a label change moves two cells, and to four times the budget",
+            samples=1_000,
         )
     )
     return cases

@@ -11,10 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.bayes import Plan, make_plan, release
 from discreet.bayes.counts import ClassCounts
 from discreet.bayes.estimate import estimate
-from discreet.bayes.plan import Plan, make_plan
-from discreet.bayes.release import release
 from discreet.errors import BudgetError
 from discreet.mechanisms.laws import laplace_variance
 from discreet.mechanisms.noise import Sampler

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.bayes import make_plan
 from discreet.bayes.bundles import bundle_cost, bundle_tables, cell_square
 from discreet.bayes.counts import ClassCounts
-from discreet.bayes.plan import make_plan
 from discreet.errors import BudgetError
 from discreet.mechanisms.choose import CHOICES, choice_rate, coins_of
 from discreet.mechanisms.laws import laplace_variance
@@ -34,7 +34,8 @@ Integers = NDArray[np.int64]
 PAIRS = "which pairs of features depend on each other within classes"
 TABLES = "rows by class and chosen pairs of features"
 MOST_BINS = 8
-WIDEST = 1_500  # dimensions of one K-norm draw: a second or so
+LARGE = 32
+WIDEST = 400  # dimensions of one K-norm draw: beyond, exact counting takes long
 STRONGEST = 10.0
 LOUDEST = 0.4  # error of a row's score in all, in nats: beyond, more pairs cost more than they tell
 NOISE_WEIGHT = 0.5  # of the noise that a pair's table brings is set against the dependence that it can show
@@ -64,7 +65,7 @@ class PrivateTAN(NetworkEstimator):
         The most rows one person may have in the data. If the schema names an id column, this is enforced.
     random_state : int, Generator or None
         A seed makes the fit a reproducible simulation, which is not for release; the certificate says so.
-    choice_share : float, default 0.2
+    choice_share : float, default 0.3
         The part of the budget for choosing pairs; the rest buys their tables.
     choice : {"permute-and-flip", "exponential"}
         The law of each private choice.
@@ -85,7 +86,7 @@ class PrivateTAN(NetworkEstimator):
         adjacency: str = "add-remove",
         contributions: int = 1,
         random_state: Any = None,
-        choice_share: float = 0.2,
+        choice_share: float = 0.3,
         choice: str = CHOICES[0],
     ) -> None:
         self.epsilon = epsilon
@@ -109,7 +110,7 @@ class PrivateTAN(NetworkEstimator):
         return TANModel(released.schema, prior, singles, released.tables.pairs, ratios, certificate)
 
 
-def plan_tan(schema: Schema, budget: Budget, choice_share: Fraction = Fraction(1, 5), **settings: Any) -> NetworkPlan:
+def plan_tan(schema: Schema, budget: Budget, choice_share: Fraction = Fraction(3, 10), **settings: Any) -> NetworkPlan:
     """The plan of a tree-augmented model; a single feature has no pairs to choose."""
     share = choice_share if len(schema.features) > 1 else Fraction(0)
     return plan_network(schema, budget, "a tree-augmented model", {PAIRS: share, TABLES: 1 - share}, **settings)
@@ -133,7 +134,7 @@ def tan_noise(schema: Schema, rows: float, epsilon: float) -> float:
     if not sizes:
         return math.inf
     size = float(np.mean(sizes))
-    noise = _table_noise(size, size * (len(schema.features) - 1), 1 / (0.8 * min(epsilon, 1e6)))
+    noise = _table_noise(size, size * (len(schema.features) - 1), 1 / (0.7 * min(epsilon, 1e6)))
     return noise * len(schema.classes) * size / rows
 
 
@@ -223,40 +224,53 @@ def _single(codes: NDArray[np.uint16], held: HeldRows, schema: Schema, feature: 
     return flat.reshape(classes, cells).astype(np.int64)
 
 
+def narrow_bundles(sizes: list[int]) -> list[list[int]]:
+    """Tables (by place) in bundles of similar size and at most WIDEST dimensions; LARGE tables alone.
+
+    The noise of a draw is in proportion to its dimensions over its ε, so cutting a bundle in two costs next to nothing,
+    and a table of more than LARGE cells has less than a tenth more noise on its own.
+    """
+    bundles = []
+    for whole in bundle_tables(sizes):
+        part: list[int] = []
+        for place in sorted(whole, key=lambda place: sizes[place]):
+            if part and (sizes[place] > LARGE or sum(sizes[k] - 1 for k in [*part, place]) >= WIDEST):
+                bundles.append(part)
+                part = []
+            part.append(place)
+        bundles.append(part)
+    return bundles
+
+
 def noised_tables(
     tables: list[Integers], epsilon: Fraction | None, plan: NetworkPlan, sampler: Sampler
 ) -> tuple[list[Floats], list[float], list[Node]]:
     """All tables with noise, bundle by bundle; the variance of a cell of each; charges.
 
-    A bundle is one K-norm draw for each class. That of a single table is discrete Laplace noise, which is also taken,
-    table by table, where a draw would be slow.
+    A bundle is one K-norm draw for each class; that of a single table is discrete Laplace noise.
     """
     noisy = [table.astype(np.float64) for table in tables]
     variances, charges = [0.0] * len(tables), []
     if epsilon is None:
         return noisy, variances, []
     sizes = [table[0].size for table in tables]
-    bundles = bundle_tables(sizes)
+    bundles = narrow_bundles(sizes)
     weights = [round(2**20 * max(bundle_cost([sizes[k] for k in bundle]), 1e-3) ** (1 / 3)) for bundle in bundles]
     for bundle, weight in zip(bundles, weights, strict=True):
-        spent = epsilon * weight / sum(weights)
-        dim = 1 + sum(sizes[k] - 1 for k in bundle)
-        together = len(bundle) > 1 and dim <= WIDEST
-        what = f"{TABLES}, {len(bundle)} table(s) of {min(sizes[k] for k in bundle)} or more cells"
-        spread = plan.steps / spent * (1 if together else len(bundle))
-        norm, reach = ("K", plan.steps) if together else ("L1", plan.steps * len(bundle))
-        charges.append(
-            Charge("K-norm" if together else "discrete Laplace", what, norm, str(reach), spread, "epsilon", spent)
-        )
-        if not together:
-            for k in bundle:
-                noisy[k] = sampler.laplace(tables[k], spread).astype(np.float64)
-                variances[k] = laplace_variance(float(spread))
+        spent, alone = epsilon * weight / sum(weights), len(bundle) == 1
+        spread = plan.steps / spent
+        what = f"{TABLES}, {len(bundle)} table(s) of up to {max(sizes[k] for k in bundle)} cells"
+        law, norm = ("discrete Laplace", "L1") if alone else ("K-norm", "K")
+        charges.append(Charge(law, what, norm, str(plan.steps), spread, "epsilon", spent))
+        if alone:
+            noisy[bundle[0]] = sampler.laplace(tables[bundle[0]], spread).astype(np.float64)
+            variances[bundle[0]] = laplace_variance(float(spread))
             continue
         for group in range(len(plan.schema.classes)):
             drawn = sampler.tables([tables[k][group].ravel() for k in bundle], 1 / spread)
             for k, values in zip(bundle, drawn, strict=True):
                 noisy[k][group] = values.reshape(tables[k].shape[1:])
+        dim = 1 + sum(sizes[k] - 1 for k in bundle)
         for k in bundle:
             variances[k] = max(_table_noise(sizes[k], dim, float(spread)) ** 2, 0.25)
     return noisy, variances, list(charges)

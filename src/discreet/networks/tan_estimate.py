@@ -8,10 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.bayes import Plan, Release
 from discreet.bayes.estimate import estimate
 from discreet.bayes.likelihoods import TableLikelihood
-from discreet.bayes.plan import Plan
-from discreet.bayes.release import Release
 from discreet.networks.pairs import Pair
 from discreet.networks.pyramid import spread
 from discreet.networks.tree import neighbours
