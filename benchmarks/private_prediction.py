@@ -14,10 +14,10 @@ from discreet.mechanisms.choose import choose, coins_of
 from discreet.mechanisms.noise import sampler_for
 from discreet.prediction.votes import Voters, read_coded
 
-SETS = ("adult", "mushroom", "nursery", "kr_vs_kp", "news20_w100", "xwindows")
+SETS = ("adult", "mushroom", "nursery", "kr_vs_kp", "votes")
 QUERIES = (1, 3, 10, 30, 100, 300, 1000)
 BUDGETS = ((0.1, 0.0), (1.0, 0.0), (0.1, 1e-6))
-FITS, ROWS = 5, 400
+FITS, ROWS = 5, 300
 
 
 def run(data: str | None = None, sets: tuple[str, ...] = SETS, **_: Any) -> list[dict[str, Any]]:

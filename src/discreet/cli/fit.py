@@ -62,7 +62,7 @@ def command(
     as_json: JsonOption = False,
 ) -> None:
     """Train a private Naive Bayes model and write it with its certificate."""
-    public = load_schema(schema)
+    public = load_schema(schema, unsettled=True)
     check_out(out)
     classifier = estimator(
         schema=public, epsilon=epsilon, delta=delta, adjacency=adjacency, mechanism=mechanism, numeric=numeric,
