@@ -53,8 +53,8 @@ def command(
     """Show how a budget would be spent. No data are read and nothing is charged."""
     classifier = estimator(
         schema=load_schema(schema, unsettled=True), epsilon=epsilon, delta=delta, adjacency=adjacency,
-        mechanism=mechanism, numeric=numeric, split=split, contributions=contributions, sensitivity=sensitivity, estimator=moments,
-        bounds=bounds, edges=edges, bounds_share=bounds_share,
+        mechanism=mechanism, numeric=numeric, split=split, contributions=contributions, sensitivity=sensitivity,
+        estimator=moments, bounds=bounds, edges=edges, bounds_share=bounds_share,
     )  # fmt: skip
     plan, bought = classifier.plan(), classifier.settlement()
     if as_json:
