@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
+from sklearn.dummy import DummyClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from discreet import (
@@ -93,7 +94,7 @@ def test_the_plan_adds_up():
 
 def test_parts_follow_from_public_and_released_numbers_only():
     plan = PrivatePredictor(1.0, schema=SCHEMA, queries=10).plan()
-    assert plan.parts_for(10**6) == math.ceil(12 * 2 / Fraction(98, 1000))
+    assert plan.parts_for(10**6) == math.ceil(8 * 2 / Fraction(98, 1000))
     assert plan.parts_for(400) == 50 and plan.parts_for(-7) == 1
 
 
@@ -107,6 +108,35 @@ def test_a_fitted_predictor_stays_where_it_is():
             attempt(asked)
     fresh = clone(asked)
     assert fresh.get_params() == asked.get_params() and not hasattr(fresh, "certificate_")
+
+
+def test_any_classifier_can_vote():
+    from sklearn.tree import DecisionTreeClassifier
+
+    X, y = table()
+    # ε = 50 for 2 answers over some 90 parts of which nearly all agree: the other class has chances below e^−500.
+    asked = PrivatePredictor(50.0, schema=SCHEMA, queries=2, parts=90, voter=DecisionTreeClassifier(random_state=0))
+    asked.fit(X, y)
+    assert asked.predict(pd.DataFrame({"c": ["p", "q"], "x": [8, 0]})).tolist() == ["yes", "no"]
+    with pytest.raises(BudgetError, match="voter"):
+        PrivatePredictor(1.0, schema=SCHEMA, voter="tree").fit(X, y)
+
+
+def test_a_part_that_fails_abstains():
+    from discreet.prediction.votes import FittedVoters
+
+    class Brittle(DummyClassifier):
+        def fit(self, X, y):
+            if len(y) > 2:
+                raise RuntimeError("too many rows")
+            return super().fit(X, y)
+
+    cells, labels = np.zeros((6, 2), np.int64), np.array([0, 1, 0, 1, 1, 1])
+    voters = FittedVoters(
+        SCHEMA, cells, labels, np.array([0, 0, 1, 1, 1, 2]), 4, Brittle(strategy="constant", constant=0)
+    )
+    # Part 0 fits and votes 0, part 1 fails, part 2 knows class 1 only, part 3 is empty.
+    assert voters.votes(cells[:1]).tolist() == [[1, 1]]
 
 
 def test_files_and_ids(tmp_path):

@@ -73,6 +73,7 @@ class SchemaEstimator(ClassifierMixin, BaseEstimator):
             return False
         fitted = bought.fit(X, y, ledger=ledger, progress=progress)
         settings = self.get_params(deep=False)
+        self.__dict__.pop("feature_names_in_", None)  # of an earlier fit
         self.__dict__.update({key: value for key, value in vars(fitted).items() if key not in settings})
         return True
 

@@ -117,8 +117,8 @@ ContributionsOption = Annotated[int, typer.Option(help="The most rows one person
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 
 
-def load_schema(path: Path | None) -> Schema:
-    """The schema that the command was given, or the error that says how to get one."""
+def load_schema(path: Path | None, *, unsettled: bool = False) -> Schema:
+    """The schema that the command was given, or the error that says how to get one; `unsettled` allows open bounds."""
     from discreet.errors import SchemaError
     from discreet.schema import Schema
 
@@ -126,7 +126,13 @@ def load_schema(path: Path | None) -> Schema:
         raise SchemaError(
             "a schema is needed: pass --schema FILE, or draft one by 'discreet schema DATA --target COLUMN --out FILE'"
         )
-    return Schema.load(path)
+    found = Schema.load(path)
+    if found.unsettled and not unsettled:
+        raise SchemaError(
+            f"the bounds of {found.unsettled[0]!r} are private: settle them first by 'discreet settle DATA --schema "
+            f"{path} --epsilon EPSILON --out FILE'"
+        )
+    return found
 
 
 def check_out(path: Path | None) -> None:

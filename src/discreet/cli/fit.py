@@ -65,7 +65,7 @@ def command(
     as_json: JsonOption = False,
 ) -> None:
     """Train a private model and write it with its certificate."""
-    public = load_schema(schema)
+    public = load_schema(schema, unsettled=True)
     check_out(out)
     common = {"schema": public, "epsilon": epsilon, "adjacency": adjacency, "contributions": contributions}
     special = {

@@ -56,7 +56,8 @@ def command(
         "delta": delta, "mechanism": mechanism, "numeric": numeric, "split": split, "sensitivity": sensitivity,
         "estimator": moments, "bounds": bounds, "edges": edges, "bounds_share": bounds_share,
     }  # fmt: skip
-    common = {"schema": load_schema(schema), "epsilon": epsilon, "adjacency": adjacency, "contributions": contributions}
+    public = load_schema(schema, unsettled=True)
+    common = {"schema": public, "epsilon": epsilon, "adjacency": adjacency, "contributions": contributions}
     classifier = estimator(ModelName.naive_bayes, special, **common)
     plan, bought = classifier.plan(), classifier.settlement()
     if as_json:

@@ -46,7 +46,7 @@ def command(
     from discreet.files import write_text
     from discreet.settle import settle_schema
 
-    public = load_schema(schema)
+    public = load_schema(schema, unsettled=True)
     check_out(out)
     check_out(certificate)
     with progress("reading rows", quiet=as_json) as report:

@@ -16,8 +16,8 @@ from discreet.privacy.ledger import Charge, Sequential
 from discreet.schema import Schema
 
 COUNT_SHARE = Fraction(1, 50)  # of the budget, for a noisy number of rows where parts are chosen by it
-VOTES = 12  # votes of margin, beside the noise of one answer, that parts aim at
-ROWS = 4  # rows of each class that a part should have at least, on average
+VOTES = 8  # votes of margin, beside the noise of one answer, that parts aim at
+ROWS, MORE_ROWS = 4, 20  # rows of each class that a part should have at least, on average; more for other models
 MOST_PARTS = 20_000
 
 
@@ -37,6 +37,7 @@ class AnswerPlan:
     answers: Charge | None
     rho: Fraction | None
     accounting: str
+    rows: int = ROWS
 
     @property
     def node(self) -> Sequential:
@@ -58,7 +59,7 @@ class AnswerPlan:
         if self.parts is not None:
             return self.parts
         enough = MOST_PARTS if self.rate is None else math.ceil(VOTES / self.rate)
-        return max(1, min(enough, rows // (ROWS * len(self.schema.classes)), MOST_PARTS))
+        return max(1, min(enough, rows // (self.rows * len(self.schema.classes)), MOST_PARTS))
 
 
 def make_answer_plan(

@@ -13,9 +13,10 @@ from sklearn.utils.validation import check_is_fitted
 from discreet.bayes.base import SchemaEstimator
 from discreet.errors import BudgetError, QueryError
 from discreet.mechanisms.choose import choose, coins_of
+from discreet.mechanisms.deal import deal
 from discreet.mechanisms.noise import Sampler, sampler_for
-from discreet.prediction.plan import AnswerPlan, make_answer_plan
-from discreet.prediction.votes import Voters, coded, read_coded
+from discreet.prediction.plan import MORE_ROWS, AnswerPlan, make_answer_plan
+from discreet.prediction.votes import Ballot, FittedVoters, Voters, coded, read_coded
 from discreet.privacy.budget import Adjacency, Budget
 from discreet.privacy.certificate import Certificate, certify
 from discreet.privacy.ledger import Ledger, Sequential
@@ -48,6 +49,9 @@ class PrivatePredictor(SchemaEstimator):
     parts : int or "auto"
         How many parts vote; "auto" follows from the cost of an answer and a noisy number of rows, which takes a
         fiftieth of epsilon (none under "replace").
+    voter : classifier, optional
+        What each part fits instead of Naive Bayes: any scikit-learn classifier, on one column per category and one with
+        the bin of each number. It needs no privacy of its own: whatever it does, a row moves one vote.
     adjacency : {"add-remove", "replace"}
     contributions : int, default 1
         The most rows one person may have in the data. If the schema names an id column, this is enforced.
@@ -70,6 +74,7 @@ class PrivatePredictor(SchemaEstimator):
         schema: Schema | str | None = None,
         queries: int = 100,
         parts: int | str = "auto",
+        voter: Any = None,
         adjacency: str = "add-remove",
         contributions: int = 1,
         random_state: Any = None,
@@ -79,6 +84,7 @@ class PrivatePredictor(SchemaEstimator):
         self.schema = schema
         self.queries = queries
         self.parts = parts
+        self.voter = voter
         self.adjacency = adjacency
         self.contributions = contributions
         self.random_state = random_state
@@ -88,10 +94,13 @@ class PrivatePredictor(SchemaEstimator):
         return self._plan(self._public_schema())
 
     def _plan(self, schema: Schema) -> AnswerPlan:
-        return make_answer_plan(
+        if self.voter is not None and not (hasattr(self.voter, "fit") and hasattr(self.voter, "get_params")):
+            raise BudgetError(f"voter must be a scikit-learn classifier or None, not {self.voter!r}")
+        plan = make_answer_plan(
             schema, Budget(self.epsilon, self.delta), queries=self.queries, parts=self.parts,
             adjacency=Adjacency.of(self.adjacency), contributions=self.contributions,
         )  # fmt: skip
+        return plan if self.voter is None else replace(plan, rows=MORE_ROWS)
 
     def fit(self, X: Any, y: Any = None, *, ledger: Ledger | None = None, progress: Progress | None = None) -> Self:
         """Take in the rows; all answers together are charged to the `ledger`, if there is one, before any is read."""
@@ -104,7 +113,12 @@ class PrivatePredictor(SchemaEstimator):
         if plan.count is not None:
             rows = sampler.laplace(rows, plan.count.spread)
         self.parts_ = plan.parts_for(int(rows[0]))
-        self._voters = Voters.dealt(schema, cells, labels, self.parts_, sampler)
+        where = deal(len(labels), self.parts_, sampler)
+        self._voters: Ballot = (
+            Voters(schema, cells, labels, where, self.parts_)
+            if self.voter is None
+            else FittedVoters(schema, cells, labels, where, self.parts_, self.voter)
+        )
         self._answers = Answers(plan, sampler)
         self.certificate_ = _certificate(plan, sampler)
         self._describe(X, schema)
@@ -168,7 +182,7 @@ class Answers:
             parts.append(replace(self.plan.answers, what=what, cost=paid))
         return Sequential("answers so far", tuple(parts))
 
-    def give(self, cells: NDArray[np.int64], voters: Voters) -> NDArray[np.int64]:
+    def give(self, cells: NDArray[np.int64], voters: Ballot) -> NDArray[np.int64]:
         """One class per row. Rows with equal cells have equal votes, so one answer holds for all of them."""
         keys = [row.tobytes() for row in np.ascontiguousarray(cells, np.int64)]
         with self._lock:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+import contextlib
+from itertools import pairwise
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import clone
 
 from discreet.errors import DataError
-from discreet.mechanisms.deal import deal
-from discreet.mechanisms.noise import Sampler
 from discreet.schema import Numeric, Schema
 from discreet.sources import Progress, Rows, check_people, read_rows
 from discreet.sources.columns import Codes, Column
@@ -54,6 +55,14 @@ def read_coded(
     return np.concatenate([cells for cells, _ in blocks]), np.concatenate([label for _, label in blocks])
 
 
+class Ballot(Protocol):
+    """Whatever counts votes."""
+
+    def votes(self, cells: Integers) -> Integers:
+        """Votes by class for some rows."""
+        ...
+
+
 class Voters:
     """One model per part, from exact counts. As private as the rows: nothing but chosen labels may leave.
 
@@ -76,11 +85,6 @@ class Voters:
             even = table + 1.0 / feature.cells
             self.tables.append(np.log(even / even.sum(axis=2, keepdims=True)).astype(np.float32))
 
-    @classmethod
-    def dealt(cls, schema: Schema, cells: Integers, labels: Integers, parts: int, sampler: Sampler) -> Voters:
-        """Rows dealt to parts, each by a draw of its own."""
-        return cls(schema, cells, labels, deal(len(labels), parts, sampler), parts)
-
     def votes(self, cells: Integers) -> Integers:
         """Votes by class for some rows; a part without a preference votes for the first of its best classes."""
         result = np.empty((len(cells), self.classes), np.int64)
@@ -89,6 +93,47 @@ class Voters:
             for table, cell in zip(self.tables, row, strict=True):
                 scores += table[:, :, cell]
             result[i] = np.bincount(scores.argmax(axis=1)[~self.silent], minlength=self.classes)
+        return result
+
+
+class FittedVoters:
+    """One classifier of any make per part. A part without rows abstains, and so does one that cannot be fitted."""
+
+    def __init__(
+        self, schema: Schema, cells: Integers, labels: Integers, where: Integers, parts: int, model: Any
+    ) -> None:
+        self.schema, self.classes = schema, len(schema.classes)
+        matrix = self._columns(cells)
+        self.fixed = np.zeros(self.classes, np.int64)  # votes of parts that know one class only
+        self.models: list[Any] = []
+        order = np.argsort(where, kind="stable")
+        ends = np.searchsorted(where[order], np.arange(parts + 1))
+        for start, stop in pairwise(ends.tolist()):
+            mine = order[start:stop]
+            seen = np.unique(labels[mine])
+            if len(seen) == 1:
+                self.fixed[seen[0]] += 1
+            elif len(seen) > 1:
+                # What goes wrong in one part must stay there: it is that part's vote, and no more.
+                with contextlib.suppress(Exception):
+                    self.models.append(clone(model).fit(matrix[mine], labels[mine]))
+
+    def _columns(self, cells: Integers) -> Floats:
+        blocks = [
+            cells[:, j : j + 1].astype(np.float64)
+            if isinstance(feature, Numeric)
+            else np.eye(feature.cells)[cells[:, j]]
+            for j, feature in enumerate(self.schema.features)
+        ]
+        return np.concatenate(blocks, axis=1)
+
+    def votes(self, cells: Integers) -> Integers:
+        """Votes by class for some rows."""
+        result = np.tile(self.fixed, (len(cells), 1))
+        matrix, rows = self._columns(cells), np.arange(len(cells))
+        for model in self.models:
+            with contextlib.suppress(Exception):
+                result[rows, np.clip(np.asarray(model.predict(matrix), np.int64), 0, self.classes - 1)] += 1
         return result
 
 

@@ -1,0 +1,56 @@
+"""Private bounds from the command line: a draft without bounds, a settlement, a plan and a fit that pays for it."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from discreet import Numeric, Schema
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("settle")
+    rng = np.random.default_rng(2)
+    y = rng.integers(0, 2, 5000)
+    table = pd.DataFrame({"wage": np.exp(rng.normal(8 + y, 0.5, 5000)).round(2), "age": rng.integers(18, 80, 5000)})
+    table.assign(y=y).to_csv(folder / "rows.csv", index=False)
+    return folder
+
+
+def test_from_a_draft_to_a_model(discreet, place):
+    drafted = discreet("schema", "rows.csv", "-t", "y", "--bounds", "private", "-o", "open.toml", cwd=place)
+    assert drafted.returncode == 0 and "bounds are left to be bought" in drafted.stderr
+    assert Schema.load(place / "open.toml").unsettled == ("wage", "age")
+    assert "lower" not in (place / "open.toml").read_text()
+
+    settled = discreet(
+        "settle", "rows.csv", "-s", "open.toml", "--epsilon", 1, "-o", "settled.toml", "--certificate", "cost.json",
+        cwd=place,
+    )  # fmt: skip
+    assert settled.returncode == 0 and "bought with epsilon = 1" in settled.stdout
+    assert Schema.load(place / "settled.toml").unsettled == ()
+    assert json.loads((place / "cost.json").read_text())["epsilon"] == "1"
+
+    planned = discreet("plan", "-s", "open.toml", "--epsilon", 1, "--json", cwd=place)
+    assert json.loads(planned.stdout)["settlement"]["epsilon"] == pytest.approx(0.1)
+    fitted = discreet("fit", "rows.csv", "-s", "open.toml", "--epsilon", 1, "-o", "model.json", cwd=place)
+    assert fitted.returncode == 0 and "released with epsilon = 1 " in fitted.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("settle", "rows.csv", "--epsilon", "1", "-o", "x.toml"), "a schema is needed"),
+        (
+            ("fit", "rows.csv", "-s", "ready.toml", "--bounds", "private", "--bounds-share", "1", "-o", "x.json"),
+            "bounds_share",
+        ),
+    ],
+)
+def test_bad_settings_are_one_sentence(discreet, place, arguments, words):
+    Schema([Numeric("wage", 0, 1e9), Numeric("age", 0, 100)], "y", [0, 1]).save(place / "ready.toml")
+    result = discreet(*arguments, cwd=place)
+    assert result.returncode == 2 and words in result.stderr and "Traceback" not in result.stderr
+    assert not (place / "x.toml").exists() and not (place / "x.json").exists()
