@@ -33,6 +33,7 @@ SCHEMA = Schema(
 def test_more_rows_and_budget_never_give_fewer_bins(rows: float, epsilon: float, features: int, classes: int) -> None:
     count = bin_count(rows, epsilon, features, classes)
     assert LEAST <= count <= MOST
+    assert count & (count - 1) == 0
     assert bin_count(2 * rows, epsilon, features, classes) >= count
     assert bin_count(rows, 2 * epsilon, features, classes) >= count
     assert bin_count(rows, epsilon, features + 1, classes) <= count
@@ -79,4 +80,4 @@ def test_bad_numbers_of_rows_are_refused(rows: Any) -> None:
 
 
 def test_without_privacy_only_the_rows_decide() -> None:
-    assert binned(SCHEMA, 64, math.inf).features[1].cells == 6 + HALVINGS
+    assert binned(SCHEMA, 64, math.inf).features[1].cells == 8 + HALVINGS
