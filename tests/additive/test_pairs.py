@@ -103,6 +103,8 @@ def test_finds_what_single_features_cannot_say(classes):
 def test_auto_looks_for_pairs_where_there_is_budget():
     rng = np.random.default_rng(0)
     X, y = rng.integers(0, 3, (4000, 4)), rng.integers(0, 3, 4000)
-    schema = Schema([Categorical(f"f{j}", [0, 1, 2]) for j in range(4)], "y", [0, 1, 2])
-    rich, poor = (PrivateAdditiveClassifier(e, schema, random_state=0).fit(X, y).model_ for e in (8.0, 0.5))
-    assert len(rich.blocks.pairs) == 6 and not poor.blocks.pairs
+    features = [Categorical(f"f{j}", [0, 1, 2]) for j in range(4)]
+    several, two = Schema(features, "y", [0, 1, 2]), Schema(features, "y", [0, 1])
+    rich, poor = (PrivateAdditiveClassifier(e, several, random_state=0).fit(X, y).model_ for e in (8.0, 0.5))
+    assert len(rich.blocks.pairs) == 4 and not poor.blocks.pairs
+    assert not PrivateAdditiveClassifier(8.0, two, random_state=0).fit(X, y % 2).model_.blocks.pairs

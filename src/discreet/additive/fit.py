@@ -23,6 +23,7 @@ from discreet.privacy.ledger import Charge
 Floats = NDArray[np.float64]
 AGAIN, TOGETHER = 0.5, 0.7  # prior deviations in the second fit: of what the first one found, and of pairs
 MOST_GAPS = 32
+ENOUGH, EACH = 400, 100  # rows·ε per weight: of the first fit before pairs are looked for, and of the second
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +38,7 @@ class Fitted:
 def fit_additive(rows: HeldRows, plan: AdditivePlan, counts: ClassCounts, sampler: Sampler) -> Fitted:
     """Release a model. The caller has charged the plan before reading any rows."""
     blocks = choose_knots(plan, counts)
-    pairs = candidates(blocks)
+    pairs = candidates(blocks) if plan.pairs != 0 else []
     count = min(pair_count(plan, blocks, counts), len(pairs))
     start = start_at(blocks, counts)
     if not count:
@@ -79,13 +80,20 @@ def _size(epsilon: Fraction | None) -> float:
 
 
 def pair_count(plan: AdditivePlan, blocks: Blocks, counts: ClassCounts) -> int:
-    """How many pairs to look for: those asked for, or the usual number where the first fit has budget to spare."""
+    """How many pairs to look for: those asked for, or as many as there is budget for.
+
+    A second fit pays where the first has rows·ε to spare (400 per free weight), there are several classes, and its own
+    weights, those of pairs included, still get 100 each. For two classes the budget is better left in one fit.
+    """
     if not isinstance(plan.pairs, str):
         return plan.pairs
-    classes = len(plan.schema.classes)
-    free = sum(size - 1 for size in blocks.sizes)
-    rich = classes > 2 and counts.rows * _size(plan.rest) >= 500 * free * classes
-    return USUAL_PAIRS if rich else 0
+    classes, amount = len(plan.schema.classes), counts.rows * _size(plan.rest)
+    free, some = sum(size - 1 for size in blocks.sizes), candidates(blocks)
+    if classes == 2 or not some or amount < ENOUGH * free * classes:
+        return 0
+    mean = np.mean([blocks.pair_cells(a) * blocks.pair_cells(b) - 1 for a, b in some])
+    room = (amount / (EACH * classes) - free) / float(mean)
+    return int(min(USUAL_PAIRS, len(blocks.singles), room))
 
 
 def start_at(blocks: Blocks, counts: ClassCounts) -> Floats:
