@@ -194,7 +194,7 @@ def test_pairs_and_bins_follow_public_sizes():
     assert tan_noise(BITS, 10_000, 1.0) < tan_noise(BITS, 1_000, 1.0) < tan_noise(BITS, 1_000, 0.1)
     numbers = Schema([Numeric("a", 0, 1), Numeric("b", 0, 1, bins=3)], "y", [0, 1])
     assert [f.cells for f in tan_schema(numbers, 1e6, 1.0).features] == [8, 3]
-    assert [f.cells for f in tan_schema(numbers, 30, 0.1).features] == [2, 3]
+    assert [f.cells for f in tan_schema(numbers, 30, 0.1).features] == [4, 3]
     rounds = [tree_rounds(BITS, TRIPLE, 500.0, scale) for scale in (0.0, 1.0, 20.0, 1e4)]
     assert rounds == sorted(rounds, reverse=True) and rounds[0] == 2 and rounds[-1] == 0
 

@@ -33,10 +33,9 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 PAIRS = "which pairs of features depend on each other within classes"
 TABLES = "rows by class and chosen pairs of features"
-MOST_BINS = 8
+LEAST_BINS, MOST_BINS, FEWEST_ROWS = 4, 8, 20.0
 LARGE = 32
 WIDEST = 400  # dimensions of one K-norm draw: beyond, exact counting takes long
-STRONGEST = 10.0
 LOUDEST = 0.4  # error of a row's score in all, in nats: beyond, more pairs cost more than they tell
 NOISE_WEIGHT = 0.5  # of the noise that a pair's table brings is set against the dependence that it can show
 
@@ -117,9 +116,8 @@ def plan_tan(schema: Schema, budget: Budget, choice_share: Fraction = Fraction(3
 
 
 def tan_schema(schema: Schema, rows: float, epsilon: float) -> Schema:
-    """The schema with free numbers in so few bins that a cell of a pair holds about four times its noise."""
-    width = 4.0 * len(schema.features) * len(schema.classes)
-    bins = int(min(MOST_BINS, max(2.0, math.sqrt(rows * min(epsilon, STRONGEST) / width))))
+    """The schema with free numbers in eight bins, or in four where a feature has less than 20/ε rows to itself."""
+    bins = MOST_BINS if rows * epsilon > FEWEST_ROWS * len(schema.features) else LEAST_BINS
     features = [rebinned(f, bins) if is_free(f) and isinstance(f, Numeric) else f for f in schema.features]
     return with_features(schema, features)
 
