@@ -58,6 +58,10 @@ class NoisyRelease:
         statistics = collect(X, SCHEMA, y, detail=self.plan.detail)
         drawn = []
         for bundle in exact_bundles(statistics, self.plan):
+            if any(item.bundle is not None for item in self.plan.items):  # tables drawn together are drawn one by one
+                releases = [noised(bundle, self.plan, ExactSampler()) for _ in range(size)]
+                drawn += [np.stack([one[key] for one in releases]) for key in bundle]
+                continue
             copies = {key: np.tile(values, (size, 1)) for key, values in bundle.items()}
             drawn += list(noised(copies, self.plan, ExactSampler()).values())
         return np.concatenate(drawn, axis=1)

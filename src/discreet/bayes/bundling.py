@@ -16,7 +16,7 @@ from discreet.privacy.budget import Budget
 from discreet.privacy.ledger import Charge
 
 BUNDLED = {"table", "present"}
-SLOW = 20_000  # rows of noise on a class total: a draw walks from sum to sum, and this many take about a second
+SLOW = 10_000  # rows of noise on a class total: a draw walks from sum to sum, and this many take about a second
 
 
 def check_bundles(budget: Budget, smooth: Smooth | None, split: Any) -> None:

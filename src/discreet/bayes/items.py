@@ -145,12 +145,20 @@ class Plan:
                 "statistic": item.what,
                 "cells": item.cells * len(self.schema.classes),
                 "share": float(item.share),
-                "cost": float(item.charge.cost) if item.charge else None,
+                "cost": self._cost(item),
                 "mechanism": item.charge.mechanism if item.charge else "none",
                 "noise": item.variance**0.5,
             }
             for item in self.items
         ]
+
+    def _cost(self, item: Item) -> float | None:
+        """What an item costs; of the charge for a bundle each table has its share."""
+        if item.charge is None:
+            return None
+        if item.bundle is None or self.budget.epsilon is None:
+            return float(item.charge.cost)
+        return float(item.share * self.budget.epsilon)
 
     def to_dict(self) -> dict[str, Any]:
         """The plan as plain values."""

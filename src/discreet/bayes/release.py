@@ -18,6 +18,7 @@ from discreet.statistics import Statistics
 
 Integers = NDArray[np.int64]
 Bundle = dict[tuple[str, str], Integers]
+TOGETHER = "K-norm draws of this library: exact, seeded by the operating system"
 
 
 @dataclass(frozen=True)
@@ -154,4 +155,6 @@ def release(statistics: Statistics, plan: Plan, sampler: Sampler) -> Release:
         raise StatisticsError("the statistics are of another schema than the plan")
     bundles = [noised(bundle, plan, sampler) for bundle in exact_bundles(statistics, plan)]
     values = {key: np.stack([bundle[key] for bundle in bundles]) for key in bundles[0]}
-    return Release(plan, values, samplers=(sampler.name,), simulation=sampler.simulation)
+    bundles_drawn = any(item.bundle is not None for item in plan.items) and not sampler.simulation
+    names = (sampler.name, TOGETHER) if bundles_drawn and plan.budget.private else (sampler.name,)
+    return Release(plan, values, samplers=names, simulation=sampler.simulation)
