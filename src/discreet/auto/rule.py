@@ -14,10 +14,10 @@ from discreet.schema import Schema
 MODELS = ("auto", "naive-bayes", "additive", "additive-pairs", "tan", "joint")
 FEW = 4  # features that a joint histogram can cut into cells
 LEAST_CELLS = 6  # a side: below it a joint histogram is coarser than what Naive Bayes sees
-BINARY = 30.0  # rows times ε for each free weight of a model of two classes
+BINARY = 20.0  # rows times ε for each free weight of a model of two classes
 SEVERAL = 50.0  # and of a model of more classes, whose residuals get half the rate each
 PAIRED = 500.0  # and where pairs of features are worth their many cells
-CLEAR = 0.08  # noise beside rows in a mean cell of a pair table
+CLEAR = 0.15  # noise beside rows in a mean cell of a pair table
 PLENTY = 100.0  # the ε that stands for a fit without privacy
 
 

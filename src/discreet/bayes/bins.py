@@ -10,7 +10,8 @@ from discreet.features import DEFAULT_BINS
 from discreet.privacy.budget import Budget
 from discreet.schema import Numeric, Schema
 
-LEAST, MOST = 2, 32
+LEAST, FEW, MOST = 6, 12, 32
+PLENTY = 30.0  # rows·ε per feature and class, from which on a dozen bins are too few
 FINE = 500.0  # rows·ε per feature and class, from which on the first bin is halved again and again
 HALVINGS = 6
 
@@ -18,17 +19,17 @@ HALVINGS = 6
 def bin_count(rows: float, epsilon: float, features: int, classes: int) -> int:
     """How many bins of equal width a number should have.
 
-    With G bins the log-odds lose about (range/G)²/12 inside a bin. Noise of about d/ε rows on a cell of n/(KG) rows
-    costs in proportion to (dKG/(nε))², and sampling in proportion to KG/n. The first two balance at G ∝ √(nε/(dK)), the
-    first and the last at G ∝ (n/K)^⅓; the constants leave room for bins that a reading pools afterwards. The nearest
-    power of two is taken, so that more rows split bins and never shift them.
+    What counts is nε/(dK), the rows times ε for each feature and class. Public bounds are mostly loose, so that the
+    rows lie in a part of the bins, and a reading pools bins that say the same; noise that pooled bins share grows with
+    the root of their number only. About a dozen bins are right over a wide range: fewer where nothing but the coarsest
+    shape can be told from noise, and from then on as many more as keep the bias inside a bin below the noise on it.
 
-    >>> bin_count(600, 0.1, 8, 2), bin_count(600, 1, 8, 2), bin_count(30_000, 1, 14, 2)
-    (4, 8, 32)
+    >>> bin_count(600, 0.01, 8, 2), bin_count(600, 1, 8, 2), bin_count(30_000, 1, 14, 2)
+    (6, 13, 32)
     """
-    noise = math.sqrt(3 * rows * epsilon / (features * classes)) if math.isfinite(epsilon) else math.inf
-    sampling = 2 * math.cbrt(rows / classes)
-    return int(max(LEAST, min(MOST, 2 ** round(math.log2(max(min(noise, sampling), 1.0))))))
+    each = rows * epsilon / (features * classes) if math.isfinite(epsilon) else math.inf
+    some = FEW * max(1.0, math.cbrt(min(each, 1e9) / PLENTY))
+    return max(LEAST, min(MOST, round(min(8 * math.sqrt(min(each, 1e9)), some))))
 
 
 def binned(schema: Schema, rows: float, epsilon: Any) -> Schema:
