@@ -33,14 +33,13 @@ SCHEMA = Schema(
 def test_more_rows_and_budget_never_give_fewer_bins(rows: float, epsilon: float, features: int, classes: int) -> None:
     count = bin_count(rows, epsilon, features, classes)
     assert LEAST <= count <= MOST
-    assert count & (count - 1) == 0
     assert bin_count(2 * rows, epsilon, features, classes) >= count
     assert bin_count(rows, 2 * epsilon, features, classes) >= count
     assert bin_count(rows, epsilon, features + 1, classes) <= count
 
 
 def test_declared_bins_stay_and_all_else_of_the_schema() -> None:
-    few, many = binned(SCHEMA, 100, 0.1), binned(SCHEMA, 10**6, 1)
+    few, many = binned(SCHEMA, 50, 0.1), binned(SCHEMA, 10**6, 1)
     for made in (few, many):
         assert made.features[3:] == SCHEMA.features[3:]
         assert (made.id, made.target, made.classes) == ("person", "y", (0, 1))
@@ -80,4 +79,4 @@ def test_bad_numbers_of_rows_are_refused(rows: Any) -> None:
 
 
 def test_without_privacy_only_the_rows_decide() -> None:
-    assert binned(SCHEMA, 64, math.inf).features[1].cells == 8 + HALVINGS
+    assert binned(SCHEMA, 64, math.inf).features[1].cells == 13 + HALVINGS

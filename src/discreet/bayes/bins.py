@@ -29,7 +29,8 @@ def bin_count(rows: float, epsilon: float, features: int, classes: int) -> int:
     """
     each = rows * epsilon / (features * classes) if math.isfinite(epsilon) else math.inf
     some = FEW * max(1.0, math.cbrt(min(each, 1e9) / PLENTY))
-    return max(LEAST, min(MOST, round(min(8 * math.sqrt(min(each, 1e9)), some))))
+    sampled = 4 * math.cbrt(rows / classes)  # without noise, too, few rows tell few bins apart
+    return max(LEAST, min(MOST, round(min(8 * math.sqrt(min(each, 1e9)), some, sampled))))
 
 
 def binned(schema: Schema, rows: float, epsilon: Any) -> Schema:
