@@ -10,7 +10,7 @@ from typing import Any
 import mpmath
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -52,6 +52,7 @@ def test_the_volume_of_a_slice_is_the_limit_of_its_lattice_points(size: int) -> 
         assert abs(Fraction(inside, volume) - 1) < Fraction(2 * size * size, 10**12) + Fraction(size**2, total + 10**6)
 
 
+@settings(deadline=None)
 @given(
     st.lists(st.integers(0, 10**30), min_size=1, max_size=9), st.lists(st.integers(1, 10**9), min_size=1, max_size=9)
 )
@@ -177,6 +178,7 @@ def test_moments_near_those_of_fine_integer_noise() -> None:
 # ---- what a row moves
 
 
+@settings(deadline=None)
 @given(st.lists(st.integers(1, 5), min_size=1, max_size=4), st.integers(0, 2**32 - 1))
 def test_a_row_moves_the_norm_by_at_most_one(sizes: list[int], seed: int) -> None:
     """One cell of each block, or a weight of one spread over its cells: the exponent moves by the rate at most."""
@@ -271,6 +273,12 @@ def test_wide_problems_are_quick_enough_and_near() -> None:
 def test_bad_sizes_are_refused(sizes: list[int]) -> None:
     with pytest.raises(BudgetError):
         KVector(sizes)
+
+
+@pytest.mark.parametrize("rate", [0, -1])
+def test_bad_rates_are_refused(rate: int) -> None:
+    with pytest.raises(BudgetError, match="above zero"):
+        KVector([2]).draw(Fraction(rate), SystemBits())
 
 
 def test_shares_of_nothing_are_refused() -> None:

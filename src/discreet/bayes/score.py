@@ -34,6 +34,28 @@ def joint_log_probability(rows: Rows, prior: Floats, likelihoods: Sequence[Likel
     return scores
 
 
+def whole_scores(rows: Rows, prior: Floats, likelihoods: Sequence[Likelihood], unit: int) -> Floats:
+    """Joint log-probabilities in multiples of 1/unit, each part rounded: a row's are the same among whatever others.
+
+    Sums of whole numbers are exact in any order, and parts of bell curves come from operations that round alike.
+    """
+    whole = np.rint(prior * unit)
+    tables = [
+        TableLikelihood(likelihood.name, np.rint(likelihood.log_prob * unit))
+        for likelihood in likelihoods
+        if isinstance(likelihood, TableLikelihood)
+    ]
+    if len(tables) == len(likelihoods):
+        return joint_log_probability(rows, whole, tables)
+    scores = np.tile(whole, (rows.size, 1))
+    for column, likelihood in zip(rows.columns, likelihoods, strict=True):
+        if isinstance(likelihood, TableLikelihood):
+            scores += _plain(column, tables.pop(0))
+        else:
+            scores += np.rint(_plain(column, likelihood) * unit)
+    return scores
+
+
 def most_probable(rows: Rows, prior: Floats, likelihoods: Sequence[Likelihood]) -> NDArray[np.intp]:
     """The index of the most probable class of every row, without keeping the scores."""
     if rows.size < SMALL:

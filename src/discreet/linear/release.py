@@ -68,26 +68,26 @@ def approximate(design: Design, signs: Floats, plan: LinearPlan, drawn: Drawn, s
     return np.asarray(found.weights + drawn.vector)
 
 
-class Rounding(Protocol):
-    """The part of a plan that the last step needs."""
+class Covering(Protocol):
+    """The part of a plan that covers how far an answer is from the exact one."""
 
     @property
     def lattice(self) -> int:
-        """Weights are multiples of 2^−lattice."""
+        """Released numbers are multiples of 2^−lattice."""
         ...
 
     @property
     def steps(self) -> int:
-        """How many of them a neighbour can move all weights together."""
+        """How many of those a neighbour can move all numbers together."""
         ...
 
     @property
     def epsilons(self) -> tuple[Fraction, Fraction]:
-        """What the noise costs, and what the last step does."""
+        """What the noise vector and the final step cost."""
         ...
 
 
-def finish(answer: Floats, plan: Rounding, sampler: Sampler) -> Floats:
+def finish(answer: Floats, plan: Covering, sampler: Sampler) -> Floats:
     """Round to the public lattice and add exact discrete noise that covers the distance from the exact answer."""
     points = np.rint(np.clip(np.ldexp(answer, plan.lattice), -(2.0**61), 2.0**61)).astype(np.int64)
     noisy = sampler.laplace(points, Fraction(plan.steps) / plan.epsilons[1])

@@ -72,7 +72,7 @@ class KVector:
 
     def draw(self, rate: Fraction, bits: Bits) -> SharedSum:
         """One draw: the blocks one after the other. An exact draw at this rate or a lower one is within `error`."""
-        scale = float_up(1 / Fraction(rate))
+        scale = _scale(rate)
         coins = Coins(lambda size: bits.words(-(-size // 8)).tobytes())
         sign = 1.0 if coins.bits(1) else -1.0
         powers = self._powers(coins)
@@ -122,6 +122,13 @@ class KVector:
         sign = rng.choice([-1.0, 1.0], count)
         blocks = [_simulated(size, share, total, room / 2, rng) * sign[:, None] for size in self.sizes]
         return np.concatenate(blocks, axis=1), sign * total
+
+
+def _scale(rate: Fraction) -> float:
+    """A double that is not below 1/rate: noise of that scale is at least as wide."""
+    if not rate > 0:
+        raise BudgetError(f"the rate of a noise vector must be above zero, not {rate}")
+    return float_up(1 / Fraction(rate))
 
 
 def _block(size: int, power: int, masses: tuple[float, float], off: tuple[float, float], step: float, parts: Floats,
@@ -254,3 +261,25 @@ def _split(sizes: Sizes, power: int, coins: Coins) -> list[int]:
 
 def _logs(numbers: Sequence[int]) -> Floats:
     return np.array([math.log(number) for number in numbers])
+
+
+# ---- a slope and biases
+
+
+def slope_vector(classes: int, rate: Fraction, bits: Bits) -> Drawn:
+    """Noise (u, v) of a slope and of biases that add up to zero: density ∝ exp(−rate·max(|u|, ‖v‖₁/2)).
+
+    Of a Gamma radius R, u is even between −R and R, and v even in a block's slice for the sum 0.
+    """
+    if classes < 2:
+        raise BudgetError("there are no biases of fewer than two classes")
+    scale = _scale(rate)
+    coins = Coins(lambda size: bits.words(-(-size // 8)).tobytes())
+    steps = exponentials(2 * classes + 2, bits)
+    radius = fsum(steps[: classes + 1])
+    off = 2 * _ULP * (classes + 1 + radius)
+    turn = float(bits.words(1)[0]) * 2.0**-63 - 1
+    biases, bound = _block(classes, 0, (0.0, radius), (0.0, off), float(steps[-1]), steps[classes + 1 : -1], coins)
+    vector = np.array([radius * turn, *biases])
+    error = math.hypot(off + 2 * _ULP * radius, bound) + 2 * _ULP * float(np.linalg.norm(vector))
+    return Drawn(vector * scale, error * scale * (1 + 2.0**-30))

@@ -1,0 +1,232 @@
+"""Calibrating: a released Naive Bayes model and the private rows again become a model with sober probabilities."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.bayes.likelihoods import GaussianLikelihood, Likelihood, TableLikelihood
+from discreet.bayes.model import NaiveBayesModel
+from discreet.bayes.score import whole_scores
+from discreet.calibration.histogram import fit_histogram, histogram
+from discreet.calibration.plan import CalibrationPlan, make_plan
+from discreet.calibration.solve import Objective, minimise
+from discreet.errors import BudgetError, DataError, ModelError
+from discreet.linear.classifier import REFUSALS
+from discreet.linear.encode import cells
+from discreet.linear.release import finish
+from discreet.mechanisms.kvectors import slope_vector
+from discreet.mechanisms.noise import Sampler, sampler_for
+from discreet.mechanisms.vectors import bits_of
+from discreet.privacy.budget import Adjacency, Budget
+from discreet.privacy.certificate import Certificate, record
+from discreet.privacy.ledger import Ledger, Sequential
+from discreet.schema import Numeric
+from discreet.sources import Progress, check_people, is_outside, read_rows
+from discreet.sources.tables import Stream, Table, open_files, open_table
+
+Floats = NDArray[np.float64]
+UNIT = 1 << 20  # log-probabilities are whole multiples of 1/UNIT: sums of them are exact in any order
+SLOPES = (0.02, 20.0)
+SYNTHETIC = 2000
+GAPS, REACHES = 1.5, (3, 40)
+MACHINE = "logarithm and exponential of this machine are exact to two units in the last place"
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """Log-scores times a slope above zero, plus a bias for each class."""
+
+    slope: float
+    biases: Floats
+
+
+def calibrated(
+    model: NaiveBayesModel,
+    X: Any,
+    y: Any = None,
+    epsilon: Any = 0.1,
+    *,
+    adjacency: Any = None,
+    contributions: int | None = None,
+    random_state: Any = None,
+    ledger: Ledger | None = None,
+    progress: Progress | None = None,
+) -> NaiveBayesModel:
+    """The model with its scores calibrated on private rows, which costs `epsilon` on top of what the model cost.
+
+    `adjacency` and `contributions` are those of the model's certificate. The cost is charged before a row is read.
+    """
+    if not isinstance(model, NaiveBayesModel):
+        raise ModelError(f"only Naive Bayes models can be calibrated, not a {type(model).__name__}")
+    own = model.certificate
+    kind = own.adjacency if adjacency is None else Adjacency.of(adjacency)
+    times = own.contributions if contributions is None else contributions
+    plan = make_plan(len(model.log_prior), epsilon, adjacency=kind, contributions=times)
+    if own.private != plan.budget.private:
+        raise BudgetError("calibrate a private model at a finite epsilon, and one without privacy at infinity")
+    if own.private and own.epsilon is None:
+        raise BudgetError("a calibration spends epsilon, which does not add up with the rho of this model")
+    if own.private and (kind is not own.adjacency or times != own.contributions):
+        raise BudgetError(
+            f"the model's guarantee is for {own.adjacency} neighbours with up to {own.contributions} row(s) per "
+            "person: calibrate it for the same"
+        )
+    if ledger is not None:
+        ledger.charge(plan.node, plan.budget, plan.unit)
+    reach, sampler = score_reach(model), sampler_for(random_state)
+    scores, labels = read_scores(model, X, y, reach, contributions=times, progress=progress)
+    found = calibration(scores, labels, plan, reach, sampler)
+    return applied(model, found, _certificate(own, plan, sampler))
+
+
+def score_reach(model: NaiveBayesModel) -> int:
+    """How far below the best class of a row a score still counts: some times the gap that the model itself expects.
+
+    The released model alone decides, by synthetic rows. A wide reach weakens what each row says about the slope, a
+    narrow one cuts off scores that say more.
+    """
+    drawn = model.sample(SYNTHETIC, rng=np.random.default_rng(0))
+    rows = np.empty((SYNTHETIC, len(model.schema.names)), object)
+    for j, name in enumerate(model.schema.names):
+        rows[:, j] = drawn[name]
+    ordered = np.sort(model.predict_joint_log_proba(rows), axis=1)
+    return int(np.clip(np.ceil(GAPS * float((ordered[:, -1] - ordered[:, -2]).mean())), *REACHES))
+
+
+def read_scores(
+    model: NaiveBayesModel, X: Any, y: Any, reach: int, *, contributions: int = 1, progress: Progress | None = None
+) -> tuple[Floats, NDArray[np.int64]]:
+    """How far each class is below a row's best one, as −1 to 0 of the reach, and the labels."""
+    schema = model.schema
+    if is_outside(X):
+        if schema.id is not None:
+            X = X if isinstance(X, Stream) else open_table(X) if isinstance(X, Table) else open_files(X)
+            X.check_ids(schema, contributions)
+    else:
+        check_people(X, schema, contributions)
+    scores, labels = [], []
+    for rows in read_rows(X, schema, y, progress=progress):
+        assert rows.label is not None
+        labels.append(cells(rows.label).astype(np.int64))
+        scores.append(lowered(whole_scores(rows, model.log_prior, model.likelihoods, UNIT), reach))
+    if not sum(map(len, labels)):
+        raise DataError("there are no rows: found array with 0 sample(s) while a minimum of 1 is required")
+    return np.concatenate(scores), np.concatenate(labels)
+
+
+def lowered(whole: Floats, reach: int) -> Floats:
+    """Whole scores in units of 1/UNIT below the best of their row, clipped and scaled to −1 … 0."""
+    return np.asarray(np.maximum(whole - whole.max(axis=1, keepdims=True), -reach * UNIT) / (reach * UNIT))
+
+
+def calibration(
+    scores: Floats, labels: NDArray[np.int64], plan: CalibrationPlan, reach: int, sampler: Sampler
+) -> Calibration:
+    """Release slope and biases. The caller has charged the plan before reading any rows."""
+    if plan.spread is not None:
+        noisy = sampler.laplace(histogram(scores, labels), plan.spread).astype(np.float64)
+        slope, bias = fit_histogram(noisy, plan.ridges[0], plan.usual * reach)
+        return Calibration(float(np.clip(slope / reach, *SLOPES)), np.array([-bias / 2, bias / 2]))
+    weights = released_weights(scores, labels, plan, reach, sampler)
+    return Calibration(float(np.clip(weights[0] / reach, *SLOPES)), weights[1:] - weights[1:].mean())
+
+
+def released_weights(
+    scores: Floats, labels: NDArray[np.int64], plan: CalibrationPlan, reach: int, sampler: Sampler
+) -> Floats:
+    """The minimum of the tilted objective, certified and covered; without noise at ε = ∞."""
+    drawn = None if plan.rate is None else slope_vector(plan.classes, plan.rate, bits_of(sampler))
+    tilted = objective(scores, labels, plan, reach, np.zeros(plan.classes + 1) if drawn is None else drawn.vector)
+    if drawn is None:
+        return minimise(tilted, 1e-3 * min(plan.ridges) + 1e-9 * len(labels))
+    return finish(minimise(tilted, float(plan.tolerance), spare=drawn.error), plan, sampler)
+
+
+def objective(scores: Floats, labels: NDArray[np.int64], plan: CalibrationPlan, reach: int, tilt: Floats) -> Objective:
+    """What is minimised: logistic losses, and a pull to the usual slope and no biases."""
+    centre = np.array([plan.usual * reach, *[0.0] * plan.classes])
+    ridges = np.array([plan.ridges[0], *[plan.ridges[1]] * plan.classes])
+    return Objective(np.ascontiguousarray(scores.T), labels, ridges, centre, tilt)
+
+
+# ---- the calibrated model
+
+
+def applied(model: NaiveBayesModel, found: Calibration, certificate: Certificate) -> NaiveBayesModel:
+    """A model whose scores are slope·score + bias, up to what all classes share: the posterior is that of these."""
+    slope = max(found.slope, _least_slope(model))
+    prior = slope * model.log_prior + found.biases
+    likelihoods: list[Likelihood] = []
+    shares = np.exp(model.log_prior - model.log_prior.max())
+    for feature, likelihood in zip(model.schema.features, model.likelihoods, strict=True):
+        if isinstance(likelihood, TableLikelihood):
+            one, extra = _table(likelihood, slope, shares / shares.sum())
+            likelihoods.append(one)
+        else:
+            assert isinstance(feature, Numeric)
+            curve, extra = _curve(feature, likelihood, slope)
+            likelihoods.append(curve)
+        prior = prior + extra
+    top = prior.max()
+    prior = prior - top - np.log(np.exp(prior - top).sum())
+    return NaiveBayesModel(model.schema, prior, likelihoods, certificate)
+
+
+def _table(likelihood: TableLikelihood, slope: float, shares: Floats) -> tuple[TableLikelihood, Floats]:
+    """P^slope times a power of the overall share of a cell, which no class sees, and what it takes to add up to one."""
+    logs = likelihood.log_prob
+    overall = np.log(shares @ np.exp(logs))
+    powers = slope * logs + (1 - slope) * overall
+    top = powers.max(axis=1, keepdims=True)
+    sums = (top + np.log(np.exp(powers - top).sum(axis=1, keepdims=True)))[:, 0]
+    return TableLikelihood(likelihood.name, powers - sums[:, None]), sums
+
+
+def _curve(feature: Numeric, old: GaussianLikelihood, slope: float) -> tuple[GaussianLikelihood, Floats]:
+    """A power of a normal density is one of another variance; the constants go to presence and to the class."""
+    plain = GaussianLikelihood(old.name, old.mean, old.variance / slope, old.truncated, None)
+    before, _, absent = old.constants(feature)
+    rest = slope * before - plain.constants(feature)[0]
+    if old.present is None:
+        return plain, rest
+    both = np.stack([rest, slope * absent], axis=1)
+    top = both.max(axis=1, keepdims=True)
+    sums = (top + np.log(np.exp(both - top).sum(axis=1, keepdims=True)))[:, 0]
+    present = both - sums[:, None]
+    return GaussianLikelihood(old.name, old.mean, old.variance / slope, old.truncated, present), sums
+
+
+def _least_slope(model: NaiveBayesModel) -> float:
+    """Variances over the slope must stay within the width of a feature: a question of the released model alone."""
+    least = 0.0
+    for feature, likelihood in zip(model.schema.features, model.likelihoods, strict=True):
+        if isinstance(likelihood, GaussianLikelihood):
+            assert isinstance(feature, Numeric)
+            least = max(least, float(likelihood.variance.max()) / (feature.upper - feature.lower) ** 2)
+    return least * (1 + 1e-9)
+
+
+def _certificate(own: Certificate, plan: CalibrationPlan, sampler: Sampler) -> Certificate:
+    """One certificate for the model and its calibration together."""
+    if not own.private:
+        return own
+    assert plan.budget.epsilon is not None
+    whole = record(Sequential("the model, then its calibration", (plan.node,)))
+    simulation = own.simulation or sampler.simulation
+    names, stated = [*own.sampler.split(" and ")], [*own.assumptions]
+    if plan.method == "objective":
+        names.append(f"noise vector from {bits_of(sampler).name}, within the solver's tolerance of an exact draw")
+        stated += [MACHINE, REFUSALS]
+    fields = own.model_dump(mode="json") | {
+        "epsilon": str(Budget(own.epsilon).epsilon + plan.budget.epsilon),  # type: ignore[operator]
+        "ledger": whole.model_copy(update={"parts": (own.ledger, *whole.parts)}).model_dump(mode="json"),  # type: ignore[union-attr]
+        "simulation": simulation,
+        "sampler": " and ".join(dict.fromkeys([*names, sampler.name])),
+        "assumptions": list(dict.fromkeys(stated)),
+        "covers": "nothing: this model is for study, not for release" if simulation else own.covers,
+    }
+    return Certificate.model_validate(fields)
