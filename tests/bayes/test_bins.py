@@ -39,7 +39,7 @@ def test_more_rows_and_budget_never_give_fewer_bins(rows: float, epsilon: float,
 
 
 def test_declared_bins_stay_and_all_else_of_the_schema() -> None:
-    few, many = binned(SCHEMA, 50, 0.1), binned(SCHEMA, 10**6, 1)
+    few, many = binned(SCHEMA, 30, 0.1), binned(SCHEMA, 10**6, 1)
     for made in (few, many):
         assert made.features[3:] == SCHEMA.features[3:]
         assert (made.id, made.target, made.classes) == ("person", "y", (0, 1))
