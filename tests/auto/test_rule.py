@@ -43,7 +43,8 @@ def test_a_few_numbers_and_many_rows_fill_a_grid():
 
 
 def test_several_classes_of_small_categories_lean_on_each_other():
-    assert model(wide(classes=4, features=6), 200_000, 1.0) == "tan"
+    assert model(wide(classes=4, features=6), 20_000, 1.0) == "tan"
+    assert model(wide(classes=4, features=6), 200_000, 1.0) == "additive-pairs"
 
 
 @pytest.mark.parametrize("rows", [50, 5_000, 500_000])

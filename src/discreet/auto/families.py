@@ -60,7 +60,7 @@ def _network(name: str) -> Callable[..., Model]:
 _FITS: dict[str, Callable[..., Model]] = {
     "naive-bayes": _naive_bayes,
     "additive": _additive(0),
-    "additive-pairs": _additive(30),
+    "additive-pairs": _additive("auto"),
     "tan": _network("tan"),
     "joint": _network("joint"),
 }

@@ -15,7 +15,7 @@ MODELS = ("auto", "naive-bayes", "additive", "additive-pairs", "tan", "joint")
 MANY = 20  # features, from which on one tree of pairs sees too little of them
 BINARY = 20.0  # rows times ε for each free weight of a model of two classes
 SEVERAL = 40.0  # and of a model of more classes, whose residuals get half the rate each
-PAIRED = 500.0  # and where pairs of features are worth their many cells
+PAIRED = 400.0  # and where pairs of features are worth their many cells
 CLEAR = 0.15  # noise beside rows in a mean cell of a pair table
 PLENTY = 100.0  # the ε that stands for a fit without privacy
 
@@ -70,13 +70,13 @@ def choose(
         if support >= BINARY:
             return Choice("additive", _enough(rows, weights, support, BINARY), facts)
         return Choice("naive-bayes", _scarce(rows, weights, support, BINARY), facts)
+    if support >= PAIRED:
+        return Choice("additive-pairs", _enough(rows, weights * classes, support, PAIRED), facts)
     noise = tan_noise(schema, rows, worth)
     if noise <= CLEAR and features <= MANY and not schema.numeric:
         why = f"tables of pairs carry noise of {noise:.1%} of a mean cell, so features may lean on each other"
         return Choice("tan", why, facts | {"noise": noise})
     facts = facts | {"noise": noise} if math.isfinite(noise) else facts
-    if support >= PAIRED:
-        return Choice("additive-pairs", _enough(rows, weights * classes, support, PAIRED), facts)
     if support >= SEVERAL:
         return Choice("additive", _enough(rows, weights * classes, support, SEVERAL), facts)
     return Choice("naive-bayes", _scarce(rows, weights * classes, support, SEVERAL), facts)
