@@ -28,7 +28,7 @@ def bin_count(rows: float, epsilon: float, features: int, classes: int) -> int:
     (4, 11, 32)
     """
     each = min(rows * epsilon / (features * classes), 1e9) if math.isfinite(epsilon) else 1e9
-    noise = 1.7 * each**0.7
+    noise = 1.7 * math.pow(each, 0.7)
     enough = FEW * max(1.0, math.cbrt(each / PLENTY))
     sampled = 4 * math.cbrt(rows / classes)  # without noise, too, few rows tell few bins apart
     return max(LEAST, min(MOST, round(min(noise, enough, sampled))))
