@@ -5,7 +5,7 @@ Confidence is 1 − 1e-8 per audit, so that honest cases give a false alarm in u
 
 import pytest
 
-import discreet.bayes.plan as planning
+import discreet.bayes.items as planning
 import discreet.mechanisms.smooth_plan as smooth_plan
 from discreet.audit import AuditError, run_case
 from discreet.bayes.sensitivity import Sensitivity

@@ -85,7 +85,8 @@ def test_stores_are_merged_with_files(job, discreet):
 def test_damage_is_counted(job, discreet):
     raw = bytearray((job / "r.bin").read_bytes())
     raw[20] ^= 1
-    (job / "bad.bin").write_bytes(bytes(raw[:-1]) + b"garbage" + report_file(2, schema=OTHER))
+    garbage = bytes([raw[-1] ^ 1]) + b"arbage"  # were its first byte the one that is cut off, nothing would be damaged
+    (job / "bad.bin").write_bytes(bytes(raw[:-1]) + garbage + report_file(2, schema=OTHER))
     done = ok(discreet("local", "collect", "bad.bin", "-s", "s.toml", "--out", "bad.json", cwd=job))
     assert "accepted 2998 reports; rejected 4 (2 malformed, 2 foreign, 0 unexpected, 0 replayed)" in done.stdout
 

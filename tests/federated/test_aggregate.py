@@ -38,7 +38,7 @@ def test_without_noise_the_model_is_the_centralised_one_bit_for_bit(settings, we
 
 
 def test_the_sum_of_equal_nodes_is_estimated_like_batches():
-    batches = PrivateNB(1.0, schema=SCHEMA, random_state=0)
+    batches = PrivateNB(1.0, schema=SCHEMA, mechanism="laplace", random_state=0)
     for seed in range(3):
         batches.partial_fit(*rows(100, seed))
     updates = [update(f"n{i}", size=100, seed=i, noise=i) for i in range(3)]

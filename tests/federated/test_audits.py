@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-import discreet.bayes.plan as planning
+import discreet.bayes.items as planning
 from discreet.bayes.sensitivity import Sensitivity
 from discreet.federated.audits import FEW, NodeIntegers, WholeUpdate, audit_cases
 from discreet.federated.update import node_plan

@@ -65,7 +65,8 @@ def test_a_partition_that_depends_on_other_rows_is_covered_by_nothing(rows, part
 @pytest.mark.parametrize("epsilon", [1.0, 0.1])
 def test_secure_noise_is_that_of_one_central_release(rows, epsilon):
     """The same ledger, and the same noise: a mean over classes and trials that strays by 6 standard errors (1e-9)."""
-    central = PrivateNB(epsilon, schema=SCHEMA, random_state=9).fit(*rows)
+    alone = {"schema": SCHEMA, "mechanism": "laplace"}
+    central = PrivateNB(epsilon, **alone, random_state=9).fit(*rows)
     spread, trials = [], 150
     for seed in range(trials):
         made = FederatedNB(epsilon, schema=SCHEMA, n_nodes=50, secure=True, random_state=seed).fit(*rows)
@@ -73,7 +74,7 @@ def test_secure_noise_is_that_of_one_central_release(rows, epsilon):
     assert made.certificate_.ledger == central.certificate_.ledger
     assert any("at least 50 honest nodes" in text for text in made.certificate_.assumptions)
     assert made.nodes_ == []
-    alike = [PrivateNB(epsilon, schema=SCHEMA, random_state=s).fit(*rows).model_.log_prior for s in range(trials)]
+    alike = [PrivateNB(epsilon, **alone, random_state=s).fit(*rows).model_.log_prior for s in range(trials)]
     ratio = np.var(spread, axis=0) / np.var(alike, axis=0)
     # Both are variances of `trials` draws with heavier tails than a bell curve: a log ratio errs by √(2·5/trials).
     assert np.abs(np.log(ratio)).max() < 6 * math.sqrt(2 * 5 / trials)

@@ -24,15 +24,16 @@ class Stub:
     """An estimator that knows smooth sensitivity and notes what it was asked for."""
 
     def __init__(
-        self, epsilon, delta, schema, random_state, numeric, sensitivity, split, noise="t", estimator="trimmed"
-    ):
+        self, epsilon, delta, schema, random_state, numeric, sensitivity, split, noise="t", estimator="trimmed",
+        reading="shrunk", mechanism="auto",
+    ):  # fmt: skip
         self.asked = locals()
 
 
 class Older:
     """An estimator of before there was smooth sensitivity."""
 
-    def __init__(self, epsilon, delta, schema, random_state, numeric, split):
+    def __init__(self, epsilon, delta, schema, random_state, numeric, split, reading, mechanism):
         pass
 
 
