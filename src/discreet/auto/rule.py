@@ -13,7 +13,7 @@ from discreet.schema import Schema
 
 MODELS = ("auto", "naive-bayes", "additive", "additive-pairs", "tan", "joint")
 MANY = 20  # features, from which on one tree of pairs sees too little of them
-BINARY = 20.0  # rows times ε for each free weight of a model of two classes
+BINARY = 25.0  # rows times ε for each free weight of a model of two classes
 SEVERAL = 40.0  # and of a model of more classes, whose residuals get half the rate each
 PAIRED = 400.0  # and where pairs of features are worth their many cells
 CLEAR = 0.15  # noise beside rows in a mean cell of a pair table
