@@ -39,6 +39,16 @@ def test_from_a_draft_to_a_model(discreet, place):
     assert fitted.returncode == 0 and "released with epsilon = 1 " in fitted.stdout
 
 
+def test_bounds_settled_without_privacy_stay_disclosed(discreet, place):
+    Schema([Numeric("wage", bounds="private"), Numeric("age", 0, 100)], "y", [0, 1]).save(place / "part.toml")
+    settled = discreet("settle", "rows.csv", "-s", "part.toml", "--epsilon", "inf", "-o", "exact.json", cwd=place)
+    assert settled.returncode == 0 and "for study" in settled.stderr
+    fitted = discreet("fit", "rows.csv", "-s", "exact.json", "-o", "later.json", cwd=place)
+    assert fitted.returncode == 0 and "read off the data" in fitted.stderr
+    shown = discreet("inspect", "later.json", cwd=place).stdout
+    assert "but the schema was read off the data" in shown and "assumed public" in " ".join(shown.split())
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

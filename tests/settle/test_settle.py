@@ -138,6 +138,26 @@ def test_a_fit_pays_for_its_bounds(people, tmp_path):
         PrivateNB(0.5, schema=OPEN).fit("no-such-file.csv", ledger=ledger)
 
 
+@pytest.mark.parametrize(("settings", "study"), [((math.inf, None), True), ((1.0, 7), True), ((1.0, None), False)])
+def test_bounds_found_without_privacy_are_no_secret_to_later_certificates(people, settings, study):
+    """A private fit with bounds that were read off the rows says so; bounds that were bought are public."""
+    epsilon, seed = settings
+    found = settle_schema(OPEN, people, epsilon, random_state=seed)
+    later = PrivateNB(1.0, schema=found.schema).fit(people.drop(columns="y"), people["y"]).certificate_
+    assert found.schema.inferred is study
+    assert any("read off the data" in stated for stated in later.assumptions) is study
+    assert ("read off the data" in later.covers) is study
+    assert not any("rest of the schema" in stated for stated in found.certificate.assumptions)  # it was declared
+
+
+def test_twins_and_simulations_of_fits_that_buy_bounds_still_work(people):
+    X, y = people.drop(columns="y"), people["y"]
+    for epsilon, seed in ((math.inf, None), (1.0, 5)):
+        fitted = PrivateNB(epsilon, schema=OPEN, bounds="private", random_state=seed).fit(X, y)
+        assert fitted.score(X, y) > 0.7 and fitted.certificate_.covers.startswith("nothing")
+        assert fitted.model_.schema.inferred
+
+
 def test_with_a_delta_the_bounds_are_added(people):
     X, y = people.drop(columns="y"), people["y"]
     ledger = Ledger(Budget(1, 1e-6))

@@ -61,6 +61,8 @@ def command(
     if as_json:
         print_json({"schema": found.schema.to_dict(), "certificate": found.certificate.model_dump(mode="json")})
         return
+    if not found.certificate.private:
+        note("warning: the bounds were found without privacy: this schema is for study, not for release")
     if found.certificate.simulation:
         note("warning: a seed was given, so the noise can be repeated: this schema is for study, not for release")
     rows = [
