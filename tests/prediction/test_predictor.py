@@ -2,6 +2,7 @@
 
 import copy
 import math
+import multiprocessing
 import pickle
 import random
 from fractions import Fraction
@@ -114,6 +115,30 @@ def test_a_fitted_predictor_stays_where_it_is():
             attempt(asked)
     fresh = clone(asked)
     assert fresh.get_params() == asked.get_params() and not hasattr(fresh, "certificate_")
+
+
+@pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="this system does not fork")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # forking beside threads: the child does next to nothing
+def test_a_forked_process_gets_no_answers():
+    X, y = table(400)
+    asked = PrivatePredictor(1.0, schema=SCHEMA, queries=3).fit(X, y)
+    asked.predict(X[:1])
+    fork = multiprocessing.get_context("fork")
+    here, there = fork.Pipe()
+
+    def child():
+        for rows in (X[:1], pd.DataFrame({"c": ["p", "q"], "x": [0, 8]})):  # one that is known, and new ones
+            try:
+                there.send(asked.predict(rows).tolist())
+            except QueryError as error:
+                there.send(str(error))
+
+    process = fork.Process(target=child)
+    process.start()
+    heard = [here.recv() if here.poll(60) else None for _ in range(2)]
+    process.join(60)
+    assert [isinstance(one, str) and "the process that fitted" in one for one in heard] == [True, True]
+    assert asked.predict(X[:1]).size == 1 and asked.remaining_ == 2
 
 
 def test_any_classifier_can_vote():

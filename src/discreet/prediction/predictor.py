@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from dataclasses import replace
 from typing import Any, Self
@@ -171,6 +172,7 @@ class Answers:
         self._known: dict[bytes, int] = {}
         self._coins = coins_of(sampler)
         self._lock = threading.Lock()
+        self._process = os.getpid()
 
     @property
     def remaining(self) -> int:
@@ -190,6 +192,8 @@ class Answers:
 
     def give(self, cells: NDArray[np.int64], voters: Ballot) -> NDArray[np.int64]:
         """One class per row. Rows with equal cells have equal votes, so one answer holds for all of them."""
+        if os.getpid() != self._process:  # a forked process has a copy of what is left, and would spend it again
+            raise QueryError("answers are given by the process that fitted the predictor alone: this is another one")
         keys = [row.tobytes() for row in np.ascontiguousarray(cells, np.int64)]
         with self._lock:
             fresh = {key: i for i, key in enumerate(keys) if key not in self._known}
