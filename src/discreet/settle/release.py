@@ -109,7 +109,7 @@ def settled(finest: Mapping[str, Integers], plan: SettlePlan, sampler: Sampler) 
             scale = 0.0 if plan.parts is None else float(plan.parts.spread)
             cells = allot(octaves, grid, max(first - 1, 0), min(last + 1, grid.size - 1), scale)
             counts = noisy(cells.counts(exact), plan.parts, sampler)
-            cells, counts = confirmed(cells, counts, over, plan.second_threshold)
+            cells, counts = confirmed(cells, counts, over, plan.second_threshold, grid.below)
             lower, upper = found_bounds(feature, grid, cells.octaves[0], cells.octaves[-1])
             bins = edges_of(feature, lower, upper, cells, counts, scale)
         fresh[feature.name] = Numeric(
