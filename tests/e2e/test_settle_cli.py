@@ -1,6 +1,7 @@
 """Private bounds from the command line: a draft without bounds, a settlement, a plan and a fit that pays for it."""
 
 import json
+import re
 
 import numpy as np
 import pandas as pd
@@ -37,6 +38,20 @@ def test_from_a_draft_to_a_model(discreet, place):
     assert json.loads(planned.stdout)["settlement"]["epsilon"] == pytest.approx(0.1)
     fitted = discreet("fit", "rows.csv", "-s", "open.toml", "--epsilon", 1, "-o", "model.json", cwd=place)
     assert fitted.returncode == 0 and "released with epsilon = 1 " in fitted.stdout
+
+
+def test_costs_of_two_measures_are_told_apart(discreet, place):
+    Schema([Numeric("wage", bounds="private"), Numeric("age", 0, 100)], "y", [0, 1]).save(place / "part.toml")
+    discreet(
+        "fit", "rows.csv", "-s", "part.toml", "--bounds", "private", "--delta", "1e-6", "--mechanism", "gaussian",
+        "-o", "mixed.json", cwd=place,
+    )  # fmt: skip
+    shown = discreet("inspect", "mixed.json", cwd=place).stdout
+    charges = json.loads((place / "mixed.json").read_text())["certificate"]["ledger"]
+    assert '"rho"' in json.dumps(charges) and '"epsilon"' in json.dumps(charges)
+    words = " ".join(shown.split())
+    assert re.search(r"Laplace .*epsilon 0\.05", words) and re.search(r"Gaussian .*rho 0\.", words)
+    assert not re.search(r"variance +epsilon\b", shown)
 
 
 def test_bounds_settled_without_privacy_stay_disclosed(discreet, place):
