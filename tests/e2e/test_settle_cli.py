@@ -40,6 +40,19 @@ def test_from_a_draft_to_a_model(discreet, place):
     assert fitted.returncode == 0 and "released with epsilon = 1 " in fitted.stdout
 
 
+def test_what_was_spent_is_always_on_record(discreet, place):
+    Schema([Numeric("wage", bounds="private"), Numeric("age", 0, 100)], "y", [0, 1]).save(place / "part.toml")
+    arguments = ("settle", "rows.csv", "-s", "part.toml", "--epsilon", "0.5")
+    for out in ("plain.json", "plain.toml"):
+        settled = discreet(*arguments, "-o", out, cwd=place)
+        assert settled.returncode == 0 and "wrote plain.certificate.json" in settled.stdout
+        record = json.loads((place / "plain.certificate.json").read_text())
+        assert record["epsilon"] == "1/2" and record["schema_hash"] == Schema.load(place / out).hash
+        (place / "plain.certificate.json").unlink()
+    clash = discreet(*arguments, "-o", "same.json", "--certificate", "same.json", cwd=place)
+    assert clash.returncode == 2 and "files of their own" in clash.stderr and not (place / "same.json").exists()
+
+
 def test_costs_of_two_measures_are_told_apart(discreet, place):
     Schema([Numeric("wage", bounds="private"), Numeric("age", 0, 100)], "y", [0, 1]).save(place / "part.toml")
     discreet(
