@@ -71,7 +71,7 @@ def _accuracy(
     voters = (
         Voters(schema, cells, labels, where, parts)
         if voter is None
-        else FittedVoters(schema, cells, labels, where, parts, voter)
+        else FittedVoters(schema, cells, labels, where, parts, voter, deal(parts, 1 << 31, sampler))
     )
     spots = np.random.default_rng(seed).choice(len(y), min(ROWS, len(y)), replace=False)
     asked, truth = read_coded(X.iloc[spots], schema, y[spots], 1)

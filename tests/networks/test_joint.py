@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from discreet import Budget, BudgetError, Categorical, DataError, Ledger, Numeric, Schema
+from discreet import Budget, BudgetError, Categorical, DataError, Ledger, Numeric, PrivateNB, Schema
 from discreet.bayes.counts import ClassCounts, count_charge, noisy_counts, with_counts
 from discreet.mechanisms.noise import SimulationSampler
 from discreet.networks import JointModel, PrivateJointHistogram, joint_cells, suits_joint
@@ -136,6 +136,20 @@ def test_bins_grow_with_rows_and_declared_bins_stay():
     model = PrivateJointHistogram(5, schema=given, random_state=0).fit(X, (X[:, 0] > 0.1).astype(int)).model_
     assert model.schema.features[0] == given.features[0]
     assert model.schema.features[1].cells == 32
+
+
+def test_bins_placed_without_privacy_are_marked_as_read_off_the_data():
+    schema = Schema([Numeric("a", 0, 1), Numeric("b", 0, 1)], "y", [0, 1])
+    fixed = Schema([Numeric("a", 0, 1, bins=[0, 0.5, 1]), Categorical("b", [0, 1])], "y", [0, 1])
+    rng = np.random.default_rng(1)
+    X, y = rng.random((500, 2)), rng.integers(0, 2, 500)
+    for settings, study in (({"epsilon": math.inf}, True), ({"random_state": 0}, True), ({}, False)):
+        model = PrivateJointHistogram(schema=schema, **settings).fit(X, y).model_
+        assert model.schema.inferred is study
+        later = PrivateNB(1.0, schema=model.schema).fit(X, y).certificate_
+        assert any("read off the data" in stated for stated in later.assumptions) is study
+    kept = PrivateJointHistogram(math.inf, schema=fixed).fit(X.round(), y).model_
+    assert kept.schema == fixed  # nothing was placed
 
 
 def test_merged_bins_follow_rows_and_width():

@@ -2,14 +2,21 @@
 
 import copy
 import math
+import multiprocessing
 import pickle
+import random
 from fractions import Fraction
 
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.dummy import DummyClassifier
+from sklearn.linear_model import SGDClassifier
+from sklearn.model_selection import GridSearchCV, KFold
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from discreet import (
@@ -110,9 +117,31 @@ def test_a_fitted_predictor_stays_where_it_is():
     assert fresh.get_params() == asked.get_params() and not hasattr(fresh, "certificate_")
 
 
-def test_any_classifier_can_vote():
-    from sklearn.tree import DecisionTreeClassifier
+@pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="this system does not fork")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # forking beside threads: the child does next to nothing
+def test_a_forked_process_gets_no_answers():
+    X, y = table(400)
+    asked = PrivatePredictor(1.0, schema=SCHEMA, queries=3).fit(X, y)
+    asked.predict(X[:1])
+    fork = multiprocessing.get_context("fork")
+    here, there = fork.Pipe()
 
+    def child():
+        for rows in (X[:1], pd.DataFrame({"c": ["p", "q"], "x": [0, 8]})):  # one that is known, and new ones
+            try:
+                there.send(asked.predict(rows).tolist())
+            except QueryError as error:
+                there.send(str(error))
+
+    process = fork.Process(target=child)
+    process.start()
+    heard = [here.recv() if here.poll(60) else None for _ in range(2)]
+    process.join(60)
+    assert [isinstance(one, str) and "the process that fitted" in one for one in heard] == [True, True]
+    assert asked.predict(X[:1]).size == 1 and asked.remaining_ == 2
+
+
+def test_any_classifier_can_vote():
     X, y = table()
     # ε = 50 for 2 answers over some 90 parts of which nearly all agree: the other class has chances below e^−500.
     asked = PrivatePredictor(50.0, schema=SCHEMA, queries=2, parts=90, voter=DecisionTreeClassifier(random_state=0))
@@ -120,6 +149,79 @@ def test_any_classifier_can_vote():
     assert asked.predict(pd.DataFrame({"c": ["p", "q"], "x": [8, 0]})).tolist() == ["yes", "no"]
     with pytest.raises(BudgetError, match="voter"):
         PrivatePredictor(1.0, schema=SCHEMA, voter="tree").fit(X, y)
+
+
+class Global(ClassifierMixin, BaseEstimator):
+    """Draws from the global generators, once for each row, and votes by what comes next."""
+
+    def __init__(self, source="numpy"):
+        self.source = source
+
+    def draw(self, size):
+        return np.random.random(size) if self.source == "numpy" else np.array([random.random() for _ in range(size)])
+
+    def fit(self, X, y):
+        self.draw(len(y))
+        self.first_ = self.draw(1)[0]
+        return self
+
+    def predict(self, X):
+        return (self.draw(len(X)) < self.first_).astype(int)
+
+
+@pytest.mark.parametrize(
+    "voter",
+    [
+        DecisionTreeClassifier(max_features=1),
+        SGDClassifier(max_iter=3, tol=None),
+        make_pipeline(StandardScaler(), DecisionTreeClassifier(max_features=1)),
+        GridSearchCV(DecisionTreeClassifier(max_features=1), {"max_depth": [1, 3]}, cv=KFold(2, shuffle=True)),
+        Global("numpy"),
+        Global("python"),
+    ],
+    ids=["tree", "descent", "pipeline", "search", "global numpy", "global python"],
+)
+def test_a_row_moves_one_vote_even_if_global_generators_are_known(voter):
+    """One row is added, at the end; the deal and all seeds are the same.
+
+    Parts are so small that a row often turns one with a single class, which fits nothing, into one that fits: where
+    generators are shared, all parts after it then draw other numbers.
+    """
+    names = [f"c{i}" for i in range(6)]
+    schema = Schema([Categorical(name, [0, 1]) for name in names], "y", [0, 1])
+    rng = np.random.default_rng(0)
+    X, y = pd.DataFrame(rng.integers(0, 2, (120, 6)), columns=names), rng.integers(0, 2, 120)
+    asked = rng.integers(0, 2, (8, 6))
+
+    def votes(rows, labels, seed):
+        np.random.seed(0)
+        random.seed(0)
+        held = PrivatePredictor(1.0, schema=schema, parts=40, voter=voter, random_state=seed).fit(rows, labels)
+        return held._voters.votes(asked)
+
+    more = pd.concat([X, X[:1]], ignore_index=True)
+    for seed, label in ((0, 0), (1, 0), (3, 0), (3, 1)):
+        moved = votes(more, np.append(y, label), seed) - votes(X, y, seed)
+        assert np.abs(moved).max() <= 1 and np.abs(moved).sum(axis=1).max() <= 2
+
+
+def test_voters_leave_the_global_generators_alone_and_differ_in_their_seeds():
+    X, y = table(200)
+    np.random.seed(0)
+    random.seed(0)
+    expected = np.random.random(), random.random()
+    np.random.seed(0)
+    random.seed(0)
+    held = PrivatePredictor(50.0, schema=SCHEMA, parts=20, voter=SGDClassifier(max_iter=3, tol=None)).fit(X, y)
+    held.predict(X[:1])
+    assert (np.random.random(), random.random()) == expected
+    seeds = {model.random_state for _, model in held._voters.models}
+    assert len(seeds) >= 15  # 31 bits each: two of 20 agree with chance below 1e-7
+    again = PrivatePredictor(50.0, schema=SCHEMA, parts=20, voter=SGDClassifier()).fit(X, y)
+    assert not seeds & {model.random_state for _, model in again._voters.models}
+    assert any("voter draws" in stated for stated in held.certificate_.assumptions)
+    plain = PrivatePredictor(50.0, schema=SCHEMA, parts=20).fit(X, y)
+    assert not any("voter" in stated for stated in plain.certificate_.assumptions)
 
 
 def test_a_part_that_fails_abstains():
@@ -133,7 +235,7 @@ def test_a_part_that_fails_abstains():
 
     cells, labels = np.zeros((6, 2), np.int64), np.array([0, 1, 0, 1, 1, 1])
     voters = FittedVoters(
-        SCHEMA, cells, labels, np.array([0, 0, 1, 1, 1, 2]), 4, Brittle(strategy="constant", constant=0)
+        SCHEMA, cells, labels, np.array([0, 0, 1, 1, 1, 2]), 4, Brittle(strategy="constant", constant=0), np.arange(4)
     )
     # Part 0 fits and votes 0, part 1 fails, part 2 knows class 1 only, part 3 is empty.
     assert voters.votes(cells[:1]).tolist() == [[1, 1]]

@@ -25,6 +25,7 @@ from discreet import (
 )
 from discreet.privacy.ledger import cost
 from discreet.settle.plan import FALSE, make_settle_plan
+from discreet.settle.read import Cells, confirmed
 
 OPEN = Schema(
     [
@@ -74,6 +75,29 @@ def test_without_noise_the_outermost_rows_decide():
     assert (x.lower, x.upper) == (-8.0, 128.0)
     (x,) = settle_schema(schema, np.zeros((5, 1)), math.inf).schema.numeric
     assert x.lower <= 0 < x.upper
+
+
+@pytest.mark.parametrize("integer", [False, True])
+@pytest.mark.parametrize("epsilon", [math.inf, 4.0])
+def test_a_number_that_is_never_negative_begins_at_zero(epsilon, integer):
+    """A third of the rows are 0, the others positive."""
+    amounts = np.random.default_rng(3).integers(1, 500, (3000, 1)).astype(float)
+    amounts[::3] = 0.0
+    schema = Schema([Numeric("x", bounds="private", integer=integer)], "y", [0, 1])
+    (x,) = settle_schema(schema, amounts, epsilon, random_state=1).schema.numeric
+    assert x.lower == 0 and 500 <= x.upper <= 1024 and x.edges[0] == 0 and len(x.edges) > 8
+
+
+def test_rows_beyond_the_anchor_count_as_it():
+    """No row is lost when the anchor becomes the lower bound; at the upper end it keeps the octave beyond."""
+    cells = Cells([0, 1, 2, 3], [0, 128, 256, 384], [(-1, -0.5), (0, 0), (0.5, 1), (1, 2)], [True, True, False, True])
+    over = np.array([False, True, True, False])
+    kept, counts = confirmed(cells, np.array([3, 100, 50, 2]), over, 10, anchor=1)
+    assert kept.octaves == [1, 2, 3] and counts.tolist() == [103, 50, 2]
+    kept, counts = confirmed(cells, np.array([3, 50, 100, 2]), over, 10, anchor=2)
+    assert kept.octaves == [0, 1, 2, 3] and counts.tolist() == [3, 50, 100, 2]
+    kept, counts = confirmed(cells, np.array([3, 100, 1, 2]), over, 10, anchor=1)  # nothing but the anchor
+    assert kept.octaves == [0, 1, 2] and counts.tolist() == [3, 100, 3]
 
 
 def test_offsets_are_resolved_from_a_declared_limit():
@@ -136,6 +160,26 @@ def test_a_fit_pays_for_its_bounds(people, tmp_path):
     assert fitted.score(X, y) > 0.7
     with pytest.raises(BudgetError, match="left"):
         PrivateNB(0.5, schema=OPEN).fit("no-such-file.csv", ledger=ledger)
+
+
+@pytest.mark.parametrize(("settings", "study"), [((math.inf, None), True), ((1.0, 7), True), ((1.0, None), False)])
+def test_bounds_found_without_privacy_are_no_secret_to_later_certificates(people, settings, study):
+    """A private fit with bounds that were read off the rows says so; bounds that were bought are public."""
+    epsilon, seed = settings
+    found = settle_schema(OPEN, people, epsilon, random_state=seed)
+    later = PrivateNB(1.0, schema=found.schema).fit(people.drop(columns="y"), people["y"]).certificate_
+    assert found.schema.inferred is study
+    assert any("read off the data" in stated for stated in later.assumptions) is study
+    assert ("read off the data" in later.covers) is study
+    assert not any("rest of the schema" in stated for stated in found.certificate.assumptions)  # it was declared
+
+
+def test_twins_and_simulations_of_fits_that_buy_bounds_still_work(people):
+    X, y = people.drop(columns="y"), people["y"]
+    for epsilon, seed in ((math.inf, None), (1.0, 5)):
+        fitted = PrivateNB(epsilon, schema=OPEN, bounds="private", random_state=seed).fit(X, y)
+        assert fitted.score(X, y) > 0.7 and fitted.certificate_.covers.startswith("nothing")
+        assert fitted.model_.schema.inferred
 
 
 def test_with_a_delta_the_bounds_are_added(people):

@@ -81,27 +81,23 @@ def show(loaded: Model) -> None:
             for c in responses
         ]  # fmt: skip
         screen.print(table("reports", ["about", "mechanism", "public parameters", "epsilon"], rows, left=3))
-    noisy = [
-        [
-            c.what,
-            c.mechanism,
-            "private bound" if isinstance(c, SmoothRecord) else c.sensitivity,
-            "private" if isinstance(c, SmoothRecord) else f"{float(Fraction(c.spread)):.4g}",
-            f"{float(Fraction(c.cost)):.4g}",
-        ]
-        for c in charges
-        if not isinstance(c, ResponseRecord)
-    ]
+    noisy = [c for c in charges if not isinstance(c, ResponseRecord)]
     if noisy:
+        measures = {c.measure for c in noisy}
+        mixed = len(measures) > 1  # pure epsilon and rho in one column: each cost then names its own
+        rows = [
+            [
+                c.what,
+                c.mechanism,
+                "private bound" if isinstance(c, SmoothRecord) else c.sensitivity,
+                "private" if isinstance(c, SmoothRecord) else f"{float(Fraction(c.spread)):.4g}",
+                (f"{c.measure} " if mixed else "") + f"{float(Fraction(c.cost)):.4g}",
+            ]
+            for c in noisy
+        ]
+        heads = ["statistic", "mechanism", "sensitivity", "scale or variance", "cost" if mixed else measures.pop()]
         screen.print()
-        screen.print(
-            table(
-                "ledger",
-                ["statistic", "mechanism", "sensitivity", "scale or variance", charges[0].measure],
-                noisy,
-                left=2,
-            )
-        )
+        screen.print(table("ledger", heads, rows, left=2))
 
 
 def _short(value: str) -> str:

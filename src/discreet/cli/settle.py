@@ -36,31 +36,41 @@ def command(
     edges: EdgesOption = None,
     adjacency: AdjacencyOption = AdjacencyName.add_remove,
     contributions: ContributionsOption = 1,
-    certificate: Annotated[Path | None, typer.Option(help="Where to write the certificate of what it cost.")] = None,
+    certificate: Annotated[
+        Path | None,
+        typer.Option(
+            help="Where to write the certificate of what it cost; NAME.certificate.json beside --out if unset."
+        ),
+    ] = None,
     seed: Annotated[
         int | None, typer.Option(help="Make it a reproducible simulation, which is not for release.")
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Buy the bounds and bins that a schema leaves open, and write an ordinary schema that any command takes."""
+    from discreet.errors import DiscreetError
     from discreet.files import write_text
     from discreet.settle import settle_schema
 
     public = load_schema(schema, unsettled=True)
     check_out(out)
-    check_out(certificate)
+    record = out.with_suffix(".certificate.json") if certificate is None else certificate
+    check_out(record)
+    if record.absolute() == out.absolute():
+        raise DiscreetError("the schema and its certificate need files of their own: choose another --certificate")
     with progress("reading rows", quiet=as_json) as report:
         found = settle_schema(
             public, data, epsilon, bounds=bounds.value, edges=None if edges is None else edges.value,
             adjacency=adjacency.value, contributions=contributions, random_state=seed, progress=report,
         )  # fmt: skip
+    write_text(record, found.certificate.model_dump_json(indent=2) + "\n")  # what was spent must not be forgotten
     cost = f"The bounds and bins of {', '.join(found.plan.bounds)} were bought with {spent(found.certificate)}."
     found.schema.save(out, comment=cost + "\nA guarantee for what is made with this schema must count that too.")
-    if certificate is not None:
-        write_text(certificate, found.certificate.model_dump_json(indent=2) + "\n")
     if as_json:
         print_json({"schema": found.schema.to_dict(), "certificate": found.certificate.model_dump(mode="json")})
         return
+    if not found.certificate.private:
+        note("warning: the bounds were found without privacy: this schema is for study, not for release")
     if found.certificate.simulation:
         note("warning: a seed was given, so the noise can be repeated: this schema is for study, not for release")
     rows = [
@@ -69,4 +79,5 @@ def command(
         if one.name in found.plan.bounds
     ]
     console().print(table(f"bought with {spent(found.certificate)}", ["number", "lower", "upper", "bins"], rows))
+    console().print(f"wrote {record}: what the bounds and bins cost, which counts beside every use of {out}")
     console().print(f"wrote {out}: try 'discreet plan --schema {out} --epsilon 1'")

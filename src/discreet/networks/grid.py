@@ -34,9 +34,11 @@ def rebinned(feature: Numeric, bins: Any) -> Numeric:
     return Numeric(**(feature.model_dump() | {"bins": bins}))
 
 
-def with_features(schema: Schema, features: Sequence[Feature]) -> Schema:
-    """The same schema with other features."""
-    return Schema(**(schema.model_dump() | {"features": [feature.model_dump() for feature in features]}))
+def with_features(schema: Schema, features: Sequence[Feature], *, study: bool = False) -> Schema:
+    """The same schema with other features; for `study` those were found without privacy, and the schema says so."""
+    inferred = schema.inferred or (study and tuple(features) != schema.features)
+    fields = {"features": [feature.model_dump() for feature in features], "inferred": inferred}
+    return Schema(**(schema.model_dump() | fields))
 
 
 @lru_cache(16)
@@ -94,12 +96,12 @@ def suits_joint(schema: Schema, rows: float, epsilon: float) -> bool:
 
 
 def grid(
-    schema: Schema, fine: Schema, bins: int, prior: Floats, likelihoods: Sequence[Likelihood]
+    schema: Schema, fine: Schema, bins: int, prior: Floats, likelihoods: Sequence[Likelihood], *, study: bool = False
 ) -> tuple[Schema, list[Floats]]:
     """The schema of the joint table, and P(cell | class) of each of its features by the released marginals.
 
     Neighbouring fine bins of a free number are merged until `bins` are left, which hold about as many rows each,
-    half by width and half by rows.
+    half by width and half by rows. Marginals for `study` were not private, hence nor are the edges: the schema says so.
     """
     features: list[Feature] = []
     tables = []
@@ -117,7 +119,7 @@ def grid(
             feature = rebinned(feature, edges)
         features.append(feature)
         tables.append(table)
-    joint = with_features(schema, features)
+    joint = with_features(schema, features, study=study)
     if math.prod(feature.cells for feature in features) * len(schema.classes) > LARGEST:
         raise BudgetError(
             f"one table over all features has more than {LARGEST} cells: declare fewer bins or use fewer features"

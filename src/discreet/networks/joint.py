@@ -140,7 +140,8 @@ def release_joint(held: HeldRows, plan: NetworkPlan, counts: ClassCounts, sample
     prior, likelihoods = estimate(marginals)
     epsilon = math.inf if plan.budget.epsilon is None else float(plan.budget.epsilon) / plan.steps
     bins = max(joint_cells(schema, counts.rows, epsilon), 2)
-    joint, tables = grid(schema, fine, bins, prior, likelihoods)
+    study = not plan.budget.private or sampler.simulation
+    joint, tables = grid(schema, fine, bins, prior, likelihoods, study=study)
     exact = joint_counts(held.codes(joint), held.labels, joint)
     if not plan.epsilons:
         return JointRelease(joint, prior, tables, exact, 0.0, [])

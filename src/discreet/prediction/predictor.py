@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from dataclasses import replace
 from typing import Any, Self
@@ -25,6 +26,10 @@ from discreet.sources import Progress, read_rows
 
 COVERS = "the labels that are answered, all of them together, and everything computed from them"
 DEALT = "every row is dealt to one part by a random draw of its own, whatever the rows say"
+APART = (
+    "the voter draws from its random_state parameters and the global generators of NumPy and Python alone, which begin "
+    "anew for each part, and keeps no other state from one part to the next"
+)
 KEPT = "the fitted predictor itself holds exact statistics of the rows: it stays with the curator and is never released"
 INFERRED = "the schema (classes, categories, bounds) was read off the data and assumed public"
 
@@ -51,7 +56,8 @@ class PrivatePredictor(SchemaEstimator):
         fiftieth of epsilon (none under "replace").
     voter : classifier, optional
         What each part fits instead of Naive Bayes: any scikit-learn classifier, on one column per category and one with
-        the bin of each number. It needs no privacy of its own: whatever it does, a row moves one vote.
+        the bin of each number. It needs no privacy of its own: a row moves one vote, if parts share nothing. So each
+        part gets seeds of its own, in place of any `random_state` that the voter has.
     adjacency : {"add-remove", "replace"}
     contributions : int, default 1
         The most rows one person may have in the data. If the schema names an id column, this is enforced.
@@ -113,14 +119,15 @@ class PrivatePredictor(SchemaEstimator):
         if plan.count is not None:
             rows = sampler.laplace(rows, plan.count.spread)
         self.parts_ = plan.parts_for(int(rows[0]))
+        seeds = deal(self.parts_, 1 << 31, sampler)  # before rows are dealt: a row more does not shift them
         where = deal(len(labels), self.parts_, sampler)
         self._voters: Ballot = (
             Voters(schema, cells, labels, where, self.parts_)
             if self.voter is None
-            else FittedVoters(schema, cells, labels, where, self.parts_, self.voter)
+            else FittedVoters(schema, cells, labels, where, self.parts_, self.voter, seeds)
         )
         self._answers = Answers(plan, sampler)
-        self.certificate_ = _certificate(plan, sampler)
+        self.certificate_ = _certificate(plan, sampler, () if self.voter is None else (APART,))
         self._describe(X, schema)
         return self
 
@@ -165,6 +172,7 @@ class Answers:
         self._known: dict[bytes, int] = {}
         self._coins = coins_of(sampler)
         self._lock = threading.Lock()
+        self._process = os.getpid()
 
     @property
     def remaining(self) -> int:
@@ -184,6 +192,8 @@ class Answers:
 
     def give(self, cells: NDArray[np.int64], voters: Ballot) -> NDArray[np.int64]:
         """One class per row. Rows with equal cells have equal votes, so one answer holds for all of them."""
+        if os.getpid() != self._process:  # a forked process has a copy of what is left, and would spend it again
+            raise QueryError("answers are given by the process that fitted the predictor alone: this is another one")
         keys = [row.tobytes() for row in np.ascontiguousarray(cells, np.int64)]
         with self._lock:
             fresh = {key: i for i, key in enumerate(keys) if key not in self._known}
@@ -198,7 +208,7 @@ class Answers:
             return np.array([self._known[key] for key in keys], np.int64)
 
 
-def _certificate(plan: AnswerPlan, sampler: Sampler) -> Certificate:
+def _certificate(plan: AnswerPlan, sampler: Sampler, more: tuple[str, ...]) -> Certificate:
     private, inferred = plan.budget.private, plan.schema.inferred
     simulation = private and sampler.simulation
     stated = [INFERRED] if inferred else []
@@ -216,5 +226,5 @@ def _certificate(plan: AnswerPlan, sampler: Sampler) -> Certificate:
         rho=None if plan.rho is None else str(plan.rho),
         accounting=plan.accounting,
         covers=COVERS if private and not simulation else "nothing: these answers are for study, not for release",
-        assumptions=(*stated, DEALT, KEPT),
+        assumptions=(*stated, DEALT, *more, KEPT),
     )

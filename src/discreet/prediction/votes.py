@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import random
+from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any, Protocol
 
 import numpy as np
+from numpy.random.mtrand import get_bit_generator, set_bit_generator
 from numpy.typing import NDArray
 from sklearn.base import clone
 
@@ -97,26 +100,37 @@ class Voters:
 
 
 class FittedVoters:
-    """One classifier of any make per part. A part without rows abstains, and so does one that cannot be fitted."""
+    """One classifier of any make per part. A part without rows abstains, and so does one that cannot be fitted.
+
+    Each part has one of the `seeds`, drawn whatever the rows say, and begins every stream of random numbers from it:
+    a stream that parts shared would let a row of one part change how another is fitted.
+    """
 
     def __init__(
-        self, schema: Schema, cells: Integers, labels: Integers, where: Integers, parts: int, model: Any
+        self,
+        schema: Schema,
+        cells: Integers,
+        labels: Integers,
+        where: Integers,
+        parts: int,
+        model: Any,
+        seeds: Integers,
     ) -> None:
         self.schema, self.classes = schema, len(schema.classes)
         matrix = self._columns(cells)
         self.fixed = np.zeros(self.classes, np.int64)  # votes of parts that know one class only
-        self.models: list[Any] = []
+        self.models: list[tuple[int, Any]] = []
         order = np.argsort(where, kind="stable")
         ends = np.searchsorted(where[order], np.arange(parts + 1))
-        for start, stop in pairwise(ends.tolist()):
+        for seed, (start, stop) in zip(seeds.tolist(), pairwise(ends.tolist()), strict=True):
             mine = order[start:stop]
             seen = np.unique(labels[mine])
             if len(seen) == 1:
                 self.fixed[seen[0]] += 1
             elif len(seen) > 1:
                 # What goes wrong in one part must stay there: it is that part's vote, and no more.
-                with contextlib.suppress(Exception):
-                    self.models.append(clone(model).fit(matrix[mine], labels[mine]))
+                with contextlib.suppress(Exception), own_streams(seed):
+                    self.models.append((seed, reseeded(clone(model), seed).fit(matrix[mine], labels[mine])))
 
     def _columns(self, cells: Integers) -> Floats:
         blocks = [
@@ -131,10 +145,30 @@ class FittedVoters:
         """Votes by class for some rows."""
         result = np.tile(self.fixed, (len(cells), 1))
         matrix, rows = self._columns(cells), np.arange(len(cells))
-        for model in self.models:
-            with contextlib.suppress(Exception):
+        for seed, model in self.models:
+            with contextlib.suppress(Exception), own_streams(seed):
                 result[rows, np.clip(np.asarray(model.predict(matrix), np.int64), 0, self.classes - 1)] += 1
         return result
+
+
+def reseeded(model: Any, seed: int) -> Any:
+    """The model with every `random_state` in it, however deep, set to a number that follows from a seed."""
+    names = sorted(name for name in model.get_params(deep=True) if name.endswith("random_state"))
+    streams = np.random.SeedSequence(seed).generate_state(len(names)) >> np.uint32(1)
+    return model.set_params(**dict(zip(names, streams.tolist(), strict=True))) if names else model
+
+
+@contextlib.contextmanager
+def own_streams(seed: int) -> Iterator[None]:
+    """NumPy's and Python's global generators begin anew from a seed, and afterwards are what they were."""
+    numpys, pythons = get_bit_generator(), random.getstate()
+    set_bit_generator(np.random.MT19937(seed))
+    random.seed(seed)
+    try:
+        yield
+    finally:
+        set_bit_generator(numpys)
+        random.setstate(pythons)
 
 
 def smeared(table: Floats) -> Floats:

@@ -89,14 +89,23 @@ def allot(noisy: Integers, grid: Octaves, first: int, last: int, scale: float) -
     return Cells(octaves, starts, spans, whole)
 
 
-def confirmed(cells: Cells, noisy: Integers, over: NDArray[np.bool_], threshold: int) -> tuple[Cells, Integers]:
-    """The cells without outer octaves that two looks do not confirm; their rows go to one cell beside what is left."""
+def confirmed(
+    cells: Cells, noisy: Integers, over: NDArray[np.bool_], threshold: int, anchor: int
+) -> tuple[Cells, Integers]:
+    """The cells without outer octaves that two looks do not confirm; their rows go to one cell beside what is left.
+
+    What is left may begin at the cell of the grid's `anchor`. The anchor is then the lower bound, and rows below count
+    as it: a number that is never negative begins at 0, not at the octave under it. Not so at the upper end, where the
+    octave beyond leaves a bin to the anchor: bins hold where they begin, not where they end.
+    """
     octaves = np.array(cells.octaves)
     present, place, parts = np.unique(octaves, return_inverse=True, return_counts=True)
     totals = np.bincount(place, weights=noisy)
     sure = np.flatnonzero(over[present] & (totals > threshold * np.sqrt(parts)))
     middle = (int(sure[0]), int(sure[-1])) if len(sure) else (int(np.argmax(totals)),) * 2
     low, high = max(middle[0] - 1, 0), min(middle[1] + 1, len(present) - 1)
+    if middle[0] < middle[1] and present[middle[0]] == anchor:
+        low = middle[0]
     keep: list[int] = []
     counts: list[float] = []
     for which in range(low, high + 1):
@@ -108,6 +117,8 @@ def confirmed(cells: Cells, noisy: Integers, over: NDArray[np.bool_], threshold:
         else:
             keep += mine.tolist()
             counts += noisy[mine].tolist()
+    if low == middle[0]:
+        counts[0] += float(totals[:low].sum())
     whole = [cells.whole[i] or not middle[0] <= place[i] <= middle[1] for i in keep]
     spans = []
     for i in keep:  # an outer octave in one piece spans all of its parts

@@ -109,7 +109,7 @@ def settled(finest: Mapping[str, Integers], plan: SettlePlan, sampler: Sampler) 
             scale = 0.0 if plan.parts is None else float(plan.parts.spread)
             cells = allot(octaves, grid, max(first - 1, 0), min(last + 1, grid.size - 1), scale)
             counts = noisy(cells.counts(exact), plan.parts, sampler)
-            cells, counts = confirmed(cells, counts, over, plan.second_threshold)
+            cells, counts = confirmed(cells, counts, over, plan.second_threshold, grid.below)
             lower, upper = found_bounds(feature, grid, cells.octaves[0], cells.octaves[-1])
             bins = edges_of(feature, lower, upper, cells, counts, scale)
         fresh[feature.name] = Numeric(
@@ -117,7 +117,9 @@ def settled(finest: Mapping[str, Integers], plan: SettlePlan, sampler: Sampler) 
         )
     schema = plan.schema
     features = [fresh.get(feature.name, feature) for feature in schema.features]
-    return Schema(features, schema.target, schema.classes, id=schema.id, inferred=schema.inferred)
+    # Without privacy, or with noise that can be repeated, this was read off the data: later certificates say so.
+    study = not plan.budget.private or sampler.simulation
+    return Schema(features, schema.target, schema.classes, id=schema.id, inferred=schema.inferred or study)
 
 
 def by_octave(finest: Integers) -> Integers:
@@ -132,7 +134,7 @@ def noisy(counts: Integers, charge: Charge | None, sampler: Sampler) -> Integers
 
 def _certificate(plan: SettlePlan, schema: Schema, sampler: Sampler) -> Certificate:
     private = plan.budget.private
-    stated = [INFERRED] if schema.inferred else []
+    stated = [INFERRED] if plan.schema.inferred else []
     if schema.id is None:
         stated.append(f"no person has more than {plan.contributions} row(s) in the data")
     simulation = private and sampler.simulation
