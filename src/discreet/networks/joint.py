@@ -26,6 +26,7 @@ from discreet.networks.rows import HeldRows
 from discreet.privacy.budget import Adjacency, Budget
 from discreet.privacy.ledger import Charge
 from discreet.schema import Numeric, Schema
+from discreet.sources.coded import Cells
 from discreet.statistics import Statistics
 
 Floats = NDArray[np.float64]
@@ -162,7 +163,7 @@ def _statistics(held: HeldRows, schema: Schema) -> Statistics:
     return Statistics(schema, held.by_class(classes), tables)
 
 
-def joint_counts(codes: NDArray[np.uint16], labels: Integers, schema: Schema) -> Integers:
+def joint_counts(codes: Cells, labels: Integers, schema: Schema) -> Integers:
     """Rows by class and joint cell; the last feature's cells run fastest."""
     spot = labels.copy()
     for feature, code in zip(schema.features, codes.T, strict=True):

@@ -28,6 +28,7 @@ from discreet.networks.tree import grow_tree
 from discreet.privacy.budget import Budget
 from discreet.privacy.ledger import Charge, Node
 from discreet.schema import Numeric, Schema
+from discreet.sources.coded import Cells
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -216,7 +217,7 @@ def release_tan(
     return TanRelease(schema, released, charges + paid)
 
 
-def _single(codes: NDArray[np.uint16], held: HeldRows, schema: Schema, feature: int) -> Integers:
+def _single(codes: Cells, held: HeldRows, schema: Schema, feature: int) -> Integers:
     cells, classes = schema.features[feature].cells, len(schema.classes)
     flat = np.bincount(held.labels * cells + codes[:, feature], minlength=classes * cells)
     return flat.reshape(classes, cells).astype(np.int64)
