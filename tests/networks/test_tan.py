@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 from discreet import Budget, BudgetError, Categorical, DataError, Ledger, Numeric, PrivateNB, Schema
+from discreet.bayes.bundles import DIMENSIONS
 from discreet.bayes.counts import ClassCounts, count_charge, with_counts
 from discreet.mechanisms.choose import choice_rate, exponential_law, permute_and_flip_law
 from discreet.mechanisms.coins import Coins
@@ -17,9 +18,9 @@ from discreet.networks import PrivateTAN, tan_noise
 from discreet.networks.pairs import REACH, STEPS, candidates, dependence, pair_tables
 from discreet.networks.rows import HeldRows
 from discreet.networks.tan import (
+    LARGE,
     PAIRS,
     TABLES,
-    WIDEST,
     narrow_bundles,
     noised_tables,
     penalties,
@@ -275,11 +276,16 @@ def test_given_counts_are_not_bought_again(frame, schema):
 
 
 def test_bundles_are_narrow():
-    sizes = [9] * 120 + [2] * 10 + [1000]
+    """No draw is wider than allowed, and there are as few as that allows: 19 tables of 9 cells have 153 dimensions."""
+    sizes = [9] * 120 + [2] * 10 + [1000] + [40] * 3
     bundles = narrow_bundles(sizes)
-    assert sorted(k for bundle in bundles for k in bundle) == list(range(131))
-    assert all(sum(sizes[k] - 1 for k in bundle) < WIDEST or len(bundle) == 1 for bundle in bundles)
-    assert len(bundles) <= 6
+    assert sorted(k for bundle in bundles for k in bundle) == list(range(len(sizes)))
+    shared = [bundle for bundle in bundles if len(bundle) > 1]
+    assert sorted(bundle[0] for bundle in bundles if len(bundle) == 1) == [130, 131, 132, 133]
+    assert all(1 + sum(sizes[k] - 1 for k in bundle) <= DIMENSIONS for bundle in shared)
+    assert len(shared) == math.ceil(120 / ((DIMENSIONS - 1) // 8)) + 1
+    assert narrow_bundles([LARGE, LARGE]) == [[0, 1]]
+    assert narrow_bundles([LARGE + 1, LARGE + 1]) == [[0], [1]]
 
 
 def test_wide_tables_get_laplace_noise():

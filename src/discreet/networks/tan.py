@@ -35,8 +35,7 @@ Integers = NDArray[np.int64]
 PAIRS = "which pairs of features depend on each other within classes"
 TABLES = "rows by class and chosen pairs of features"
 LEAST_BINS, MOST_BINS, FEWEST_ROWS = 4, 8, 20.0
-LARGE = 32
-WIDEST = 400  # dimensions of one K-norm draw: beyond, exact counting takes long
+LARGE = 32  # cells of a table that is drawn alone
 LOUDEST = 0.4  # error of a row's score in all, in nats: beyond, more pairs cost more than they tell
 NOISE_WEIGHT = 0.5  # of the noise that a pair's table brings is set against the dependence that it can show
 
@@ -224,20 +223,15 @@ def _single(codes: Cells, held: HeldRows, schema: Schema, feature: int) -> Integ
 
 
 def narrow_bundles(sizes: list[int]) -> list[list[int]]:
-    """Tables (by place) in bundles of similar size and at most WIDEST dimensions; LARGE tables alone.
+    """Tables (by place) in bundles of similar size, no wider than one draw may be; LARGE tables alone.
 
-    The noise of a draw is in proportion to its dimensions over its ε, so cutting a bundle in two costs next to nothing,
-    and a table of more than LARGE cells has less than a tenth more noise on its own.
+    A table of more than LARGE cells has less than a tenth more noise on its own.
     """
     bundles = []
     for whole in bundle_tables(sizes):
-        part: list[int] = []
-        for place in sorted(whole, key=lambda place: sizes[place]):
-            if part and (sizes[place] > LARGE or sum(sizes[k] - 1 for k in [*part, place]) >= WIDEST):
-                bundles.append(part)
-                part = []
-            part.append(place)
-        bundles.append(part)
+        small = [place for place in whole if sizes[place] <= LARGE]
+        bundles += [small] if small else []
+        bundles += [[place] for place in whole if sizes[place] > LARGE]
     return bundles
 
 
