@@ -14,13 +14,14 @@ from discreet.bayes.bundles import DIMENSIONS
 from discreet.bayes.counts import ClassCounts, count_charge, with_counts
 from discreet.mechanisms.choose import choice_rate, exponential_law, permute_and_flip_law
 from discreet.mechanisms.coins import Coins
-from discreet.networks import PrivateTAN, tan_noise
+from discreet.networks import PrivateJointHistogram, PrivateTAN, tan_noise
 from discreet.networks.pairs import REACH, STEPS, candidates, dependence, pair_tables
 from discreet.networks.rows import HeldRows
 from discreet.networks.tan import (
     LARGE,
     PAIRS,
     TABLES,
+    bought_bundles,
     narrow_bundles,
     noised_tables,
     penalties,
@@ -286,6 +287,23 @@ def test_bundles_are_narrow():
     assert len(shared) == math.ceil(120 / ((DIMENSIONS - 1) // 8)) + 1
     assert narrow_bundles([LARGE, LARGE]) == [[0, 1]]
     assert narrow_bundles([LARGE + 1, LARGE + 1]) == [[0], [1]]
+
+
+@pytest.mark.parametrize("epsilon", [1e-6, 1e-4])
+def test_draws_that_would_take_long_are_laplace_noise(epsilon):
+    """Exact draws would take 40 s here at 1e-6; all of the budget is still charged."""
+    ten = Schema([Categorical(str(name), [0, 1, 2, 3]) for name in range(10)], "y", [0, 1])
+    rng = np.random.default_rng(0)
+    X, y = rng.integers(0, 4, (200, 10)), rng.integers(0, 2, 200)
+    for fitted in (
+        PrivateTAN(epsilon, schema=ten).fit(X, y),
+        PrivateJointHistogram(epsilon, schema=Schema(ten.features[:5], "y", [0, 1])).fit(X[:, :5], y),
+    ):
+        charges = fitted.certificate_.charges()
+        assert {charge.mechanism for charge in charges} == {"discrete Laplace"}
+        assert sum(Fraction(charge.cost) for charge in charges) == Budget(epsilon).epsilon
+    shared = bought_bundles([4] * 10, Fraction(1), 1)
+    assert [bundle for bundle, _ in shared] == [list(range(10))]
 
 
 def test_wide_tables_get_laplace_noise():

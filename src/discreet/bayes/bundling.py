@@ -107,4 +107,9 @@ def error_of(plan: Plan) -> float:
 
 def too_slow(plan: Plan) -> bool:
     """Whether exact draws would take long: the noise is then so large that nobody would miss them."""
-    return any(item.bundle is not None and item.total_variance > SLOW**2 for item in plan.items)
+    return any(item.bundle is not None and is_slow(item.total_variance) for item in plan.items)
+
+
+def is_slow(variance: float) -> bool:
+    """Whether one exact draw with this variance of the common sum would take long."""
+    return variance > SLOW**2

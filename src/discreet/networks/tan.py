@@ -12,9 +12,11 @@ from numpy.typing import NDArray
 
 from discreet.bayes import make_plan
 from discreet.bayes.bundles import bundle_cost, bundle_tables, cell_square
+from discreet.bayes.bundling import is_slow
 from discreet.bayes.counts import ClassCounts
 from discreet.errors import BudgetError
 from discreet.mechanisms.choose import CHOICES, choice_rate, coins_of
+from discreet.mechanisms.knorm import KNorm
 from discreet.mechanisms.laws import laplace_variance
 from discreet.mechanisms.noise import Sampler
 from discreet.networks.base import NetworkEstimator
@@ -235,6 +237,20 @@ def narrow_bundles(sizes: list[int]) -> list[list[int]]:
     return bundles
 
 
+def bought_bundles(sizes: list[int], epsilon: Fraction, steps: int) -> list[tuple[list[int], Fraction]]:
+    """The bundles and what each may spend; every table alone where exact draws would take long."""
+    found = _shared_out(narrow_bundles(sizes), sizes, epsilon)
+    for bundle, spent in found:
+        if len(bundle) > 1 and is_slow(KNorm([sizes[k] for k in bundle]).moments(spent / steps)[1]):
+            return _shared_out([[k] for k in range(len(sizes))], sizes, epsilon)
+    return found
+
+
+def _shared_out(bundles: list[list[int]], sizes: list[int], epsilon: Fraction) -> list[tuple[list[int], Fraction]]:
+    weights = [round(2**20 * max(bundle_cost([sizes[k] for k in bundle]), 1e-3) ** (1 / 3)) for bundle in bundles]
+    return [(bundle, epsilon * weight / sum(weights)) for bundle, weight in zip(bundles, weights, strict=True)]
+
+
 def noised_tables(
     tables: list[Integers], epsilon: Fraction | None, plan: NetworkPlan, sampler: Sampler
 ) -> tuple[list[Floats], list[float], list[Node]]:
@@ -247,11 +263,8 @@ def noised_tables(
     if epsilon is None:
         return noisy, variances, []
     sizes = [table[0].size for table in tables]
-    bundles = narrow_bundles(sizes)
-    weights = [round(2**20 * max(bundle_cost([sizes[k] for k in bundle]), 1e-3) ** (1 / 3)) for bundle in bundles]
-    for bundle, weight in zip(bundles, weights, strict=True):
-        spent, alone = epsilon * weight / sum(weights), len(bundle) == 1
-        spread = plan.steps / spent
+    for bundle, spent in bought_bundles(sizes, epsilon, plan.steps):
+        spread, alone = plan.steps / spent, len(bundle) == 1
         what = f"{TABLES}, {len(bundle)} table(s) of up to {max(sizes[k] for k in bundle)} cells"
         law, norm = ("discrete Laplace", "L1") if alone else ("K-norm", "K")
         charges.append(Charge(law, what, norm, str(plan.steps), spread, "epsilon", spent))
