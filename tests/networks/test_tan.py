@@ -30,7 +30,7 @@ from discreet.networks.tan import (
     tree_rounds,
 )
 from discreet.networks.tan_estimate import log_ratio
-from discreet.networks.tree import grow_tree, open_pairs
+from discreet.networks.tree import grow_tree, is_forest, open_pairs
 from discreet.privacy import Adjacency
 from tests.networks.test_joint import Laws
 
@@ -338,3 +338,20 @@ def test_ids_are_checked():
     with pytest.raises(DataError):
         PrivateTAN(schema=named).fit(rows)
     PrivateTAN(schema=named, contributions=2).fit(rows)
+
+
+def test_open_pairs_are_those_that_close_no_cycle():
+    """Against a walk over the forest, for every order of every forest on four features."""
+    pairs = list(itertools.combinations(range(4), 2))
+
+    def joined(taken, a, b):
+        reached = {a}
+        for _ in taken:
+            reached |= {x for pair in taken if reached & set(pair) for x in pair}
+        return b in reached
+
+    for size in range(4):
+        for taken in itertools.permutations(pairs, size):
+            assert is_forest(taken) == all(not joined(taken[:k], *pair) for k, pair in enumerate(taken))
+            expected = [place for place, pair in enumerate(pairs) if not joined(taken, *pair)]
+            assert open_pairs(pairs, taken) == expected
