@@ -4,7 +4,7 @@ from __future__ import annotations
 
 EPSILONS = (0.1, 0.5, 1.0, 4.0)
 
-# Per data set: what a prototype at pure ε reached, DP-EBM at δ = 1e-6, and the best classifier of diffprivlib.
+# Per data set: the figure aimed at, at pure ε, DP-EBM at δ = 1e-6, and the best classifier of diffprivlib.
 _FIGURES: dict[str, tuple[str, str, str]] = {
     "adult": (".884 .902 .906 .911", ".856 .880 .886 .891", ".647 .760 .795 .871"),
     "mushroom": (".978 .995 .999 1.0", ".957 .986 .986 .991", ".940 .949 .951 .989"),
@@ -18,11 +18,11 @@ _FIGURES: dict[str, tuple[str, str, str]] = {
     "car": (".749 .819 .845 .922", "- - - -", ".645 .713 .708 .806"),
     "connect4": (".715 .741 .749 .783", "- - - -", ".657 .657 .657 .723"),
 }
-COLUMNS = ("prototype", "dp-ebm", "diffprivlib")
+COLUMNS = ("aim", "dp-ebm", "diffprivlib")
 
 
 def bars() -> dict[tuple[str, float], dict[str, float]]:
-    """By data set and ε: the prototype's figure and those of the two peers, where there is one."""
+    """By data set and ε: the figure aimed at and those of the two peers, where there is one."""
     result: dict[tuple[str, float], dict[str, float]] = {}
     for name, columns in _FIGURES.items():
         for title, figures in zip(COLUMNS, columns, strict=True):

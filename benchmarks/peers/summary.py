@@ -60,7 +60,7 @@ def _cell(key: Key, rows: list[Row], facts: Mapping[str, Any]) -> dict[str, Any]
         cell["chose"] = dict(notes.most_common())
     bar = reached(cell, metric_of(facts)) if key[1] in OURS else None
     if bar is not None:
-        cell |= {"prototype": bar[0], "reached": bar[1]}
+        cell |= {"aim": bar[0], "reached": bar[1]}
     errors = sorted({row["error"] for row in rows if row["error"] is not None})
     return cell | ({"failed": errors} if errors else {})
 
@@ -136,8 +136,8 @@ def verdict(difference: float | None, error: float | None) -> str:
 
 
 def reached(cell: Mapping[str, Any], metric: str) -> tuple[float, bool] | None:
-    """The prototype's figure of a cell, and whether ours is there within two standard errors."""
-    bar = bars().get((cell["data"], cell["epsilon"]), {}).get("prototype")
+    """The figure aimed at in a cell, and whether ours is there within two standard errors."""
+    bar = bars().get((cell["data"], cell["epsilon"]), {}).get("aim")
     if bar is None:
         return None
     if cell[metric] is None:

@@ -56,6 +56,7 @@ def test_every_kind_spends_its_budget_exactly(kind, classes, adjacency, tmp_path
     assert fitted.certificate_.epsilon_value == 2 and Fraction(199, 100) < spent <= 2
     assert ledger.spent == 2 or Fraction(199, 100) < ledger.spent <= 2
     assert fitted.score(X, y) > 1.15 / len(classes)
+    assert all("elsewhere" not in stated for stated in fitted.certificate_.assumptions)
     assert np.allclose(fitted.predict_proba(X).sum(axis=1), 1)
     fitted.model_.save(tmp_path / "m.json")
     again = load_model(tmp_path / "m.json")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import time
+import tracemalloc
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ import pytest
 from discreet import Budget, BudgetError, Categorical, Numeric, PrivateNB, Schema, collect
 from discreet.bayes.estimate import estimate
 from discreet.bayes.plan import make_plan
-from discreet.bayes.reading import READINGS, noisy_table, posterior, shrunk
+from discreet.bayes.reading import READINGS, NoisyTable, noisy_table, posterior, shrunk
 from discreet.bayes.reading.segments import segments
 from discreet.bayes.release import release
 from discreet.mechanisms.noise import SimulationSampler
@@ -158,3 +159,19 @@ def test_unknown_readings_are_refused(given: Any) -> None:
     schema = Schema([Categorical("a", [0, 1])], target="y", classes=[0, 1])
     with pytest.raises(BudgetError, match="reading must be one of"):
         PrivateNB(1.0, schema=schema, reading=given).fit([[0], [1]], [0, 1])
+
+
+def test_the_posterior_of_many_cells_needs_little_memory() -> None:
+    """Cells are read in parts: neither the memory nor what is read depends on how many there are at once."""
+    rng = np.random.default_rng(0)
+    table = NoisyTable(rng.normal(3, 5, (4, 8_000)), np.full(4, 25.0), np.zeros(4))
+    rows = np.full(4, 24_000.0)
+    tracemalloc.start()
+    try:
+        read = posterior(table, rows, 1.0)
+        assert tracemalloc.get_traced_memory()[1] < 2e8
+    finally:
+        tracemalloc.stop()
+    assert read.shape == (4, 8_000) and np.allclose(np.exp(read).sum(axis=1), 1)
+    same = NoisyTable(np.full((4, 8_000), 3.0), table.variance, table.shared)
+    assert np.ptp(posterior(same, rows, 1.0)) < 1e-12

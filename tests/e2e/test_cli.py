@@ -130,6 +130,25 @@ def test_the_plan(job, discreet):
     assert sum(row["share"] for row in plan["statistics"]) == pytest.approx(1)
 
 
+def test_the_plan_of_other_models(job, discreet):
+    shown = ok(discreet("plan", "--schema", "s.toml", "--model", "auto", cwd=job)).stdout
+    assert "rows by class" in shown and "the model" in shown and "4.0%" in shown and "model auto" in shown
+    plan = as_json(discreet("plan", "--schema", "s.toml", "--model", "tan", "--epsilon", "0.5", "--json", cwd=job))
+    assert (plan["model"], plan["epsilon"]) == ("tan", 0.5)
+    assert [step["step"] for step in plan["steps"]] == ["rows by class", "the model"]
+    assert sum(step["cost"] for step in plan["steps"]) == pytest.approx(0.5)
+    free = as_json(discreet("plan", "--schema", "s.toml", "--model", "joint", "--epsilon", "inf", "--json", cwd=job))
+    assert [step["cost"] for step in free["steps"]] == [None, None]
+
+
+@pytest.mark.parametrize("command", [["fit", "train.csv", "--out", "no.json"], ["plan"]])
+def test_a_setting_of_naive_bayes_is_refused_by_its_own_name(job, discreet, command):
+    done = discreet(*command, "--schema", "s.toml", "--model", "tan", "--estimator", "trimmed", cwd=job)
+    assert done.returncode == 2
+    assert "--estimator is a setting of Naive Bayes" in done.stderr
+    assert f"discreet {command[0]} --help" in done.stderr
+
+
 def test_the_model_carries_its_certificate(job):
     model = NaiveBayesModel.load(job / "model.json")
     certificate = model.certificate

@@ -10,16 +10,18 @@ import pandas as pd
 import pytest
 
 from discreet import Budget, BudgetError, Categorical, DataError, Ledger, Numeric, PrivateNB, Schema
+from discreet.bayes.bundles import DIMENSIONS
 from discreet.bayes.counts import ClassCounts, count_charge, with_counts
 from discreet.mechanisms.choose import choice_rate, exponential_law, permute_and_flip_law
 from discreet.mechanisms.coins import Coins
-from discreet.networks import PrivateTAN, tan_noise
+from discreet.networks import PrivateJointHistogram, PrivateTAN, tan_noise
 from discreet.networks.pairs import REACH, STEPS, candidates, dependence, pair_tables
 from discreet.networks.rows import HeldRows
 from discreet.networks.tan import (
+    LARGE,
     PAIRS,
     TABLES,
-    WIDEST,
+    bought_bundles,
     narrow_bundles,
     noised_tables,
     penalties,
@@ -28,7 +30,7 @@ from discreet.networks.tan import (
     tree_rounds,
 )
 from discreet.networks.tan_estimate import log_ratio
-from discreet.networks.tree import grow_tree, open_pairs
+from discreet.networks.tree import grow_tree, is_forest, open_pairs
 from discreet.privacy import Adjacency
 from tests.networks.test_joint import Laws
 
@@ -275,11 +277,33 @@ def test_given_counts_are_not_bought_again(frame, schema):
 
 
 def test_bundles_are_narrow():
-    sizes = [9] * 120 + [2] * 10 + [1000]
+    """No draw is wider than allowed, and there are as few as that allows: 19 tables of 9 cells have 153 dimensions."""
+    sizes = [9] * 120 + [2] * 10 + [1000] + [40] * 3
     bundles = narrow_bundles(sizes)
-    assert sorted(k for bundle in bundles for k in bundle) == list(range(131))
-    assert all(sum(sizes[k] - 1 for k in bundle) < WIDEST or len(bundle) == 1 for bundle in bundles)
-    assert len(bundles) <= 6
+    assert sorted(k for bundle in bundles for k in bundle) == list(range(len(sizes)))
+    shared = [bundle for bundle in bundles if len(bundle) > 1]
+    assert sorted(bundle[0] for bundle in bundles if len(bundle) == 1) == [130, 131, 132, 133]
+    assert all(1 + sum(sizes[k] - 1 for k in bundle) <= DIMENSIONS for bundle in shared)
+    assert len(shared) == math.ceil(120 / ((DIMENSIONS - 1) // 8)) + 1
+    assert narrow_bundles([LARGE, LARGE]) == [[0, 1]]
+    assert narrow_bundles([LARGE + 1, LARGE + 1]) == [[0], [1]]
+
+
+@pytest.mark.parametrize("epsilon", [1e-6, 1e-4])
+def test_draws_that_would_take_long_are_laplace_noise(epsilon):
+    """Exact draws would take 40 s here at 1e-6; all of the budget is still charged."""
+    ten = Schema([Categorical(str(name), [0, 1, 2, 3]) for name in range(10)], "y", [0, 1])
+    rng = np.random.default_rng(0)
+    X, y = rng.integers(0, 4, (200, 10)), rng.integers(0, 2, 200)
+    for fitted in (
+        PrivateTAN(epsilon, schema=ten).fit(X, y),
+        PrivateJointHistogram(epsilon, schema=Schema(ten.features[:5], "y", [0, 1])).fit(X[:, :5], y),
+    ):
+        charges = fitted.certificate_.charges()
+        assert {charge.mechanism for charge in charges} == {"discrete Laplace"}
+        assert sum(Fraction(charge.cost) for charge in charges) == Budget(epsilon).epsilon
+    shared = bought_bundles([4] * 10, Fraction(1), 1)
+    assert [bundle for bundle, _ in shared] == [list(range(10))]
 
 
 def test_wide_tables_get_laplace_noise():
@@ -314,3 +338,20 @@ def test_ids_are_checked():
     with pytest.raises(DataError):
         PrivateTAN(schema=named).fit(rows)
     PrivateTAN(schema=named, contributions=2).fit(rows)
+
+
+def test_open_pairs_are_those_that_close_no_cycle():
+    """Against a walk over the forest, for every order of every forest on four features."""
+    pairs = list(itertools.combinations(range(4), 2))
+
+    def joined(taken, a, b):
+        reached = {a}
+        for _ in taken:
+            reached |= {x for pair in taken if reached & set(pair) for x in pair}
+        return b in reached
+
+    for size in range(4):
+        for taken in itertools.permutations(pairs, size):
+            assert is_forest(taken) == all(not joined(taken[:k], *pair) for k, pair in enumerate(taken))
+            expected = [place for place, pair in enumerate(pairs) if not joined(taken, *pair)]
+            assert open_pairs(pairs, taken) == expected

@@ -9,7 +9,8 @@ from typer.testing import CliRunner
 from discreet import Categorical, Schema
 from discreet.cli import app
 from discreet.errors import BudgetError, DiscreetError
-from discreet.tuning.compare import MAJORITY, MODELS, compare_models
+from discreet.kinds import MODELS
+from discreet.tuning.compare import MAJORITY, compare_models
 
 SCHEMA = Schema([Categorical("a", [0, 1]), Categorical("b", [0, 1])], "y", [0, 1])
 
@@ -87,3 +88,10 @@ def test_the_command_says_what_its_figures_are(command, tmp_path):
     assert (tmp_path / "chart.svg").read_text().startswith("<?xml")
     answer = json.loads(command("--public", "--json", "--epsilons", "1").stdout)
     assert "public" in answer["warning"] and {one["model"] for one in answer["figures"]} == {"nb", "tree", "majority"}
+
+
+def test_help_and_errors_name_every_model():
+    wide = CliRunner().invoke(app, ["compare", "--help"], env={"COLUMNS": "300", "TERM": "dumb"}).output
+    assert f"Some of {', '.join(MODELS)}." in wide and "nb,svm,lr,tree,forest" in wide
+    refused = CliRunner().invoke(app, ["compare", "rows.csv", "--public", "--models", ","])
+    assert isinstance(refused.exception, BudgetError) and str(refused.exception).endswith(", ".join(MODELS))

@@ -14,7 +14,7 @@ from discreet.additive.release import released_weights
 from discreet.additive.rows import read_held
 from discreet.bayes.base import ScoreEstimator
 from discreet.bayes.certificates import INFERRED, MODEL
-from discreet.bayes.counts import ClassCounts, noisy_counts
+from discreet.bayes.counts import ELSEWHERE, ClassCounts, noisy_counts
 from discreet.errors import BudgetError
 from discreet.linear.classifier import REFUSALS
 from discreet.mechanisms.noise import Sampler, sampler_for
@@ -133,7 +133,7 @@ def release_certificate(fitted: Fitted, plan: AdditivePlan, sampler: Sampler) ->
         stated.append("logarithm, root and exponential of this machine are exact to two units in the last place")
         stated.append(REFUSALS)
         if not plan.buys_counts:
-            stated.append("the class counts that settings follow from were paid for elsewhere")
+            stated.append(ELSEWHERE)
     covers = MODEL
     if schema.inferred:
         covers += ", except the classes, categories and bounds, which were read off the data"

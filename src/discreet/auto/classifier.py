@@ -48,15 +48,45 @@ class AutoPlan:
         """The ledger entry, as far as it is known before the counts are."""
         if self.charge is None or self.budget.epsilon is None:
             return Sequential("class counts, then the model", ())
-        rest = SmoothCharge(
-            "that of the chosen kind of model", "the model", "epsilon", self.budget.epsilon - self.charge.cost
-        )
+        rest = _rest(self.budget.epsilon - self.charge.cost)
         return Sequential("class counts, then the model", (self.charge, rest))
 
     @property
     def unit(self) -> str:
         """Whom the cost is counted for."""
         return f"{self.adjacency} neighbours with up to {self.contributions} row(s) per person"
+
+    def rows(self) -> list[dict[str, Any]]:
+        """The steps as a list of plain records, for people and machines."""
+        whole = self.budget.epsilon
+        return [
+            {
+                "step": part.what,
+                "share": float(share),
+                "cost": None if whole is None else float(share * whole),
+                "mechanism": part.mechanism if whole is not None else "none",
+            }
+            for part, share in ((count_charge(SHARE), SHARE), (_rest(1 - SHARE), 1 - SHARE))
+        ]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The plan as plain values."""
+        return {
+            "model": self.model,
+            "adjacency": str(self.adjacency),
+            "contributions": self.contributions,
+            "epsilon": None if self.budget.epsilon is None else float(self.budget.epsilon),
+            "delta": float(self.budget.delta),
+            "steps": self.rows(),
+        }
+
+    def __str__(self) -> str:
+        lines = [f"{row['step']:<14}  {row['share']:>6.1%}  {row['mechanism']}" for row in self.rows()]
+        return "\n".join([f"{self.budget}, {self.adjacency} neighbours, model {self.model}", *lines])
+
+
+def _rest(epsilon: Fraction) -> SmoothCharge:
+    return SmoothCharge("that of the chosen kind of model", "the model", "epsilon", epsilon)
 
 
 class PrivateClassifier(ScoreEstimator):

@@ -16,6 +16,7 @@ from discreet.privacy.budget import Budget
 from discreet.privacy.ledger import Charge
 
 BUNDLED = {"table", "present"}
+LEAST = 1.0  # cost of a draw at ε = 1: half of what a table of two cells costs
 SLOW = 10_000  # rows of noise on a class total: a draw walks from sum to sum, and this many take about a second
 
 
@@ -51,14 +52,19 @@ def bundle_shares(items: list[Item], counted: bool, emphasis: list[Fraction]) ->
     weights = []
     for item, factor in zip(items, emphasis, strict=True):
         if item.bundle is not None:
-            weight = bundle_cost(members[item.bundle]) ** (1 / 3) / len(members[item.bundle])
+            weight = _weight(members[item.bundle]) / len(members[item.bundle])
         elif item.kind in BUNDLED:
-            weight = bundle_cost([item.cells]) ** (1 / 3)
+            weight = _weight([item.cells])
         else:
             weight = 0.0 if item.kind == "class" and counted else (2 * item.cells) ** (1 / 3)
         weights.append(round(weight * 2**20) * (factor if item.bundle is None else 1))
     whole = sum(weights)
     return [Fraction(weight) / whole for weight in weights]
+
+
+def _weight(sizes: list[int]) -> float:
+    """Tables of one cell err by nothing but their common sum; they still tell the size of each class."""
+    return float(max(bundle_cost(sizes), LEAST) ** (1 / 3))
 
 
 def bundle_charges(plan: Plan) -> tuple[Item, ...]:
@@ -101,4 +107,9 @@ def error_of(plan: Plan) -> float:
 
 def too_slow(plan: Plan) -> bool:
     """Whether exact draws would take long: the noise is then so large that nobody would miss them."""
-    return any(item.bundle is not None and item.total_variance > SLOW**2 for item in plan.items)
+    return any(item.bundle is not None and is_slow(item.total_variance) for item in plan.items)
+
+
+def is_slow(variance: float) -> bool:
+    """Whether one exact draw with this variance of the common sum would take long."""
+    return variance > SLOW**2

@@ -18,6 +18,7 @@ from discreet.privacy.ledger import Charge, Sequential
 
 Floats = NDArray[np.float64]
 SHARE = Fraction(1, 25)  # of the budget: at 4 % the count errs by less than a hundredth wherever a model can be learnt
+ELSEWHERE = "the class counts that settings follow from were paid for elsewhere"
 AnyModel = TypeVar("AnyModel")
 
 
@@ -71,6 +72,7 @@ def with_counts(model: AnyModel, counts: ClassCounts, epsilon: Any) -> AnyModel:
     parts = (*whole.parts, own.ledger)  # type: ignore[union-attr]
     fields = own.model_dump(mode="json") | {
         "epsilon": str(Budget(epsilon).epsilon),
+        "assumptions": [stated for stated in own.assumptions if stated != ELSEWHERE],
         "ledger": whole.model_copy(update={"parts": parts}).model_dump(mode="json"),
     }
     kept = model.to_dict() | {"certificate": fields}  # type: ignore[attr-defined]

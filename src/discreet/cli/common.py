@@ -159,8 +159,7 @@ def estimator(model: ModelName, special: dict[str, Any], **common: Any) -> Any:
     shared = {name: special.pop(name) for name in ("bounds", "edges", "bounds_share") if name in special}
     for name, value in special.items():
         if value != usual[name]:
-            flag = {"estimator": "moments"}.get(name, name)
-            raise BudgetError(f"--{flag} is a setting of Naive Bayes: leave it out, or use --model naive-bayes")
+            raise BudgetError(f"--{name} is a setting of Naive Bayes: leave it out, or use --model naive-bayes")
     from discreet.auto import PrivateClassifier
 
     return PrivateClassifier(**plain, **shared, model=model.value)
@@ -241,13 +240,13 @@ def progress(label: str, *, quiet: bool = False) -> Iterator[Any]:
 
 
 def _asked() -> str:
-    """The command that was asked for; a plan shows how a fit spends its budget."""
+    """The command that was asked for."""
     words = []
     for word in sys.argv[1:3]:
         if not word.isalpha():
             break
         words.append(word)
-    if not words or words[0] == "fit":
+    if not words:
         return "plan"
     return " ".join(words if words[0] in {"local", "federate", "gossip"} else words[:1])
 

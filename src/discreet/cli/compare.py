@@ -19,6 +19,7 @@ from discreet.cli.common import (
     progress,
     table,
 )
+from discreet.kinds import MODELS, USUAL
 
 PUBLIC = "the rows were said to be public: these figures are exact statistics of them, and no guarantee covers them"
 SPENT = (
@@ -31,7 +32,7 @@ def command(
     data: Annotated[str, typer.Argument(help="A labelled CSV, Parquet or Arrow file.")],
     schema: SchemaOption = None,
     epsilons: Annotated[str, typer.Option(help="Budgets, separated by commas.")] = "0.1,1",
-    models: Annotated[str, typer.Option(help="Some of nb, svm, lr, tree, forest.")] = "nb,svm,lr,tree,forest",
+    models: Annotated[str, typer.Option(help=f"Some of {', '.join(MODELS)}.")] = ",".join(USUAL),
     public: Annotated[bool, typer.Option("--public", help="I say that these rows are public.")] = False,
     spend: Annotated[bool, typer.Option("--spend", help="I accept that these rows lose their protection.")] = False,
     repeats: Annotated[int, typer.Option(min=1, help="Random splits into training and test rows.")] = 3,
@@ -55,7 +56,7 @@ def command(
     except ValueError:
         raise BudgetError(f"--epsilons needs numbers separated by commas, not {epsilons!r}") from None
     if not names:
-        raise BudgetError("--models names no model: choose some of nb, svm, lr, tree, forest")
+        raise BudgetError(f"--models names no model: choose some of {', '.join(MODELS)}")
     check_out(plot)
     if plot is not None:
         _check_plot(plot)
@@ -81,7 +82,7 @@ def command(
 
 
 def _show(figures: Any) -> None:
-    from discreet.tuning.compare import MAJORITY, MODELS
+    from discreet.tuning.compare import MAJORITY
 
     by = {(one.model, one.epsilon): one for one in figures}
     levels = sorted({one.epsilon for one in figures if one.model != MAJORITY})
@@ -112,7 +113,7 @@ def _draw(figures: Any, plot: Path) -> None:
     from discreet.files import replacing
     from discreet.studies.figures import Line, add_legend, axes_of, draw_lines
     from discreet.studies.results import Estimate
-    from discreet.tuning.compare import MAJORITY, MODELS
+    from discreet.tuning.compare import MAJORITY
 
     lines = []
     for name in dict.fromkeys(one.model for one in figures if one.model != MAJORITY):

@@ -20,6 +20,7 @@ from discreet.cli.common import (
     MechanismName,
     MechanismOption,
     ModelName,
+    ModelOption,
     NumericName,
     NumericOption,
     SchemaOption,
@@ -37,6 +38,7 @@ from discreet.cli.common import (
 
 def command(
     schema: SchemaOption = None,
+    model: ModelOption = ModelName.naive_bayes,
     epsilon: EpsilonOption = 1.0,
     delta: DeltaOption = 0.0,
     adjacency: AdjacencyOption = AdjacencyName.add_remove,
@@ -58,7 +60,7 @@ def command(
     }  # fmt: skip
     public = load_schema(schema, unsettled=True)
     common = {"schema": public, "epsilon": epsilon, "adjacency": adjacency, "contributions": contributions}
-    classifier = estimator(ModelName.naive_bayes, special, **common)
+    classifier = estimator(model, special, **common)
     plan, bought = classifier.plan(), classifier.settlement()
     if as_json:
         print_json(plan.to_dict() if bought is None else {**plan.to_dict(), "settlement": bought.to_dict()})
@@ -68,15 +70,28 @@ def command(
     show(plan)
 
 
-def show(plan: object) -> None:
+def show(plan: Any) -> None:
     """Print a plan for a person."""
     from discreet.bayes.plan import Plan
 
-    assert isinstance(plan, Plan)
+    if not isinstance(plan, Plan):
+        show_steps(plan)
+        return
     rows = [[row["statistic"], str(row["cells"]), f"{row['share']:.1%}", _noise(row["noise"])] for row in plan.rows()]
     title = f"{plan.budget}, {plan.adjacency} neighbours, {plan.mechanism} noise"
     console().print(table(title, ["statistic", "cells", "share", "noise sd"], rows))
     console().print(f"accounting: {plan.accounting}")
+
+
+def show_steps(plan: Any) -> None:
+    """Print a plan whose later steps follow from the number of rows, for a person."""
+    rows = [[row["step"], f"{row['share']:.1%}", _cost(row["cost"]), row["mechanism"]] for row in plan.rows()]
+    title = f"{plan.budget}, {plan.adjacency} neighbours, model {plan.model}"
+    console().print(table(title, ["step", "share", "epsilon", "noise"], rows))
+
+
+def _cost(epsilon: float | None) -> str:
+    return "none" if epsilon is None else f"{epsilon:.4g}"
 
 
 def show_settlement(plan: Any) -> None:

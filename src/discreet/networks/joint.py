@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.bayes import Plan, make_plan, release
+from discreet.bayes.bundling import too_slow
 from discreet.bayes.counts import ClassCounts
 from discreet.bayes.estimate import estimate
 from discreet.errors import BudgetError
@@ -26,6 +27,7 @@ from discreet.networks.rows import HeldRows
 from discreet.privacy.budget import Adjacency, Budget
 from discreet.privacy.ledger import Charge
 from discreet.schema import Numeric, Schema
+from discreet.sources.coded import Cells
 from discreet.statistics import Statistics
 
 Floats = NDArray[np.float64]
@@ -121,14 +123,12 @@ def plan_joint(schema: Schema, budget: Budget, prior_share: Fraction = Fraction(
 def marginal_plan(schema: Schema, budget: Budget, adjacency: Adjacency, contributions: int) -> Plan:
     """The plan of the marginal tables, numbers in fine bins."""
     fine = fine_schema(schema)
-    small = sum(feature.cells for feature in fine.features) <= FEW
-    return make_plan(
-        fine,
-        budget,
-        adjacency=adjacency,
-        contributions=contributions,
-        mechanism="knorm" if small else "laplace",
-    )
+    make = partial(make_plan, fine, budget, adjacency=adjacency, contributions=contributions)
+    if sum(feature.cells for feature in fine.features) <= FEW:
+        plan = make(mechanism="knorm")
+        if not too_slow(plan):
+            return plan
+    return make(mechanism="laplace")
 
 
 def release_joint(held: HeldRows, plan: NetworkPlan, counts: ClassCounts, sampler: Sampler) -> JointRelease:
@@ -163,7 +163,7 @@ def _statistics(held: HeldRows, schema: Schema) -> Statistics:
     return Statistics(schema, held.by_class(classes), tables)
 
 
-def joint_counts(codes: NDArray[np.uint16], labels: Integers, schema: Schema) -> Integers:
+def joint_counts(codes: Cells, labels: Integers, schema: Schema) -> Integers:
     """Rows by class and joint cell; the last feature's cells run fastest."""
     spot = labels.copy()
     for feature, code in zip(schema.features, codes.T, strict=True):

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.schema import Schema
+from discreet.sources.coded import Cells
 
 Integers = NDArray[np.int64]
 Pair = tuple[int, int]
@@ -49,7 +50,7 @@ def _compiled() -> Any:
     return numba.njit(cache=True, nogil=True)(_tally)
 
 
-def pair_tables(codes: NDArray[np.uint16], labels: Integers, schema: Schema, pairs: Sequence[Pair]) -> list[Integers]:
+def pair_tables(codes: Cells, labels: Integers, schema: Schema, pairs: Sequence[Pair]) -> list[Integers]:
     """Rows by class, cell of the first and cell of the second feature, for each pair."""
     sizes, classes = np.array([feature.cells for feature in schema.features], np.int64), len(schema.classes)
     if not pairs:

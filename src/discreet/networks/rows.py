@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from discreet.errors import DataError
 from discreet.schema import Numeric, Schema
 from discreet.sources import Progress, read_rows
-from discreet.sources.coded import check_ids, encode_column
+from discreet.sources.coded import Cells, cell_type, check_ids, encode_column
 from discreet.sources.columns import Column, Numbers
 
 GONE = np.iinfo(np.int32).min
@@ -31,9 +31,10 @@ class HeldRows:
         """Rows per class."""
         return np.bincount(self.labels, minlength=classes).astype(np.int64)
 
-    def codes(self, schema: Schema) -> NDArray[np.uint16]:
+    def codes(self, schema: Schema) -> Cells:
         """The cell of every row and feature under a schema that differs from the one it was read by in bins alone."""
-        result = np.empty((len(self), len(schema.features)), np.uint16)
+        most = max(feature.cells for feature in schema.features)
+        result: Cells = np.empty((len(self), len(schema.features)), cell_type(most))
         for j, (feature, values) in enumerate(zip(schema.features, self.values, strict=True)):
             if not isinstance(feature, Numeric):
                 result[:, j] = values

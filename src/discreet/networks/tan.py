@@ -12,9 +12,11 @@ from numpy.typing import NDArray
 
 from discreet.bayes import make_plan
 from discreet.bayes.bundles import bundle_cost, bundle_tables, cell_square
+from discreet.bayes.bundling import is_slow
 from discreet.bayes.counts import ClassCounts
 from discreet.errors import BudgetError
 from discreet.mechanisms.choose import CHOICES, choice_rate, coins_of
+from discreet.mechanisms.knorm import KNorm
 from discreet.mechanisms.laws import laplace_variance
 from discreet.mechanisms.noise import Sampler
 from discreet.networks.base import NetworkEstimator
@@ -28,14 +30,14 @@ from discreet.networks.tree import grow_tree
 from discreet.privacy.budget import Budget
 from discreet.privacy.ledger import Charge, Node
 from discreet.schema import Numeric, Schema
+from discreet.sources.coded import Cells
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 PAIRS = "which pairs of features depend on each other within classes"
 TABLES = "rows by class and chosen pairs of features"
 LEAST_BINS, MOST_BINS, FEWEST_ROWS = 4, 8, 20.0
-LARGE = 32
-WIDEST = 400  # dimensions of one K-norm draw: beyond, exact counting takes long
+LARGE = 32  # cells of a table that is drawn alone
 LOUDEST = 0.4  # error of a row's score in all, in nats: beyond, more pairs cost more than they tell
 NOISE_WEIGHT = 0.5  # of the noise that a pair's table brings is set against the dependence that it can show
 
@@ -216,28 +218,37 @@ def release_tan(
     return TanRelease(schema, released, charges + paid)
 
 
-def _single(codes: NDArray[np.uint16], held: HeldRows, schema: Schema, feature: int) -> Integers:
+def _single(codes: Cells, held: HeldRows, schema: Schema, feature: int) -> Integers:
     cells, classes = schema.features[feature].cells, len(schema.classes)
     flat = np.bincount(held.labels * cells + codes[:, feature], minlength=classes * cells)
     return flat.reshape(classes, cells).astype(np.int64)
 
 
 def narrow_bundles(sizes: list[int]) -> list[list[int]]:
-    """Tables (by place) in bundles of similar size and at most WIDEST dimensions; LARGE tables alone.
+    """Tables (by place) in bundles of similar size, no wider than one draw may be; LARGE tables alone.
 
-    The noise of a draw is in proportion to its dimensions over its ε, so cutting a bundle in two costs next to nothing,
-    and a table of more than LARGE cells has less than a tenth more noise on its own.
+    A table of more than LARGE cells has less than a tenth more noise on its own.
     """
     bundles = []
     for whole in bundle_tables(sizes):
-        part: list[int] = []
-        for place in sorted(whole, key=lambda place: sizes[place]):
-            if part and (sizes[place] > LARGE or sum(sizes[k] - 1 for k in [*part, place]) >= WIDEST):
-                bundles.append(part)
-                part = []
-            part.append(place)
-        bundles.append(part)
+        small = [place for place in whole if sizes[place] <= LARGE]
+        bundles += [small] if small else []
+        bundles += [[place] for place in whole if sizes[place] > LARGE]
     return bundles
+
+
+def bought_bundles(sizes: list[int], epsilon: Fraction, steps: int) -> list[tuple[list[int], Fraction]]:
+    """The bundles and what each may spend; every table alone where exact draws would take long."""
+    found = _shared_out(narrow_bundles(sizes), sizes, epsilon)
+    for bundle, spent in found:
+        if len(bundle) > 1 and is_slow(KNorm([sizes[k] for k in bundle]).moments(spent / steps)[1]):
+            return _shared_out([[k] for k in range(len(sizes))], sizes, epsilon)
+    return found
+
+
+def _shared_out(bundles: list[list[int]], sizes: list[int], epsilon: Fraction) -> list[tuple[list[int], Fraction]]:
+    weights = [round(2**20 * max(bundle_cost([sizes[k] for k in bundle]), 1e-3) ** (1 / 3)) for bundle in bundles]
+    return [(bundle, epsilon * weight / sum(weights)) for bundle, weight in zip(bundles, weights, strict=True)]
 
 
 def noised_tables(
@@ -252,11 +263,8 @@ def noised_tables(
     if epsilon is None:
         return noisy, variances, []
     sizes = [table[0].size for table in tables]
-    bundles = narrow_bundles(sizes)
-    weights = [round(2**20 * max(bundle_cost([sizes[k] for k in bundle]), 1e-3) ** (1 / 3)) for bundle in bundles]
-    for bundle, weight in zip(bundles, weights, strict=True):
-        spent, alone = epsilon * weight / sum(weights), len(bundle) == 1
-        spread = plan.steps / spent
+    for bundle, spent in bought_bundles(sizes, epsilon, plan.steps):
+        spread, alone = plan.steps / spent, len(bundle) == 1
         what = f"{TABLES}, {len(bundle)} table(s) of up to {max(sizes[k] for k in bundle)} cells"
         law, norm = ("discrete Laplace", "L1") if alone else ("K-norm", "K")
         charges.append(Charge(law, what, norm, str(plan.steps), spread, "epsilon", spent))

@@ -10,7 +10,7 @@ import numpy as np
 
 from discreet.errors import ModelError
 from discreet.networks.model import DIGITS, Floats, NetworkModel, numbers
-from discreet.networks.tree import open_pairs
+from discreet.networks.tree import is_forest
 from discreet.privacy.certificate import Certificate
 from discreet.schema import Schema
 from discreet.sources import Progress, Rows
@@ -46,9 +46,9 @@ class TANModel(NetworkModel):
         ]
         self.pairs = [_pair(pair, len(features)) for pair in pairs]
         self.ratios = []
-        for place, ((a, b), table) in enumerate(zip(self.pairs, ratios, strict=True)):
-            if place not in open_pairs(self.pairs, self.pairs[:place]):
-                raise ModelError("the pairs do not make a forest")
+        if not is_forest(self.pairs):
+            raise ModelError("the pairs do not make a forest")
+        for (a, b), table in zip(self.pairs, ratios, strict=True):
             shape = (classes, features[a].cells, features[b].cells)
             what = f"the table of {features[a].name!r} and {features[b].name!r}"
             self.ratios.append(np.round(numbers(table, shape, what), DIGITS))

@@ -15,13 +15,20 @@ from discreet.sources.blocks import SMALL, coder
 from discreet.sources.columns import Codes, Column
 from discreet.sources.tables import Stream, Table, open_files, open_table
 
+Cells = NDArray[np.uint16] | NDArray[np.int32]
+
+
+def cell_type(most: int) -> type[np.uint16] | type[np.int32]:
+    """The smallest type that holds the codes of so many cells."""
+    return np.uint16 if most <= 1 << 16 else np.int32
+
 
 @dataclass(frozen=True, eq=False)
 class CodedRows:
     """`codes[i, j]` is the cell of row i in feature j, `labels[i]` its class."""
 
-    codes: NDArray[np.uint16]
-    labels: NDArray[np.uint16]
+    codes: Cells
+    labels: Cells
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -43,15 +50,16 @@ def read_codes(
     return CodedRows(np.concatenate(codes), np.concatenate(labels))
 
 
-def encode_rows(rows: Rows) -> NDArray[np.uint16]:
+def encode_rows(rows: Rows) -> Cells:
     """The cells of some rows, one column per feature."""
-    result = np.empty((rows.size, len(rows.columns)), np.uint16)
+    most = max((column.feature.cells for column in rows.columns), default=0)
+    result: Cells = np.empty((rows.size, len(rows.columns)), cell_type(most))
     for j, column in enumerate(rows.columns):
         result[:, j] = encode_column(column)
     return result
 
 
-def encode_column(column: Column) -> NDArray[np.uint16]:
+def encode_column(column: Column) -> Cells:
     """The cells of one column."""
     cells, size = column.feature.cells, len(column.values)
     if size >= SMALL:
@@ -62,7 +70,7 @@ def encode_column(column: Column) -> NDArray[np.uint16]:
         index, bad = _plain(column)
     if bad:
         column.complain()
-    return index.astype(np.uint16)
+    return index.astype(cell_type(cells))
 
 
 def _plain(column: Column) -> tuple[NDArray[Any], bool]:

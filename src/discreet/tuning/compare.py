@@ -10,19 +10,10 @@ from typing import Any
 import numpy as np
 
 from discreet.errors import BudgetError, DataError
+from discreet.kinds import MODELS
 from discreet.schema import Schema
 from discreet.tuning.rows import HeldRows
 
-MODELS = {
-    "nb": ("discreet.bayes", "PrivateNB", "Naive Bayes"),
-    "svm": ("discreet.linear", "PrivateSVC", "support vector machine"),
-    "lr": ("discreet.linear", "PrivateLogisticRegression", "logistic regression"),
-    "tree": ("discreet.trees", "PrivateTreeClassifier", "decision tree"),
-    "additive": ("discreet.additive", "PrivateAdditiveClassifier", "additive logistic regression"),
-    "tan": ("discreet.networks", "PrivateTAN", "tree-augmented Naive Bayes"),
-    "auto": ("discreet.auto", "PrivateClassifier", "automatic choice"),
-    "forest": ("discreet.trees", "PrivateForestClassifier", "forest"),
-}
 MAJORITY = "majority"
 
 
