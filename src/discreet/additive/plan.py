@@ -20,7 +20,7 @@ from discreet.mechanisms.kvectors import KVector
 from discreet.privacy.calibrate import float_up, fraction_down
 from discreet.privacy.ledger import Charge
 
-FINISH = (Fraction(1, 256), Fraction(1, 64), Fraction(1, 16))  # of the budget: covers the solver's inexactness
+FINISH = (Fraction(1, 128), Fraction(1, 64), Fraction(1, 16))  # of the budget: covers the solver's inexactness
 CONSTANT = 0.1  # the part of the spread of scores that the constant may have
 PRIOR = 8.0  # the variance of a score before anything is known, shared out over the blocks; at most one for each
 CURVATURE = 0.1  # of a cell, relative to evenly filled cells of unrelated features at the class shares
