@@ -104,7 +104,7 @@ def test_bound_holds_in_exact_arithmetic(schema, frame, classes):
             pairs = [(e, float(g)) for row, line in zip(exact, computed, strict=True)
                      for e, g in zip(row, line, strict=True)]  # fmt: skip
             off = mpmath.sqrt(sum((e - number(g)) ** 2 for e, g in pairs))
-            assert off <= one.rounding(flat)
+            assert off <= one.rounding(flat, one.at(flat))
             assert mpmath.sqrt(sum(e**2 for e, _ in pairs)) <= one.certified(flat)
 
 
@@ -153,7 +153,7 @@ def test_final_noise_covers_two_tolerances_and_the_rounding(schema, frame, class
         one, two = (np.rint(np.ldexp(middle + s * gap, plan.lattice)) for s in (-1, 1))
         most = max(most, float(np.abs(one - two).sum()))
     assert most <= plan.steps
-    assert plan.steps <= 3 * centre.size + 1
+    assert plan.steps <= 513 * centre.size + 1
     last = plan.charges(1, "weights")[1]
     assert last.spread == Fraction(plan.steps) / plan.epsilons[1]
 

@@ -56,6 +56,15 @@ class Chain:
         whole[:, :-1] += self.link[1:] * parts[:, 1:]
         return 8 * _U * float(np.linalg.norm(whole))
 
+    def strain(self) -> float:
+        """How much larger than the gradient, at most, are the sizes of its terms: the norm of |Γ|·Γ⁻¹, about."""
+        whole, rows = self.diagonal(), self.solve(np.ones(len(self.pull)))
+        off = self.pull[1:] * self.link[1:]
+        result = whole * rows
+        result[1:] += off * rows[:-1]
+        result[:-1] += off * rows[1:]
+        return float(result.max())
+
     def matrix(self) -> Floats:
         """Γ."""
         result = np.diag(self.pull)

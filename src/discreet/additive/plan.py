@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 
@@ -16,14 +16,16 @@ from discreet.additive.penalty import Chain, make_chain
 from discreet.additive.solve import row_rounding
 from discreet.bayes.bundles import bundle_cost, bundle_tables, cell_square
 from discreet.bayes.counts import ClassCounts
+from discreet.mechanisms.kvectors import KVector
 from discreet.privacy.calibrate import float_up, fraction_down
 from discreet.privacy.ledger import Charge
 
-FINISH = Fraction(1, 256)  # the share of the budget that covers the solver's and the floats' inexactness
+FINISH = (Fraction(1, 128), Fraction(1, 64), Fraction(1, 16))  # of the budget: covers the solver's inexactness
 CONSTANT = 0.1  # the part of the spread of scores that the constant may have
 PRIOR = 8.0  # the variance of a score before anything is known, shared out over the blocks; at most one for each
 CURVATURE = 0.1  # of a cell, relative to evenly filled cells of unrelated features at the class shares
-SCORE = 128.0  # of the terms of a score, added up: more than they come to at a minimum
+SCORE, TERMS = 32.0, 1024.0  # of a score and of its terms, added up: more than they come to at a minimum
+FINER = 8  # bits by which the lattice is finer than it need be
 SHARES = (1.0, 0.99, 0.98, 0.97, 0.96, 0.95, 0.94, 0.92, 0.9, 0.875, 0.85, 0.8, 0.75, 0.7, 0.6, 0.5, 0.35, 0.2, 0.1)
 
 
@@ -85,6 +87,15 @@ class FitPlan:
         """The rates of all bundles together."""
         return sum((bundle.rate for bundle in self.bundles), Fraction(0))
 
+    @property
+    def final_deviation(self) -> float:
+        """The standard deviation of what the last step adds to a weight."""
+        return (
+            math.sqrt(2) * float(Fraction(self.steps) / self.epsilons[1] / Fraction(2) ** self.lattice)
+            if self.private
+            else 0.0
+        )
+
     def charges(self, contributions: int, what: str) -> list[Charge]:
         """The ledger entries."""
         if not self.private:
@@ -107,19 +118,26 @@ def plan_fit(
 
     Everything follows from the schema, ε and the noisy class counts.
     """
-    classes = len(blocks.schema.classes)
     scale = np.array(scales) if len(scales) else np.ones(len(blocks.sizes))
     scale = scale * min(1.0, math.sqrt(PRIOR / len(blocks.sizes)))
     if epsilon is None:
         return _finished(blocks, moved, (Fraction(0), Fraction(0)), (), 1 / scale**2, 1.0, counts)
-    epsilons = (epsilon * (1 - FINISH), epsilon * FINISH)
+    tried = [_plan_finish(blocks, epsilon, share, counts, moved, scale) for share in FINISH]
+    return min(tried, key=lambda found: found[0])[1]
+
+
+def _plan_finish(blocks: Blocks, epsilon: Fraction, finish: Fraction, counts: ClassCounts, moved: int,
+                 scale: np.ndarray) -> tuple[float, FitPlan]:  # fmt: skip
+    """The plan that leaves this share of ε to the last step, and the mean square error of a score that it promises."""
+    classes = len(blocks.schema.classes)
+    epsilons = (epsilon * (1 - finish), epsilon * finish)
     groups = bundle_tables(list(blocks.sizes))
     weights = np.array([max(bundle_cost([blocks.sizes[j] for j in group]), 1e-9) for group in groups]) ** (1 / 3)
     weights = weights / weights.sum()
     best: tuple[float, float, np.ndarray, float] | None = None
     goal = float(epsilons[0])
     for share in SHARES:
-        rate = share * goal / (moved * reach(classes)) * (1 - 1e-9)
+        rate = share * goal / (moved * reach(classes)) * (1 - 1e-8)
         spread = widest(rate, goal, classes, moved)
         if spread <= 0:
             continue
@@ -127,13 +145,13 @@ def plan_fit(
         if best is None or error < best[0]:
             best = (error, rate, strengths, constant)
     assert best is not None
-    _, rate, strengths, constant = best
+    error, rate, strengths, constant = best
     bundles = tuple(
         Bundle(tuple(group), fraction_down(weight * rate)) for group, weight in zip(groups, weights, strict=True)
     )
     plan = _finished(blocks, moved, epsilons, bundles, strengths, constant, counts)
     check_cost(float_up(plan.rate), plan.spread, goal, classes, moved)
-    return plan
+    return error + (len(blocks.sizes) + 1) * plan.final_deviation**2, plan
 
 
 def _penalties(blocks: Blocks, groups: list[list[int]], rates: np.ndarray, spread: float, counts: ClassCounts,
@@ -147,7 +165,8 @@ def _penalties(blocks: Blocks, groups: list[list[int]], rates: np.ndarray, sprea
     shares = counts.shares
     bend = CURVATURE * counts.rows * (1 - float(shares @ shares)) / len(shares) / sizes
     strengths = (noise / bend + 1) / scale**2
-    constant = max(1.0, 1 / (CONSTANT * spread))
+    swing = _sum_noise(blocks, groups, rates) / (CURVATURE * counts.rows * (1 - float(shares @ shares)) / len(shares))
+    constant = max(1.0 + swing, 1 / (CONSTANT * spread))
     room = (spread - 1 / constant) * (1 - 1e-9)
     strengths = strengths * max(1.0, float(np.sum(1 / strengths)) / room)
     error = float(np.sum(((strengths * scale) ** 2 + noise + bend) / (bend + strengths) ** 2))
@@ -164,23 +183,55 @@ def _cell_noise(blocks: Blocks, groups: Sequence[Sequence[int]], rates: Sequence
     return noise
 
 
+def _anchor(blocks: Blocks, groups: Sequence[Sequence[int]], rates: Sequence[float] | np.ndarray) -> int:
+    """The bundle whose common sum is the constant's noise: the one that holds the block with the least noise."""
+    noisy = _cell_noise(blocks, groups, rates) * blocks.sizes
+    return min(range(len(groups)), key=lambda k: min(noisy[j] for j in groups[k]), default=0)
+
+
+def _sum_noise(blocks: Blocks, groups: Sequence[Sequence[int]], rates: np.ndarray) -> float:
+    """The variance of the constant's noise."""
+    place = _anchor(blocks, groups, rates)
+    return _sum_square(tuple(blocks.sizes[j] for j in groups[place])) / float(rates[place]) ** 2
+
+
+@lru_cache(256)
+def _sum_square(sizes: tuple[int, ...]) -> float:
+    """The variance of a bundle's common sum at rate one; that of one block is a sum of Laplace variables."""
+    return 2.0 * sizes[0] if len(sizes) == 1 else KVector(sizes).moments()[1]
+
+
 def _finished(blocks: Blocks, moved: int, epsilons: tuple[Fraction, Fraction], bundles: tuple[Bundle, ...],
               strengths: np.ndarray, constant: float, counts: ClassCounts) -> FitPlan:  # fmt: skip
     vectors = 1 if len(blocks.schema.classes) == 2 else len(blocks.schema.classes)
     chain = make_chain(blocks, [float(s) for s in strengths], constant)
-    # What the certificate of the solver will have to allow for: rounding over the rows, and the noise's own.
-    rows = 2 * counts.rows * row_rounding(blocks.entries, len(blocks.sizes) + 1, np.full((1, vectors), SCORE))
-    noise = sum(float(len(b.places) * sum(blocks.sizes[j] for j in b.places) / b.rate) for b in bundles) * 2.0**-44
-    tolerance = max(2.0**-24, rows, noise * vectors)
+    groups, rates = [b.places for b in bundles], [float(b.rate) for b in bundles]
+    tolerance = _tolerance(blocks, groups, rates, chain, strengths, counts.rows, vectors)
     total, row = chain.reach()
     # Neighbours' answers are within this of each other in L1: twice √(1ᵀΓ⁻¹1)·√‖Γ⁻¹‖·tolerance.
     apart = 2 * math.sqrt(vectors * total * row) * tolerance * (1 + 1e-9)
-    lattice = math.ceil(math.log2(vectors * blocks.columns / apart))
+    lattice = math.ceil(math.log2(vectors * blocks.columns / apart)) + FINER
     steps = math.ceil(Fraction(apart) * Fraction(2) ** lattice) + vectors * blocks.columns
-    noisy = _cell_noise(blocks, [b.places for b in bundles], [float(b.rate) for b in bundles]) * blocks.sizes
-    anchor = min(range(len(bundles)), key=lambda k: min(noisy[j] for j in bundles[k].places), default=0)
+    anchor = _anchor(blocks, groups, rates) if bundles else 0
     return FitPlan(blocks, moved, epsilons, bundles, tuple(float(s) for s in strengths), constant, tolerance, lattice,
                    steps, anchor)  # fmt: skip
+
+
+def _tolerance(blocks: Blocks, groups: Sequence[Sequence[int]], rates: Sequence[float], chain: Chain,
+               strengths: np.ndarray, rows: float, vectors: int) -> float:  # fmt: skip
+    """What the certificate of the solver will have to allow for: rounding over the rows, the noise's and the chain's.
+
+    It is no part of the proof: a minimum that cannot be certified to it is refused.
+    """
+    sizes = np.array(blocks.sizes, np.float64)
+    score, terms = np.full((1, vectors), SCORE), np.full((1, vectors), TERMS)
+    summed = row_rounding(blocks.entries, len(sizes) + 1, score, terms, rows)
+    drawn = sum(
+        len(group) * sum(blocks.sizes[j] for j in group) / rate for group, rate in zip(groups, rates, strict=True)
+    )
+    spread = np.sum(_cell_noise(blocks, groups, rates) * sizes) if groups else 0.0
+    pulled = math.sqrt(vectors * float(spread + np.sum(strengths**2 * sizes)))
+    return max(2.0**-28, 2 * (summed + 2.0**-44 * drawn * vectors + 2.0**-46 * chain.strain() * pulled))
 
 
 __all__ = ["Bundle", "FitPlan", "objective_cost", "plan_fit"]

@@ -49,13 +49,13 @@ class Objective:
         return np.asarray((self.centre - self.chain.solve(self.tilt.mean(axis=0))).ravel())
 
     def at(self, weights: Floats) -> Floats:
-        """The scores of all rows, one column per row of θ."""
-        return self._margins(self._shaped(weights))
+        """The scores of all rows, one column per row of θ, good to their last digit."""
+        return self._margins(self._shaped(weights), compiled().exact_scores)
 
-    def _margins(self, theta: Floats) -> Floats:
+    def _margins(self, theta: Floats, loop: Any = None) -> Floats:
         out = np.empty((len(self.design), self.vectors))
         scaled = np.ascontiguousarray(theta.T * self.design.unit)
-        compiled().scores(self.design.codes, self.design.values, scaled, out)
+        (loop or compiled().scores)(self.design.codes, self.design.values, scaled, out)
         return out
 
     def _gather(self, rates: Floats, *, plain: bool = False) -> Floats:
@@ -105,23 +105,23 @@ class Objective:
 
     # ---- the certificate
 
-    def rounding(self, weights: Floats) -> float:
-        """A bound on the norm of what rounding did to `gradient` (docs/proofs/additive.md).
+    def rounding(self, weights: Floats, t: Floats) -> float:
+        """A bound on the norm of what rounding did to `gradient` at the scores t (docs/proofs/additive.md).
 
-        A score is off by a few units of the sizes of its terms; residuals follow it at a rate of at most a
-        quarter, or half if there are several classes, and are good to a few units themselves; sums over rows are
-        compensated.
+        A score is off by its last rounding; residuals follow it at a rate of at most a quarter, or half if there are
+        several classes, and are good to a few units themselves; sums over rows are compensated.
         """
-        sizes = self._margins(np.abs(self._shaped(weights))) * (1 + 2.0**-30)
-        # By row the bound grows with the norm of its sizes: their sum over rows is that of all.
-        rows = row_rounding(self.design.codes.shape[1], self.blocks, sizes)
+        theta = self._shaped(weights)
+        sizes = self._margins(np.abs(theta)) * (1 + 2.0**-30)
+        rows = row_rounding(self.design.codes.shape[1], self.blocks, np.abs(t), sizes)
         last = 4 * float(np.linalg.norm(self.tilt))
-        return rows + 2 * _U * last + 2 * self.chain.rounding(self._shaped(weights) - self.centre)
+        return rows + 2 * _U * last + 2 * self.chain.rounding(theta - self.centre)
 
     def certified(self, weights: Floats) -> float:
         """A bound on the norm of the exact gradient of J at these weights."""
-        norm = float(np.linalg.norm(self.gradient(weights, self.at(weights))))
-        return norm * (1 + len(weights) * _U) + self.rounding(weights)
+        t = self.at(weights)
+        norm = float(np.linalg.norm(self.gradient(weights, t)))
+        return norm * (1 + len(weights) * _U) + self.rounding(weights, t)
 
     # ---- steps
 
@@ -170,12 +170,20 @@ class Objective:
         return np.asarray((theta - theta.mean(axis=0) if self.vectors > 1 else theta).ravel())
 
 
-def row_rounding(entries: int, blocks: int, sizes: Floats) -> float:
-    """What rounding does to the sum of the rows' gradients at most; `sizes` are Σ|terms| of each row's scores."""
-    several = sizes.shape[1] > 1
-    scores = float(np.sum(np.linalg.norm((entries + 5) * sizes + 4, axis=1)))
-    whole = (0.5 if several else 0.25) * scores + len(sizes) * 16 * (sizes.shape[1] + 2)
-    return float(2 * _U * math.sqrt(blocks) * whole)
+def row_rounding(entries: int, blocks: int, scores: Floats, sizes: Floats, rows: float | None = None) -> float:
+    """What rounding does to the sum of the rows' gradients at most.
+
+    `scores` are the sizes of each row's scores and `sizes` those of their terms, added up; with `rows`, that many rows
+    are like the ones given.
+    """
+    count = len(scores) if rows is None else rows
+    many, vectors = count / max(len(scores), 1), scores.shape[1]
+    small = (entries + 1) * 2.0**-25 * sizes
+    if vectors == 1:  # the slope p(1 − p) is less than 1/(4·score)
+        each = many * 0.25 * float(np.sum(small)) + count * (0.25 + 8)
+    else:
+        each = many * 0.5 * float(np.sum(np.linalg.norm(scores + small, axis=1))) + count * (20 + 2 * vectors)
+    return float(2 * _U * math.sqrt(blocks) * (each + count**3 * _U))
 
 
 def _conjugate_gradients(product: Any, solve: Any, gradient: Floats) -> Floats:
