@@ -167,6 +167,19 @@ def test_the_certificate_and_the_ledger_add_up() -> None:
 
 
 @pytest.mark.parametrize("classes", [2, 3])
+def test_a_stated_rho_grows_with_the_calibration(classes: int) -> None:
+    """A pure ε of one half is an eighth of ρ."""
+    schema, X, y = data(300, classes=classes)
+    model = PrivateNB(1, delta=1e-6, schema=schema, random_state=0).fit(X, y).model_
+    found = calibrated(model, X, y, 0.5, random_state=0).certificate
+    assert model.certificate.rho is not None and found.rho is not None and found.epsilon == "3/2"
+    assert Fraction(found.rho) == Fraction(model.certificate.rho) + Fraction(1, 8)
+    assert found.accounting.startswith(model.certificate.accounting) and "a calibration (1/2)" in found.accounting
+    twice = calibrated(NaiveBayesModel.from_dict(calibrated(model, X, y, 0.5).to_dict()), X, y, 1).certificate
+    assert twice.rho is not None and Fraction(twice.rho) == Fraction(model.certificate.rho) + Fraction(5, 8)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
 def test_a_release_says_where_its_noise_comes_from(classes: int) -> None:
     """Whole counts need no solver, and their certificate speaks of none."""
     schema, X, y = data(300, classes=classes)

@@ -13,7 +13,7 @@ from discreet.bayes.sensitivity import table_sensitivity
 from discreet.mechanisms.laws import laplace_variance
 from discreet.mechanisms.noise import Sampler
 from discreet.privacy.budget import Adjacency, Budget
-from discreet.privacy.certificate import Certificate, record
+from discreet.privacy.certificate import Certificate, record, with_pure
 from discreet.privacy.ledger import Charge, Sequential
 
 Floats = NDArray[np.float64]
@@ -69,9 +69,14 @@ def with_counts(model: AnyModel, counts: ClassCounts, epsilon: Any) -> AnyModel:
         return model
     whole = record(Sequential("class counts, then the model", (counts.charge,)))
     parts = (*whole.parts, own.ledger)  # type: ignore[union-attr]
-    fields = own.model_dump(mode="json") | {
-        "epsilon": str(Budget(epsilon).epsilon),
-        "ledger": whole.model_copy(update={"parts": parts}).model_dump(mode="json"),
-    }
+    raised = with_pure(own, counts.charge.cost, "class counts")
+    fields = (
+        own.model_dump(mode="json")
+        | raised
+        | {
+            "epsilon": str(Budget(epsilon).epsilon),
+            "ledger": whole.model_copy(update={"parts": parts}).model_dump(mode="json"),
+        }
+    )
     kept = model.to_dict() | {"certificate": fields}  # type: ignore[attr-defined]
     return type(model).from_dict(kept)  # type: ignore[attr-defined, no-any-return]

@@ -14,7 +14,7 @@ from sklearn.base import clone
 from discreet.errors import BudgetError, SchemaError
 from discreet.mechanisms.noise import sampler_for
 from discreet.privacy.budget import Adjacency, Budget, number
-from discreet.privacy.certificate import Certificate, GroupRecord
+from discreet.privacy.certificate import Certificate, GroupRecord, with_pure
 from discreet.privacy.ledger import Ledger, Sequential
 from discreet.schema import Numeric, Schema
 from discreet.settle.plan import SettlePlan, make_settle_plan
@@ -108,4 +108,5 @@ def _together(first: Certificate, second: Certificate, whole: Budget) -> Certifi
     )
     if first.private:
         fields["accounting"] = f"epsilon of bounds and bins ({first.epsilon}) added to the fit's: {second.accounting}"
+        fields.update(with_pure(second, Fraction(first.epsilon or 0), "bounds and bins"))
     return Certificate.model_validate(fields)

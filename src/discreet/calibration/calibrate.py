@@ -22,7 +22,7 @@ from discreet.mechanisms.kvectors import slope_vector
 from discreet.mechanisms.noise import Sampler, sampler_for
 from discreet.mechanisms.vectors import bits_of
 from discreet.privacy.budget import Adjacency, Budget
-from discreet.privacy.certificate import Certificate, record
+from discreet.privacy.certificate import Certificate, record, with_pure
 from discreet.privacy.ledger import Ledger, Sequential
 from discreet.schema import Numeric
 from discreet.sources import Progress, check_people, is_outside, read_rows
@@ -221,12 +221,17 @@ def _certificate(own: Certificate, plan: CalibrationPlan, sampler: Sampler) -> C
     if plan.method == "objective":
         names.append(f"noise vector from {bits_of(sampler).name}, within the solver's tolerance of an exact draw")
         stated += [MACHINE, REFUSALS]
-    fields = own.model_dump(mode="json") | {
-        "epsilon": str(Budget(own.epsilon).epsilon + plan.budget.epsilon),  # type: ignore[operator]
-        "ledger": whole.model_copy(update={"parts": (own.ledger, *whole.parts)}).model_dump(mode="json"),  # type: ignore[union-attr]
-        "simulation": simulation,
-        "sampler": " and ".join(dict.fromkeys([*names, sampler.name])),
-        "assumptions": list(dict.fromkeys(stated)),
-        "covers": "nothing: this model is for study, not for release" if simulation else own.covers,
-    }
+    raised = with_pure(own, plan.budget.epsilon, "a calibration")
+    fields = (
+        own.model_dump(mode="json")
+        | raised
+        | {
+            "epsilon": str(Budget(own.epsilon).epsilon + plan.budget.epsilon),  # type: ignore[operator]
+            "ledger": whole.model_copy(update={"parts": (own.ledger, *whole.parts)}).model_dump(mode="json"),  # type: ignore[union-attr]
+            "simulation": simulation,
+            "sampler": " and ".join(dict.fromkeys([*names, sampler.name])),
+            "assumptions": list(dict.fromkeys(stated)),
+            "covers": "nothing: this model is for study, not for release" if simulation else own.covers,
+        }
+    )
     return Certificate.model_validate(fields)
