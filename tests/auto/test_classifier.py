@@ -94,6 +94,26 @@ def test_a_ledger_without_enough_refuses_before_anything_is_spent():
     assert ledger.spent == 0
 
 
+def test_a_refused_calibration_leaves_counts_and_model(monkeypatch):
+    X, y, schema = people(classes=("a", "b", "c"))
+    monkeypatch.setattr("discreet.calibration.solve._U", 1.0)
+    ledger = Ledger(Budget(2))
+    fitted = PrivateClassifier(2, schema, "naive-bayes", random_state=1).fit(X, y, ledger=ledger)
+    assert ledger.spent == 2 == sum(Fraction(charge.cost) for charge in fitted.certificate_.charges())
+    assert any("refused by its solver" in line for line in fitted.certificate_.assumptions)
+    assert fitted.score(X, y) > 0.4
+
+
+def test_the_calibration_knows_the_bought_rows(monkeypatch):
+    from discreet.calibration import calibrate
+
+    X, y, schema = people(classes=("a", "b", "c"))
+    told, usual = [], calibrate.make_plan
+    monkeypatch.setattr(calibrate, "make_plan", lambda *a, **k: told.append(k["rows"]) or usual(*a, **k))
+    fitted = PrivateClassifier(2, schema, "naive-bayes", random_state=1).fit(X, y)
+    assert told == [fitted.counts_.rows]
+
+
 def test_without_privacy_it_is_a_plain_fit():
     X, y, schema = people()
     fitted = PrivateClassifier(math.inf, schema).fit(X, y)

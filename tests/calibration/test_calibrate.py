@@ -151,6 +151,60 @@ def test_no_certificate_no_release() -> None:
         minimise(form, 1e-6, spare=1e-5)
 
 
+COARSE = 2.0**-46  # as if every row were 64
+
+
+def test_a_large_table_has_room_if_its_rows_are_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rounding that is 64 times as coarse makes 200,000 rows as hard to certify as 12.8 million."""
+    rng = np.random.default_rng(3)
+    labels = rng.integers(0, 3, 200_000)
+    scores = -rng.random((200_000, 3)) / 16  # so that the slope is some tens, as that of a reach of 40 is
+    scores[np.arange(200_000), labels] /= 2
+    monkeypatch.setattr("discreet.calibration.solve._U", COARSE)
+    with pytest.raises(SolverError, match="rows="):
+        calibration(scores, labels, make_plan(3, 20), 40, sampler_for(0))
+    found = calibration(scores, labels, make_plan(3, 20, rows=12.8e6), 40, sampler_for(0))
+    plain = calibration(scores, labels, make_plan(3, math.inf), 40, sampler_for(0))
+    assert found.slope == pytest.approx(plain.slope, rel=0.02) and found.biases == pytest.approx(plain.biases, abs=0.02)
+
+
+@pytest.mark.parametrize("classes", [3, 100, 1000])
+@pytest.mark.parametrize("rows", [1e3, 1e6, 1e7, 1e9])
+def test_the_rounding_of_all_rows_fits_into_the_tolerance(classes: int, rows: float) -> None:
+    """Weights of 60 together: more than the scores within a reach of 40 need."""
+    plan, usual = make_plan(classes, 0.1, rows=rows), make_plan(classes, 0.1)
+    rounding = 2 * 2.0**-52 * rows * (2 * (16 * 60 + classes + 20) + 8 * (classes + 1))
+    assert rounding < 0.6 * float(plan.tolerance)
+    assert max(plan.ridges) <= max(usual.ridges) + 1e-3 * rows
+    growth = math.sqrt(float(plan.tolerance / usual.tolerance))
+    noises = [float(p.steps / p.epsilons[1]) * 2.0**-p.lattice for p in (plan, usual)]
+    assert noises[0] <= 2.01 * growth * noises[1]  # a lattice is a power of two
+    if classes == 3:
+        assert noises[0] < 0.1 and (rows > 1e6 or plan == usual)
+
+
+@pytest.mark.parametrize("rows", [True, math.nan, math.inf, "many"])
+def test_a_number_of_rows_is_a_number(rows: Any) -> None:
+    with pytest.raises(BudgetError, match="number of rows"):
+        make_plan(3, 1, rows=rows)
+
+
+def test_a_refused_calibration_is_paid_for_and_leaves_the_model() -> None:
+    schema, X, y = data(300, classes=3)
+    model = PrivateNB(1.0, schema=schema, random_state=0).fit(X, y).model_
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("discreet.calibration.solve._U", 1.0)
+        with pytest.raises(SolverError):
+            calibrated(model, X, y, 0.5, random_state=0)
+        ledger = Ledger(Budget(1))
+        kept = calibrated(model, X, y, 0.5, keep=True, random_state=0, ledger=ledger)
+    assert ledger.spent == Fraction(1, 2) and kept.certificate.epsilon == "3/2"
+    assert sum(Fraction(charge.cost) for charge in kept.certificate.charges()) == Fraction(3, 2)
+    assert any("refused by its solver" in line for line in kept.certificate.assumptions)
+    assert np.array_equal(kept.predict_log_proba(X), model.predict_log_proba(X))
+    assert NaiveBayesModel.from_dict(kept.to_dict()).certificate == kept.certificate
+
+
 # ---- what it costs and refuses
 
 

@@ -31,7 +31,7 @@ def _naive_bayes(
     kept = epsilon - share
     public = binned(schema, counts.rows, float(kept)) if bins == "auto" else schema
     model = PrivateNB(kept, schema=public, **settings).fit(X, y, ledger=ledger, progress=progress).model_
-    return calibrated(model, X, y, share, ledger=ledger, **settings) if share else model
+    return calibrated(model, X, y, share, rows=counts.rows, keep=True, ledger=ledger, **settings) if share else model
 
 
 def _additive(pairs: Any) -> Callable[..., Model]:

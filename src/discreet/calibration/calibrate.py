@@ -14,7 +14,7 @@ from discreet.bayes.score import whole_scores
 from discreet.calibration.histogram import fit_histogram, histogram
 from discreet.calibration.plan import CalibrationPlan, make_plan
 from discreet.calibration.solve import Objective, minimise
-from discreet.errors import BudgetError, DataError, ModelError
+from discreet.errors import BudgetError, DataError, ModelError, SolverError
 from discreet.linear.classifier import REFUSALS
 from discreet.linear.encode import cells
 from discreet.linear.release import finish
@@ -35,6 +35,8 @@ SYNTHETIC = 2000
 GAPS, REACHES = 1.5, (3, 40)
 MACHINE = "logarithm and exponential of this machine are exact to two units in the last place"
 
+REFUSED = "the calibration was refused by its solver: its cost is counted, and the model is the one without it"
+
 
 @dataclass(frozen=True)
 class Calibration:
@@ -52,6 +54,8 @@ def calibrated(
     *,
     adjacency: Any = None,
     contributions: int | None = None,
+    rows: float | None = None,
+    keep: bool = False,
     random_state: Any = None,
     ledger: Ledger | None = None,
     progress: Progress | None = None,
@@ -59,13 +63,15 @@ def calibrated(
     """The model with its scores calibrated on private rows, which costs `epsilon` on top of what the model cost.
 
     `adjacency` and `contributions` are those of the model's certificate. The cost is charged before a row is read.
+    `rows` is a public or bought number of rows; a calibration of several classes needs it past two million. If its
+    solver refuses all the same, `keep` gives the model as it was, with a certificate that pays and says so.
     """
     if not isinstance(model, NaiveBayesModel):
         raise ModelError(f"only Naive Bayes models can be calibrated, not a {type(model).__name__}")
     own = model.certificate
     kind = own.adjacency if adjacency is None else Adjacency.of(adjacency)
     times = own.contributions if contributions is None else contributions
-    plan = make_plan(len(model.log_prior), epsilon, adjacency=kind, contributions=times)
+    plan = make_plan(len(model.log_prior), epsilon, adjacency=kind, contributions=times, rows=rows)
     if own.private != plan.budget.private:
         raise BudgetError("calibrate a private model at a finite epsilon, and one without privacy at infinity")
     if own.private and own.epsilon is None:
@@ -79,7 +85,13 @@ def calibrated(
         ledger.charge(plan.node, plan.budget, plan.unit)
     reach, sampler = score_reach(model), sampler_for(random_state)
     scores, labels = read_scores(model, X, y, reach, contributions=times, progress=progress)
-    found = calibration(scores, labels, plan, reach, sampler)
+    try:
+        found = calibration(scores, labels, plan, reach, sampler)
+    except SolverError:
+        if not keep:
+            raise
+        stated = _certificate(own, plan, sampler, refused=True)
+        return NaiveBayesModel(model.schema, model.log_prior, model.likelihoods, stated)
     return applied(model, found, _certificate(own, plan, sampler))
 
 
@@ -210,8 +222,8 @@ def _least_slope(model: NaiveBayesModel) -> float:
     return least * (1 + 1e-9)
 
 
-def _certificate(own: Certificate, plan: CalibrationPlan, sampler: Sampler) -> Certificate:
-    """One certificate for the model and its calibration together."""
+def _certificate(own: Certificate, plan: CalibrationPlan, sampler: Sampler, *, refused: bool = False) -> Certificate:
+    """One certificate for the model and its calibration together, or the attempt at one."""
     if not own.private:
         return own
     assert plan.budget.epsilon is not None
@@ -221,6 +233,8 @@ def _certificate(own: Certificate, plan: CalibrationPlan, sampler: Sampler) -> C
     if plan.method == "objective":
         names.append(f"noise vector from {bits_of(sampler).name}, within the solver's tolerance of an exact draw")
         stated += [MACHINE, REFUSALS]
+    if refused:
+        stated.append(REFUSED)
     raised = with_pure(own, plan.budget.epsilon, "a calibration")
     fields = (
         own.model_dump(mode="json")
