@@ -94,6 +94,23 @@ def test_a_ledger_without_enough_refuses_before_anything_is_spent():
     assert ledger.spent == 0
 
 
+class Unread:
+    """Rows that must not be looked at."""
+
+    def __getattribute__(self, name):
+        raise AssertionError("a row was read")
+
+
+@pytest.mark.parametrize("budget", [Budget("0.5"), Budget("0.5", "1e-6"), Budget(rho="0.01")], ids=str)
+@pytest.mark.parametrize("inferred", [True, False])
+def test_no_row_is_read_that_a_ledger_cannot_pay_for(budget, inferred):
+    schema = "infer" if inferred else people(60)[2]
+    ledger = Ledger(budget)
+    with pytest.raises(BudgetError, match="left"):
+        PrivateClassifier(1, schema).fit(Unread(), Unread(), ledger=ledger)
+    assert not ledger.nodes
+
+
 def test_a_refused_calibration_leaves_counts_and_model(monkeypatch):
     X, y, schema = people(classes=("a", "b", "c"))
     monkeypatch.setattr("discreet.calibration.solve._U", 1.0)

@@ -159,7 +159,7 @@ class PrivateClassifier(ScoreEstimator):
         budget, adjacency = plan.budget, plan.adjacency
         sampler = sampler_for(_one_stream(self.random_state))
         if ledger is not None:
-            ledger.afford(budget)
+            ledger.afford(budget, plan.node)
         schema = self._schema_for(X, y)
         if ledger is not None and plan.charge is not None:
             ledger.charge(Sequential("rows by class", (plan.charge,)), Budget(plan.charge.cost), plan.unit, self)
