@@ -217,3 +217,11 @@ def test_no_schema_is_inferred_that_a_ledger_cannot_pay_for(budget):
     with pytest.raises(BudgetError, match="left"):
         PrivateAdditiveClassifier(1, "infer").fit(Unread(), Unread(), ledger=ledger)
     assert not ledger.nodes
+
+
+def test_whole_numbers_of_numpy_are_whole_numbers(schema):
+    given = PrivateAdditiveClassifier(1, schema, contributions=np.int64(2), pairs=np.int32(3)).plan()
+    assert given == PrivateAdditiveClassifier(1, schema, contributions=2, pairs=3).plan()
+    assert type(given.contributions) is int and type(given.pairs) is int
+    with pytest.raises(BudgetError, match="contributions"):
+        PrivateAdditiveClassifier(1, schema, contributions=True).plan()

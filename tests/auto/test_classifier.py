@@ -94,6 +94,15 @@ def test_a_ledger_without_enough_refuses_before_anything_is_spent():
     assert ledger.spent == 0
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_rows_per_person_may_be_a_number_of_numpys(kind):
+    X, y, schema = people(classes=("a", "b", "c"))
+    ledger = Ledger(Budget(4))
+    settings = {"model": kind, "random_state": 1, "contributions": np.int64(2)}
+    fitted = PrivateClassifier(4, schema, **settings).fit(X, y, ledger=ledger)
+    assert fitted.certificate_.contributions == 2 and fitted.certificate_.epsilon == "4"
+
+
 class Unread:
     """Rows that must not be looked at."""
 

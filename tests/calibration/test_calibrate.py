@@ -257,6 +257,13 @@ def test_neighbours_and_rows_per_person_are_those_of_the_model(adjacency: str, t
             calibrated(model, X, y, 0.5, random_state=0, **wrong)
 
 
+def test_whole_numbers_of_numpy_are_whole_numbers() -> None:
+    assert make_plan(3, 1, contributions=np.int64(2)) == make_plan(3, 1, contributions=2)
+    for wrong in (True, np.bool_(True), 2.0, np.int64(0)):
+        with pytest.raises(BudgetError, match="contributions"):
+            make_plan(3, 1, contributions=wrong)  # type: ignore[arg-type]
+
+
 def test_refusals() -> None:
     schema, X, y = data(200)
     model = PrivateNB(1.0, schema=schema, random_state=0).fit(X, y).model_

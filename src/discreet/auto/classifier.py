@@ -166,10 +166,10 @@ class PrivateClassifier(ScoreEstimator):
         rows = collect(X, schema, y, detail=BINS, contributions=plan.contributions, progress=progress).counts
         counts = noisy_counts(np.asarray(rows), plan.charge, sampler)
         rest = math.inf if budget.epsilon is None else budget.epsilon - _spent(counts)
-        choice = choose(schema, counts, rest, adjacency=adjacency, contributions=self.contributions, model=self.model)
+        choice = choose(schema, counts, rest, adjacency=adjacency, contributions=plan.contributions, model=self.model)
         fitted = fit_family(
             choice, X, y, schema=schema, counts=counts, epsilon=rest, adjacency=str(adjacency), bins=self.bins,
-            contributions=self.contributions, random_state=getattr(sampler, "rng", None), ledger=ledger,
+            contributions=plan.contributions, random_state=getattr(sampler, "rng", None), ledger=ledger,
             progress=progress,
         )  # fmt: skip
         self.counts_, self.choice_ = counts, choice

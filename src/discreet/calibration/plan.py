@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any
 
 from discreet.bayes.sensitivity import table_sensitivity
@@ -105,8 +105,9 @@ def make_plan(
     budget = Budget(epsilon)
     if classes < 2:
         raise BudgetError("a model of one class has nothing to calibrate")
-    if isinstance(contributions, bool) or not isinstance(contributions, int) or contributions < 1:
+    if isinstance(contributions, bool) or not isinstance(contributions, Integral) or contributions < 1:
         raise BudgetError(f"contributions must be a whole number of at least 1, not {contributions!r}")
+    contributions = int(contributions)
     if rows is not None and (isinstance(rows, bool) or not isinstance(rows, Real) or not math.isfinite(float(rows))):
         raise BudgetError(f"the number of rows must be a number, not {rows!r}")
     usual = USUAL[min(classes, 3)]
