@@ -10,9 +10,10 @@ import pytest
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from discreet import Budget, BudgetError, Categorical, DataError, Ledger, Numeric, PrivateClassifier, Schema
+from discreet import Budget, BudgetError, Categorical, DataError, Ledger, Numeric, PrivateClassifier, PrivateNB, Schema
 from discreet.auto.rule import MODELS
 from discreet.models import load_model
+from discreet.sources.tables import open_files
 
 KINDS = [name for name in MODELS if name != "auto"]
 
@@ -101,6 +102,18 @@ def test_rows_per_person_may_be_a_number_of_numpys(kind):
     settings = {"model": kind, "random_state": 1, "contributions": np.int64(2)}
     fitted = PrivateClassifier(4, schema, **settings).fit(X, y, ledger=ledger)
     assert fitted.certificate_.contributions == 2 and fitted.certificate_.epsilon == "4"
+
+
+@pytest.mark.parametrize("bounds", ["declared", "private"])
+def test_a_stream_that_can_be_read_once_is_refused_before_it_costs(bounds, tmp_path):
+    X, y, schema = people(200)
+    X.assign(ill=y).to_parquet(tmp_path / "p.parquet")
+    ledger = Ledger(Budget(1))
+    stream = open_files(tmp_path / "p.parquet")
+    with pytest.raises(DataError, match="pass the path"):
+        PrivateClassifier(1, schema, bounds=bounds).fit(stream, ledger=ledger)
+    assert not ledger.nodes
+    assert PrivateNB(1, schema=schema).fit(stream).predict(X).shape == (200,)  # still open, and enough for one reading
 
 
 class Unread:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import mpmath
@@ -25,6 +26,7 @@ from discreet.mechanisms.noise import sampler_for
 from discreet.privacy.budget import Budget
 from discreet.privacy.ledger import Ledger
 from discreet.sources import read_rows
+from discreet.sources.tables import open_files
 
 CASES = audit_cases()
 
@@ -262,6 +264,18 @@ def test_whole_numbers_of_numpy_are_whole_numbers() -> None:
     for wrong in (True, np.bool_(True), 2.0, np.int64(0)):
         with pytest.raises(BudgetError, match="contributions"):
             make_plan(3, 1, contributions=wrong)  # type: ignore[arg-type]
+
+
+def test_a_stream_that_can_be_read_once_is_refused_before_it_costs(tmp_path: Path) -> None:
+    rows = "".join(f"{'pq'[k % 2]},{k % 2}\n" for k in range(40))
+    (tmp_path / "d.csv").write_text("a,y\n" + rows)
+    schema, ledger = Schema([Categorical("a", ["p", "q"])], "y", [0, 1]), Ledger(Budget(2))
+    stream = open_files(tmp_path / "d.csv")
+    model = PrivateNB(1, schema=schema).fit(stream, ledger=ledger).model_
+    with pytest.raises(DataError, match="pass the path"):
+        calibrated(model, stream, epsilon=1, ledger=ledger)
+    assert ledger.spent == 1
+    assert calibrated(model, tmp_path / "d.csv", epsilon=1, ledger=ledger).certificate.epsilon == "2"
 
 
 def test_refusals() -> None:

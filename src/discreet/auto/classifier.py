@@ -21,7 +21,7 @@ from discreet.privacy.budget import Adjacency, Budget
 from discreet.privacy.ledger import Charge, Ledger, Sequential, SmoothCharge
 from discreet.schema import Schema
 from discreet.settle.plan import SettlePlan
-from discreet.sources import Progress, collect
+from discreet.sources import Progress, check_lasting, collect
 from discreet.statistics import Detail
 
 BINS: tuple[Detail, ...] = ("bins",)
@@ -153,6 +153,7 @@ class PrivateClassifier(ScoreEstimator):
         What the whole fit costs is known, and refused if a `ledger` does not have it, before the first row is read.
         """
         self._check()
+        check_lasting(X)
         if self._fit_settled(X, y, ledger, progress):
             return self
         plan = AutoPlan(Budget(self.epsilon), Adjacency.of(self.adjacency), int(self.contributions), str(self.model))

@@ -19,7 +19,7 @@ from discreet.privacy.ledger import Ledger, Sequential
 from discreet.schema import Numeric, Schema
 from discreet.settle.plan import SettlePlan, make_settle_plan
 from discreet.settle.release import settle
-from discreet.sources import Progress
+from discreet.sources import Progress, check_lasting
 
 UNBINNED = {"gaussian", "truncated-gaussian", "scaled"}  # models of numbers that use no bins
 STREAM = 1 << 20  # of a simulation's seed: apart from those that fits use
@@ -36,6 +36,7 @@ class Purchase:
 
     def fit(self, X: Any, y: Any, *, ledger: Ledger | None, progress: Progress | None) -> Any:
         """Settle, then fit the rest: the fitted estimator, with the certificate of both."""
+        check_lasting(X)  # once for the bounds, and again for the fit
         fitted = self.rest.set_params(random_state=self.owner.random_state)
         if ledger is not None:
             # A plan for the limits of the schema costs what the fit will: what is too dear is refused unread.

@@ -25,7 +25,7 @@ from discreet.privacy.budget import Adjacency, Budget
 from discreet.privacy.certificate import Certificate, record, with_pure
 from discreet.privacy.ledger import Ledger, Sequential
 from discreet.schema import Numeric
-from discreet.sources import Progress, check_people, is_outside, read_rows
+from discreet.sources import Progress, check_lasting, check_people, is_outside, read_rows
 from discreet.sources.tables import Stream, Table, open_files, open_table
 
 Floats = NDArray[np.float64]
@@ -81,6 +81,7 @@ def calibrated(
             f"the model's guarantee is for {own.adjacency} neighbours with up to {own.contributions} row(s) per "
             "person: calibrate it for the same"
         )
+    check_lasting(X)
     if ledger is not None:
         ledger.charge(plan.node, plan.budget, plan.unit)
     reach, sampler = score_reach(model), sampler_for(random_state)
