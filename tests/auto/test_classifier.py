@@ -116,10 +116,41 @@ def test_a_stream_that_can_be_read_once_is_refused_before_it_costs(bounds, tmp_p
     assert PrivateNB(1, schema=schema).fit(stream).predict(X).shape == (200,)  # still open, and enough for one reading
 
 
+@pytest.mark.parametrize(("adjacency", "times", "steps"), [("add-remove", 1, 1), ("replace", 1, 2), ("replace", 2, 4)])
+def test_bins_and_calibration_follow_the_epsilon_of_one_row(adjacency, times, steps, monkeypatch):
+    from discreet import calibration
+    from discreet.bayes import bins
+
+    X, y, schema = people(classes=("a", "b", "c"))
+    told = {}
+    share, binned = calibration.calibration_share, bins.binned
+    monkeypatch.setattr(
+        calibration, "calibration_share", lambda n, e, k: told.setdefault("share", e) and share(n, e, k)
+    )
+    monkeypatch.setattr(bins, "binned", lambda s, n, e: told.setdefault("bins", float(e)) and binned(s, n, e))
+    settings = {"adjacency": adjacency, "contributions": times, "random_state": 1}
+    fitted = PrivateClassifier(2, schema, "naive-bayes", **settings).fit(X, y)
+    rest = 2 * 0.96
+    assert told["share"] == pytest.approx(rest / steps)
+    fixed = float(share(fitted.counts_.rows, rest / steps, 3))
+    assert told["bins"] == pytest.approx(rest * (1 - fixed) / steps)
+
+
+def test_a_calibration_is_not_bought_where_neighbours_leave_too_little():
+    """3000 rows at ε = 0.48 are above 300 per class for one row more or less, and far below for four of them."""
+    X, y, schema = people(classes=("a", "b", "c"))
+    for times, bought in ((1, True), (4, False)):
+        settings = {"contributions": times, "random_state": 1}
+        fitted = PrivateClassifier(0.5, schema, "naive-bayes", **settings).fit(X, y)
+        assert any("biases" in charge.what for charge in fitted.certificate_.charges()) == bought
+
+
 class Unread:
-    """Rows that must not be looked at."""
+    """Rows that must not be looked at, but for what kind of thing they are."""
 
     def __getattribute__(self, name):
+        if name == "__class__":
+            return Unread
         raise AssertionError("a row was read")
 
 
