@@ -202,3 +202,26 @@ def test_one_cell_and_many_categories():
     X = np.column_stack([rng.integers(0, 3000, 2000), rng.integers(0, 2, 2000)])
     fitted = PrivateAdditiveClassifier(3.0, wide, random_state=0).fit(X, X[:, 1])
     assert fitted.score(X, X[:, 1]) > 0.9
+
+
+class Unread:
+    """Rows that must not be looked at."""
+
+    def __getattribute__(self, name):
+        raise AssertionError("a row was read")
+
+
+@pytest.mark.parametrize("budget", [Budget("0.5"), Budget("0.5", "1e-6"), Budget(rho="0.01")], ids=str)
+def test_no_schema_is_inferred_that_a_ledger_cannot_pay_for(budget):
+    ledger = Ledger(budget)
+    with pytest.raises(BudgetError, match="left"):
+        PrivateAdditiveClassifier(1, "infer").fit(Unread(), Unread(), ledger=ledger)
+    assert not ledger.nodes
+
+
+def test_whole_numbers_of_numpy_are_whole_numbers(schema):
+    given = PrivateAdditiveClassifier(1, schema, contributions=np.int64(2), pairs=np.int32(3)).plan()
+    assert given == PrivateAdditiveClassifier(1, schema, contributions=2, pairs=3).plan()
+    assert type(given.contributions) is int and type(given.pairs) is int
+    with pytest.raises(BudgetError, match="contributions"):
+        PrivateAdditiveClassifier(1, schema, contributions=True).plan()

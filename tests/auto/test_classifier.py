@@ -10,9 +10,10 @@ import pytest
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from discreet import Budget, BudgetError, Categorical, DataError, Ledger, Numeric, PrivateClassifier, Schema
+from discreet import Budget, BudgetError, Categorical, DataError, Ledger, Numeric, PrivateClassifier, PrivateNB, Schema
 from discreet.auto.rule import MODELS
 from discreet.models import load_model
+from discreet.sources.tables import open_files
 
 KINDS = [name for name in MODELS if name != "auto"]
 
@@ -93,6 +94,95 @@ def test_a_ledger_without_enough_refuses_before_anything_is_spent():
     with pytest.raises(BudgetError):
         PrivateClassifier(1, schema).fit(X, y, ledger=ledger)
     assert ledger.spent == 0
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_rows_per_person_may_be_a_number_of_numpys(kind):
+    X, y, schema = people(classes=("a", "b", "c"))
+    ledger = Ledger(Budget(4))
+    settings = {"model": kind, "random_state": 1, "contributions": np.int64(2)}
+    fitted = PrivateClassifier(4, schema, **settings).fit(X, y, ledger=ledger)
+    assert fitted.certificate_.contributions == 2 and fitted.certificate_.epsilon == "4"
+
+
+@pytest.mark.parametrize("bounds", ["declared", "private"])
+def test_a_stream_that_can_be_read_once_is_refused_before_it_costs(bounds, tmp_path):
+    X, y, schema = people(200)
+    X.assign(ill=y).to_parquet(tmp_path / "p.parquet")
+    ledger = Ledger(Budget(1))
+    stream = open_files(tmp_path / "p.parquet")
+    with pytest.raises(DataError, match="pass the path"):
+        PrivateClassifier(1, schema, bounds=bounds).fit(stream, ledger=ledger)
+    assert not ledger.nodes
+    assert PrivateNB(1, schema=schema).fit(stream).predict(X).shape == (200,)  # still open, and enough for one reading
+
+
+@pytest.mark.parametrize(("adjacency", "times", "steps"), [("add-remove", 1, 1), ("replace", 1, 2), ("replace", 2, 4)])
+def test_bins_and_calibration_follow_the_epsilon_of_one_row(adjacency, times, steps, monkeypatch):
+    from discreet import calibration
+    from discreet.bayes import bins
+
+    X, y, schema = people(classes=("a", "b", "c"))
+    told = {}
+    share, binned = calibration.calibration_share, bins.binned
+    monkeypatch.setattr(
+        calibration, "calibration_share", lambda n, e, k: told.setdefault("share", e) and share(n, e, k)
+    )
+    monkeypatch.setattr(bins, "binned", lambda s, n, e: told.setdefault("bins", float(e)) and binned(s, n, e))
+    settings = {"adjacency": adjacency, "contributions": times, "random_state": 1}
+    fitted = PrivateClassifier(2, schema, "naive-bayes", **settings).fit(X, y)
+    rest = 2 * 0.96
+    assert told["share"] == pytest.approx(rest / steps)
+    fixed = float(share(fitted.counts_.rows, rest / steps, 3))
+    assert told["bins"] == pytest.approx(rest * (1 - fixed) / steps)
+
+
+def test_a_calibration_is_not_bought_where_neighbours_leave_too_little():
+    """3000 rows at ε = 0.48 are above 300 per class for one row more or less, and far below for four of them."""
+    X, y, schema = people(classes=("a", "b", "c"))
+    for times, bought in ((1, True), (4, False)):
+        settings = {"contributions": times, "random_state": 1}
+        fitted = PrivateClassifier(0.5, schema, "naive-bayes", **settings).fit(X, y)
+        assert any("biases" in charge.what for charge in fitted.certificate_.charges()) == bought
+
+
+class Unread:
+    """Rows that must not be looked at, but for what kind of thing they are."""
+
+    def __getattribute__(self, name):
+        if name == "__class__":
+            return Unread
+        raise AssertionError("a row was read")
+
+
+@pytest.mark.parametrize("budget", [Budget("0.5"), Budget("0.5", "1e-6"), Budget(rho="0.01")], ids=str)
+@pytest.mark.parametrize("inferred", [True, False])
+def test_no_row_is_read_that_a_ledger_cannot_pay_for(budget, inferred):
+    schema = "infer" if inferred else people(60)[2]
+    ledger = Ledger(budget)
+    with pytest.raises(BudgetError, match="left"):
+        PrivateClassifier(1, schema).fit(Unread(), Unread(), ledger=ledger)
+    assert not ledger.nodes
+
+
+def test_a_refused_calibration_leaves_counts_and_model(monkeypatch):
+    X, y, schema = people(classes=("a", "b", "c"))
+    monkeypatch.setattr("discreet.calibration.solve._U", 1.0)
+    ledger = Ledger(Budget(2))
+    fitted = PrivateClassifier(2, schema, "naive-bayes", random_state=1).fit(X, y, ledger=ledger)
+    assert ledger.spent == 2 == sum(Fraction(charge.cost) for charge in fitted.certificate_.charges())
+    assert any("refused by its solver" in line for line in fitted.certificate_.assumptions)
+    assert fitted.score(X, y) > 0.4
+
+
+def test_the_calibration_knows_the_bought_rows(monkeypatch):
+    from discreet.calibration import calibrate
+
+    X, y, schema = people(classes=("a", "b", "c"))
+    told, usual = [], calibrate.make_plan
+    monkeypatch.setattr(calibrate, "make_plan", lambda *a, **k: told.append(k["rows"]) or usual(*a, **k))
+    fitted = PrivateClassifier(2, schema, "naive-bayes", random_state=1).fit(X, y)
+    assert told == [fitted.counts_.rows]
 
 
 def test_without_privacy_it_is_a_plain_fit():

@@ -40,3 +40,11 @@ def test_the_certificate_of_the_whole_adds_up():
     assert whole.predict(X).tolist() == model.predict(X).tolist()
     with pytest.raises(Exception, match="more epsilon"):
         with_counts(model, counts, Fraction(95, 100))
+
+
+def test_a_stated_rho_grows_with_the_counts():
+    model = PrivateNB(Fraction(9, 10), delta=1e-6, schema=SCHEMA, random_state=0).fit(X, Y).model_
+    counts = noisy_counts(np.array([40, 80]), count_charge(Fraction(1, 10)), sampler_for(0))
+    whole = with_counts(model, counts, 1).certificate
+    assert Fraction(whole.rho) == Fraction(model.certificate.rho) + Fraction(1, 200)
+    assert "class counts (1/10)" in whole.accounting

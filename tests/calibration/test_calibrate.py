@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import mpmath
@@ -25,6 +26,7 @@ from discreet.mechanisms.noise import sampler_for
 from discreet.privacy.budget import Budget
 from discreet.privacy.ledger import Ledger
 from discreet.sources import read_rows
+from discreet.sources.tables import open_files
 
 CASES = audit_cases()
 
@@ -151,6 +153,60 @@ def test_no_certificate_no_release() -> None:
         minimise(form, 1e-6, spare=1e-5)
 
 
+COARSE = 2.0**-46  # as if every row were 64
+
+
+def test_a_large_table_has_room_if_its_rows_are_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rounding that is 64 times as coarse makes 200,000 rows as hard to certify as 12.8 million."""
+    rng = np.random.default_rng(3)
+    labels = rng.integers(0, 3, 200_000)
+    scores = -rng.random((200_000, 3)) / 16  # so that the slope is some tens, as that of a reach of 40 is
+    scores[np.arange(200_000), labels] /= 2
+    monkeypatch.setattr("discreet.calibration.solve._U", COARSE)
+    with pytest.raises(SolverError, match="rows="):
+        calibration(scores, labels, make_plan(3, 20), 40, sampler_for(0))
+    found = calibration(scores, labels, make_plan(3, 20, rows=12.8e6), 40, sampler_for(0))
+    plain = calibration(scores, labels, make_plan(3, math.inf), 40, sampler_for(0))
+    assert found.slope == pytest.approx(plain.slope, rel=0.02) and found.biases == pytest.approx(plain.biases, abs=0.02)
+
+
+@pytest.mark.parametrize("classes", [3, 100, 1000])
+@pytest.mark.parametrize("rows", [1e3, 1e6, 1e7, 1e9])
+def test_the_rounding_of_all_rows_fits_into_the_tolerance(classes: int, rows: float) -> None:
+    """Weights of 60 together: more than the scores within a reach of 40 need."""
+    plan, usual = make_plan(classes, 0.1, rows=rows), make_plan(classes, 0.1)
+    rounding = 2 * 2.0**-52 * rows * (2 * (16 * 60 + classes + 20) + 8 * (classes + 1))
+    assert rounding < 0.6 * float(plan.tolerance)
+    assert max(plan.ridges) <= max(usual.ridges) + 1e-3 * rows
+    growth = math.sqrt(float(plan.tolerance / usual.tolerance))
+    noises = [float(p.steps / p.epsilons[1]) * 2.0**-p.lattice for p in (plan, usual)]
+    assert noises[0] <= 2.01 * growth * noises[1]  # a lattice is a power of two
+    if classes == 3:
+        assert noises[0] < 0.1 and (rows > 1e6 or plan == usual)
+
+
+@pytest.mark.parametrize("rows", [True, math.nan, math.inf, "many"])
+def test_a_number_of_rows_is_a_number(rows: Any) -> None:
+    with pytest.raises(BudgetError, match="number of rows"):
+        make_plan(3, 1, rows=rows)
+
+
+def test_a_refused_calibration_is_paid_for_and_leaves_the_model() -> None:
+    schema, X, y = data(300, classes=3)
+    model = PrivateNB(1.0, schema=schema, random_state=0).fit(X, y).model_
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("discreet.calibration.solve._U", 1.0)
+        with pytest.raises(SolverError):
+            calibrated(model, X, y, 0.5, random_state=0)
+        ledger = Ledger(Budget(1))
+        kept = calibrated(model, X, y, 0.5, keep=True, random_state=0, ledger=ledger)
+    assert ledger.spent == Fraction(1, 2) and kept.certificate.epsilon == "3/2"
+    assert sum(Fraction(charge.cost) for charge in kept.certificate.charges()) == Fraction(3, 2)
+    assert any("refused by its solver" in line for line in kept.certificate.assumptions)
+    assert np.array_equal(kept.predict_log_proba(X), model.predict_log_proba(X))
+    assert NaiveBayesModel.from_dict(kept.to_dict()).certificate == kept.certificate
+
+
 # ---- what it costs and refuses
 
 
@@ -164,6 +220,19 @@ def test_the_certificate_and_the_ledger_add_up() -> None:
     assert sum(Fraction(charge.cost) for charge in found.certificate.charges()[-1:]) == Fraction(1, 10)
     with pytest.raises(BudgetError):
         calibrated(model, [["?"]], [0], Fraction(1, 10), random_state=0, ledger=ledger)  # before any row is read
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_a_stated_rho_grows_with_the_calibration(classes: int) -> None:
+    """A pure ε of one half is an eighth of ρ."""
+    schema, X, y = data(300, classes=classes)
+    model = PrivateNB(1, delta=1e-6, schema=schema, random_state=0).fit(X, y).model_
+    found = calibrated(model, X, y, 0.5, random_state=0).certificate
+    assert model.certificate.rho is not None and found.rho is not None and found.epsilon == "3/2"
+    assert Fraction(found.rho) == Fraction(model.certificate.rho) + Fraction(1, 8)
+    assert found.accounting.startswith(model.certificate.accounting) and "a calibration (1/2)" in found.accounting
+    twice = calibrated(NaiveBayesModel.from_dict(calibrated(model, X, y, 0.5).to_dict()), X, y, 1).certificate
+    assert twice.rho is not None and Fraction(twice.rho) == Fraction(model.certificate.rho) + Fraction(5, 8)
 
 
 @pytest.mark.parametrize("classes", [2, 3])
@@ -188,6 +257,25 @@ def test_neighbours_and_rows_per_person_are_those_of_the_model(adjacency: str, t
     for wrong in ({"adjacency": "replace" if adjacency == "add-remove" else "add-remove"}, {"contributions": 9}):
         with pytest.raises(BudgetError, match="for the same"):
             calibrated(model, X, y, 0.5, random_state=0, **wrong)
+
+
+def test_whole_numbers_of_numpy_are_whole_numbers() -> None:
+    assert make_plan(3, 1, contributions=np.int64(2)) == make_plan(3, 1, contributions=2)
+    for wrong in (True, np.bool_(True), 2.0, np.int64(0)):
+        with pytest.raises(BudgetError, match="contributions"):
+            make_plan(3, 1, contributions=wrong)  # type: ignore[arg-type]
+
+
+def test_a_stream_that_can_be_read_once_is_refused_before_it_costs(tmp_path: Path) -> None:
+    rows = "".join(f"{'pq'[k % 2]},{k % 2}\n" for k in range(40))
+    (tmp_path / "d.csv").write_text("a,y\n" + rows)
+    schema, ledger = Schema([Categorical("a", ["p", "q"])], "y", [0, 1]), Ledger(Budget(2))
+    stream = open_files(tmp_path / "d.csv")
+    model = PrivateNB(1, schema=schema).fit(stream, ledger=ledger).model_
+    with pytest.raises(DataError, match="pass the path"):
+        calibrated(model, stream, epsilon=1, ledger=ledger)
+    assert ledger.spent == 1
+    assert calibrated(model, tmp_path / "d.csv", epsilon=1, ledger=ledger).certificate.epsilon == "2"
 
 
 def test_refusals() -> None:

@@ -31,7 +31,7 @@ from discreet import (
     Schema,
     SchemaError,
 )
-from discreet.privacy.ledger import cost
+from discreet.privacy.ledger import concentrated, cost
 
 SCHEMA = Schema([Categorical("c", ["p", "q"]), Numeric("x", 0, 8, integer=True, bins=4)], "y", ["no", "yes"])
 
@@ -95,6 +95,7 @@ def test_the_plan_adds_up():
     many = PrivatePredictor(1.0, 1e-6, schema=SCHEMA, queries=1000).plan()
     assert many.law == "exponential" and many.each > 5 * Fraction(1, 1000)
     assert cost(many.node, "rho") <= many.rho and cost(many.node, "epsilon") == Fraction(1, 50)
+    assert concentrated(many.node) <= many.rho  # the bought number of rows counts as well
     few = PrivatePredictor(1.0, 1e-6, schema=SCHEMA, queries=2).plan()
     assert few.law == "permute-and-flip" and few.rho is None
 

@@ -8,9 +8,9 @@ from fractions import Fraction
 import pytest
 
 from discreet import Budget, BudgetError, Ledger
-from discreet.privacy import Charge, Parallel, Response, Sequential
-from discreet.privacy.certificate import Certificate, record
-from discreet.privacy.ledger import concentrated, cost
+from discreet.privacy import Adjacency, Charge, Parallel, Response, Sequential
+from discreet.privacy.certificate import Certificate, certify, record
+from discreet.privacy.ledger import SmoothCharge, concentrated, cost
 
 
 def charge(amount, measure="epsilon"):
@@ -97,3 +97,24 @@ def test_reports_of_different_people_cost_what_the_dearest_pays():
     ledger = Ledger(Budget(2))
     ledger.charge(node, Budget(2))
     assert ledger.remaining == 0
+
+
+def certificate(node, rho):
+    return certify(
+        node, Budget(2, "1e-6"), adjacency=Adjacency.ADD_REMOVE, contributions=1, identified=False, simulation=False,
+        sampler="s", schema_hash="h", rho=rho, accounting="a", covers="c", assumptions=(),
+    )  # fmt: skip
+
+
+def test_a_certificates_rho_pays_for_pure_charges_too():
+    """ε-DP is ε²/2-zCDP: a tenth of ρ and ε = 1/2 are 9/40 together, and the dearer of the two in parallel."""
+    parts = (charge(Fraction(1, 10), "rho"), charge(Fraction(1, 2)))
+    for node, whole in ((Sequential("both", parts), "9/40"), (Parallel("either", "disjoint", parts), "1/8")):
+        assert certificate(node, whole).rho == whole
+        with pytest.raises(ValueError, match="more rho"):
+            certificate(node, str(Fraction(whole) - Fraction(1, 10**9)))
+    assert certificate(parts[1], None).rho is None
+    with pytest.raises(ValueError, match="more rho"):
+        certificate(parts[1], "1/10")
+    with pytest.raises(ValueError, match="has no rho"):
+        certificate(SmoothCharge("noise", "a", "epsilon", Fraction(1), Fraction(1, 10**7)), "10")

@@ -26,6 +26,7 @@ from discreet import (
 from discreet.privacy.ledger import cost
 from discreet.settle.plan import FALSE, make_settle_plan
 from discreet.settle.read import Cells, confirmed
+from discreet.sources.tables import open_files
 
 OPEN = Schema(
     [
@@ -187,7 +188,19 @@ def test_with_a_delta_the_bounds_are_added(people):
     ledger = Ledger(Budget(1, 1e-6))
     fitted = PrivateNB(1.0, 1e-6, schema=OPEN, bounds_share=0.2).fit(X, y, ledger=ledger)
     assert fitted.certificate_.epsilon == "1" and fitted.certificate_.delta == "1/1000000"
+    rhos = [Fraction(charge.cost) for charge in fitted.certificate_.charges() if charge.measure == "rho"]
+    assert Fraction(fitted.certificate_.rho) >= sum(rhos) + Fraction(1, 50) > Fraction(1, 50)  # ε = 1/5 is ρ = 1/50
+    assert "bounds and bins (1/5)" in fitted.certificate_.accounting
+    assert fitted.model_.certificate == fitted.certificate_
     assert ledger.spent <= 1
+
+
+def test_a_stream_that_can_be_read_once_is_refused_before_it_costs(people, tmp_path):
+    people.head(100).to_parquet(tmp_path / "p.parquet")
+    ledger = Ledger(Budget(1))
+    with pytest.raises(DataError, match="pass the path"):
+        PrivateNB(1.0, schema=OPEN).fit(open_files(tmp_path / "p.parquet"), ledger=ledger)
+    assert not ledger.nodes
 
 
 def test_scikit_learn_knows_the_settings(people):

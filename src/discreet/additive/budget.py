@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from numbers import Integral
 from typing import Any
 
 from discreet.bayes.counts import SHARE, count_charge
@@ -92,11 +93,12 @@ def plan_additive(
     """Check the settings, or say what stands in the way."""
     if budget.kind not in ("pure", "none"):
         raise BudgetError("additive models spend a pure epsilon: leave delta and rho out")
-    if isinstance(contributions, bool) or not isinstance(contributions, int) or contributions < 1:
+    if isinstance(contributions, bool) or not isinstance(contributions, Integral) or contributions < 1:
         raise BudgetError(f"contributions must be a whole number of at least 1, not {contributions!r}")
-    whole = isinstance(pairs, int) and not isinstance(pairs, bool) and 0 <= pairs <= 1000
+    whole = isinstance(pairs, Integral) and not isinstance(pairs, bool) and 0 <= int(pairs) <= 1000
     if not (whole or (isinstance(pairs, str) and pairs == "auto")):
         raise BudgetError(f"pairs must be 'auto' or a whole number from 0 to 1000, not {pairs!r}")
     if not isinstance(numeric, str) or numeric not in NUMERIC:
         raise BudgetError(f"numeric must be 'smooth' or 'binned', not {numeric!r}")
-    return AdditivePlan(schema, budget, adjacency, contributions, pairs, numeric, buys_counts)
+    wanted = pairs if isinstance(pairs, str) else int(pairs)
+    return AdditivePlan(schema, budget, adjacency, int(contributions), wanted, numeric, buys_counts)

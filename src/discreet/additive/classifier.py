@@ -105,7 +105,8 @@ class PrivateAdditiveClassifier(ScoreEstimator):
         whole cost is known and, if there is a `ledger`, charged before the first row is read.
         """
         if ledger is not None and isinstance(self.schema, str):
-            ledger.afford(Budget(self.epsilon))
+            # The cost does not depend on the schema, which is read off the rows only once the ledger can pay for it.
+            ledger.afford(Budget(self.epsilon), self._plan(self.schema, counts).node)  # type: ignore[arg-type]
         schema = self._schema_for(X, y)
         plan = self._plan(schema, counts)
         if counts is not None and len(counts.values) != len(schema.classes):

@@ -21,7 +21,7 @@ from discreet.privacy.budget import Adjacency, Budget
 from discreet.privacy.ledger import Charge, Ledger, Sequential, SmoothCharge
 from discreet.schema import Schema
 from discreet.settle.plan import SettlePlan
-from discreet.sources import Progress, collect
+from discreet.sources import Progress, check_lasting, collect
 from discreet.statistics import Detail
 
 BINS: tuple[Detail, ...] = ("bins",)
@@ -183,23 +183,24 @@ class PrivateClassifier(ScoreEstimator):
         What the whole fit costs is known, and refused if a `ledger` does not have it, before the first row is read.
         """
         self._check()
+        check_lasting(X)
         if self._fit_settled(X, y, ledger, progress):
             return self
         plan = AutoPlan(Budget(self.epsilon), Adjacency.of(self.adjacency), int(self.contributions), str(self.model))
         budget, adjacency = plan.budget, plan.adjacency
         sampler = sampler_for(_one_stream(self.random_state))
         if ledger is not None:
-            ledger.afford(budget)
+            ledger.afford(budget, plan.node)
         schema = self._schema_for(X, y)
         if ledger is not None and plan.charge is not None:
             ledger.charge(Sequential("rows by class", (plan.charge,)), Budget(plan.charge.cost), plan.unit, self)
         rows = collect(X, schema, y, detail=BINS, contributions=plan.contributions, progress=progress).counts
         counts = noisy_counts(np.asarray(rows), plan.charge, sampler)
         rest = math.inf if budget.epsilon is None else budget.epsilon - _spent(counts)
-        choice = choose(schema, counts, rest, adjacency=adjacency, contributions=self.contributions, model=self.model)
+        choice = choose(schema, counts, rest, adjacency=adjacency, contributions=plan.contributions, model=self.model)
         fitted = fit_family(
             choice, X, y, schema=schema, counts=counts, epsilon=rest, adjacency=str(adjacency), bins=self.bins,
-            contributions=self.contributions, random_state=getattr(sampler, "rng", None), ledger=ledger,
+            contributions=plan.contributions, random_state=getattr(sampler, "rng", None), ledger=ledger,
             progress=progress,
         )  # fmt: skip
         self.counts_, self.choice_ = counts, choice

@@ -9,6 +9,7 @@ from typing import Any
 from discreet.auto.rule import Choice
 from discreet.bayes.counts import ClassCounts
 from discreet.models import Model
+from discreet.privacy.budget import LEAST, Adjacency
 from discreet.schema import Schema
 
 
@@ -23,15 +24,18 @@ def _naive_bayes(
 ) -> Model:  # fmt: skip
     from discreet.bayes import PrivateNB
     from discreet.bayes.bins import binned
+    from discreet.bayes.settings import steps_between
     from discreet.calibration import calibrated, calibration_share
 
+    # As in the rule: a replaced row, and each row of a person, makes the noise that of a smaller ε.
+    steps = steps_between(Adjacency.of(settings["adjacency"]), settings["contributions"])
     share = Fraction(0)
     if isinstance(epsilon, Fraction):
-        share = epsilon * calibration_share(counts.rows, float(epsilon), len(schema.classes))
+        share = epsilon * calibration_share(counts.rows, float(epsilon / steps), len(schema.classes))
     kept = epsilon - share
-    public = binned(schema, counts.rows, float(kept)) if bins == "auto" else schema
+    public = binned(schema, counts.rows, max(kept / steps, LEAST)) if bins == "auto" else schema
     model = PrivateNB(kept, schema=public, **settings).fit(X, y, ledger=ledger, progress=progress).model_
-    return calibrated(model, X, y, share, ledger=ledger, **settings) if share else model
+    return calibrated(model, X, y, share, rows=counts.rows, keep=True, ledger=ledger, **settings) if share else model
 
 
 def _additive(pairs: Any) -> Callable[..., Model]:

@@ -13,7 +13,7 @@ from discreet.bayes.sensitivity import table_sensitivity
 from discreet.mechanisms.laws import laplace_variance
 from discreet.mechanisms.noise import Sampler
 from discreet.privacy.budget import Adjacency, Budget
-from discreet.privacy.certificate import Certificate, record
+from discreet.privacy.certificate import Certificate, record, with_pure
 from discreet.privacy.ledger import Charge, Sequential
 
 Floats = NDArray[np.float64]
@@ -70,7 +70,8 @@ def with_counts(model: AnyModel, counts: ClassCounts, epsilon: Any) -> AnyModel:
         return model
     whole = record(Sequential("class counts, then the model", (counts.charge,)))
     parts = (*whole.parts, own.ledger)  # type: ignore[union-attr]
-    fields = own.model_dump(mode="json") | {
+    fields = own.model_dump(mode="json") | with_pure(own, counts.charge.cost, "class counts")
+    fields |= {
         "epsilon": str(Budget(epsilon).epsilon),
         "assumptions": [stated for stated in own.assumptions if stated != ELSEWHERE],
         "ledger": whole.model_copy(update={"parts": parts}).model_dump(mode="json"),

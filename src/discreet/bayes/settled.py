@@ -14,12 +14,12 @@ from sklearn.base import clone
 from discreet.errors import BudgetError, SchemaError
 from discreet.mechanisms.noise import sampler_for
 from discreet.privacy.budget import Adjacency, Budget, number
-from discreet.privacy.certificate import Certificate, GroupRecord
+from discreet.privacy.certificate import Certificate, GroupRecord, with_pure
 from discreet.privacy.ledger import Ledger, Sequential
 from discreet.schema import Numeric, Schema
 from discreet.settle.plan import SettlePlan, make_settle_plan
 from discreet.settle.release import settle
-from discreet.sources import Progress
+from discreet.sources import Progress, check_lasting
 
 UNBINNED = {"gaussian", "truncated-gaussian", "scaled"}  # models of numbers that use no bins
 STREAM = 1 << 20  # of a simulation's seed: apart from those that fits use
@@ -36,6 +36,7 @@ class Purchase:
 
     def fit(self, X: Any, y: Any, *, ledger: Ledger | None, progress: Progress | None) -> Any:
         """Settle, then fit the rest: the fitted estimator, with the certificate of both."""
+        check_lasting(X)  # once for the bounds, and again for the fit
         fitted = self.rest.set_params(random_state=self.owner.random_state)
         if ledger is not None:
             # A plan for the limits of the schema costs what the fit will: what is too dear is refused unread.
@@ -108,4 +109,5 @@ def _together(first: Certificate, second: Certificate, whole: Budget) -> Certifi
     )
     if first.private:
         fields["accounting"] = f"epsilon of bounds and bins ({first.epsilon}) added to the fit's: {second.accounting}"
+        fields.update(with_pure(second, Fraction(first.epsilon or 0), "bounds and bins"))
     return Certificate.model_validate(fields)

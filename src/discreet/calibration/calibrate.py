@@ -14,7 +14,7 @@ from discreet.bayes.score import whole_scores
 from discreet.calibration.histogram import fit_histogram, histogram
 from discreet.calibration.plan import CalibrationPlan, make_plan
 from discreet.calibration.solve import Objective, minimise
-from discreet.errors import BudgetError, DataError, ModelError
+from discreet.errors import BudgetError, DataError, ModelError, SolverError
 from discreet.linear.classifier import REFUSALS
 from discreet.linear.encode import cells
 from discreet.linear.release import finish
@@ -22,10 +22,10 @@ from discreet.mechanisms.kvectors import slope_vector
 from discreet.mechanisms.noise import Sampler, sampler_for
 from discreet.mechanisms.vectors import bits_of
 from discreet.privacy.budget import Adjacency, Budget
-from discreet.privacy.certificate import Certificate, record
+from discreet.privacy.certificate import Certificate, record, with_pure
 from discreet.privacy.ledger import Ledger, Sequential
 from discreet.schema import Numeric
-from discreet.sources import Progress, check_people, is_outside, read_rows
+from discreet.sources import Progress, check_lasting, check_people, is_outside, read_rows
 from discreet.sources.tables import Stream, Table, open_files, open_table
 
 Floats = NDArray[np.float64]
@@ -34,6 +34,8 @@ SLOPES = (0.02, 20.0)
 SYNTHETIC = 2000
 GAPS, REACHES = 1.5, (3, 40)
 MACHINE = "logarithm and exponential of this machine are exact to two units in the last place"
+
+REFUSED = "the calibration was refused by its solver: its cost is counted, and the model is the one without it"
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,8 @@ def calibrated(
     *,
     adjacency: Any = None,
     contributions: int | None = None,
+    rows: float | None = None,
+    keep: bool = False,
     random_state: Any = None,
     ledger: Ledger | None = None,
     progress: Progress | None = None,
@@ -59,13 +63,15 @@ def calibrated(
     """The model with its scores calibrated on private rows, which costs `epsilon` on top of what the model cost.
 
     `adjacency` and `contributions` are those of the model's certificate. The cost is charged before a row is read.
+    `rows` is a public or bought number of rows; a calibration of several classes needs it past two million. If its
+    solver refuses all the same, `keep` gives the model as it was, with a certificate that pays and says so.
     """
     if not isinstance(model, NaiveBayesModel):
         raise ModelError(f"only Naive Bayes models can be calibrated, not a {type(model).__name__}")
     own = model.certificate
     kind = own.adjacency if adjacency is None else Adjacency.of(adjacency)
     times = own.contributions if contributions is None else contributions
-    plan = make_plan(len(model.log_prior), epsilon, adjacency=kind, contributions=times)
+    plan = make_plan(len(model.log_prior), epsilon, adjacency=kind, contributions=times, rows=rows)
     if own.private != plan.budget.private:
         raise BudgetError("calibrate a private model at a finite epsilon, and one without privacy at infinity")
     if own.private and own.epsilon is None:
@@ -75,11 +81,18 @@ def calibrated(
             f"the model's guarantee is for {own.adjacency} neighbours with up to {own.contributions} row(s) per "
             "person: calibrate it for the same"
         )
+    check_lasting(X)
     if ledger is not None:
         ledger.charge(plan.node, plan.budget, plan.unit)
     reach, sampler = score_reach(model), sampler_for(random_state)
     scores, labels = read_scores(model, X, y, reach, contributions=times, progress=progress)
-    found = calibration(scores, labels, plan, reach, sampler)
+    try:
+        found = calibration(scores, labels, plan, reach, sampler)
+    except SolverError:
+        if not keep:
+            raise
+        stated = _certificate(own, plan, sampler, refused=True)
+        return NaiveBayesModel(model.schema, model.log_prior, model.likelihoods, stated)
     return applied(model, found, _certificate(own, plan, sampler))
 
 
@@ -210,8 +223,8 @@ def _least_slope(model: NaiveBayesModel) -> float:
     return least * (1 + 1e-9)
 
 
-def _certificate(own: Certificate, plan: CalibrationPlan, sampler: Sampler) -> Certificate:
-    """One certificate for the model and its calibration together."""
+def _certificate(own: Certificate, plan: CalibrationPlan, sampler: Sampler, *, refused: bool = False) -> Certificate:
+    """One certificate for the model and its calibration together, or the attempt at one."""
     if not own.private:
         return own
     assert plan.budget.epsilon is not None
@@ -221,12 +234,19 @@ def _certificate(own: Certificate, plan: CalibrationPlan, sampler: Sampler) -> C
     if plan.method == "objective":
         names.append(f"noise vector from {bits_of(sampler).name}, within the solver's tolerance of an exact draw")
         stated += [MACHINE, REFUSALS]
-    fields = own.model_dump(mode="json") | {
-        "epsilon": str(Budget(own.epsilon).epsilon + plan.budget.epsilon),  # type: ignore[operator]
-        "ledger": whole.model_copy(update={"parts": (own.ledger, *whole.parts)}).model_dump(mode="json"),  # type: ignore[union-attr]
-        "simulation": simulation,
-        "sampler": " and ".join(dict.fromkeys([*names, sampler.name])),
-        "assumptions": list(dict.fromkeys(stated)),
-        "covers": "nothing: this model is for study, not for release" if simulation else own.covers,
-    }
+    if refused:
+        stated.append(REFUSED)
+    raised = with_pure(own, plan.budget.epsilon, "a calibration")
+    fields = (
+        own.model_dump(mode="json")
+        | raised
+        | {
+            "epsilon": str(Budget(own.epsilon).epsilon + plan.budget.epsilon),  # type: ignore[operator]
+            "ledger": whole.model_copy(update={"parts": (own.ledger, *whole.parts)}).model_dump(mode="json"),  # type: ignore[union-attr]
+            "simulation": simulation,
+            "sampler": " and ".join(dict.fromkeys([*names, sampler.name])),
+            "assumptions": list(dict.fromkeys(stated)),
+            "covers": "nothing: this model is for study, not for release" if simulation else own.covers,
+        }
+    )
     return Certificate.model_validate(fields)

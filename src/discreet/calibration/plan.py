@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from numbers import Integral, Real
 from typing import Any
 
 from discreet.bayes.sensitivity import table_sensitivity
@@ -16,6 +17,8 @@ from discreet.privacy.ledger import Charge, Sequential
 METHODS = ("histogram", "objective")
 FINISH = Fraction(1, 128)  # the share of the budget that covers the solver's and the floats' inexactness
 TOLERANCE = Fraction(1, 1 << 18)
+# The rounding of a certified gradient grows with rows and classes: this many have room below that tolerance.
+ROWS, CLASSES = 1 << 21, 64
 USUAL = {2: 0.5, 3: 0.7}  # a slope to start from: features that say the same twice make scores too sure
 # Regularisation of slope and biases in units of 1/ε: two classes can do with less, as a row that pulls with all its
 # weight then has no curvature.
@@ -92,13 +95,21 @@ def make_plan(
     method: str | None = None,
     adjacency: Adjacency = Adjacency.ADD_REMOVE,
     contributions: int = 1,
+    rows: float | None = None,
 ) -> CalibrationPlan:
-    """Calibrate the noise, or say what stands in the way; by default two classes take the histogram."""
+    """Calibrate the noise, or say what stands in the way; by default two classes take the histogram.
+
+    `rows` is a public or bought number of rows. The tolerance of an objective grows with it past two million, its
+    regularisation and the noise that covers the tolerance with its root: so many rows hardly feel either.
+    """
     budget = Budget(epsilon)
     if classes < 2:
         raise BudgetError("a model of one class has nothing to calibrate")
-    if isinstance(contributions, bool) or not isinstance(contributions, int) or contributions < 1:
+    if isinstance(contributions, bool) or not isinstance(contributions, Integral) or contributions < 1:
         raise BudgetError(f"contributions must be a whole number of at least 1, not {contributions!r}")
+    contributions = int(contributions)
+    if rows is not None and (isinstance(rows, bool) or not isinstance(rows, Real) or not math.isfinite(float(rows))):
+        raise BudgetError(f"the number of rows must be a number, not {rows!r}")
     usual = USUAL[min(classes, 3)]
     if budget.epsilon is None:
         ridges, none = (1e-3, 1e-3), (Fraction(0), Fraction(0))
@@ -119,10 +130,11 @@ def make_plan(
     epsilons = (share * (1 - FINISH), share * FINISH)
     moved = 1 if adjacency is Adjacency.ADD_REMOVE else 2
     # A large ε leaves the scores to the rows; the ridge then only keeps the minimum near.
-    first, second = (max(ridge * moved / float(share), 1e-3) for ridge in RIDGES[min(classes, 3)])
+    size = 1.0 if rows is None else max(1.0, float(rows) / ROWS * max(1.0, classes / CLASSES))
+    first, second = (max(ridge * moved / float(share), 1e-3) * math.sqrt(size) for ridge in RIDGES[min(classes, 3)])
     ridges = (first, second)
     rate = noise_rate(classes, ridges, float(epsilons[0]), moved)
-    limit = TOLERANCE * max(Fraction(1), Fraction(1, 1 << 10) / share)
+    limit = TOLERANCE * max(Fraction(1), Fraction(1, 1 << 10) / share) * Fraction(size)
     apart = 2 * limit / Fraction(min(ridges))
     width = sqrt_up(Fraction(classes + 1))
     lattice = math.ceil(math.log2(width / float(apart)))

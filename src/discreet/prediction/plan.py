@@ -106,6 +106,9 @@ def make_answer_plan(
         law, f"at most {int(queries)} labels, each chosen at epsilon {each}", "votes", str(contributions),
         1 / choice_rate(each, int(contributions)), "epsilon" if rho is None else "rho", cost,
     )  # fmt: skip
+    if rho is not None and count is not None:
+        rho += count.cost**2 / 2
+        accounting += f"; pure epsilon of the rows ({count.cost}) added to epsilon, and its square over two to rho"
     return AnswerPlan(*common, law, each, count, answers, rho, accounting)
 
 

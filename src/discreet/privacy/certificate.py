@@ -90,8 +90,8 @@ class Certificate(_Record):
     @model_validator(mode="after")
     def _adds_up(self) -> Self:
         """The claim must pay for every charge of the ledger."""
-        for amount in (self.epsilon, self.delta, self.rho):
-            if amount is not None and not 0 <= Fraction(amount) <= 10**15:
+        for amount, most in ((self.epsilon, 10**15), (self.delta, 10**15), (self.rho, 10**30)):
+            if amount is not None and not 0 <= Fraction(amount) <= most:
                 raise ValueError("an amount of the certificate is out of range")
         if not self.private:
             return self
@@ -102,6 +102,8 @@ class Certificate(_Record):
             raise ValueError("the ledger spends more delta than the certificate claims")
         if pure > (0 if self.epsilon is None else Fraction(self.epsilon)):
             raise ValueError("the ledger spends more epsilon than the certificate claims")
+        if self.rho is not None and _concentrated(self.ledger) > Fraction(self.rho):
+            raise ValueError("the ledger spends more rho than the certificate claims, with epsilon²/2 for what is pure")
         return self
 
     @property
@@ -131,6 +133,27 @@ def _spent(node: Leaf | GroupRecord, measure: str) -> Fraction:
         return Fraction(node.cost) if node.measure == measure else Fraction(0)
     costs = [_spent(part, measure) for part in node.parts]
     return max(costs, default=Fraction(0)) if node.node == "parallel" else sum(costs, Fraction(0))
+
+
+def _concentrated(node: Leaf | GroupRecord) -> Fraction:
+    """The ρ of a recorded ledger: pure ε counts as ε²/2, and a release with a δ of its own has none."""
+    if isinstance(node, SmoothRecord) and Fraction(node.delta):
+        raise ValueError("a release with a delta of its own has no rho, but the certificate claims one")
+    if not isinstance(node, GroupRecord):
+        return Fraction(node.cost) if node.measure == "rho" else Fraction(node.cost) ** 2 / 2
+    costs = [_concentrated(part) for part in node.parts]
+    return max(costs, default=Fraction(0)) if node.node == "parallel" else sum(costs, Fraction(0))
+
+
+def with_pure(certificate: Certificate, epsilon: Fraction, what: str) -> dict[str, str]:
+    """The fields of a certificate, beside ε and ledger, that change as pure ε is spent on top: ρ, if it states one."""
+    if certificate.rho is None:
+        return {}
+    return {
+        "rho": str(Fraction(certificate.rho) + epsilon**2 / 2),
+        "accounting": f"{certificate.accounting}; pure epsilon of {what} ({epsilon}) added to epsilon, and its square "
+        "over two to rho",
+    }
 
 
 GroupRecord.model_rebuild()

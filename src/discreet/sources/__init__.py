@@ -24,7 +24,17 @@ from discreet.statistics import Detail, Statistics
 
 Progress = Callable[[int, int | None], None]
 
-__all__ = ["Progress", "Rows", "Table", "check_people", "collect", "is_outside", "label_values", "read_rows"]
+__all__ = [
+    "Progress",
+    "Rows",
+    "Table",
+    "check_lasting",
+    "check_people",
+    "collect",
+    "is_outside",
+    "label_values",
+    "read_rows",
+]
 
 
 def is_outside(data: Any) -> bool:
@@ -36,6 +46,12 @@ def _open(data: Any, *, ordered: bool = False) -> Stream:
     if isinstance(data, Stream):
         return data
     return open_table(data) if isinstance(data, Table) else open_files(data, ordered=ordered)
+
+
+def check_lasting(data: Any) -> None:
+    """Refuse an opened stream, which ends with its first reading, where rows are or were read more than once."""
+    if isinstance(data, Stream):
+        raise DataError("an opened stream can be read only once, and more is needed here: pass the path or the Table")
 
 
 def read_rows(
