@@ -106,6 +106,22 @@ def test_parts_follow_from_public_and_released_numbers_only():
     assert plan.parts_for(400) == 50 and plan.parts_for(-7) == 1
 
 
+def test_parts_are_as_many_as_memory_has_room_for():
+    """A hundred features of twenty categories for eight classes, at most 256 MiB of four-byte entries."""
+    wide = Schema([Categorical(f"c{i}", list(range(20))) for i in range(100)], "y", list(range(8)))
+    plan = PrivatePredictor(0.001, schema=wide).plan()
+    assert plan.parts_for(10**9) == (1 << 26) // (8 * 2001)
+    assert PrivatePredictor(math.inf, schema=wide).plan().parts_for(10**9) == (1 << 26) // (8 * 2001)
+    with pytest.raises(BudgetError, match="from 1 to 4192"):
+        PrivatePredictor(1.0, schema=wide, parts=4193).fit("no-such-file.csv")
+    trees = PrivatePredictor(1.0, schema=wide, parts=20_000, voter=DecisionTreeClassifier()).plan()
+    assert trees.parts_for(1) == 20_000
+    huge = Schema([Categorical(f"c{i}", list(range(30_000))) for i in range(3)], "y", list(range(1000)))
+    with pytest.raises(BudgetError, match="one part alone"):
+        PrivatePredictor(1.0, schema=huge).plan()
+    assert PrivatePredictor(0.001, schema=SCHEMA).plan().parts_for(10**9) == 20_000
+
+
 def test_a_fitted_predictor_stays_where_it_is():
     X, y = table(400)
     asked = PrivatePredictor(1.0, schema=SCHEMA)

@@ -85,7 +85,10 @@ def command(
     if certificate.simulation:
         note("warning: a seed was given, so the noise can be repeated: this model is for study, not for release")
     if public.inferred:
-        note("warning: the schema was read off the data, not declared: the certificate says that ranges were disclosed")
+        note(
+            "warning: the schema was read off the data (an unedited draft, or bounds settled without privacy), and the "
+            "certificate says that the data's ranges were disclosed"
+        )
     if hasattr(classifier, "choice_"):
         console().print(f"chose {classifier.choice_}")
     console().print(f"released with {spent(certificate)} ({certificate.adjacency} neighbours)")

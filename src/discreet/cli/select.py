@@ -105,6 +105,9 @@ def command(
     if not found.private:
         note("warning: the features were chosen without privacy")
     if public.inferred:
-        note("warning: the schema was read off the data, not declared: the certificate says that ranges were disclosed")
+        note(
+            "warning: the schema was read off the data (an unedited draft, or bounds settled without privacy), and the "
+            "certificate says that the data's ranges were disclosed"
+        )
     note(f"chosen with {chooser.plan().budget} ({found.adjacency} neighbours); training on them costs extra")
     note(f"wrote {out}: try 'discreet fit DATA --schema {out} --epsilon {epsilon:g} --out model.json'")

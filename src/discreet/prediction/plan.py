@@ -19,6 +19,7 @@ COUNT_SHARE = Fraction(1, 50)  # of the budget, for a noisy number of rows where
 VOTES = 8  # votes of margin, beside the noise of one answer, that parts aim at
 ROWS, MORE_ROWS = 4, 20  # rows of each class that a part should have at least, on average; more for other models
 MOST_PARTS = 20_000
+ENTRIES = 1 << 26  # of all parts' tables together: 256 MiB
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,7 @@ class AnswerPlan:
     rho: Fraction | None
     accounting: str
     rows: int = ROWS
+    most: int = MOST_PARTS
 
     @property
     def node(self) -> Sequential:
@@ -58,8 +60,19 @@ class AnswerPlan:
         """How many parts: enough votes to drown the noise of an answer, but a few rows of each class in every part."""
         if self.parts is not None:
             return self.parts
-        enough = MOST_PARTS if self.rate is None else math.ceil(VOTES / self.rate)
-        return max(1, min(enough, rows // (self.rows * len(self.schema.classes)), MOST_PARTS))
+        enough = self.most if self.rate is None else math.ceil(VOTES / self.rate)
+        return max(1, min(enough, rows // (self.rows * len(self.schema.classes)), self.most))
+
+
+def most_parts(schema: Schema) -> int:
+    """How many Naive Bayes models fit in memory, by the cells of their tables: a public rule."""
+    entries = len(schema.classes) * (1 + sum(feature.cells for feature in schema.features))
+    if entries > ENTRIES:
+        raise BudgetError(
+            f"the tables of one part alone have {entries} cells and all parts together may have {ENTRIES}: declare "
+            "fewer categories, bins or features, or pass another voter"
+        )
+    return min(MOST_PARTS, ENTRIES // entries)
 
 
 def make_answer_plan(
@@ -70,21 +83,26 @@ def make_answer_plan(
     parts: Any = "auto",
     adjacency: Adjacency = Adjacency.ADD_REMOVE,
     contributions: Any = 1,
+    tables: bool = True,
 ) -> AnswerPlan:
-    """Split a budget over a bounded number of answers, from public knowledge alone."""
+    """Split a budget over a bounded number of answers, from public knowledge alone.
+
+    Parts hold `tables` of Naive Bayes, unless another voter is fitted on each, which wants more rows.
+    """
     for value, name in ((queries, "queries"), (contributions, "contributions")):
         if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < 1:
             raise BudgetError(f"{name} must be a whole number of at least 1, not {value!r}")
+    most = most_parts(schema) if tables else MOST_PARTS
     automatic = isinstance(parts, str) and parts == "auto"
-    if not automatic and (
-        isinstance(parts, bool) or not isinstance(parts, Integral) or not 1 <= int(parts) <= MOST_PARTS
-    ):
-        raise BudgetError(f"parts must be 'auto' or a whole number from 1 to {MOST_PARTS}, not {parts!r}")
+    if not automatic and (isinstance(parts, bool) or not isinstance(parts, Integral) or not 1 <= int(parts) <= most):
+        why = "" if most == MOST_PARTS else f" (as many as fit in {ENTRIES} cells)"
+        raise BudgetError(f"parts must be 'auto' or a whole number from 1 to {most}{why}, not {parts!r}")
     if budget.kind == "zcdp":
         raise BudgetError("private answers are paid for with epsilon, with or without a delta")
+    sizes = (ROWS if tables else MORE_ROWS, most)
     common = (schema, budget, adjacency, int(contributions), int(queries), None if automatic else int(parts))
     if budget.epsilon is None:
-        return AnswerPlan(*common, "permute-and-flip", None, None, None, None, "none: no noise was added")
+        return AnswerPlan(*common, "permute-and-flip", None, None, None, None, "none: no noise was added", *sizes)
     # Under replacement the number of rows is public.
     buys = automatic and adjacency is Adjacency.ADD_REMOVE
     spent = budget.epsilon * COUNT_SHARE if buys else Fraction(0)
@@ -109,7 +127,7 @@ def make_answer_plan(
     if rho is not None and count is not None:
         rho += count.cost**2 / 2
         accounting += f"; pure epsilon of the rows ({count.cost}) added to epsilon, and its square over two to rho"
-    return AnswerPlan(*common, law, each, count, answers, rho, accounting)
+    return AnswerPlan(*common, law, each, count, answers, rho, accounting, *sizes)
 
 
 def _root_down(square: Fraction) -> Fraction:

@@ -16,7 +16,7 @@ from discreet.errors import BudgetError, QueryError
 from discreet.mechanisms.choose import choose, coins_of
 from discreet.mechanisms.deal import deal
 from discreet.mechanisms.noise import Sampler, sampler_for
-from discreet.prediction.plan import MORE_ROWS, AnswerPlan, make_answer_plan
+from discreet.prediction.plan import AnswerPlan, make_answer_plan
 from discreet.prediction.votes import Ballot, FittedVoters, Voters, coded, read_coded
 from discreet.privacy.budget import Adjacency, Budget
 from discreet.privacy.certificate import Certificate, certify
@@ -53,7 +53,8 @@ class PrivatePredictor(SchemaEstimator):
         The most labels that are answered. A row that was asked about before, as the schema's cells see it, is free.
     parts : int or "auto"
         How many parts vote; "auto" follows from the cost of an answer and a noisy number of rows, which takes a
-        fiftieth of epsilon (none under "replace").
+        fiftieth of epsilon (none under "replace"). At most 20,000, and fewer where their tables would take more than
+        256 MiB.
     voter : classifier, optional
         What each part fits instead of Naive Bayes: any scikit-learn classifier, on one column per category and one with
         the bin of each number. It needs no privacy of its own: a row moves one vote, if parts share nothing. So each
@@ -102,11 +103,10 @@ class PrivatePredictor(SchemaEstimator):
     def _plan(self, schema: Schema) -> AnswerPlan:
         if self.voter is not None and not (hasattr(self.voter, "fit") and hasattr(self.voter, "get_params")):
             raise BudgetError(f"voter must be a scikit-learn classifier or None, not {self.voter!r}")
-        plan = make_answer_plan(
+        return make_answer_plan(
             schema, Budget(self.epsilon, self.delta), queries=self.queries, parts=self.parts,
-            adjacency=Adjacency.of(self.adjacency), contributions=self.contributions,
+            adjacency=Adjacency.of(self.adjacency), contributions=self.contributions, tables=self.voter is None,
         )  # fmt: skip
-        return plan if self.voter is None else replace(plan, rows=MORE_ROWS)
 
     def fit(self, X: Any, y: Any = None, *, ledger: Ledger | None = None, progress: Progress | None = None) -> Self:
         """Take in the rows; all answers together are charged to the `ledger`, if there is one, before any is read."""
