@@ -1,7 +1,8 @@
-"""Audits of networks: honest releases are consistent, broken ones are flagged.
+"""Audits of networks: honest releases are consistent, and noise for one row is flagged where a row is replaced.
 
 Confidence is 1 − 1e-8 per audit: a false alarm on an honest case has odds below 1e-6 for the whole file.
-The controls' lower bound is 2.2 with a deviation of 0.12 against a claim of 1: ten deviations, so a miss is as rare.
+The controls' bounds are about 1.6 (joint) and 1.4 (tan), with deviations of 0.06 and 0.07 against a claim of 1; the
+honest bounds are above 0.6 with deviations below 0.065 against 0.2: a miss of either is five deviations away or more.
 """
 
 import pytest
@@ -15,9 +16,9 @@ SURE = {"confidence": 1 - 1e-8, "seed": 5}
     "name", ["joint-histogram-add-remove", "joint-histogram-replace", "tan-add-remove", "tan-replace"]
 )
 def test_honest_releases_are_consistent(name):
-    result = run_case(name, samples=200, **SURE)
+    result = run_case(name, **SURE)
     assert not result.violated
-    assert result.lower_bound >= 0
+    assert result.lower_bound > 0.2
 
 
 @pytest.mark.parametrize("name", ["control-joint-replaced-row", "control-tan-replaced-row"])

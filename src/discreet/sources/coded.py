@@ -15,7 +15,7 @@ from discreet.sources.blocks import SMALL, coder
 from discreet.sources.columns import Codes, Column
 from discreet.sources.tables import Stream, Table, open_files, open_table
 
-Cells = NDArray[np.uint16] | NDArray[np.int32]
+Cells = NDArray[Any]  # of uint16, or of int32 where a feature has more than 65,536 cells
 
 
 def cell_type(most: int) -> type[np.uint16] | type[np.int32]:
