@@ -56,15 +56,16 @@ def private_nb(setting: Setting, build: Callable[..., Any] = PrivateNB, /, **par
 
     The papers are about independent noise on every count, read as it is: the better defaults are left out.
     """
-    parameters = {"reading": "plain", **parameters}
-    if not setting.delta and not {"noise", "estimator"} & set(parameters):
-        parameters = {"mechanism": "laplace", **parameters}
     known = inspect.signature(build).parameters
     unknown = [name for name in parameters if name not in known]
     if unknown:
         raise NotAvailableError(
             f"not available yet: PrivateNB has no parameter {unknown[0]!r} in this version of the library"
         )
+    plain = {"reading": "plain"}
+    if not setting.delta and not {"noise", "estimator"} & set(parameters):
+        plain["mechanism"] = "laplace"
+    parameters = {name: value for name, value in plain.items() if name in known} | parameters
     return build(
         epsilon=setting.epsilon,
         delta=setting.delta,
