@@ -19,7 +19,9 @@ def test_python_blocks_run_in_order(tmp_path, monkeypatch, capsys):
     for kind, block in BLOCKS:
         if kind == "python":
             exec(compile(block, "README.md", "exec"), names)
-    assert capsys.readouterr().out.strip().endswith("0")
+    *_, remaining, choice = capsys.readouterr().out.splitlines()
+    assert remaining == "0"  # of the ledger
+    assert choice.startswith("joint: 3 feature(s) and about")
     assert (tmp_path / "model.json").exists()
 
 

@@ -64,7 +64,7 @@ def choose(
     support = facts["support"]
     if suits_joint(schema, rows, worth):
         side = joint_cells(schema, rows, worth)
-        why = f"{features} numbers and about {rows:.0f} rows fill a grid of {side} cells a side at this budget"
+        why = f"{features} feature(s) and about {rows:.0f} rows fill a grid of {side} cells a side at this budget"
         return Choice("joint", why, facts | {"side": side})
     if classes == 2:
         if support >= BINARY:
