@@ -194,3 +194,10 @@ def test_audits_flag_a_choice_without_its_factors(monkeypatch, selector, case, f
     honest = planning._rate
     monkeypatch.setattr(planning, "_rate", lambda *arguments: factor * honest(*arguments))
     assert run_case(name, 1.0, **sure).violated
+
+
+@pytest.mark.parametrize("settings", [{"epsilon": math.inf}, {"random_state": 3}])
+def test_a_choice_that_was_not_private_marks_its_schema(rows, settings):
+    """A later fit must not take features that the rows chose for public ones."""
+    assert PrivateSelectKBest(2, **{"schema": SCHEMA, "epsilon": 1.0, **settings}).fit(*rows).schema_.inferred
+    assert not PrivateSelectKBest(2, 1.0, SCHEMA).fit(*rows).schema_.inferred

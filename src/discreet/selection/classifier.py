@@ -208,7 +208,7 @@ class SelectiveNB(NaiveBayesEstimator):
         else:
             self.selection_ = select(statistics, plan, sampler=sampler, odds=odds_for(self.random_state, 1))
             nodes.append(plan.node)
-        kept = self.selection_.schema
+        kept = reduced_schema(self.selection_.plan.schema, self.selection_.names)
         trained = self._training_plan(kept, everything)
         released = release(reduced_statistics(statistics, kept), trained, sampler)
         nodes.append(released.node)

@@ -43,8 +43,10 @@ class Selection:
 
     @property
     def schema(self) -> Schema:
-        """The schema of the chosen features alone."""
-        return reduced_schema(self.plan.schema, self.names)
+        """The schema of the chosen features alone; marked as read off the data if no private choice made it."""
+        reduced = reduced_schema(self.plan.schema, self.names)
+        study = self.simulation or not self.plan.budget.private
+        return reduced.model_copy(update={"inferred": True}) if study else reduced
 
     @property
     def certificate(self) -> Certificate:
