@@ -32,6 +32,13 @@ def checked_add(left: Integers, right: Integers) -> Integers:
     return total
 
 
+def saturated_add(left: Integers, right: Integers) -> Integers:
+    """left + right, held at the ends of 64 bits: a row still moves the result by no more than it moves the sum."""
+    total = left + right
+    over = ((left ^ total) & (right ^ total)) < 0
+    return np.where(over, np.where(left < 0, -_LIMIT - 1, _LIMIT), total) if over.any() else total
+
+
 def checked_subtract(left: Integers, right: Integers) -> Integers:
     """left − right, or an error where a 64-bit integer would overflow."""
     rest = left - right
@@ -151,6 +158,10 @@ class Statistics:
     def __add__(self, other: Statistics) -> Statistics:
         """The statistics of both sets of rows together."""
         return self._combine(other, checked_add)
+
+    def saturated(self, other: Statistics) -> Statistics:
+        """The same, but a sum that would leave 64 bits stays at their end instead of raising an error."""
+        return self._combine(other, saturated_add)
 
     def __sub__(self, other: Statistics) -> Statistics:
         """The statistics of the rows that remain when `other`'s are taken away."""

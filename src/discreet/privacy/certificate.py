@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_vali
 
 from discreet.privacy.budget import Adjacency, Budget
 from discreet.privacy.ledger import Charge, Node, Parallel, Response, SmoothCharge
+from discreet.privacy.unexpected import REFUSE, tables_clause
 
 Exact = Annotated[str, StringConstraints(pattern=r"^[0-9]{1,400}(/[1-9][0-9]{0,399})?$")]
 
@@ -85,6 +86,7 @@ class Certificate(_Record):
     accounting: str
     covers: str
     assumptions: tuple[str, ...]
+    tables: str = ""  # which tables the guarantee is about; certificates of earlier versions do not say
     ledger: LedgerRecord
 
     @model_validator(mode="after")
@@ -207,9 +209,16 @@ def protects(adjacency: Adjacency, contributions: int, identified: bool) -> str:
 
 
 def certify(
-    node: Node, budget: Budget, *, adjacency: Adjacency, contributions: int, identified: bool, **fields: Any
+    node: Node,
+    budget: Budget,
+    *,
+    adjacency: Adjacency,
+    contributions: int,
+    identified: bool,
+    unexpected: str = REFUSE,
+    **fields: Any,
 ) -> Certificate:
-    """The certificate of a release that spent `node` of `budget`."""
+    """The certificate of a release that spent `node` of `budget` on rows read under the policy `unexpected`."""
     from importlib.metadata import version
 
     whom = fields.pop("protects", None) or protects(adjacency, contributions, identified)
@@ -221,6 +230,7 @@ def certify(
         protects=whom if budget.private else "nobody: no noise was added",
         epsilon=None if budget.epsilon is None else str(budget.epsilon),
         delta=str(budget.delta),
+        tables=tables_clause(unexpected) if budget.private else "",
         ledger=record(node),
         **fields,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -24,19 +24,34 @@ FEW_CUTS = 40
 
 @dataclass(slots=True)
 class Rows:
-    """Some rows of a table, column by column, with their labels if they have any."""
+    """Some rows of a table, column by column, with their labels if they have any.
+
+    `places` are the positions that they had among the rows read, where some were left out.
+    """
 
     columns: list[Column]
     size: int
     label: Codes | None = None
+    places: NDArray[np.int64] | None = None
 
     def part(self, start: int, stop: int) -> Rows:
         """The rows from `start` to before `stop`."""
 
-        def cut(column: Any) -> Any:
-            return replace(column, values=column.values[start:stop])
+        return self._cut(slice(start, stop), stop - start, None if self.places is None else self.places[start:stop])
 
-        return Rows([cut(c) for c in self.columns], stop - start, cut(self.label) if self.label else None)
+    def take(self, spots: NDArray[np.int64]) -> Rows:
+        """The rows at some places."""
+        return self._cut(spots, len(spots), spots if self.places is None else self.places[spots])
+
+    def _cut(self, spots: Any, size: int, places: NDArray[np.int64] | None) -> Rows:
+        def cut(column: Any) -> Any:
+            return replace(column, values=column.values[spots])
+
+        return Rows([cut(c) for c in self.columns], size, cut(self.label) if self.label else None, places)
+
+    def only(self, columns: Sequence[int]) -> Rows:
+        """The same rows with some of their columns."""
+        return replace(self, columns=[self.columns[j] for j in columns])
 
 
 def workers() -> int:

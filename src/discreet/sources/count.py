@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.schema import Schema
+from discreet.sources.absorb import Absorbed, absorb
 from discreet.sources.blocks import BLOCK, SMALL, Reader, Rows, coder, in_threads, spans
-from discreet.sources.columns import Codes, Numbers
+from discreet.sources.columns import Codes, Column, Numbers
 from discreet.sources.kernels import compiled
 from discreet.statistics import Detail, Statistics
 
@@ -19,15 +20,35 @@ BINS: tuple[Detail, ...] = ("bins",)
 GROUP = 4096  # cells of a joint table that a core's first cache holds
 
 
-def tally(schema: Schema, rows: Rows, detail: Collection[Detail]) -> Statistics:
-    """The statistics of some rows; a bad value raises an error that names it."""
+def tally(
+    schema: Schema, rows: Rows, detail: Collection[Detail], absorbed: Absorbed | None = None
+) -> Statistics:  # fmt: skip
+    """The statistics of some rows; a bad value raises an error that names it, unless it is to be `absorbed`."""
+    found = _counted(schema, rows, detail, absorbed is not None)
+    if isinstance(found, Statistics):
+        return found
+    if absorbed is None:
+        found.complain()
+    # Only now is it worth a second look which values are bad.
+    assert absorbed is not None
+    placed = _counted(schema, absorb(rows, absorbed), detail, True)
+    assert isinstance(placed, Statistics)
+    return placed
+
+
+def _counted(schema: Schema, rows: Rows, detail: Collection[Detail], total: bool) -> Statistics | Column:
+    """The statistics of some rows, or a column that has a bad value; if `total`, sums saturate."""
     assert rows.label is not None
     tallest = max((c.feature.lattice.half for c in rows.columns if isinstance(c, Numbers)), default=0)
     if rows.size > 1 and (
         ("moments" in detail and rows.size * tallest**2 >= 2**62) or ("lattice" in detail and rows.size >= 2**32)
     ):
         middle = rows.size // 2
-        return tally(schema, rows.part(0, middle), detail) + tally(schema, rows.part(middle, rows.size), detail)
+        first = _counted(schema, rows.part(0, middle), detail, total)
+        second = _counted(schema, rows.part(middle, rows.size), detail, total)
+        if isinstance(first, Statistics) and isinstance(second, Statistics):
+            return first.saturated(second) if total else first + second
+        return second if isinstance(first, Statistics) else first
     classes = len(schema.classes)
     tables = [_Tables(column, classes, detail) for column in rows.columns]
     if rows.size < SMALL or max(table.cells for table in tables) * classes >= 2**31:
@@ -39,7 +60,10 @@ def tally(schema: Schema, rows: Rows, detail: Collection[Detail]) -> Statistics:
     else:
         counts = _fast(rows, tables, classes)
     if counts[classes]:
-        rows.label.complain()
+        return rows.label
+    for table in tables:
+        if table.bad:
+            return table.column
     result: dict[str, dict[str, Any]] = {k: {} for k in ("tables", "present", "sums", "squares", "lattice")}
     for table in tables:
         table.finish(counts[:classes], result)
@@ -163,11 +187,14 @@ class _Tables:
         flat = np.bincount(groups * self.cells + codes, minlength=self.classes * self.cells)
         self.margin = flat.reshape(self.classes, self.cells)
 
+    @property
+    def bad(self) -> bool:
+        """Whether a value without a place was counted."""
+        return bool(self.margin[:, self.good :].any())
+
     def finish(self, counts: NDArray[np.int64], result: dict[str, dict[str, Any]]) -> None:
-        """Refuse bad values and hand over what was asked for."""
+        """Hand over what was asked for."""
         name = self.column.feature.name
-        if self.margin[:, self.good :].any():
-            self.column.complain()
         table = self.margin[:, : self.good]
         if self.binned:
             result["tables"][name] = table

@@ -57,15 +57,16 @@ class Stream:
     def close(self) -> None:
         """Let go of files and connections."""
 
-    def rows(self, schema: Schema, *, labelled: bool = True) -> Iterator[Rows]:
-        """The rows in the form that counting and prediction read."""
-        require(schema, self.names, labelled=labelled)
-        wanted = [*schema.names, *([schema.target] if labelled else [])]
+    def rows(self, schema: Schema, *, labelled: bool = True, identified: bool = False) -> Iterator[tuple[Rows, Any]]:
+        """The rows in the form that counting and prediction read, with the ids beside them if they are wanted."""
+        require(schema, self.names, labelled=labelled, identified=identified)
+        wanted = [*schema.names, *([schema.target] if labelled else []), *([schema.id] if identified else [])]
         numbers = {feature.name for feature in schema.numeric}
-        for batch in self.batches(wanted, numbers):
+        for batch in self.batches(list(dict.fromkeys(wanted)), numbers):
             size = len(batch[wanted[0]])
             columns = [make_column(feature, batch[feature.name]) for feature in schema.features]
-            yield Rows(columns, size, make_label(schema, batch[schema.target], size) if labelled else None)
+            rows = Rows(columns, size, make_label(schema, batch[schema.target], size) if labelled else None)
+            yield rows, batch[schema.id] if identified and schema.id else None
 
     def check_ids(self, schema: Schema, contributions: int) -> None:
         """Refuse data in which some id stands in more rows than the guarantee counts on."""
@@ -256,8 +257,11 @@ def open_table(table: Table) -> Stream:
     return _DBAPI(table)
 
 
-def open_files(path: str | os.PathLike[str], *, ordered: bool = False) -> Stream:
-    """Stream a CSV, Parquet or Arrow file, or all files that a pattern such as `part-*.parquet` matches."""
+def open_files(path: str | os.PathLike[str], *, ordered: bool = False, lenient: bool = False) -> Stream:
+    """Stream a CSV, Parquet or Arrow file, or all files that a pattern such as `part-*.parquet` matches.
+
+    `lenient` leaves out lines of a CSV file that are no row of its table: with too few or many values, or no UTF-8.
+    """
     paths = _expand(os.fspath(path))
     kind = _kind(paths[0])
     if kind == "arrow":
@@ -281,7 +285,8 @@ def open_files(path: str | os.PathLike[str], *, ordered: bool = False) -> Stream
     columns = ", ".join(f"'c{i}': 'VARCHAR'" for i in range(len(names)))
     source = (
         "read_csv(?, delim = ?, auto_detect = false, header = true, skip = 0, quote = '\"', escape = '\"', "
-        f"nullstr = '', strict_mode = true, hive_partitioning = false, columns = {{{columns}}})"
+        f"nullstr = '', strict_mode = true, hive_partitioning = false, ignore_errors = {str(lenient).lower()}, "
+        f"columns = {{{columns}}})"
     )
     return _Duck(connection, source, [literal, delimiter], names=names, label=paths[0], texts=True)
 

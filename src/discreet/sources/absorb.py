@@ -1,0 +1,122 @@
+"""Absorbing: values without a place go to a declared cell or their row is left out, and nobody has too many rows.
+
+Every decision is made for one value, one row or one person by the schema and coins of its own (docs/values.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.schema import Categorical, Numeric, Schema
+from discreet.sources.blocks import Rows
+from discreet.sources.columns import Codes, Column, Numbers
+
+Mask = NDArray[np.bool_]
+
+
+@dataclass
+class Absorbed:
+    """What one reading of the rows absorbed: exact, hence for the holder of the data alone."""
+
+    values: int = 0
+    rows: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.values} value(s) absorbed, {self.rows} row(s) left out"
+
+
+_READINGS: ContextVar[list[Absorbed] | None] = ContextVar("readings", default=None)
+
+
+@contextmanager
+def watching() -> Iterator[list[Absorbed]]:
+    """What the readings inside this block absorb, one entry for each of them."""
+    found: list[Absorbed] = []
+    token = _READINGS.set(found)
+    try:
+        yield found
+    finally:
+        _READINGS.reset(token)
+
+
+def new_reading() -> Absorbed:
+    """The count of a reading that begins; kept only if somebody is watching."""
+    count, readings = Absorbed(), _READINGS.get()
+    if readings is not None:
+        readings.append(count)
+    return count
+
+
+def bad_rows(column: Column) -> Mask:
+    """The rows whose value has no place."""
+    if isinstance(column, Codes):
+        return np.asarray(column.encode() == column.feature.cells)
+    if column.values.dtype.kind != "f":
+        return np.zeros(len(column.values), bool)
+    bad = np.isinf(column.values)
+    return np.asarray(bad if column.feature.missing_code is not None else bad | np.isnan(column.values))
+
+
+def absorb(rows: Rows, count: Absorbed) -> Rows:
+    """Rows in which every value has a place.
+
+    A category without one goes to the `other` cell or else to the missing one, a number to the missing bin; where
+    there is none, the row is left out.
+    """
+    columns: list[Column] = []
+    kept, moved = np.ones(rows.size, bool), []
+    for column in rows.columns:
+        bad = bad_rows(column)
+        if bad.any():
+            column, left = _placed(column, bad)
+            if left:
+                kept &= ~bad
+            else:
+                moved.append(bad)
+        columns.append(column)
+    if rows.label is not None:
+        kept &= ~bad_rows(rows.label)
+    count.values += sum(int(np.count_nonzero(bad & kept)) for bad in moved)
+    count.rows += rows.size - int(np.count_nonzero(kept))
+    placed = Rows(columns, rows.size, rows.label, rows.places)
+    return placed if kept.all() else placed.take(np.flatnonzero(kept))
+
+
+def _placed(column: Column, bad: Mask) -> tuple[Column, bool]:
+    """The column with its bad values where they belong, or as it is if the schema has no place for them."""
+    feature = column.feature
+    if isinstance(column, Numbers):
+        if feature.missing_code is None:
+            return column, True
+        values = column.values.astype(np.float64)
+        values[bad] = np.nan
+        return Numbers(column.feature, values), False
+    assert isinstance(feature, Categorical)
+    place = feature.missing_code if feature.other_code is None else feature.other_code
+    if place is None:
+        return column, True
+    codes = column.encode()
+    codes[bad] = place
+    return coded_column(feature, codes), False
+
+
+def nobody(schema: Schema, *, labelled: bool = True) -> Rows:
+    """The rows of a table that has none."""
+    none = np.zeros(0, np.int32)
+    columns: list[Column] = [
+        Numbers(one, np.zeros(0)) if isinstance(one, Numeric) else coded_column(one, none) for one in schema.features
+    ]
+    return Rows(columns, 0, coded_column(schema.label, none) if labelled else None)
+
+
+def coded_column(feature: Categorical, codes: NDArray[Any]) -> Codes:
+    """A column whose values are their own cells."""
+    cells = feature.cells
+    return Codes(feature, codes.astype(np.int32), 0, np.arange(cells, dtype=np.int32), cells, cells)

@@ -1,0 +1,52 @@
+"""People with more rows than a guarantee counts on: which of their rows stay is up to coins of their own."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Draw = Callable[[int], bytes]
+
+
+def choose_places(size: int, most: int, draw: Draw | None = None) -> frozenset[int]:
+    """Which of the rows 0 … size − 1 of one person stay: `most` of them, every set of so many alike.
+
+    Nothing but the number of that person's rows and their own random numbers decides. `draw(n)` gives n random bytes;
+    None asks the operating system.
+    """
+    numbers = np.frombuffer((draw or os.urandom)(8 * size), np.uint64)
+    return frozenset(np.argsort(numbers, kind="stable")[:most].tolist())
+
+
+class Fewer:
+    """Keeps at most so many rows of each person, however often and in whatever order the rows come by."""
+
+    def __init__(self, counts: Counter[Any], most: int, draw: Draw | None = None) -> None:
+        self.chosen = {key: choose_places(size, most, draw) for key, size in counts.items() if size > most}
+        self.met: Counter[Any] = Counter()
+
+    def mask(self, keys: Iterable[Any]) -> NDArray[np.bool_]:
+        """Which rows stay, by the keys of their people in the order in which they come; None has no key and goes."""
+        kept = []
+        for key in keys:
+            places = self.chosen.get(key)
+            if places is None:
+                kept.append(key is not None)
+                continue
+            kept.append(self.met[key] in places)
+            self.met[key] += 1
+        return np.array(kept, bool)
+
+
+def person_keys(raw: Any) -> list[Any]:
+    """One key per row, None where the id is missing."""
+    import pyarrow as pa
+
+    if isinstance(raw, np.ndarray):
+        raw = pa.array(raw, from_pandas=True)
+    return list(raw.to_pylist())
