@@ -11,6 +11,7 @@ from discreet.bayes.counts import SHARE, count_charge
 from discreet.errors import BudgetError
 from discreet.privacy.budget import Adjacency, Budget
 from discreet.privacy.ledger import Charge, Sequential, SmoothCharge
+from discreet.privacy.unexpected import REFUSE, check_unexpected
 from discreet.schema import Schema
 
 FIRST, CHOICE = Fraction(2, 5), Fraction(1, 10)  # of the budget if pairs are chosen: the first fit, and the choice
@@ -32,6 +33,7 @@ class AdditivePlan:
     pairs: int | str
     numeric: str
     buys_counts: bool
+    unexpected: str = REFUSE
 
     @property
     def moved(self) -> int:
@@ -89,6 +91,7 @@ def plan_additive(
     pairs: int | str = "auto",
     numeric: str = "smooth",
     buys_counts: bool = True,
+    unexpected: str = REFUSE,
 ) -> AdditivePlan:
     """Check the settings, or say what stands in the way."""
     if budget.kind not in ("pure", "none"):
@@ -101,4 +104,5 @@ def plan_additive(
     if not isinstance(numeric, str) or numeric not in NUMERIC:
         raise BudgetError(f"numeric must be 'smooth' or 'binned', not {numeric!r}")
     wanted = pairs if isinstance(pairs, str) else int(pairs)
-    return AdditivePlan(schema, budget, adjacency, int(contributions), wanted, numeric, buys_counts)
+    policy = check_unexpected(unexpected)
+    return AdditivePlan(schema, budget, adjacency, int(contributions), wanted, numeric, buys_counts, policy)

@@ -17,11 +17,12 @@ from discreet.bayes.certificates import INFERRED, MODEL
 from discreet.bayes.counts import ELSEWHERE, ClassCounts, noisy_counts
 from discreet.errors import BudgetError
 from discreet.linear.classifier import REFUSALS
-from discreet.mechanisms.noise import Sampler, sampler_for
+from discreet.mechanisms.noise import Sampler, bytes_of, sampler_for
 from discreet.mechanisms.vectors import bits_of
 from discreet.privacy.budget import Adjacency, Budget
 from discreet.privacy.certificate import Certificate, certify
 from discreet.privacy.ledger import Charge, Ledger, Sequential
+from discreet.privacy.unexpected import ABSORB, FIXED
 from discreet.schema import Schema
 from discreet.sources import Progress
 
@@ -47,6 +48,9 @@ class PrivateAdditiveClassifier(ScoreEstimator):
         The most rows one person may have in the data. If the schema names an id column, this is enforced.
     random_state : int, Generator or None
         A seed makes the fit a reproducible simulation, which is not for release; the certificate says so.
+    unexpected : {"refuse", "absorb"}
+        What happens to values without a place in the schema and to people with too many rows: an error, which is
+        outside the guarantee, or a place by public rules (docs/values.md), so that the guarantee covers every table.
 
     Attributes
     ----------
@@ -66,6 +70,7 @@ class PrivateAdditiveClassifier(ScoreEstimator):
         numeric: str = "smooth",
         contributions: int = 1,
         random_state: Any = None,
+        unexpected: str = "refuse",
     ) -> None:
         self.epsilon = epsilon
         self.schema = schema
@@ -74,6 +79,7 @@ class PrivateAdditiveClassifier(ScoreEstimator):
         self.numeric = numeric
         self.contributions = contributions
         self.random_state = random_state
+        self.unexpected = unexpected
 
     def plan(self) -> AdditivePlan:
         """How the budget would be spent, from public knowledge alone."""
@@ -88,6 +94,7 @@ class PrivateAdditiveClassifier(ScoreEstimator):
             pairs=self.pairs,
             numeric=self.numeric,
             buys_counts=counts is None,
+            unexpected=self.unexpected,
         )
 
     def fit(
@@ -114,7 +121,10 @@ class PrivateAdditiveClassifier(ScoreEstimator):
         sampler = sampler_for(self.random_state)
         if ledger is not None:
             ledger.charge(plan.node, plan.budget, plan.unit, self)
-        rows = read_held(X, y, schema, contributions=plan.contributions, progress=progress)
+        rows = read_held(
+            X, y, schema, contributions=plan.contributions, unexpected=plan.unexpected, draw=bytes_of(sampler),
+            progress=progress,
+        )  # fmt: skip
         known = counts if counts is not None else noisy_counts(rows.counts(), plan.count_charge, sampler)
         fitted = fit_additive(rows, plan, known, sampler)
         self.certificate_ = release_certificate(fitted, plan, sampler)
@@ -132,7 +142,7 @@ def release_certificate(fitted: Fitted, plan: AdditivePlan, sampler: Sampler) ->
         stated.append(f"no person has more than {plan.contributions} row(s) in the data")
     if private:
         stated.append("logarithm, root and exponential of this machine are exact to two units in the last place")
-        stated.append(REFUSALS)
+        stated.append(FIXED if plan.unexpected == ABSORB else REFUSALS)
         if not plan.buys_counts:
             stated.append(ELSEWHERE)
     covers = MODEL
@@ -148,6 +158,7 @@ def release_certificate(fitted: Fitted, plan: AdditivePlan, sampler: Sampler) ->
         adjacency=plan.adjacency,
         contributions=plan.contributions,
         identified=schema.id is not None,
+        unexpected=plan.unexpected,
         simulation=simulation,
         sampler=f"{names} and {sampler.name}" if private else "none",
         schema_hash=schema.hash,

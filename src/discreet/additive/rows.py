@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.additive.blocks import Blocks, Held, hold
-from discreet.linear.encode import Design, cells, labelled_rows
+from discreet.linear.encode import Design, cells
+from discreet.privacy.unexpected import REFUSE
 from discreet.schema import Schema
-from discreet.sources import Progress
+from discreet.sources import Draw, Progress, Rows, map_rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,12 +33,24 @@ class HeldRows:
         return Design(codes, values, self.labels, blocks.columns, blocks.entries + 1, 1.0)
 
 
-def read_held(X: Any, y: Any, schema: Schema, *, contributions: int = 1, progress: Progress | None = None) -> HeldRows:
-    """Read labelled rows of any source."""
-    parts, labels = [], []
-    for rows in labelled_rows(X, y, schema, contributions=contributions, progress=progress):
+def read_held(
+    X: Any,
+    y: Any,
+    schema: Schema,
+    *,
+    contributions: int = 1,
+    unexpected: str = REFUSE,
+    draw: Draw | None = None,
+    progress: Progress | None = None,
+) -> HeldRows:
+    """Read labelled rows of any source; the options are those of `read_rows`."""
+
+    def held(rows: Rows) -> tuple[list[Held], NDArray[np.int64]]:
         assert rows.label is not None
-        labels.append(cells(rows.label).astype(np.int64))
-        parts.append(hold(rows))
-    columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
-    return HeldRows(columns, np.concatenate(labels), len(schema.classes))
+        return hold(rows), cells(rows.label).astype(np.int64)
+
+    parts = list(
+        map_rows(held, X, schema, y, contributions=contributions, unexpected=unexpected, draw=draw, progress=progress)
+    )
+    columns = [np.concatenate(column) for column in zip(*(one for one, _ in parts), strict=True)]
+    return HeldRows(columns, np.concatenate([labels for _, labels in parts]), len(schema.classes))

@@ -15,10 +15,11 @@ from discreet.auto.rule import MODELS, choose
 from discreet.bayes.base import ScoreEstimator
 from discreet.bayes.counts import SHARE, ClassCounts, count_charge, noisy_counts, with_counts
 from discreet.errors import BudgetError
-from discreet.mechanisms.noise import sampler_for
+from discreet.mechanisms.noise import bytes_of, sampler_for
 from discreet.models import Model
 from discreet.privacy.budget import Adjacency, Budget
 from discreet.privacy.ledger import Charge, Ledger, Sequential, SmoothCharge
+from discreet.privacy.unexpected import REFUSE, check_unexpected
 from discreet.schema import Schema
 from discreet.settle.plan import SettlePlan
 from discreet.sources import Progress, check_lasting, collect
@@ -35,6 +36,7 @@ class AutoPlan:
     adjacency: Adjacency
     contributions: int
     model: str
+    unexpected: str = REFUSE
 
     @property
     def charge(self) -> Charge | None:
@@ -115,6 +117,9 @@ class PrivateClassifier(ScoreEstimator):
         A seed makes the fit a reproducible simulation, which is not for release; the certificate says so.
     bounds, edges, bounds_share
         As in `PrivateNB`: bounds and bins that are not known can be bought first.
+    unexpected : {"refuse", "absorb"}
+        What happens to values without a place in the schema and to people with too many rows: an error, which is
+        outside the guarantee, or a place by public rules (docs/values.md), so that the guarantee covers every table.
 
     Attributes
     ----------
@@ -141,6 +146,7 @@ class PrivateClassifier(ScoreEstimator):
         bounds: str = "declared",
         edges: str | None = None,
         bounds_share: float = 0.1,
+        unexpected: str = "refuse",
     ) -> None:
         self.epsilon = epsilon
         self.schema = schema
@@ -152,6 +158,7 @@ class PrivateClassifier(ScoreEstimator):
         self.bounds = bounds
         self.edges = edges
         self.bounds_share = bounds_share
+        self.unexpected = unexpected
 
     def plan(self) -> AutoPlan:
         """How the budget would be spent, as far as it is known before the number of rows is bought."""
@@ -161,7 +168,13 @@ class PrivateClassifier(ScoreEstimator):
             plan: AutoPlan = bought.rest.plan()
             return plan
         self._public_schema()
-        return AutoPlan(Budget(self.epsilon), Adjacency.of(self.adjacency), int(self.contributions), str(self.model))
+        return self._plan()
+
+    def _plan(self) -> AutoPlan:
+        return AutoPlan(
+            Budget(self.epsilon), Adjacency.of(self.adjacency), int(self.contributions), str(self.model),
+            check_unexpected(self.unexpected),
+        )  # fmt: skip
 
     def settlement(self) -> SettlePlan | None:
         """How bounds and bins would be bought, if any are."""
@@ -186,7 +199,7 @@ class PrivateClassifier(ScoreEstimator):
         check_lasting(X)
         if self._fit_settled(X, y, ledger, progress):
             return self
-        plan = AutoPlan(Budget(self.epsilon), Adjacency.of(self.adjacency), int(self.contributions), str(self.model))
+        plan = self._plan()
         budget, adjacency = plan.budget, plan.adjacency
         sampler = sampler_for(_one_stream(self.random_state))
         if ledger is not None:
@@ -194,14 +207,17 @@ class PrivateClassifier(ScoreEstimator):
         schema = self._schema_for(X, y)
         if ledger is not None and plan.charge is not None:
             ledger.charge(Sequential("rows by class", (plan.charge,)), Budget(plan.charge.cost), plan.unit, self)
-        rows = collect(X, schema, y, detail=BINS, contributions=plan.contributions, progress=progress).counts
+        rows = collect(
+            X, schema, y, detail=BINS, contributions=plan.contributions, unexpected=plan.unexpected,
+            draw=bytes_of(sampler), progress=progress,
+        ).counts  # fmt: skip
         counts = noisy_counts(np.asarray(rows), plan.charge, sampler)
         rest = math.inf if budget.epsilon is None else budget.epsilon - _spent(counts)
         choice = choose(schema, counts, rest, adjacency=adjacency, contributions=plan.contributions, model=self.model)
         fitted = fit_family(
             choice, X, y, schema=schema, counts=counts, epsilon=rest, adjacency=str(adjacency), bins=self.bins,
             contributions=plan.contributions, random_state=getattr(sampler, "rng", None), ledger=ledger,
-            progress=progress,
+            progress=progress, unexpected=plan.unexpected,
         )  # fmt: skip
         self.counts_, self.choice_ = counts, choice
         self.model_ = with_counts(fitted, counts, self.epsilon)

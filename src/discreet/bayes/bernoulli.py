@@ -15,7 +15,7 @@ from discreet.bayes.items import Plan, charged
 from discreet.bayes.likelihoods import Likelihood, TableLikelihood
 from discreet.bayes.release import Release
 from discreet.errors import BudgetError
-from discreet.mechanisms.noise import Sampler, SimulationSampler
+from discreet.mechanisms.noise import Sampler, SimulationSampler, bytes_of
 from discreet.mechanisms.odds import Odds
 from discreet.privacy.ledger import Charge
 from discreet.sources import Progress
@@ -66,8 +66,9 @@ def collect_tables(X: Any, y: Any, plan: Plan, sampler: Sampler, progress: Progr
     odds = Odds(sampler.rng.bytes) if isinstance(sampler, SimulationSampler) else Odds()
     size = len(plan.schema.features)
     found = collect_parted(
-        X, plan.schema, lambda rows: odds.integers(size, rows), y, contributions=plan.contributions, progress=progress
-    )
+        X, plan.schema, lambda rows: odds.integers(size, rows), y, contributions=plan.contributions,
+        unexpected=plan.unexpected, draw=bytes_of(sampler), progress=progress,
+    )  # fmt: skip
     values = {}
     for item, statistics in zip(plan.items, found, strict=True):
         table = statistics.tables[item.feature]

@@ -35,6 +35,7 @@ def release_certificate(
         adjacency=plan.adjacency,
         contributions=plan.contributions,
         identified=plan.schema.id is not None,
+        unexpected=plan.unexpected,
         simulation=simulation,
         sampler=" and ".join(released.samplers) if plan.budget.private else "none",
         schema_hash=plan.schema.hash,

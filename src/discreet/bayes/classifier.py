@@ -14,7 +14,7 @@ from discreet.bayes.reading import READINGS
 from discreet.bayes.release import Release
 from discreet.bayes.smooth import release_staged
 from discreet.errors import BudgetError, DataError
-from discreet.mechanisms.noise import Sampler, sampler_for
+from discreet.mechanisms.noise import Sampler, bytes_of, sampler_for
 from discreet.privacy.budget import Adjacency, Budget
 from discreet.privacy.ledger import Ledger, Node, Parallel, Tab
 from discreet.schema import Schema
@@ -85,6 +85,9 @@ class PrivateNB(NaiveBayesEstimator):
         How noisy tables are read, at no cost: "shrunk" infers what each cell says from the law of the noise, so that a
         feature drowned in it falls silent; "plain" takes counts as they are, made consistent and padded; "bayes"
         averages over the posterior of the true counts. Without noise all three are the same.
+    unexpected : {"refuse", "absorb"}
+        What happens to values without a place in the schema and to people with too many rows: an error, which is
+        outside the guarantee, or a place by public rules (docs/values.md), so that the guarantee covers every table.
 
     Attributes
     ----------
@@ -117,6 +120,7 @@ class PrivateNB(NaiveBayesEstimator):
         bounds: str = "declared",
         edges: str | None = None,
         bounds_share: float = 0.1,
+        unexpected: str = "refuse",
     ) -> None:
         self.epsilon = epsilon
         self.delta = delta
@@ -140,6 +144,7 @@ class PrivateNB(NaiveBayesEstimator):
         self.bounds = bounds
         self.edges = edges
         self.bounds_share = bounds_share
+        self.unexpected = unexpected
 
     # ---- fitting
 
@@ -218,13 +223,17 @@ class PrivateNB(NaiveBayesEstimator):
             trim=self.trim,
             spread=self.spread,
             together=self.strategy == "together" and self.threshold is None,
+            unexpected=self.unexpected,
         )
         return parted(plan, self.strategy, self.threshold)
 
     def _release(self, X: Any, y: Any, plan: Plan, sampler: Sampler, progress: Progress | None) -> Release:
         if plan.parted is not None:
             return collect_tables(X, y, plan, sampler, progress)
-        statistics = collect(X, plan.schema, y, detail=plan.detail, contributions=self.contributions, progress=progress)
+        statistics = collect(
+            X, plan.schema, y, detail=plan.detail, contributions=self.contributions, unexpected=plan.unexpected,
+            draw=bytes_of(sampler), progress=progress,
+        )  # fmt: skip
         return release_staged(statistics, plan, sampler)
 
     def _remember(self, X: Any, schema: Schema, released: Release, node: Node) -> None:

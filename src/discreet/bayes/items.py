@@ -13,6 +13,7 @@ from discreet.domain import text
 from discreet.mechanisms.laws import gaussian_variance, laplace_variance
 from discreet.privacy.budget import Adjacency, Budget
 from discreet.privacy.ledger import Charge, Node, Parallel, Sequential, SmoothCharge
+from discreet.privacy.unexpected import REFUSE
 from discreet.schema import Schema
 from discreet.statistics import Detail
 
@@ -105,6 +106,7 @@ class Plan:
     items: tuple[Item, ...] = field(repr=False)
     smooth: Smooth | None = None
     parted: str | None = None
+    unexpected: str = REFUSE
 
     @property
     def node(self) -> Sequential:

@@ -15,6 +15,7 @@ from discreet.errors import BudgetError
 from discreet.privacy.budget import Adjacency, Budget, number
 from discreet.privacy.calibrate import counting_rho, zcdp_rho
 from discreet.privacy.ledger import SmoothCharge, cost
+from discreet.privacy.unexpected import REFUSE, check_unexpected
 from discreet.schema import Numeric, Schema
 
 NUMERIC = ("histogram", "gaussian", "truncated-gaussian")
@@ -35,6 +36,7 @@ def make_plan(
     contributions: int = 1,
     numeric_weight: Any = 2,
     together: bool = False,
+    unexpected: str = REFUSE,
     **numbers: Any,
 ) -> Plan:
     """Split a budget over the statistics that Naive Bayes needs; raises if it does not suffice.
@@ -47,14 +49,15 @@ def make_plan(
         "adjacency": adjacency, "numeric": numeric, "split": split, "contributions": contributions,
         "numeric_weight": numeric_weight, **numbers,
     }  # fmt: skip
-    plan = _make_plan(schema, budget, mechanism=mechanism, **settings)
+    policy = check_unexpected(unexpected)
+    plan = replace(_make_plan(schema, budget, mechanism=mechanism, **settings), unexpected=policy)
     # Shares by feature, in any form, leave nothing to bundle.
     if not together or mechanism != "auto" or split != "weighted" or _weight(numeric_weight) != 2:
         return plan
     if plan.mechanism != "laplace" or plan.smooth is not None or budget.kind != "pure":
         return plan
     try:
-        bundles = _make_plan(schema, budget, mechanism="knorm", **settings)
+        bundles = replace(_make_plan(schema, budget, mechanism="knorm", **settings), unexpected=policy)
     except BudgetError:  # nothing to bundle
         return plan
     return plan if too_slow(bundles) or error_of(bundles) >= error_of(plan) else bundles

@@ -16,6 +16,7 @@ from discreet.mechanisms.noise import sampler_for
 from discreet.privacy.budget import Adjacency, Budget, number
 from discreet.privacy.certificate import Certificate, GroupRecord, with_pure
 from discreet.privacy.ledger import Ledger, Sequential
+from discreet.privacy.unexpected import REFUSE
 from discreet.schema import Numeric, Schema
 from discreet.settle.plan import SettlePlan, make_settle_plan
 from discreet.settle.release import settle
@@ -75,7 +76,7 @@ def purchase(estimator: Any, bounds: Any, edges: Any, share: Any) -> Purchase | 
         amounts = whole.epsilon * part, whole.epsilon * (1 - part)
     plan = make_settle_plan(
         schema, Budget(amounts[0]), bounds=bounds, edges=edges, adjacency=Adjacency.of(settings["adjacency"]),
-        contributions=settings.get("contributions", 1),
+        contributions=settings.get("contributions", 1), unexpected=settings.get("unexpected", REFUSE),
     )  # fmt: skip
     declared = {key: "declared" for key in ("bounds", "edges") if key in settings}  # what is bought once is not again
     rest = clone(estimator).set_params(epsilon=amounts[1], schema=_as_if_settled(schema), **declared)

@@ -14,19 +14,19 @@ from discreet.bayes.score import whole_scores
 from discreet.calibration.histogram import fit_histogram, histogram
 from discreet.calibration.plan import CalibrationPlan, make_plan
 from discreet.calibration.solve import Objective, minimise
-from discreet.errors import BudgetError, DataError, ModelError, SolverError
+from discreet.errors import BudgetError, ModelError, SolverError
 from discreet.linear.classifier import REFUSALS
 from discreet.linear.encode import cells
 from discreet.linear.release import finish
 from discreet.mechanisms.kvectors import slope_vector
-from discreet.mechanisms.noise import Sampler, sampler_for
+from discreet.mechanisms.noise import Sampler, bytes_of, sampler_for
 from discreet.mechanisms.vectors import bits_of
 from discreet.privacy.budget import Adjacency, Budget
 from discreet.privacy.certificate import Certificate, record, with_pure
 from discreet.privacy.ledger import Ledger, Sequential
+from discreet.privacy.unexpected import ABSORB, FIXED, REFUSE, tables_clause
 from discreet.schema import Numeric
-from discreet.sources import Progress, check_lasting, check_people, is_outside, read_rows
-from discreet.sources.tables import Stream, Table, open_files, open_table
+from discreet.sources import Draw, Progress, Rows, check_lasting, map_rows
 
 Floats = NDArray[np.float64]
 UNIT = 1 << 20  # log-probabilities are whole multiples of 1/UNIT: sums of them are exact in any order
@@ -56,6 +56,7 @@ def calibrated(
     contributions: int | None = None,
     rows: float | None = None,
     keep: bool = False,
+    unexpected: str = REFUSE,
     random_state: Any = None,
     ledger: Ledger | None = None,
     progress: Progress | None = None,
@@ -64,14 +65,18 @@ def calibrated(
 
     `adjacency` and `contributions` are those of the model's certificate. The cost is charged before a row is read.
     `rows` is a public or bought number of rows; a calibration of several classes needs it past two million. If its
-    solver refuses all the same, `keep` gives the model as it was, with a certificate that pays and says so.
+    solver refuses all the same, `keep` gives the model as it was, with a certificate that pays and says so. With
+    `unexpected="absorb"` nothing is refused: rows that do not fit are left out, and the usual slope stands in for an
+    answer that the solver cannot certify.
     """
     if not isinstance(model, NaiveBayesModel):
         raise ModelError(f"only Naive Bayes models can be calibrated, not a {type(model).__name__}")
     own = model.certificate
     kind = own.adjacency if adjacency is None else Adjacency.of(adjacency)
     times = own.contributions if contributions is None else contributions
-    plan = make_plan(len(model.log_prior), epsilon, adjacency=kind, contributions=times, rows=rows)
+    plan = make_plan(
+        len(model.log_prior), epsilon, adjacency=kind, contributions=times, rows=rows, unexpected=unexpected
+    )
     if own.private != plan.budget.private:
         raise BudgetError("calibrate a private model at a finite epsilon, and one without privacy at infinity")
     if own.private and own.epsilon is None:
@@ -85,7 +90,9 @@ def calibrated(
     if ledger is not None:
         ledger.charge(plan.node, plan.budget, plan.unit)
     reach, sampler = score_reach(model), sampler_for(random_state)
-    scores, labels = read_scores(model, X, y, reach, contributions=times, progress=progress)
+    scores, labels = read_scores(
+        model, X, y, reach, contributions=times, unexpected=unexpected, draw=bytes_of(sampler), progress=progress
+    )
     try:
         found = calibration(scores, labels, plan, reach, sampler)
     except SolverError:
@@ -111,24 +118,29 @@ def score_reach(model: NaiveBayesModel) -> int:
 
 
 def read_scores(
-    model: NaiveBayesModel, X: Any, y: Any, reach: int, *, contributions: int = 1, progress: Progress | None = None
+    model: NaiveBayesModel,
+    X: Any,
+    y: Any,
+    reach: int,
+    *,
+    contributions: int = 1,
+    unexpected: str = REFUSE,
+    draw: Draw | None = None,
+    progress: Progress | None = None,
 ) -> tuple[Floats, NDArray[np.int64]]:
     """How far each class is below a row's best one, as −1 to 0 of the reach, and the labels."""
-    schema = model.schema
-    if is_outside(X):
-        if schema.id is not None:
-            X = X if isinstance(X, Stream) else open_table(X) if isinstance(X, Table) else open_files(X)
-            X.check_ids(schema, contributions)
-    else:
-        check_people(X, schema, contributions)
-    scores, labels = [], []
-    for rows in read_rows(X, schema, y, progress=progress):
+
+    def read(rows: Rows) -> tuple[Floats, NDArray[np.int64]]:
         assert rows.label is not None
-        labels.append(cells(rows.label).astype(np.int64))
-        scores.append(lowered(whole_scores(rows, model.log_prior, model.likelihoods, UNIT), reach))
-    if not sum(map(len, labels)):
-        raise DataError("there are no rows: found array with 0 sample(s) while a minimum of 1 is required")
-    return np.concatenate(scores), np.concatenate(labels)
+        whole = whole_scores(rows, model.log_prior, model.likelihoods, UNIT)
+        return lowered(whole, reach), cells(rows.label).astype(np.int64)
+
+    parts = list(
+        map_rows(
+            read, X, model.schema, y, contributions=contributions, unexpected=unexpected, draw=draw, progress=progress
+        )
+    )
+    return np.concatenate([scores for scores, _ in parts]), np.concatenate([labels for _, labels in parts])
 
 
 def lowered(whole: Floats, reach: int) -> Floats:
@@ -154,9 +166,14 @@ def released_weights(
     """The minimum of the tilted objective, certified and covered; without noise at ε = ∞."""
     drawn = None if plan.rate is None else slope_vector(plan.classes, plan.rate, bits_of(sampler))
     tilted = objective(scores, labels, plan, reach, np.zeros(plan.classes + 1) if drawn is None else drawn.vector)
-    if drawn is None:
-        return minimise(tilted, 1e-3 * min(plan.ridges) + 1e-9 * len(labels))
-    return finish(minimise(tilted, float(plan.tolerance), spare=drawn.error), plan, sampler)
+    tolerance = 1e-3 * min(plan.ridges) + 1e-9 * len(labels) if drawn is None else float(plan.tolerance)
+    try:
+        found = minimise(tilted, tolerance, spare=0.0 if drawn is None else drawn.error)
+    except SolverError:
+        if plan.unexpected != ABSORB:
+            raise
+        found = tilted.centre  # public: the usual slope and no biases
+    return found if drawn is None else finish(found, plan, sampler)
 
 
 def objective(scores: Floats, labels: NDArray[np.int64], plan: CalibrationPlan, reach: int, tilt: Floats) -> Objective:
@@ -233,7 +250,7 @@ def _certificate(own: Certificate, plan: CalibrationPlan, sampler: Sampler, *, r
     names, stated = [*own.sampler.split(" and ")], [*own.assumptions]
     if plan.method == "objective":
         names.append(f"noise vector from {bits_of(sampler).name}, within the solver's tolerance of an exact draw")
-        stated += [MACHINE, REFUSALS]
+        stated += [MACHINE, FIXED if plan.unexpected == ABSORB else REFUSALS]
     if refused:
         stated.append(REFUSED)
     raised = with_pure(own, plan.budget.epsilon, "a calibration")
@@ -246,6 +263,8 @@ def _certificate(own: Certificate, plan: CalibrationPlan, sampler: Sampler, *, r
             "simulation": simulation,
             "sampler": " and ".join(dict.fromkeys([*names, sampler.name])),
             "assumptions": list(dict.fromkeys(stated)),
+            # What the model's own fit does not cover, the whole does not cover either.
+            "tables": own.tables if plan.unexpected == ABSORB else tables_clause(REFUSE),
             "covers": "nothing: this model is for study, not for release" if simulation else own.covers,
         }
     )

@@ -13,6 +13,7 @@ from discreet.errors import BudgetError
 from discreet.privacy.budget import Adjacency, Budget
 from discreet.privacy.calibrate import fraction_down, sqrt_up
 from discreet.privacy.ledger import Charge, Sequential
+from discreet.privacy.unexpected import REFUSE, check_unexpected
 
 METHODS = ("histogram", "objective")
 FINISH = Fraction(1, 128)  # the share of the budget that covers the solver's and the floats' inexactness
@@ -45,6 +46,7 @@ class CalibrationPlan:
     steps: int
     epsilons: tuple[Fraction, Fraction]
     spread: Fraction | None = None
+    unexpected: str = REFUSE
 
     @property
     def unit(self) -> str:
@@ -96,13 +98,14 @@ def make_plan(
     adjacency: Adjacency = Adjacency.ADD_REMOVE,
     contributions: int = 1,
     rows: float | None = None,
+    unexpected: str = REFUSE,
 ) -> CalibrationPlan:
     """Calibrate the noise, or say what stands in the way; by default two classes take the histogram.
 
     `rows` is a public or bought number of rows. The tolerance of an objective grows with it past two million, its
     regularisation and the noise that covers the tolerance with its root: so many rows hardly feel either.
     """
-    budget = Budget(epsilon)
+    budget, policy = Budget(epsilon), check_unexpected(unexpected)
     if classes < 2:
         raise BudgetError("a model of one class has nothing to calibrate")
     if isinstance(contributions, bool) or not isinstance(contributions, Integral) or contributions < 1:
@@ -114,8 +117,9 @@ def make_plan(
     if budget.epsilon is None:
         ridges, none = (1e-3, 1e-3), (Fraction(0), Fraction(0))
         return CalibrationPlan(
-            "objective", classes, budget, adjacency, contributions, ridges, usual, TOLERANCE, None, 0, 1, none
-        )
+            "objective", classes, budget, adjacency, contributions, ridges, usual, TOLERANCE, None, 0, 1, none,
+            unexpected=policy,
+        )  # fmt: skip
     if method not in (None, *METHODS) or (method == "histogram" and classes > 2):
         raise BudgetError(f"method must be 'histogram', for two classes, or 'objective', not {method!r}")
     if method == "histogram" or (method is None and classes == 2):
@@ -123,7 +127,7 @@ def make_plan(
         pull, none = float(spread), (budget.epsilon, Fraction(0))
         return CalibrationPlan(
             "histogram", classes, budget, adjacency, contributions, (pull, pull), usual, TOLERANCE, None, 0, 1, none,
-            Fraction(spread),
+            Fraction(spread), policy,
         )  # fmt: skip
     # k rows of one person are k neighbours' steps: a mechanism at ε/k costs ε for all of them.
     share = budget.epsilon / contributions
@@ -140,8 +144,9 @@ def make_plan(
     lattice = math.ceil(math.log2(width / float(apart)))
     steps = math.ceil(Fraction(width) * apart * Fraction(2) ** lattice) + classes + 1
     return CalibrationPlan(
-        "objective", classes, budget, adjacency, contributions, ridges, usual, limit, rate, lattice, steps, epsilons
-    )
+        "objective", classes, budget, adjacency, contributions, ridges, usual, limit, rate, lattice, steps, epsilons,
+        unexpected=policy,
+    )  # fmt: skip
 
 
 def row_cost(classes: int, ridges: tuple[float, float], rate: float) -> float:

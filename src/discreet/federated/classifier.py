@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from numbers import Integral
 from typing import Any, Self
@@ -19,9 +20,11 @@ from discreet.federated.update import Settings, node_plan, update_of
 from discreet.mechanisms.noise import sampler_for
 from discreet.mechanisms.shares import ExactShares, SimulationShares
 from discreet.privacy.budget import Budget
+from discreet.privacy.certificate import read_under
 from discreet.privacy.ledger import Ledger, Node, Parallel
+from discreet.privacy.unexpected import REFUSE, check_unexpected
 from discreet.schema import Schema
-from discreet.sources import check_people, is_outside
+from discreet.sources import NO_ROWS, is_outside
 from discreet.sources.parts import Coded
 
 
@@ -53,6 +56,9 @@ class FederatedNB(NaiveBayesEstimator):
         As for `Aggregate`.
     epsilons : list or "log-uniform", optional
         The budget of each node in `epsilon`'s place.
+    unexpected : {"refuse", "absorb"}
+        What happens to values without a place in the schema and to people with too many rows: an error, which is
+        outside the guarantee, or a place by public rules (docs/values.md), so that the guarantee covers every table.
 
     Attributes
     ----------
@@ -81,6 +87,7 @@ class FederatedNB(NaiveBayesEstimator):
         robust: float = 0.1,
         honest: int | None = None,
         random_state: Any = None,
+        unexpected: str = "refuse",
     ) -> None:
         self.epsilon = epsilon
         self.delta = delta
@@ -100,6 +107,7 @@ class FederatedNB(NaiveBayesEstimator):
         self.robust = robust
         self.honest = honest
         self.random_state = random_state
+        self.unexpected = unexpected
 
     def fit(self, X: Any, y: Any = None, *, ledger: Ledger | None = None) -> Self:
         """Deal the rows out to nodes, let each send its update, and make the model of what arrives."""
@@ -113,15 +121,15 @@ class FederatedNB(NaiveBayesEstimator):
             dearest = [(plan.budget.epsilon or 0, plan.budget.delta) for plan in plans]
             grant = Budget(*(max(side) for side in zip(*dearest, strict=True))) if plans[0].budget.private else None
             ledger.charge(self._cost(plans), grant or plans[0].budget, plans[0].unit)
-        check_people(X, schema, self.contributions)
-        rows = Coded(X, schema, y)
-        if not len(rows):
-            raise DataError("there are no rows: found array with 0 sample(s) while a minimum of 1 is required")
+        draw = None if self._seed is None else rng.bytes
+        rows = Coded(X, schema, y, contributions=self.contributions, unexpected=self.unexpected, draw=draw)
+        if not len(rows) and self.unexpected == REFUSE:
+            raise DataError(NO_ROWS)
         if self.secure:
             self._fit_secure(rows, plans[0], rng)
         else:
             self._fit_plain(rows, plans, settings, aggregate, rng)
-        self.certificate_ = self.model_.certificate
+        self.model_.certificate = self.certificate_ = read_under(self.model_.certificate, self.unexpected)
         self._describe(X, schema)
         return self
 
@@ -172,11 +180,13 @@ class FederatedNB(NaiveBayesEstimator):
             raise BudgetError(
                 "under secure aggregation nobody sees single updates: weighting must be 'sum' and epsilons None"
             )
+        policy = check_unexpected(self.unexpected)
         settings = Settings.of(self.adjacency, self.numeric, self.split, self.contributions)
         budgets = [
             Budget(epsilon, self.delta) for epsilon in node_budgets(self.epsilons, int(nodes), self.epsilon, rng=rng)
         ]
-        return [node_plan(schema, settings, budget, self.mechanism) for budget in budgets], settings
+        plans = [node_plan(schema, settings, budget, self.mechanism) for budget in budgets]
+        return [replace(plan, unexpected=policy) for plan in plans], settings
 
     def _empty(self, schema: Schema, settings: Settings) -> Aggregate:
         options = {"weighting": self.weighting, "cutoff": self.cutoff, "robust": self.robust}
@@ -193,7 +203,9 @@ class FederatedNB(NaiveBayesEstimator):
             cells = np.column_stack(rows.cells) if self.partition == "clustered" else None
             return assign(rows.label, nodes, self.partition, rng=rng, cells=cells)
         where = np.asarray(self.partition)
-        whole = where.dtype.kind in "iu" and where.shape == (len(rows),)
-        if not whole or where.min() < 0 or where.max() >= nodes:
+        whole = where.dtype.kind in "iu" and where.shape == (rows.read,)
+        if not whole or (len(where) and (where.min() < 0 or where.max() >= nodes)):
             raise DataError(f"partition must name a node from 0 to {nodes - 1} for every row")
+        if rows.places is not None:
+            where = where[rows.places]
         return where.astype(np.int64)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import secrets
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from typing import Any
@@ -19,10 +19,11 @@ from discreet.bayes.plan import Plan, make_plan
 from discreet.bayes.release import Release, release
 from discreet.errors import BudgetError
 from discreet.federated.refusal import demand
-from discreet.mechanisms.noise import Sampler, sampler_for
+from discreet.mechanisms.noise import Sampler, bytes_of, sampler_for
 from discreet.privacy.budget import Adjacency, Budget, number
 from discreet.privacy.certificate import Certificate
 from discreet.privacy.ledger import Ledger
+from discreet.privacy.unexpected import REFUSE, check_unexpected
 from discreet.schema import Schema
 from discreet.sources import Progress, collect
 from discreet.statistics import Statistics
@@ -162,6 +163,7 @@ def node_update(
     split: Any = "weighted",
     mechanism: str = "auto",
     contributions: int = 1,
+    unexpected: str = REFUSE,
     random_state: Any = None,
     ledger: Ledger | None = None,
     y: Any = None,
@@ -171,20 +173,23 @@ def node_update(
     """Count the node's rows and noise every integer; the cost is charged before the first row is read.
 
     `source` is an array, a data frame, a file or a database table, with labels `y` for an array. A seed in
-    `random_state` makes it a simulation, which is not for release. Each call draws fresh noise and is a fresh
+    `random_state` makes it a simulation, which is not for release. With `unexpected="absorb"` no content of a row can
+    make it fail. Each call draws fresh noise and is a fresh
     charge: a node that is asked twice for the same round sends the bytes it has kept.
     """
     if not isinstance(budget, Budget):
         raise BudgetError("the budget of a node is a Budget, such as Budget(1.0) or Budget(1.0, delta=1e-6)")
     settings = Settings.of(adjacency, numeric, split, contributions)
-    plan = node_plan(schema, settings, budget, mechanism)
+    # How a node reads its rows is its own affair: nodes of one federation may differ in it.
+    plan = replace(node_plan(schema, settings, budget, mechanism), unexpected=check_unexpected(unexpected))
     sampler = sampler_for(random_state)
     if ledger is not None:
         ledger.charge(plan.node, plan.budget, plan.unit)
     # No rows is an answer like any other: an error would tell that there are none.
     statistics = collect(
-        source, schema, y, detail=plan.detail, contributions=contributions, progress=progress, empty=True
-    )
+        source, schema, y, detail=plan.detail, contributions=contributions, unexpected=unexpected,
+        draw=bytes_of(sampler), progress=progress, empty=True,
+    )  # fmt: skip
     return update_of(statistics, plan, settings, sampler, node=node, round_id=round_id)
 
 

@@ -45,6 +45,9 @@ class GossipNB(FederatedNB):
         All nodes send at the same moment, or one after the other in random order.
     loss : float, default 0
         The share of messages that are lost; push-sum sends them again.
+    unexpected : {"refuse", "absorb"}
+        What happens to values without a place in the schema and to people with too many rows: an error, which is
+        outside the guarantee, or a place by public rules (docs/values.md), so that the guarantee covers every table.
 
     Attributes
     ----------
@@ -83,6 +86,7 @@ class GossipNB(FederatedNB):
         smoothing: float = 1.0,
         contributions: int = 1,
         random_state: Any = None,
+        unexpected: str = "refuse",
     ) -> None:
         self.epsilon = epsilon
         self.delta = delta
@@ -103,6 +107,7 @@ class GossipNB(FederatedNB):
         self.smoothing = smoothing
         self.contributions = contributions
         self.random_state = random_state
+        self.unexpected = unexpected
 
     def fit(self, X: Any, y: Any = None, *, ledger: Ledger | None = None) -> Self:
         """Deal the rows out to nodes, let them gossip, and take the first node's model."""

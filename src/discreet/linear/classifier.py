@@ -17,10 +17,11 @@ from discreet.linear.losses import Huber, Logistic, Loss
 from discreet.linear.model import LinearModel
 from discreet.linear.plan import LinearPlan, make_plan
 from discreet.linear.release import LinearRelease, release
-from discreet.mechanisms.noise import sampler_for
+from discreet.mechanisms.noise import bytes_of, sampler_for
 from discreet.privacy.budget import Adjacency, Budget, number
 from discreet.privacy.certificate import Certificate, certify
 from discreet.privacy.ledger import Ledger
+from discreet.privacy.unexpected import ABSORB, FIXED
 from discreet.schema import Schema
 from discreet.sources import Progress
 
@@ -40,6 +41,7 @@ class LinearEstimator(SchemaEstimator):
     noise: Any
     tolerance: Any
     contributions: Any
+    unexpected: Any
     model_: LinearModel
     _kind: str
 
@@ -69,6 +71,7 @@ class LinearEstimator(SchemaEstimator):
             ridge=self.regularisation,
             noise=self.noise,
             tolerance=self.tolerance,
+            unexpected=self.unexpected,
         )
 
     def fit(self, X: Any, y: Any = None, *, ledger: Ledger | None = None, progress: Progress | None = None) -> Self:
@@ -82,8 +85,12 @@ class LinearEstimator(SchemaEstimator):
         plan = self._plan(schema)
         if ledger is not None:
             ledger.charge(plan.node, plan.budget, plan.unit, self)
-        design = read_design(X, y, plan.encoding, contributions=plan.contributions, progress=progress)
-        released = release(design, plan, sampler_for(self.random_state))
+        sampler = sampler_for(self.random_state)
+        design = read_design(
+            X, y, plan.encoding, contributions=plan.contributions, unexpected=plan.unexpected, draw=bytes_of(sampler),
+            progress=progress,
+        )  # fmt: skip
+        released = release(design, plan, sampler)
         self.certificate_ = release_certificate(released)
         settings = {**self._settings(), "ridge": float(plan.ridge)}
         self.model_ = LinearModel(
@@ -147,6 +154,9 @@ class PrivateSVC(LinearEstimator):
         The most rows one person may have in the data. If the schema names an id column, this is enforced.
     random_state : int, Generator or None
         A seed makes the fit a reproducible simulation, which is not for release; the certificate says so.
+    unexpected : {"refuse", "absorb"}
+        What happens to values without a place in the schema and to people with too many rows: an error, which is
+        outside the guarantee, or a place by public rules (docs/values.md), so that the guarantee covers every table.
 
     Attributes
     ----------
@@ -169,6 +179,7 @@ class PrivateSVC(LinearEstimator):
         tolerance: float | None = None,
         contributions: int = 1,
         random_state: Any = None,
+        unexpected: str = "refuse",
     ) -> None:
         self.epsilon = epsilon
         self.schema = schema
@@ -180,6 +191,7 @@ class PrivateSVC(LinearEstimator):
         self.tolerance = tolerance
         self.contributions = contributions
         self.random_state = random_state
+        self.unexpected = unexpected
 
     def _loss(self) -> Loss:
         h = number(self.h, "h")
@@ -200,6 +212,9 @@ class PrivateLogisticRegression(LinearEstimator):
         As in `PrivateSVC`.
     method : {"objective", "output", "functional"}
         Noise in the objective, on its minimum, or on the coefficients of its second-order polynomial.
+    unexpected : {"refuse", "absorb"}
+        What happens to values without a place in the schema and to people with too many rows: an error, which is
+        outside the guarantee, or a place by public rules (docs/values.md), so that the guarantee covers every table.
 
     Attributes
     ----------
@@ -222,6 +237,7 @@ class PrivateLogisticRegression(LinearEstimator):
         tolerance: float | None = None,
         contributions: int = 1,
         random_state: Any = None,
+        unexpected: str = "refuse",
     ) -> None:
         self.epsilon = epsilon
         self.schema = schema
@@ -233,6 +249,7 @@ class PrivateLogisticRegression(LinearEstimator):
         self.tolerance = tolerance
         self.contributions = contributions
         self.random_state = random_state
+        self.unexpected = unexpected
 
     def _loss(self) -> Loss:
         return Logistic()
@@ -263,7 +280,7 @@ def release_certificate(released: LinearRelease) -> Certificate:
         stated.append(
             "logarithm, root, exponential and cosine of this machine are exact to two units in the last place"
         )
-        stated.append(REFUSALS)
+        stated.append(FIXED if plan.unexpected == ABSORB else REFUSALS)
     covers = MODEL
     if schema.inferred:
         covers += ", except the classes, categories and bounds, which were read off the data"
@@ -275,6 +292,7 @@ def release_certificate(released: LinearRelease) -> Certificate:
         adjacency=plan.adjacency,
         contributions=plan.contributions,
         identified=schema.id is not None,
+        unexpected=plan.unexpected,
         simulation=simulation,
         sampler=" and ".join(released.samplers) if private else "none",
         schema_hash=schema.hash,

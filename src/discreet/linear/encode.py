@@ -7,7 +7,6 @@ from −UNIT to UNIT, which stands for number·scale/UNIT; with m slots and scal
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -16,12 +15,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.errors import BudgetError, DataError
+from discreet.errors import BudgetError
 from discreet.linear.kernels import compiled
+from discreet.privacy.unexpected import REFUSE
 from discreet.schema import Numeric, Schema
-from discreet.sources import Progress, Rows, check_people, is_outside, read_rows
+from discreet.sources import Draw, Progress, Rows, map_rows, read_rows
 from discreet.sources.columns import Codes, Numbers
-from discreet.sources.tables import Stream, Table, open_files, open_table
 
 Floats = NDArray[np.float64]
 UNIT = 1 << 12
@@ -189,40 +188,33 @@ class Design:
         return upper + np.triu(out, 1).T
 
 
-def labelled_rows(
-    X: Any, y: Any, schema: Schema, *, contributions: int = 1, progress: Progress | None = None
-) -> Iterator[Rows]:
-    """Labelled rows of any source in batches; a person with too many rows is an error, and so are no rows at all."""
-    if is_outside(X):
-        if schema.id is not None:
-            X = X if isinstance(X, Stream) else open_table(X) if isinstance(X, Table) else open_files(X)
-            X.check_ids(schema, contributions)
-    else:
-        check_people(X, schema, contributions)
-    count = 0
-    for rows in read_rows(X, schema, y, progress=progress):
-        count += rows.size
-        yield rows
-    if not count:
-        raise DataError("there are no rows: found array with 0 sample(s) while a minimum of 1 is required")
-
-
 def read_design(
-    X: Any, y: Any, encoding: Encoding, *, contributions: int = 1, progress: Progress | None = None
+    X: Any,
+    y: Any,
+    encoding: Encoding,
+    *,
+    contributions: int = 1,
+    unexpected: str = REFUSE,
+    draw: Draw | None = None,
+    progress: Progress | None = None,
 ) -> Design:
-    """Read and encode labelled rows of any source, block by block."""
+    """Read and encode labelled rows of any source, block by block; the options are those of `read_rows`."""
     schema = encoding.schema
-    codes, values, labels = [], [], []
-    for rows in labelled_rows(X, y, schema, contributions=contributions, progress=progress):
+
+    def encode(rows: Rows) -> tuple[NDArray[Any], NDArray[Any] | None, NDArray[Any]]:
         assert rows.label is not None
-        labels.append(cells(rows.label).astype(np.int16 if len(schema.classes) < 1 << 15 else np.int32))
-        part, numbers = encoding.encode(rows)
-        codes.append(part)
-        if numbers is not None:
-            values.append(numbers)
+        labels = cells(rows.label).astype(np.int16 if len(schema.classes) < 1 << 15 else np.int32)
+        return *encoding.encode(rows), labels
+
+    codes, values, labels = zip(
+        *map_rows(
+            encode, X, schema, y, contributions=contributions, unexpected=unexpected, draw=draw, progress=progress
+        ),
+        strict=True,
+    )
     return Design(
         np.concatenate(codes),
-        np.concatenate(values) if values else None,
+        np.concatenate(values) if encoding.valued else None,
         np.concatenate(labels),
         encoding.columns,
         encoding.slots,
@@ -230,4 +222,4 @@ def read_design(
     )
 
 
-__all__ = ["UNIT", "Design", "Encoding", "cells", "labelled_rows", "lattice_points", "read_design"]
+__all__ = ["UNIT", "Design", "Encoding", "cells", "lattice_points", "read_design"]

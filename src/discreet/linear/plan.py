@@ -15,6 +15,7 @@ from discreet.mechanisms.vectors import LAWS
 from discreet.privacy.budget import Adjacency, Budget, number
 from discreet.privacy.calibrate import fraction_down, sqrt_up
 from discreet.privacy.ledger import Charge, Sequential
+from discreet.privacy.unexpected import REFUSE, check_unexpected
 
 METHODS = ("objective", "output", "functional")
 FINISH = Fraction(1, 128)  # the share of the budget that covers the solver's and the floats' inexactness
@@ -43,6 +44,7 @@ class LinearPlan:
     lattice: int
     steps: int
     epsilons: tuple[Fraction, Fraction]
+    unexpected: str = REFUSE
 
     @property
     def schema(self) -> Any:
@@ -146,6 +148,7 @@ def make_plan(
     ridge: Any = None,
     noise: str = "auto",
     tolerance: Any = None,
+    unexpected: str = REFUSE,
 ) -> LinearPlan:
     """Split the budget and calibrate the noise, or say what stands in the way."""
     if method not in METHODS:
@@ -185,8 +188,9 @@ def make_plan(
     lattice = math.ceil(math.log2(width / float(apart)))
     steps = math.ceil(Fraction(width) * apart * Fraction(2) ** lattice) + encoding.columns
     return LinearPlan(
-        encoding, loss, method, budget, adjacency, contributions, chosen, law, limit, rate, lattice, steps, epsilons
-    )
+        encoding, loss, method, budget, adjacency, contributions, chosen, law, limit, rate, lattice, steps, epsilons,
+        check_unexpected(unexpected),
+    )  # fmt: skip
 
 
 def _law(encoding: Encoding, method: str, noise: str) -> str:

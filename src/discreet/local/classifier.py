@@ -13,7 +13,7 @@ from discreet.bayes.estimate import estimate as estimate_exactly
 from discreet.bayes.model import NaiveBayesModel
 from discreet.bayes.plan import make_plan
 from discreet.bayes.release import release
-from discreet.errors import BudgetError, DataError
+from discreet.errors import BudgetError
 from discreet.local.bulk import People, choose_many
 from discreet.local.campaign import NUMERIC, Campaign, Question
 from discreet.local.certificate import ONE_PROCESS, STUDY
@@ -21,9 +21,10 @@ from discreet.local.estimate import Tally, model_of
 from discreet.local.oracles import Oracle
 from discreet.mechanisms.noise import ExactSampler
 from discreet.privacy.budget import Adjacency, Budget
-from discreet.privacy.certificate import certify
+from discreet.privacy.certificate import certify, read_under
+from discreet.privacy.unexpected import REFUSE
 from discreet.schema import Schema
-from discreet.sources import Progress, Rows, check_people, collect, read_rows
+from discreet.sources import Progress, Rows, collect, map_rows
 
 
 class LocalNB(NaiveBayesEstimator):
@@ -54,6 +55,9 @@ class LocalNB(NaiveBayesEstimator):
     random_state : int, Generator or None
         A seed makes the fit a reproducible simulation, in which sums of reports are drawn by their law; the
         certificate says so. Without one every report is drawn by itself from the operating system's randomness.
+    unexpected : {"refuse", "absorb"}
+        What happens to values without a place in the schema and to people with too many rows: an error, which is
+        outside the guarantee, or a place by public rules (docs/values.md), so that the guarantee covers every table.
 
     Attributes
     ----------
@@ -76,6 +80,7 @@ class LocalNB(NaiveBayesEstimator):
         theta: float | None = None,
         smoothing: float = 1.0,
         random_state: Any = None,
+        unexpected: str = "refuse",
     ) -> None:
         self.epsilon = epsilon
         self.schema = schema
@@ -85,6 +90,7 @@ class LocalNB(NaiveBayesEstimator):
         self.theta = theta
         self.smoothing = smoothing
         self.random_state = random_state
+        self.unexpected = unexpected
 
     def fit(self, X: Any, y: Any = None, *, progress: Progress | None = None) -> Self:
         """Let everybody in an array or data frame with labels `y`, or in a file or table with the target, report."""
@@ -98,13 +104,12 @@ class LocalNB(NaiveBayesEstimator):
             campaign = Campaign(
                 schema, self.epsilon, oracle=self.oracle, numeric=self.numeric, reports=self.reports, theta=self.theta
             )
-            self.campaign_, self.tallies_ = campaign, survey(campaign, X, y, rng=rng, progress=progress)
-            if not any(one.reports for one in self.tallies_):
-                raise DataError("there are no rows: found array with 0 sample(s) while a minimum of 1 is required")
+            self.campaign_ = campaign
+            self.tallies_ = survey(campaign, X, y, unexpected=self.unexpected, rng=rng, progress=progress)
             self.model_ = model_of(
                 schema, self.tallies_, smoothing=smoothing, simulation=rng is not None, sampler=ONE_PROCESS
             )
-        self.certificate_ = self.model_.certificate
+        self.model_.certificate = self.certificate_ = read_under(self.model_.certificate, self.unexpected)
         self._describe(X, schema)
         return self
 
@@ -114,7 +119,8 @@ class LocalNB(NaiveBayesEstimator):
             raise BudgetError(f"there is no way {self.numeric!r} to report numbers: choose one of {', '.join(NUMERIC)}")
         budget, shape = Budget(math.inf), "histogram" if self.numeric == "bins" else "gaussian"
         plan = make_plan(schema, budget, adjacency=Adjacency.REPLACE, numeric=shape)
-        released = release(collect(X, schema, y, detail=plan.detail, progress=progress), plan, ExactSampler())
+        rows = collect(X, schema, y, detail=plan.detail, unexpected=self.unexpected, progress=progress)
+        released = release(rows, plan, ExactSampler())
         certificate = certify(
             released.node, budget, adjacency=Adjacency.REPLACE, contributions=1, identified=False, simulation=False,
             sampler="none", schema_hash=schema.hash, rho=None, accounting=plan.accounting, covers=STUDY,
@@ -134,17 +140,26 @@ class LocalNB(NaiveBayesEstimator):
 
 
 def survey(
-    campaign: Campaign, X: Any, y: Any = None, *, rng: np.random.Generator | None = None, progress: Any = None
+    campaign: Campaign,
+    X: Any,
+    y: Any = None,
+    *,
+    unexpected: str = REFUSE,
+    rng: np.random.Generator | None = None,
+    progress: Any = None,
 ) -> list[Tally]:
     """What everybody in the data reports, summed up for each question of a campaign.
 
-    With `rng` the sums are drawn by their law where it is known; without, every report is drawn by itself.
+    With `rng` the sums are drawn by their law where it is known; without, every report is drawn by itself. With
+    `unexpected="absorb"` everybody reports all the same: who has no answer reports as if it were the first one.
     """
-    check_people(X, campaign.schema, 1)
     sums: list[Any] = [0] * len(campaign.questions)
     asked = np.zeros(len(campaign.questions), np.int64)
-    for rows in read_rows(X, campaign.schema, y, progress=progress):
-        for place, (count, support) in _batch(campaign, rows, rng).items():
+    for found in map_rows(
+        lambda rows: _batch(campaign, rows, rng), X, campaign.schema, y, contributions=1, unexpected=unexpected,
+        draw=None if rng is None else rng.bytes, progress=progress, keep=True,
+    ):  # fmt: skip
+        for place, (count, support) in found.items():
             asked[place] += count
             sums[place] = sums[place] + support
     return [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Callable
 from fractions import Fraction
 from numbers import Integral
 from typing import Any, Protocol
@@ -111,6 +112,11 @@ def sampler_for(random_state: Any, stream: int = 0) -> Sampler:
     if isinstance(seed, bool) or not isinstance(seed, Integral) or int(seed) < 0:
         raise BudgetError(f"random_state must be None, a seed of at least 0 or a NumPy generator, not {seed!r}")
     return SimulationSampler([int(seed), stream])
+
+
+def bytes_of(sampler: Sampler) -> Callable[[int], bytes] | None:
+    """Random bytes of a simulation's seed; None where the operating system is to be asked."""
+    return sampler.rng.bytes if isinstance(sampler, SimulationSampler) else None
 
 
 def _saturate(values: Integers, noise: Integers) -> Integers:

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 from discreet.bayes.base import ScoreEstimator
 from discreet.bayes.counts import ClassCounts, noisy_counts
-from discreet.mechanisms.noise import Sampler, sampler_for
+from discreet.mechanisms.noise import Sampler, bytes_of, sampler_for
 from discreet.networks.plan import NetworkPlan
 from discreet.networks.rows import HeldRows, hold_rows
 from discreet.privacy.budget import Adjacency, Budget
@@ -21,6 +21,7 @@ class NetworkEstimator(ScoreEstimator):
 
     adjacency: Any
     contributions: Any
+    unexpected: Any
 
     @abstractmethod
     def _plan(self, schema: Schema, counts: ClassCounts | None) -> NetworkPlan:
@@ -54,8 +55,11 @@ class NetworkEstimator(ScoreEstimator):
         plan = self._plan(schema, counts)
         if ledger is not None:
             ledger.charge(plan.node, plan.budget, plan.unit, self)
-        held = hold_rows(X, schema, y, contributions=plan.contributions, progress=progress)
         sampler = sampler_for(self.random_state)
+        held = hold_rows(
+            X, schema, y, contributions=plan.contributions, unexpected=plan.unexpected, draw=bytes_of(sampler),
+            progress=progress,
+        )  # fmt: skip
         if counts is None:
             counts = noisy_counts(held.by_class(len(schema.classes)), plan.count, sampler)
         self.model_ = self._model(held, plan, counts, sampler)
@@ -64,4 +68,8 @@ class NetworkEstimator(ScoreEstimator):
         return self
 
     def _settings(self) -> dict[str, Any]:
-        return {"adjacency": Adjacency.of(self.adjacency), "contributions": self.contributions}
+        return {
+            "adjacency": Adjacency.of(self.adjacency),
+            "contributions": self.contributions,
+            "unexpected": self.unexpected,
+        }

@@ -70,6 +70,9 @@ class PrivateJointHistogram(NetworkEstimator):
         A seed makes the fit a reproducible simulation, which is not for release; the certificate says so.
     prior_share : float, default 0.2
         The part of the budget for the tables of each feature; what is left buys the joint table.
+    unexpected : {"refuse", "absorb"}
+        What happens to values without a place in the schema and to people with too many rows: an error, which is
+        outside the guarantee, or a place by public rules (docs/values.md), so that the guarantee covers every table.
 
     Attributes
     ----------
@@ -88,6 +91,7 @@ class PrivateJointHistogram(NetworkEstimator):
         contributions: int = 1,
         random_state: Any = None,
         prior_share: float = 0.2,
+        unexpected: str = "refuse",
     ) -> None:
         self.epsilon = epsilon
         self.schema = schema
@@ -95,6 +99,7 @@ class PrivateJointHistogram(NetworkEstimator):
         self.contributions = contributions
         self.random_state = random_state
         self.prior_share = prior_share
+        self.unexpected = unexpected
 
     def _plan(self, schema: Schema, counts: ClassCounts | None) -> NetworkPlan:
         share = checked_share(self.prior_share, "prior_share")

@@ -16,6 +16,7 @@ from discreet.mechanisms.noise import Sampler
 from discreet.privacy.budget import Adjacency, Budget, number
 from discreet.privacy.certificate import Certificate, certify
 from discreet.privacy.ledger import Charge, Node, Sequential, SmoothCharge
+from discreet.privacy.unexpected import REFUSE, check_unexpected
 from discreet.schema import Schema
 
 
@@ -34,6 +35,7 @@ class NetworkPlan:
     what: str
     count: Charge | None
     epsilons: Mapping[str, Fraction]
+    unexpected: str = REFUSE
 
     @property
     def node(self) -> Sequential:
@@ -76,15 +78,16 @@ def plan_network(
     adjacency: Adjacency,
     contributions: Any = 1,
     counts: ClassCounts | None = None,
+    unexpected: str = REFUSE,
 ) -> NetworkPlan:
     """Split a budget over the parts; shares are relative and rows by class, if not given, come first."""
     if isinstance(contributions, bool) or not isinstance(contributions, Integral) or int(contributions) < 1:
         raise BudgetError(f"contributions must be a whole number of at least 1, not {contributions!r}")
     if budget.delta or budget.rho is not None:
         raise BudgetError("networks are released with pure epsilon: leave delta at 0")
-    contributions = int(contributions)
+    contributions, policy = int(contributions), check_unexpected(unexpected)
     if budget.epsilon is None:
-        return NetworkPlan(schema, budget, adjacency, contributions, what, None, {})
+        return NetworkPlan(schema, budget, adjacency, contributions, what, None, {}, policy)
     if counts is not None:
         if counts.charge is None:
             raise BudgetError("the given class counts were not bought: a private fit cannot follow exact counts")
@@ -95,7 +98,7 @@ def plan_network(
     whole = sum(shares.values(), Fraction(0))
     return NetworkPlan(
         schema, budget, adjacency, contributions, what, count,
-        {part: left * share / whole for part, share in shares.items() if share},
+        {part: left * share / whole for part, share in shares.items() if share}, policy,
     )  # fmt: skip
 
 
@@ -123,6 +126,7 @@ def network_certificate(plan: NetworkPlan, schema: Schema, parts: list[Node], sa
         adjacency=plan.adjacency,
         contributions=plan.contributions,
         identified=schema.id is not None,
+        unexpected=plan.unexpected,
         simulation=simulation,
         sampler=f"{sampler.name}; choices and K-norm draws by exact coins" if private else "none",
         schema_hash=schema.hash,

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.errors import DataError
+from discreet.privacy.unexpected import REFUSE
 from discreet.schema import Numeric, Schema
-from discreet.sources import Progress, read_rows
-from discreet.sources.coded import Cells, cell_type, check_ids, encode_column
+from discreet.sources import Draw, Progress, Rows, map_rows
+from discreet.sources.coded import Cells, cell_type, encode_column
 from discreet.sources.columns import Column, Numbers
 
 GONE = np.iinfo(np.int32).min
@@ -46,21 +46,28 @@ class HeldRows:
 
 
 def hold_rows(
-    data: Any, schema: Schema, y: Any = None, *, contributions: int | None = None, progress: Progress | None = None
+    data: Any,
+    schema: Schema,
+    y: Any = None,
+    *,
+    contributions: int | None = None,
+    unexpected: str = REFUSE,
+    draw: Draw | None = None,
+    progress: Progress | None = None,
 ) -> HeldRows:
-    """The labelled rows of any source, read once; with `contributions`, ids are checked first."""
-    if contributions is not None and schema.id is not None:
-        check_ids(data, schema, contributions)
-    parts: list[list[NDArray[np.int32]]] = []
-    labels = []
-    for rows in read_rows(data, schema, y, progress=progress):
+    """The labelled rows of any source, read once; the options are those of `read_rows`."""
+
+    def hold(rows: Rows) -> tuple[list[NDArray[np.int32]], NDArray[np.int64]]:
         assert rows.label is not None
-        labels.append(encode_column(rows.label).astype(np.int64))
-        parts.append([_held(column) for column in rows.columns])
-    if not labels or not sum(map(len, labels)):
-        raise DataError("there are no rows: found array with 0 sample(s) while a minimum of 1 is required")
-    values = tuple(np.concatenate(columns) for columns in zip(*parts, strict=True))
-    return HeldRows(values, np.concatenate(labels))
+        return [_held(column) for column in rows.columns], encode_column(rows.label).astype(np.int64)
+
+    parts = list(
+        map_rows(
+            hold, data, schema, y, contributions=contributions, unexpected=unexpected, draw=draw, progress=progress
+        )
+    )
+    values = tuple(np.concatenate(columns) for columns in zip(*(held for held, _ in parts), strict=True))
+    return HeldRows(values, np.concatenate([labels for _, labels in parts]))
 
 
 def _held(column: Column) -> NDArray[np.int32]:

@@ -70,6 +70,9 @@ class PrivateTAN(NetworkEstimator):
         The part of the budget for choosing pairs; the rest buys their tables.
     choice : {"permute-and-flip", "exponential"}
         The law of each private choice.
+    unexpected : {"refuse", "absorb"}
+        What happens to values without a place in the schema and to people with too many rows: an error, which is
+        outside the guarantee, or a place by public rules (docs/values.md), so that the guarantee covers every table.
 
     Attributes
     ----------
@@ -89,6 +92,7 @@ class PrivateTAN(NetworkEstimator):
         random_state: Any = None,
         choice_share: float = 0.3,
         choice: str = CHOICES[0],
+        unexpected: str = "refuse",
     ) -> None:
         self.epsilon = epsilon
         self.schema = schema
@@ -97,6 +101,7 @@ class PrivateTAN(NetworkEstimator):
         self.random_state = random_state
         self.choice_share = choice_share
         self.choice = choice
+        self.unexpected = unexpected
 
     def _plan(self, schema: Schema, counts: ClassCounts | None) -> NetworkPlan:
         if self.choice not in CHOICES:

@@ -13,6 +13,7 @@ from discreet.mechanisms.choose import choice_rate, concentrated_cost
 from discreet.privacy.budget import Adjacency, Budget
 from discreet.privacy.calibrate import zcdp_rho
 from discreet.privacy.ledger import Charge, Sequential
+from discreet.privacy.unexpected import REFUSE, check_unexpected
 from discreet.schema import Schema
 
 COUNT_SHARE = Fraction(1, 50)  # of the budget, for a noisy number of rows where parts are chosen by it
@@ -40,6 +41,7 @@ class AnswerPlan:
     accounting: str
     rows: int = ROWS
     most: int = MOST_PARTS
+    unexpected: str = REFUSE
 
     @property
     def node(self) -> Sequential:
@@ -84,6 +86,7 @@ def make_answer_plan(
     adjacency: Adjacency = Adjacency.ADD_REMOVE,
     contributions: Any = 1,
     tables: bool = True,
+    unexpected: str = REFUSE,
 ) -> AnswerPlan:
     """Split a budget over a bounded number of answers, from public knowledge alone.
 
@@ -99,12 +102,12 @@ def make_answer_plan(
         raise BudgetError(f"parts must be 'auto' or a whole number from 1 to {most}{why}, not {parts!r}")
     if budget.kind == "zcdp":
         raise BudgetError("private answers are paid for with epsilon, with or without a delta")
-    sizes = (ROWS if tables else MORE_ROWS, most)
+    sizes = (ROWS if tables else MORE_ROWS, most, check_unexpected(unexpected))
     common = (schema, budget, adjacency, int(contributions), int(queries), None if automatic else int(parts))
     if budget.epsilon is None:
         return AnswerPlan(*common, "permute-and-flip", None, None, None, None, "none: no noise was added", *sizes)
-    # Under replacement the number of rows is public.
-    buys = automatic and adjacency is Adjacency.ADD_REMOVE
+    # Under replacement the number of rows is public, but not how many of them are left out.
+    buys = automatic and (adjacency is Adjacency.ADD_REMOVE or unexpected != REFUSE)
     spent = budget.epsilon * COUNT_SHARE if buys else Fraction(0)
     count = Charge(
         "discrete Laplace", "rows", "L1", str(contributions), int(contributions) / spent, "epsilon", spent

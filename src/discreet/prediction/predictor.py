@@ -15,7 +15,7 @@ from discreet.bayes.base import SchemaEstimator
 from discreet.errors import BudgetError, QueryError
 from discreet.mechanisms.choose import choose, coins_of
 from discreet.mechanisms.deal import deal
-from discreet.mechanisms.noise import Sampler, sampler_for
+from discreet.mechanisms.noise import Sampler, bytes_of, sampler_for
 from discreet.prediction.plan import AnswerPlan, make_answer_plan
 from discreet.prediction.votes import Ballot, FittedVoters, Voters, coded, read_coded
 from discreet.privacy.budget import Adjacency, Budget
@@ -64,6 +64,9 @@ class PrivatePredictor(SchemaEstimator):
         The most rows one person may have in the data. If the schema names an id column, this is enforced.
     random_state : int, Generator or None
         A seed makes the answers a reproducible simulation, which is not for release; the certificate says so.
+    unexpected : {"refuse", "absorb"}
+        What happens to values without a place in the schema and to people with too many rows: an error, which is
+        outside the guarantee, or a place by public rules (docs/values.md), so that the guarantee covers every table.
 
     Attributes
     ----------
@@ -85,6 +88,7 @@ class PrivatePredictor(SchemaEstimator):
         adjacency: str = "add-remove",
         contributions: int = 1,
         random_state: Any = None,
+        unexpected: str = "refuse",
     ) -> None:
         self.epsilon = epsilon
         self.delta = delta
@@ -95,6 +99,7 @@ class PrivatePredictor(SchemaEstimator):
         self.adjacency = adjacency
         self.contributions = contributions
         self.random_state = random_state
+        self.unexpected = unexpected
 
     def plan(self) -> AnswerPlan:
         """What each answer would cost, from public knowledge alone."""
@@ -106,6 +111,7 @@ class PrivatePredictor(SchemaEstimator):
         return make_answer_plan(
             schema, Budget(self.epsilon, self.delta), queries=self.queries, parts=self.parts,
             adjacency=Adjacency.of(self.adjacency), contributions=self.contributions, tables=self.voter is None,
+            unexpected=self.unexpected,
         )  # fmt: skip
 
     def fit(self, X: Any, y: Any = None, *, ledger: Ledger | None = None, progress: Progress | None = None) -> Self:
@@ -114,7 +120,9 @@ class PrivatePredictor(SchemaEstimator):
         plan, sampler = self._plan(schema), sampler_for(self.random_state)
         if ledger is not None:
             ledger.charge(plan.node, plan.budget, plan.unit)
-        cells, labels = read_coded(X, schema, y, plan.contributions, progress)
+        cells, labels = read_coded(
+            X, schema, y, plan.contributions, unexpected=plan.unexpected, draw=bytes_of(sampler), progress=progress
+        )
         rows = np.array([len(labels)])
         if plan.count is not None:
             rows = sampler.laplace(rows, plan.count.spread)
@@ -220,6 +228,7 @@ def _certificate(plan: AnswerPlan, sampler: Sampler, more: tuple[str, ...]) -> C
         adjacency=plan.adjacency,
         contributions=plan.contributions,
         identified=plan.schema.id is not None,
+        unexpected=plan.unexpected,
         simulation=simulation,
         sampler=f"{sampler.name}; choices by exact coins" if private else "none",
         schema_hash=plan.schema.hash,

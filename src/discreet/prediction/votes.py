@@ -13,9 +13,9 @@ from numpy.random.mtrand import get_bit_generator, set_bit_generator
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from discreet.errors import DataError
+from discreet.privacy.unexpected import REFUSE
 from discreet.schema import Numeric, Schema
-from discreet.sources import Progress, Rows, check_people, read_rows
+from discreet.sources import Draw, Progress, Rows, map_rows
 from discreet.sources.columns import Codes, Column
 
 Integers = NDArray[np.int64]
@@ -46,16 +46,27 @@ def coded(rows: Rows) -> Integers:
 
 
 def read_coded(
-    data: Any, schema: Schema, y: Any, contributions: int, progress: Progress | None = None
+    data: Any,
+    schema: Schema,
+    y: Any,
+    contributions: int,
+    *,
+    unexpected: str = REFUSE,
+    draw: Draw | None = None,
+    progress: Progress | None = None,
 ) -> tuple[Integers, Integers]:
-    """The cells and classes of labelled rows."""
-    check_people(data, schema, contributions)
-    blocks = [
-        (coded(rows), cells_of(rows.label)) for rows in read_rows(data, schema, y, progress=progress) if rows.label
-    ]
-    if not blocks or not sum(len(label) for _, label in blocks):
-        raise DataError("there are no rows: found array with 0 sample(s) while a minimum of 1 is required")
-    return np.concatenate([cells for cells, _ in blocks]), np.concatenate([label for _, label in blocks])
+    """The cells and classes of labelled rows; the options are those of `read_rows`."""
+
+    def read(rows: Rows) -> tuple[Integers, Integers]:
+        assert rows.label is not None
+        return coded(rows), cells_of(rows.label)
+
+    parts = list(
+        map_rows(
+            read, data, schema, y, contributions=contributions, unexpected=unexpected, draw=draw, progress=progress
+        )
+    )
+    return np.concatenate([cells for cells, _ in parts]), np.concatenate([label for _, label in parts])
 
 
 class Ballot(Protocol):

@@ -5,7 +5,15 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    StringConstraints,
+    model_serializer,
+    model_validator,
+)
 
 from discreet.privacy.budget import Adjacency, Budget
 from discreet.privacy.ledger import Charge, Node, Parallel, Response, SmoothCharge
@@ -108,6 +116,14 @@ class Certificate(_Record):
             raise ValueError("the ledger spends more rho than the certificate claims, with epsilon²/2 for what is pure")
         return self
 
+    @model_serializer(mode="wrap")
+    def _as_it_was(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """A certificate of an earlier version is written as it was read."""
+        fields: dict[str, Any] = handler(self)
+        if not self.tables:
+            del fields["tables"]
+        return fields
+
     @property
     def epsilon_value(self) -> float:
         """ε as a float; infinity where there is no privacy."""
@@ -206,6 +222,11 @@ def protects(adjacency: Adjacency, contributions: int, identified: bool) -> str:
     rows = "one row" if contributions == 1 else f"up to {contributions} rows"
     checked = "checked by the id column of each batch" if identified else "not checked: the schema names no id column"
     return f"one person with {rows} ({checked}): the release hardly depends on {_NEIGHBOURS[adjacency]}"
+
+
+def read_under(certificate: Certificate, unexpected: str) -> Certificate:
+    """The certificate of the same release, from rows that were read under this policy."""
+    return certificate.model_copy(update={"tables": tables_clause(unexpected) if certificate.private else ""})
 
 
 def certify(

@@ -9,12 +9,12 @@ from discreet.errors import BudgetError
 REFUSE, ABSORB = "refuse", "absorb"
 POLICIES = (REFUSE, ABSORB)
 REFUSED = (
-    "tables that were not refused: a row that does not fit the schema, or a person with too many rows, ends the fit in "
-    "an error, and that it did not is outside the guarantee"
+    "tables that were not refused: a row that does not fit the schema, or a person with too many rows, is an error, "
+    "and that there was none is outside the guarantee"
 )
 TOTAL = (
-    "every table: no content of a row can make the fit fail, because what has no place in the schema goes to a declared "
-    "cell or is left out, row by row and person by person"
+    "every table: no content of a row can make the fit fail, because what has no place in the schema goes to a "
+    "declared cell or is left out, row by row and person by person"
 )
 FIXED = (
     "where the solver's answer cannot be certified, not even with 200 binary digits, a fixed public answer is released "

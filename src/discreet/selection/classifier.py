@@ -22,8 +22,9 @@ from discreet.mechanisms.odds import odds_for
 from discreet.privacy.budget import Adjacency, Budget, number
 from discreet.privacy.certificate import Certificate, certify
 from discreet.privacy.ledger import Charge, Ledger, Node, Sequential, SmoothCharge
+from discreet.privacy.unexpected import REFUSE, check_unexpected
 from discreet.schema import Numeric, Schema
-from discreet.selection.kbest import narrowed
+from discreet.selection.kbest import choice_bytes, narrowed
 from discreet.selection.plan import (
     SelectionPlan,
     check_contributions,
@@ -56,6 +57,9 @@ class SelectiveNB(NaiveBayesEstimator):
         The part of the budget that pays for the choice.
     score, selector, max_rows, threshold : as in PrivateSelectKBest
     adjacency, contributions, split, smoothing, random_state : as in PrivateNB
+    unexpected : {"refuse", "absorb"}
+        What happens to values without a place in the schema and to people with too many rows: an error, which is
+        outside the guarantee, or a place by public rules (docs/values.md), so that the guarantee covers every table.
 
     Attributes
     ----------
@@ -81,6 +85,7 @@ class SelectiveNB(NaiveBayesEstimator):
         split: Any = "weighted",
         smoothing: float = 1.0,
         random_state: Any = None,
+        unexpected: str = "refuse",
     ) -> None:
         self.epsilon = epsilon
         self.schema = schema
@@ -95,6 +100,7 @@ class SelectiveNB(NaiveBayesEstimator):
         self.split = split
         self.smoothing = smoothing
         self.random_state = random_state
+        self.unexpected = unexpected
 
     def fit(self, X: Any, y: Any = None, *, ledger: Ledger | None = None, progress: Progress | None = None) -> Self:
         """Fit to rows from any source; the whole cost is charged before the first row is read."""
@@ -104,7 +110,10 @@ class SelectiveNB(NaiveBayesEstimator):
         promise = self.plan()
         if ledger is not None:
             ledger.charge(promise, Budget(self.epsilon), self._unit(), self)
-        statistics = collect(X, schema, y, detail=BINS, contributions=self.contributions, progress=progress)
+        statistics = collect(
+            X, schema, y, detail=BINS, contributions=self.contributions, unexpected=self.unexpected,
+            draw=choice_bytes(self.unexpected, self.random_state, 2), progress=progress,
+        )  # fmt: skip
         self._fit(statistics)
         self._describe(X, schema)
         return self
@@ -131,7 +140,9 @@ class SelectiveNB(NaiveBayesEstimator):
             raise BudgetError(f"share must lie between 0 and 1, not {self.share!r}")
         if budget.epsilon is None:
             return None
-        bought = self.k == "auto" and Adjacency.of(self.adjacency) is Adjacency.ADD_REMOVE
+        # Where rows are replaced their number is public, but not how many of them are left out.
+        hidden = Adjacency.of(self.adjacency) is Adjacency.ADD_REMOVE or check_unexpected(self.unexpected) != REFUSE
+        bought = self.k == "auto" and hidden
         counted = budget.epsilon * COUNTED if bought else Fraction(0)
         rest = budget.epsilon - counted
         return counted, rest * share, rest * (1 - share)
@@ -175,6 +186,7 @@ class SelectiveNB(NaiveBayesEstimator):
             contributions=self.contributions,
             max_rows=self.max_rows,
             threshold=self.threshold,
+            unexpected=self.unexpected,
         )
 
     def _training_plan(self, schema: Schema, everything: bool = False) -> Plan:
@@ -185,6 +197,7 @@ class SelectiveNB(NaiveBayesEstimator):
             adjacency=Adjacency.of(self.adjacency),
             split=self.split,
             contributions=self.contributions,
+            unexpected=self.unexpected,
         )
 
     # ---- fitting
@@ -238,6 +251,7 @@ class SelectiveNB(NaiveBayesEstimator):
             adjacency=base.adjacency,
             contributions=base.contributions,
             identified=released.plan.schema.id is not None,
+            unexpected=self.unexpected,
             simulation=budget.private and (released.simulation or self.selection_.simulation),
             sampler=" and ".join(dict.fromkeys(names)) if budget.private else base.sampler,
             schema_hash=base.schema_hash,

@@ -12,14 +12,15 @@ from sklearn.utils.validation import check_is_fitted
 
 from discreet.domain import text
 from discreet.errors import DataError, SchemaError
-from discreet.mechanisms.noise import sampler_for
+from discreet.mechanisms.noise import bytes_of, sampler_for
 from discreet.mechanisms.odds import odds_for
 from discreet.privacy.budget import Adjacency, Budget
 from discreet.privacy.ledger import Ledger
+from discreet.privacy.unexpected import REFUSE
 from discreet.schema import Schema
 from discreet.selection.plan import SelectionPlan, make_selection_plan
 from discreet.selection.select import Selection, select
-from discreet.sources import Progress, collect, is_outside
+from discreet.sources import Draw, Progress, collect, is_outside
 from discreet.sources.count import BINS
 from discreet.sources.frames import as_matrix, open_frame
 from discreet.statistics import Statistics
@@ -52,6 +53,9 @@ class PrivateSelectKBest(TransformerMixin, BaseEstimator):
         The score that a feature must reach, for the sparse vector technique.
     random_state : int, Generator or None
         A seed makes the choice a reproducible simulation, which is not for release; the certificate says so.
+    unexpected : {"refuse", "absorb"}
+        What happens to values without a place in the schema and to people with too many rows: an error, which is
+        outside the guarantee, or a place by public rules (docs/values.md), so that the guarantee covers every table.
 
     Attributes
     ----------
@@ -74,6 +78,7 @@ class PrivateSelectKBest(TransformerMixin, BaseEstimator):
         max_rows: int | None = None,
         threshold: int | None = None,
         random_state: Any = None,
+        unexpected: str = "refuse",
     ) -> None:
         self.k = k
         self.epsilon = epsilon
@@ -85,6 +90,7 @@ class PrivateSelectKBest(TransformerMixin, BaseEstimator):
         self.max_rows = max_rows
         self.threshold = threshold
         self.random_state = random_state
+        self.unexpected = unexpected
 
     def plan(self) -> SelectionPlan:
         """How the budget would be spent, from public knowledge alone."""
@@ -103,6 +109,7 @@ class PrivateSelectKBest(TransformerMixin, BaseEstimator):
             contributions=self.contributions,
             max_rows=self.max_rows,
             threshold=self.threshold,
+            unexpected=self.unexpected,
         )
 
     def fit(self, X: Any, y: Any = None, *, ledger: Ledger | None = None, progress: Progress | None = None) -> Self:
@@ -112,7 +119,8 @@ class PrivateSelectKBest(TransformerMixin, BaseEstimator):
             raise DataError(f"{type(self).__name__} requires y to be passed, but the target y is None")
         self._charge(plan, ledger)
         statistics = collect(
-            X, plan.schema, y, detail=BINS, contributions=plan.contributions, progress=progress
+            X, plan.schema, y, detail=BINS, contributions=plan.contributions, unexpected=plan.unexpected,
+            draw=choice_bytes(plan.unexpected, self.random_state, 3), progress=progress,
         )  # fmt: skip
         frame = None if is_outside(X) else open_frame(X)
         named = frame is not None and all(isinstance(name, str) for name in frame.columns)
@@ -161,6 +169,11 @@ class PrivateSelectKBest(TransformerMixin, BaseEstimator):
         tags.input_tags.string = True
         tags.non_deterministic = self.random_state is None and self.epsilon != math.inf
         return tags
+
+
+def choice_bytes(unexpected: str, random_state: Any, stream: int) -> Draw | None:
+    """Random bytes for the choice among one person's rows, if there may be one; None asks the operating system."""
+    return None if unexpected == REFUSE else bytes_of(sampler_for(random_state, stream))
 
 
 def select_with(statistics: Statistics, plan: SelectionPlan, random_state: Any) -> Selection:

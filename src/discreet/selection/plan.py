@@ -12,6 +12,7 @@ from discreet.errors import BudgetError
 from discreet.mechanisms.joint import check_events
 from discreet.privacy.budget import Adjacency, Budget
 from discreet.privacy.ledger import Charge, Sequential
+from discreet.privacy.unexpected import REFUSE, check_unexpected
 from discreet.schema import Schema
 from discreet.selection.scores import SCORES, Score, make_score
 
@@ -41,6 +42,7 @@ class SelectionPlan:
     selector: str
     threshold: int | None
     node: Sequential = field(repr=False)
+    unexpected: str = REFUSE
 
     @property
     def unit(self) -> str:
@@ -119,6 +121,7 @@ def make_selection_plan(
     contributions: Any = 1,
     max_rows: int | None = None,
     threshold: Any = None,
+    unexpected: str = REFUSE,
 ) -> SelectionPlan:
     """Check what the user asked for and price it."""
     if selector not in SELECTORS:
@@ -128,10 +131,11 @@ def make_selection_plan(
     count, rows = feature_count(k, schema), check_contributions(contributions)
     if selector == "joint":
         check_events(count, len(schema.features))
-    scored = make_score(score, schema, adjacency, rows, max_rows)
+    policy = check_unexpected(unexpected)
+    scored = make_score(score, schema, adjacency, rows, max_rows, varying=policy != REFUSE)
     bar = _threshold(threshold, selector, budget, count, scored, len(schema.features))
     node = Sequential("feature selection", _charges(schema, budget, count, scored, selector, adjacency, rows))
-    return SelectionPlan(schema, budget, adjacency, rows, count, scored, selector, bar, node)
+    return SelectionPlan(schema, budget, adjacency, rows, count, scored, selector, bar, node, policy)
 
 
 def _threshold(given: Any, selector: str, budget: Budget, k: int, score: Score, size: int) -> int | None:

@@ -81,9 +81,15 @@ def class_weights(noisy: Integers) -> Integers:
 
 
 def make_score(
-    name: Any, schema: Schema, adjacency: Adjacency, contributions: int = 1, max_rows: int | None = None
+    name: Any,
+    schema: Schema,
+    adjacency: Adjacency,
+    contributions: int = 1,
+    max_rows: int | None = None,
+    *,
+    varying: bool = False,
 ) -> Score:
-    """The score of that name, with its reach for these neighbours."""
+    """The score of that name, with its reach for these neighbours; with `varying`, a replaced row may be left out."""
     if name not in SCORES:
         raise BudgetError(f"score must be one of {', '.join(SCORES)}, not {name!r}")
     swap = adjacency is Adjacency.REPLACE
@@ -100,7 +106,10 @@ def make_score(
             "mutual information has no bound without a public one on the number of rows: give max_rows, from 2 to 1e11"
         )
     # One unit for rounding on either side, and the rounding of floats, which is far less than another.
-    moved = (math.ceil(information_bound(schema, adjacency, max_rows) * BIT) + 2) * contributions
+    bits = information_bound(schema, adjacency, max_rows)
+    if varying:
+        bits = max(bits, information_bound(schema, Adjacency.ADD_REMOVE, max_rows))
+    moved = (math.ceil(bits * BIT) + 2) * contributions
     return Score(name, moved, 2 * moved, max_rows)
 
 

@@ -16,6 +16,7 @@ from discreet.mechanisms.odds import Odds
 from discreet.mechanisms.subsets import check_scores, draw_above, draw_flipped, draw_mask, draw_peeled, draw_ranked
 from discreet.privacy.budget import Adjacency
 from discreet.privacy.certificate import Certificate, certify
+from discreet.privacy.unexpected import REFUSE
 from discreet.schema import Schema
 from discreet.selection.plan import SelectionPlan
 from discreet.selection.scores import class_weights
@@ -63,6 +64,7 @@ class Selection:
             adjacency=plan.adjacency,
             contributions=plan.contributions,
             identified=plan.schema.id is not None,
+            unexpected=plan.unexpected,
             simulation=simulation,
             sampler=self.sampler if plan.budget.private else "none",
             schema_hash=plan.schema.hash,
@@ -102,7 +104,7 @@ def select(statistics: Statistics, plan: SelectionPlan, *, sampler: Sampler, odd
         raise StatisticsError("the statistics are of another schema than the plan")
     if plan.schema.numeric and "bins" not in statistics.detail:
         raise StatisticsError("selection needs the binned tables of numbers: collect statistics with detail 'bins'")
-    if plan.score.rows is not None and plan.adjacency is Adjacency.REPLACE:
+    if plan.score.rows is not None and plan.adjacency is Adjacency.REPLACE and plan.unexpected == REFUSE:
         rows = int(statistics.counts.sum())  # public under these neighbours
         if rows > plan.score.rows:
             raise DataError(f"max_rows is {plan.score.rows}, but there are {rows} rows")

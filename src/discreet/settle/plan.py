@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from numbers import Integral
 from typing import Any
@@ -11,6 +11,7 @@ from typing import Any
 from discreet.errors import BudgetError, SchemaError
 from discreet.privacy.budget import Adjacency, Budget
 from discreet.privacy.ledger import Charge, Sequential
+from discreet.privacy.unexpected import REFUSE, check_unexpected
 from discreet.schema import Numeric, Schema
 from discreet.settle.grid import Octaves
 
@@ -32,6 +33,7 @@ class SettlePlan:
     edges: tuple[str, ...]
     octaves: Charge | None
     parts: Charge | None
+    unexpected: str = REFUSE
 
     @property
     def features(self) -> tuple[Numeric, ...]:
@@ -97,6 +99,7 @@ def make_settle_plan(
     edges: Any = None,
     adjacency: Adjacency = Adjacency.ADD_REMOVE,
     contributions: int = 1,
+    unexpected: str = REFUSE,
 ) -> SettlePlan:
     """Plan a settlement from public knowledge alone.
 
@@ -120,7 +123,7 @@ def make_settle_plan(
         raise SchemaError("there is nothing to settle: no number with a count of bins has private bounds or edges")
     plan = SettlePlan(
         schema, budget, adjacency, int(contributions), bought,
-        tuple(name for name in bought if name in cut), None, None,
+        tuple(name for name in bought if name in cut), None, None, check_unexpected(unexpected),
     )  # fmt: skip
     return plan if budget.epsilon is None else _charged(plan, budget.epsilon)
 
@@ -137,6 +140,4 @@ def _charged(plan: SettlePlan, epsilon: Fraction) -> SettlePlan:
 
     octaves = charge("power of two", plan.bounds, epsilon - second)
     parts = charge("part of a power of two", plan.edges, second) if plan.edges else None
-    return SettlePlan(
-        plan.schema, plan.budget, plan.adjacency, plan.contributions, plan.bounds, plan.edges, octaves, parts
-    )
+    return replace(plan, octaves=octaves, parts=parts)

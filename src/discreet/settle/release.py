@@ -8,17 +8,19 @@ from typing import Any
 
 import numpy as np
 
-from discreet.errors import DataError, SchemaError
+from discreet.errors import SchemaError
 from discreet.features import Numeric
-from discreet.mechanisms.noise import Sampler, sampler_for
+from discreet.mechanisms.noise import Sampler, bytes_of, sampler_for
 from discreet.privacy.budget import Adjacency, Budget
 from discreet.privacy.certificate import Certificate, certify
 from discreet.privacy.ledger import Charge, Ledger
+from discreet.privacy.unexpected import REFUSE
 from discreet.schema import Schema
 from discreet.settle.grid import PARTS, Integers, Octaves
 from discreet.settle.plan import SettlePlan, make_settle_plan
 from discreet.settle.read import allot, confirmed, edges_of, found_bounds, found_cells
-from discreet.sources import Progress, check_people, read_rows
+from discreet.sources import Draw, Progress, Rows, map_rows
+from discreet.sources.absorb import bad_rows
 from discreet.sources.columns import Numbers
 
 COVERS = "the bounds and bin edges of this schema and everything computed from them"
@@ -43,6 +45,7 @@ def settle_schema(
     edges: str | None = None,
     adjacency: str = "add-remove",
     contributions: int = 1,
+    unexpected: str = REFUSE,
     random_state: Any = None,
     ledger: Ledger | None = None,
     progress: Progress | None = None,
@@ -50,14 +53,15 @@ def settle_schema(
     """Buy the bounds and bin edges that a schema leaves open, from an array, a data frame, a file or a table.
 
     `bounds` "private" buys the bounds of every number, "declared" those of numbers whose schema says private. `edges`
-    "private" buys bins of about equal weight too, "declared" leaves them equally wide; None follows the bounds. The
-    cost is charged to the `ledger`, if there is one, before the first row is read.
+    "private" buys bins of about equal weight too, "declared" leaves them equally wide; None follows the bounds.
+    With `unexpected="absorb"` rows with a number that is none are left out instead of being refused. The cost is
+    charged to the `ledger`, if there is one, before the first row is read.
     """
     if not isinstance(schema, Schema):
         raise SchemaError("a schema is needed: declare one with Schema(...), or draft one with 'discreet schema'")
     plan = make_settle_plan(
         schema, Budget(epsilon), bounds=bounds, edges=edges, adjacency=Adjacency.of(adjacency),
-        contributions=contributions,
+        contributions=contributions, unexpected=unexpected,
     )  # fmt: skip
     sampler = sampler_for(random_state)
     if ledger is not None:
@@ -67,30 +71,33 @@ def settle_schema(
 
 def settle(data: Any, plan: SettlePlan, sampler: Sampler, *, progress: Progress | None = None) -> Settlement:
     """Settle by a plan. The caller has charged it to its ledger before reading any rows."""
-    finest = count_finest(data, plan, progress=progress)
+    finest = count_finest(data, plan, draw=bytes_of(sampler), progress=progress)
     schema = settled(finest, plan, sampler)
     return Settlement(schema, plan, _certificate(plan, schema, sampler))
 
 
-def count_finest(data: Any, plan: SettlePlan, *, progress: Progress | None = None) -> dict[str, Integers]:
+def count_finest(
+    data: Any, plan: SettlePlan, *, draw: Draw | None = None, progress: Progress | None = None
+) -> dict[str, Integers]:  # fmt: skip
     """Rows by finest cell of every number, in one pass; missing values are in no cell."""
-    check_people(data, plan.schema, plan.contributions)
     grids = {feature.name: Octaves.of(feature) for feature in plan.features}
     found = {name: np.zeros(grid.size * PARTS, np.int64) for name, grid in grids.items()}
-    total = 0
-    for rows in read_rows(data, plan.schema, labelled=False, progress=progress):
-        total += rows.size
+    wanted = [j for j, feature in enumerate(plan.schema.features) if feature.name in grids]
+
+    def count(rows: Rows) -> list[tuple[str, Integers]]:
         for column in rows.columns:
-            if not isinstance(column, Numbers) or column.feature.name not in grids:
-                continue
-            values = column.clipped()
-            gone = np.isnan(values)
-            infinite = column.values.dtype.kind == "f" and bool(np.isinf(column.values).any())
-            if infinite or (gone.any() and column.feature.missing_code is None):
+            if bad_rows(column).any():
                 column.complain()
-            found[column.feature.name] += grids[column.feature.name].count(values[~gone])
-    if not total:
-        raise DataError("there are no rows: found array with 0 sample(s) while a minimum of 1 is required")
+        numbers = [column for column in rows.columns if isinstance(column, Numbers)]
+        present = [(column.feature.name, column.clipped()) for column in numbers]
+        return [(name, grids[name].count(values[~np.isnan(values)])) for name, values in present]
+
+    for part in map_rows(
+        count, data, plan.schema, labelled=False, columns=wanted, contributions=plan.contributions,
+        unexpected=plan.unexpected, draw=draw, progress=progress,
+    ):  # fmt: skip
+        for name, counts in part:
+            found[name] += counts
     return found
 
 
@@ -144,6 +151,7 @@ def _certificate(plan: SettlePlan, schema: Schema, sampler: Sampler) -> Certific
         adjacency=plan.adjacency,
         contributions=plan.contributions,
         identified=schema.id is not None,
+        unexpected=plan.unexpected,
         simulation=simulation,
         sampler=sampler.name if private else "none",
         schema_hash=schema.hash,

@@ -12,7 +12,7 @@ import numpy as np
 from discreet.errors import DataError, SchemaError
 from discreet.privacy.unexpected import ABSORB, REFUSE, check_unexpected
 from discreet.schema import Schema
-from discreet.sources.absorb import Absorbed, absorb, bad_rows, new_reading, nobody
+from discreet.sources.absorb import Absorbed, absorb, absorb_all, bad_rows, new_reading, nobody
 from discreet.sources.blocks import Rows
 from discreet.sources.count import tally
 from discreet.sources.frames import (
@@ -115,12 +115,14 @@ def map_rows(
     progress: Progress | None = None,
     ordered: bool = True,
     empty: bool = False,
+    keep: bool = False,
 ) -> Iterator[Read]:
     """What `read` makes of each batch of rows, or of some of their columns: the one road from rows to fits.
 
     `read` refuses a batch with a bad value in any of the columns. Under "absorb" it is then called again with the rows
     that are left, so that a batch without bad values costs nothing more, and it sees one batch at least, be it an empty
-    one. Under "refuse" no rows at all are an error, unless `empty` allows them.
+    one. Under "refuse" no rows at all are an error, unless `empty` allows them. With `keep` values without a place
+    stand for the first one, and no row is left out for them.
     """
     total = check_unexpected(unexpected) == ABSORB
     count, size, seen = new_reading(), 0, False
@@ -136,7 +138,7 @@ def map_rows(
         except DataError:
             if not total:
                 raise
-            found = read(absorb(rows, count))
+            found = read((absorb_all if keep else absorb)(rows, count))
         yield found
     if total and not seen:
         nothing = nobody(schema, labelled=labelled)

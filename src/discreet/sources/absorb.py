@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -85,8 +85,32 @@ def absorb(rows: Rows, count: Absorbed) -> Rows:
         kept &= ~bad_rows(rows.label)
     count.values += sum(int(np.count_nonzero(bad & kept)) for bad in moved)
     count.rows += rows.size - int(np.count_nonzero(kept))
-    placed = Rows(columns, rows.size, rows.label, rows.places)
+    placed = replace(rows, columns=columns)
     return placed if kept.all() else placed.take(np.flatnonzero(kept))
+
+
+def absorb_all(rows: Rows, count: Absorbed) -> Rows:
+    """The same, but no row is left out: a value without a place stands for the first class, category or bound.
+
+    This is for reports of one person each, where a missing report would tell something.
+    """
+    columns = [_anywhere(column, count) for column in rows.columns]
+    label = None if rows.label is None else _anywhere(rows.label, count)
+    assert label is None or isinstance(label, Codes)
+    return replace(rows, columns=columns, label=label)
+
+
+def _anywhere(column: Column, count: Absorbed) -> Column:
+    bad = bad_rows(column)
+    if not bad.any():
+        return column
+    count.values += int(np.count_nonzero(bad))
+    placed, left = _placed(column, bad)
+    if not left:
+        return placed
+    if isinstance(column, Numbers):
+        return Numbers(column.feature, np.where(bad, column.feature.lower, column.values.astype(np.float64)))
+    return coded_column(column.feature, np.where(bad, 0, column.encode()))
 
 
 def _placed(column: Column, bad: Mask) -> tuple[Column, bool]:
@@ -120,3 +144,18 @@ def coded_column(feature: Categorical, codes: NDArray[Any]) -> Codes:
     """A column whose values are their own cells."""
     cells = feature.cells
     return Codes(feature, codes.astype(np.int32), 0, np.arange(cells, dtype=np.int32), cells, cells)
+
+
+def plain_values(column: Column) -> Any:
+    """A column without bad values as an Arrow array that any reader codes alike: names of cells, or clipped numbers."""
+    import pyarrow as pa
+
+    if isinstance(column, Numbers):
+        values = column.clipped()
+        return pa.array(values, pa.float64(), mask=np.isnan(values))
+    feature, codes = column.feature, column.encode()
+    names = [*feature.labels, None]
+    gone = feature.missing_code
+    if gone is not None:
+        names[gone] = None
+    return pa.array(names, pa.string()).take(pa.array(codes))

@@ -26,13 +26,14 @@ FEW_CUTS = 40
 class Rows:
     """Some rows of a table, column by column, with their labels if they have any.
 
-    `places` are the positions that they had among the rows read, where some were left out.
+    Where some were left out, `read` says how many there were and `places` where these stood among them.
     """
 
     columns: list[Column]
     size: int
     label: Codes | None = None
     places: NDArray[np.int64] | None = None
+    read: int | None = None
 
     def part(self, start: int, stop: int) -> Rows:
         """The rows from `start` to before `stop`."""
@@ -47,7 +48,8 @@ class Rows:
         def cut(column: Any) -> Any:
             return replace(column, values=column.values[spots])
 
-        return Rows([cut(c) for c in self.columns], size, cut(self.label) if self.label else None, places)
+        read = self.size if self.read is None else self.read
+        return Rows([cut(c) for c in self.columns], size, cut(self.label) if self.label else None, places, read)
 
     def only(self, columns: Sequence[int]) -> Rows:
         """The same rows with some of their columns."""

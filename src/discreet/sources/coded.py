@@ -8,12 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.errors import DataError
+from discreet.privacy.unexpected import REFUSE
 from discreet.schema import Schema
-from discreet.sources import Progress, Rows, check_people, is_outside, read_rows
+from discreet.sources import Draw, Progress, Rows, map_rows
 from discreet.sources.blocks import SMALL, coder
 from discreet.sources.columns import Codes, Column
-from discreet.sources.tables import Stream, Table, open_files, open_table
 
 Cells = NDArray[Any]  # of uint16, or of int32 where a feature has more than 65,536 cells
 
@@ -35,19 +34,27 @@ class CodedRows:
 
 
 def read_codes(
-    data: Any, schema: Schema, y: Any = None, *, contributions: int | None = None, progress: Progress | None = None
+    data: Any,
+    schema: Schema,
+    y: Any = None,
+    *,
+    contributions: int | None = None,
+    unexpected: str = REFUSE,
+    draw: Draw | None = None,
+    progress: Progress | None = None,
 ) -> CodedRows:
-    """The labelled rows of any source as codes; with `contributions`, ids are checked first."""
-    if contributions is not None and schema.id is not None:
-        check_ids(data, schema, contributions)
-    codes, labels = [], []
-    for rows in read_rows(data, schema, y, progress=progress):
+    """The labelled rows of any source as codes; the options are those of `read_rows`."""
+
+    def coded(rows: Rows) -> tuple[Cells, Cells]:
         assert rows.label is not None
-        labels.append(encode_column(rows.label))
-        codes.append(encode_rows(rows))
-    if not labels or not sum(map(len, labels)):
-        raise DataError("there are no rows: found array with 0 sample(s) while a minimum of 1 is required")
-    return CodedRows(np.concatenate(codes), np.concatenate(labels))
+        return encode_rows(rows), encode_column(rows.label)
+
+    parts = list(
+        map_rows(
+            coded, data, schema, y, contributions=contributions, unexpected=unexpected, draw=draw, progress=progress
+        )
+    )
+    return CodedRows(np.concatenate([codes for codes, _ in parts]), np.concatenate([labels for _, labels in parts]))
 
 
 def encode_rows(rows: Rows) -> Cells:
@@ -85,18 +92,3 @@ def _plain(column: Column) -> tuple[NDArray[Any], bool]:
         return codes, bad or bool(gone.any())
     codes[gone] = feature.missing_code
     return codes, bad
-
-
-def check_ids(data: Any, schema: Schema, contributions: int) -> None:
-    """Refuse rows of any source of which one person has too many."""
-    if not is_outside(data):
-        check_people(data, schema, contributions)
-        return
-    if isinstance(data, Stream):
-        data.check_ids(schema, contributions)
-        return
-    stream = open_table(data) if isinstance(data, Table) else open_files(data, ordered=False)
-    try:
-        stream.check_ids(schema, contributions)
-    finally:
-        stream.close()

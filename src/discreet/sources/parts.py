@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.privacy.unexpected import REFUSE
 from discreet.schema import Numeric, Schema
-from discreet.sources import read_rows
+from discreet.sources import Draw, read_rows
 from discreet.sources.columns import Codes
 from discreet.statistics import Detail, Statistics
 
@@ -41,9 +42,22 @@ class Parts:
 class Coded:
     """Rows in memory as cells and lattice points, ready to be counted under many partitions."""
 
-    def __init__(self, data: Any, schema: Schema, y: Any = None) -> None:
+    def __init__(
+        self,
+        data: Any,
+        schema: Schema,
+        y: Any = None,
+        *,
+        contributions: int | None = None,
+        unexpected: str = REFUSE,
+        draw: Draw | None = None,
+    ) -> None:
         self.schema = schema
-        blocks = list(read_rows(data, schema, y))
+        options: Any = {"contributions": contributions, "unexpected": unexpected, "draw": draw}
+        blocks = list(read_rows(data, schema, y, **options))
+        # Where the rows stood among those of one table in memory, if some were left out.
+        self.places = blocks[0].places if len(blocks) == 1 else None
+        self.read = sum(rows.size if rows.read is None else rows.read for rows in blocks)
         labels = [_checked(rows.label) for rows in blocks if rows.label is not None]
         self.label: Integers = np.concatenate(labels) if labels else np.empty(0, np.int64)
         self.cells: list[Integers] = []

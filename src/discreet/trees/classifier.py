@@ -8,7 +8,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from discreet.bayes.base import ScoreEstimator, check_smoothing
 from discreet.bayes.certificates import INFERRED, MODEL
-from discreet.mechanisms.noise import sampler_for
+from discreet.mechanisms.noise import Sampler, bytes_of, sampler_for
 from discreet.privacy.budget import Adjacency, Budget
 from discreet.privacy.certificate import Certificate, certify
 from discreet.privacy.ledger import Ledger
@@ -28,11 +28,12 @@ class _TreeEstimator(ScoreEstimator):
     adjacency: Any
     contributions: Any
     smoothing: Any
+    unexpected: Any
 
     def _plan(self, schema: Schema) -> TreePlan:
         raise NotImplementedError
 
-    def _grow(self, rows: CodedRows, plan: TreePlan) -> GrownTrees:
+    def _grow(self, rows: CodedRows, plan: TreePlan, sampler: Sampler) -> GrownTrees:
         raise NotImplementedError
 
     def plan(self) -> TreePlan:
@@ -51,8 +52,12 @@ class _TreeEstimator(ScoreEstimator):
         plan = self._plan(schema)
         if ledger is not None:
             ledger.charge(plan.node, plan.budget, plan.unit, self)
-        rows = read_codes(X, schema, y, contributions=plan.contributions, progress=progress)
-        grown = self._grow(rows, plan)
+        sampler = sampler_for(self.random_state)
+        rows = read_codes(
+            X, schema, y, contributions=plan.contributions, unexpected=plan.unexpected, draw=bytes_of(sampler),
+            progress=progress,
+        )  # fmt: skip
+        grown = self._grow(rows, plan, sampler)
         self.certificate_ = _certificate(grown)
         prior, values = leaf_values(grown, float(self.smoothing))
         self.model_ = TreeModel(schema, prior, grown.nodes, values, self.certificate_)
@@ -97,6 +102,9 @@ class PrivateTreeClassifier(_TreeEstimator):
         The most rows one person may have in the data. If the schema names an id column, this is enforced.
     random_state : int, Generator or None
         A seed makes the fit a reproducible simulation, which is not for release; the certificate says so.
+    unexpected : {"refuse", "absorb"}
+        What happens to values without a place in the schema and to people with too many rows: an error, which is
+        outside the guarantee, or a place by public rules (docs/values.md), so that the guarantee covers every table.
 
     Attributes
     ----------
@@ -116,6 +124,7 @@ class PrivateTreeClassifier(_TreeEstimator):
         smoothing: float = 1.0,
         contributions: int = 1,
         random_state: Any = None,
+        unexpected: str = "refuse",
     ) -> None:
         self.epsilon = epsilon
         self.schema = schema
@@ -126,6 +135,7 @@ class PrivateTreeClassifier(_TreeEstimator):
         self.smoothing = smoothing
         self.contributions = contributions
         self.random_state = random_state
+        self.unexpected = unexpected
 
     def _plan(self, schema: Schema) -> TreePlan:
         return plan_tree(
@@ -133,13 +143,14 @@ class PrivateTreeClassifier(_TreeEstimator):
             self._budget(),
             adjacency=Adjacency.of(self.adjacency),
             contributions=self.contributions,
+            unexpected=self.unexpected,
             depth=self.depth,
             split=self.split,
             leaf_share=self.leaf_share,
         )
 
-    def _grow(self, rows: CodedRows, plan: TreePlan) -> GrownTrees:
-        return grow_tree(rows, plan, sampler_for(self.random_state))
+    def _grow(self, rows: CodedRows, plan: TreePlan, sampler: Sampler) -> GrownTrees:
+        return grow_tree(rows, plan, sampler)
 
 
 class PrivateForestClassifier(_TreeEstimator):
@@ -158,6 +169,9 @@ class PrivateForestClassifier(_TreeEstimator):
         Questions from the root to a leaf; None is the square root of the number of features, rounded up.
     leaves : {"counts", "labels"}
         What a leaf releases: noisy counts of its classes, or one class by permute-and-flip.
+    unexpected : {"refuse", "absorb"}
+        What happens to values without a place in the schema and to people with too many rows: an error, which is
+        outside the guarantee, or a place by public rules (docs/values.md), so that the guarantee covers every table.
 
     Attributes
     ----------
@@ -177,6 +191,7 @@ class PrivateForestClassifier(_TreeEstimator):
         smoothing: float = 1.0,
         contributions: int = 1,
         random_state: Any = None,
+        unexpected: str = "refuse",
     ) -> None:
         self.epsilon = epsilon
         self.schema = schema
@@ -187,6 +202,7 @@ class PrivateForestClassifier(_TreeEstimator):
         self.smoothing = smoothing
         self.contributions = contributions
         self.random_state = random_state
+        self.unexpected = unexpected
 
     def _plan(self, schema: Schema) -> TreePlan:
         return plan_forest(
@@ -194,13 +210,14 @@ class PrivateForestClassifier(_TreeEstimator):
             self._budget(),
             adjacency=Adjacency.of(self.adjacency),
             contributions=self.contributions,
+            unexpected=self.unexpected,
             depth=self.depth,
             trees=self.n_estimators,
             leaves=self.leaves,
         )
 
-    def _grow(self, rows: CodedRows, plan: TreePlan) -> GrownTrees:
-        return grow_forest(rows, plan, sampler_for(self.random_state))
+    def _grow(self, rows: CodedRows, plan: TreePlan, sampler: Sampler) -> GrownTrees:
+        return grow_forest(rows, plan, sampler)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -226,6 +243,7 @@ def _certificate(grown: GrownTrees) -> Certificate:
         adjacency=plan.adjacency,
         contributions=plan.contributions,
         identified=plan.schema.id is not None,
+        unexpected=plan.unexpected,
         simulation=simulation,
         sampler=f"{grown.sampler}; choices by exact coins" if private else "none",
         schema_hash=plan.schema.hash,

@@ -12,6 +12,7 @@ from discreet.errors import BudgetError
 from discreet.mechanisms.choose import CHOICES, choice_rate
 from discreet.privacy.budget import Adjacency, Budget, number
 from discreet.privacy.ledger import Charge, Node, Parallel, Sequential
+from discreet.privacy.unexpected import REFUSE, check_unexpected
 from discreet.schema import Schema
 from discreet.trees.questions import Questions
 
@@ -49,6 +50,7 @@ class TreePlan:
     row_leaf: Fraction | None
     node: Node
     row_count: Fraction | None = None
+    unexpected: str = REFUSE
 
     @property
     def unit(self) -> str:
@@ -112,6 +114,7 @@ def plan_tree(
     depth: Any = None,
     split: str = SPLITS[0],
     leaf_share: Any = Fraction(1, 2),
+    unexpected: str = REFUSE,
 ) -> TreePlan:
     """The plan of one greedy tree: a private choice per node of every level, then noisy leaf counts."""
     if split not in SPLITS:
@@ -138,8 +141,9 @@ def plan_tree(
         parts.append(Parallel("leaves", NODES, (_leaf_charge(LEAVES[0], row_leaf, steps),)))
     node = Sequential("a tree: the question of every node, then the classes of its leaves", tuple(parts))
     return TreePlan(
-        schema, budget, adjacency, contributions, deep, split, 1, LEAVES[0], asked, row_split, row_leaf, node
-    )
+        schema, budget, adjacency, contributions, deep, split, 1, LEAVES[0], asked, row_split, row_leaf, node,
+        unexpected=check_unexpected(unexpected),
+    )  # fmt: skip
 
 
 def _split_charge(split: str, row: Fraction, steps: int, asked: int) -> Charge:
@@ -171,6 +175,7 @@ def plan_forest(
     depth: Any = None,
     trees: Any = "auto",
     leaves: str = LEAVES[0],
+    unexpected: str = REFUSE,
 ) -> TreePlan:
     """The plan of a forest of random trees: questions cost nothing, each row is counted in one leaf of one tree."""
     if leaves not in LEAVES:
@@ -185,7 +190,8 @@ def plan_forest(
     before: tuple[Node, ...] = ()
     if epsilon is not None:
         row_leaf = epsilon / steps
-        if count is None and adjacency is Adjacency.ADD_REMOVE:  # where rows are replaced their number is public
+        # Where rows are replaced their number is public, but not how many of them are left out.
+        if count is None and (adjacency is Adjacency.ADD_REMOVE or check_unexpected(unexpected) != REFUSE):
             row_count = row_leaf * COUNT_SHARE
             row_leaf -= row_count
             what = "rows in all, to fix the number of trees"
@@ -196,8 +202,9 @@ def plan_forest(
     if before:
         node = Sequential("a forest: how many trees, then their leaves", (*before, node))
     return TreePlan(
-        schema, budget, adjacency, contributions, deep, RANDOM, count, leaves, asked, None, row_leaf, node, row_count
-    )
+        schema, budget, adjacency, contributions, deep, RANDOM, count, leaves, asked, None, row_leaf, node, row_count,
+        check_unexpected(unexpected),
+    )  # fmt: skip
 
 
 def trees_for(rows: int, row_epsilon: Fraction | None) -> int:

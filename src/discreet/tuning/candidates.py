@@ -12,10 +12,11 @@ from sklearn.model_selection import ParameterGrid
 
 from discreet.errors import BudgetError, SchemaError
 from discreet.privacy.budget import Adjacency
+from discreet.privacy.unexpected import REFUSE
 from discreet.schema import Schema
 
-NEEDED = ("epsilon", "schema", "adjacency", "random_state")
-SET_BY_SEARCH = ("epsilon", "schema", "adjacency", "random_state", "delta", "contributions")
+NEEDED = ("epsilon", "schema", "adjacency", "random_state", "unexpected")
+SET_BY_SEARCH = ("epsilon", "schema", "adjacency", "random_state", "delta", "contributions", "unexpected")
 
 
 def list_candidates(estimator: Any, grid: Any) -> list[tuple[str, Any]]:
@@ -92,9 +93,13 @@ def common_schema(candidates: list[tuple[str, Any]], given: Any) -> Schema | Non
     raise SchemaError("the candidates need one schema in common: pass schema=Schema(...) to the search")
 
 
-def prepared(estimator: Any, epsilon: Any, schema: Schema, adjacency: Adjacency, seed: int | None) -> Any:
+def prepared(
+    estimator: Any, epsilon: Any, schema: Schema, adjacency: Adjacency, seed: int | None, unexpected: str = REFUSE
+) -> Any:
     """A copy of a candidate that will spend exactly `epsilon` under the search's terms."""
-    return clone(estimator).set_params(epsilon=epsilon, schema=schema, adjacency=adjacency.value, random_state=seed)
+    return clone(estimator).set_params(
+        epsilon=epsilon, schema=schema, adjacency=adjacency.value, random_state=seed, unexpected=unexpected
+    )
 
 
 def require_certificate(fitted: Any, epsilon: Fraction | None, schema: Schema, adjacency: Adjacency) -> None:

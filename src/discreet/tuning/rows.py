@@ -10,8 +10,10 @@ from numpy.typing import NDArray
 
 from discreet.mechanisms.deal import hold_out
 from discreet.mechanisms.noise import Sampler
+from discreet.privacy.unexpected import ABSORB, REFUSE
 from discreet.schema import Schema
-from discreet.sources import check_people, is_outside, label_values
+from discreet.sources import Draw, check_people, is_outside, label_values, read_rows
+from discreet.sources.absorb import plain_values
 from discreet.sources.frames import as_matrix, make_label, open_frame
 from discreet.sources.tables import Stream, Table, open_files, open_table
 
@@ -28,8 +30,12 @@ class HeldRows:
     size: int
 
     @classmethod
-    def of(cls, data: Any, schema: Schema, y: Any = None) -> HeldRows:
-        """Hold an array or data frame as it is, and a file or database table as Arrow columns."""
+    def of(
+        cls, data: Any, schema: Schema, y: Any = None, *, unexpected: str = REFUSE, draw: Draw | None = None
+    ) -> HeldRows:  # fmt: skip
+        """Hold an array or data frame as it is, and a file or database table, or what is absorbed, as Arrow columns."""
+        if unexpected != REFUSE:
+            return _absorbed(data, schema, y, draw)
         if is_outside(data):
             data = _read(data, schema)
         check_people(data, schema, 1)
@@ -53,8 +59,6 @@ class HeldRows:
         """The class of some of the rows, as its place in the schema."""
         X, y = self.take(rows)
         if y is None:
-            from discreet.sources import read_rows
-
             label = next(iter(read_rows(X, self.schema))).label
         else:
             label = make_label(self.schema, y, len(rows))
@@ -67,6 +71,23 @@ class HeldRows:
     def deal(self, share: float, sampler: Sampler) -> tuple[Indices, Indices]:
         """(training, validation): each row is for validation with probability `share`, by a draw of its own."""
         return hold_out(self.size, share, sampler)
+
+
+def _absorbed(data: Any, schema: Schema, y: Any, draw: Draw | None) -> HeldRows:
+    """The rows that are left, every value in the schema's own words, one row per person."""
+    import pyarrow as pa
+
+    parts = list(read_rows(data, schema, y, contributions=1, unexpected=ABSORB, draw=draw))
+    columns: dict[str, Any] = {}
+    for j, feature in enumerate(schema.features):
+        columns[feature.name] = pa.concat_arrays([plain_values(rows.columns[j]) for rows in parts])
+    labels = [plain_values(rows.label) for rows in parts if rows.label is not None]
+    columns[schema.target] = pa.concat_arrays(labels)
+    size = len(columns[schema.target])
+    if schema.id is not None:
+        columns[schema.id] = pa.array(range(size))  # nobody has two rows by now
+    table = open_frame(pa.table(columns))
+    return HeldRows(schema, table, None, size)
 
 
 def _read(data: Any, schema: Schema) -> Any:

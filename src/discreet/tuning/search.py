@@ -16,11 +16,12 @@ from sklearn.utils.validation import check_is_fitted
 from discreet.bayes.base import SchemaEstimator
 from discreet.errors import BudgetError, SchemaError
 from discreet.mechanisms.choose import CHOICES, choice_rate, choose, coins_of
-from discreet.mechanisms.noise import Sampler, SimulationSampler, sampler_for
+from discreet.mechanisms.noise import Sampler, SimulationSampler, bytes_of, sampler_for
 from discreet.mechanisms.stopping import best_of_random_runs, check_stopping, repeated_cost
 from discreet.privacy.budget import Adjacency, Budget, number
 from discreet.privacy.certificate import Certificate, certify
 from discreet.privacy.ledger import Charge, Ledger, Node, Parallel, Sequential
+from discreet.privacy.unexpected import REFUSE, check_unexpected
 from discreet.schema import Schema
 from discreet.tuning.candidates import common_schema, list_candidates, prepared, require_certificate
 from discreet.tuning.rows import HeldRows, Indices
@@ -48,6 +49,7 @@ class SearchPlan:
     eta: Fraction
     gamma: Fraction
     node: Node
+    unexpected: str = REFUSE
 
     @property
     def unit(self) -> str:
@@ -88,6 +90,9 @@ class PrivateGridSearch(SchemaEstimator):
         times the number of candidates, by which one of two is never tried with chance 0.215 (0.048 if eta is 1).
     random_state : int, Generator or None
         A seed makes the search a reproducible simulation, which is not for release.
+    unexpected : {"refuse", "absorb"}
+        What happens to values without a place in the schema and to people with too many rows: an error, which is
+        outside the guarantee, or a place by public rules (docs/values.md), so that the guarantee covers every table.
 
     Attributes
     ----------
@@ -108,6 +113,7 @@ class PrivateGridSearch(SchemaEstimator):
         eta: float = 0,
         gamma: float | None = None,
         random_state: Any = None,
+        unexpected: str = "refuse",
     ) -> None:
         self.estimator = estimator
         self.param_grid = param_grid
@@ -120,6 +126,7 @@ class PrivateGridSearch(SchemaEstimator):
         self.eta = eta
         self.gamma = gamma
         self.random_state = random_state
+        self.unexpected = unexpected
 
     def plan(self) -> SearchPlan:
         """How the budget would be spent, from public knowledge alone."""
@@ -127,6 +134,7 @@ class PrivateGridSearch(SchemaEstimator):
 
     def _plan(self, candidates: list[tuple[str, Any]]) -> SearchPlan:
         budget, adjacency, count = Budget(self.epsilon), Adjacency.of(self.adjacency), len(candidates)
+        policy = check_unexpected(self.unexpected)
         if self.method not in METHODS:
             raise BudgetError(f"method must be one of {', '.join(METHODS)}, not {self.method!r}")
         if not 0 < number(self.validation, "validation") <= Fraction(1, 2):
@@ -141,14 +149,16 @@ class PrivateGridSearch(SchemaEstimator):
         if self.method == "random-stopping":
             each = None if epsilon is None else epsilon / (2 + eta)
             node = _stopping_node(each, eta, gamma, count)
-            return SearchPlan(budget, adjacency, self.method, count, each, each, None, eta, gamma, node)
+            return SearchPlan(budget, adjacency, self.method, count, each, each, None, eta, gamma, node, policy)
         if epsilon is None:
             return SearchPlan(
-                budget, adjacency, self.method, count, None, None, None, eta, gamma, Sequential("a search", ())
-            )
+                budget, adjacency, self.method, count, None, None, None, eta, gamma, Sequential("a search", ()),
+                policy,
+            )  # fmt: skip
         look, again = epsilon * (1 - kept), epsilon * kept
         node = _holdout_node(candidates, look, again, adjacency)
-        return SearchPlan(budget, adjacency, self.method, count, look / count, look, again or None, eta, gamma, node)
+        each = look / count
+        return SearchPlan(budget, adjacency, self.method, count, each, look, again or None, eta, gamma, node, policy)
 
     def fit(self, X: Any, y: Any = None, *, ledger: Ledger | None = None) -> Self:
         """Choose and fit; the whole cost is charged to the `ledger`, if there is one, before a row is read."""
@@ -161,7 +171,8 @@ class PrivateGridSearch(SchemaEstimator):
             ledger.charge(plan.node, plan.budget, plan.unit, self)
         self._need_labels(X, y)
         schema = Schema.infer(X, y) if known is None else known
-        rows, sampler = HeldRows.of(X, schema, y), sampler_for(self.random_state)
+        sampler = sampler_for(self.random_state)
+        rows = HeldRows.of(X, schema, y, unexpected=plan.unexpected, draw=bytes_of(sampler))
         run = _Search(candidates, plan, schema, rows, sampler, float(self.validation))
         index, fitted = run.stop_at_random() if self.method == "random-stopping" else run.hold_out()
         self.best_index_, self.best_name_ = index, candidates[index][0]
@@ -205,7 +216,9 @@ class _Search:
     def _fit(self, index: int, epsilon: Fraction | None, rows: Indices) -> Any:
         seed = int(self.sampler.rng.integers(2**31)) if isinstance(self.sampler, SimulationSampler) else None
         amount: Any = math.inf if epsilon is None else epsilon
-        fitted = prepared(self.candidates[index][1], amount, self.schema, self.plan.adjacency, seed)
+        fitted = prepared(
+            self.candidates[index][1], amount, self.schema, self.plan.adjacency, seed, self.plan.unexpected
+        )
         fitted.fit(*self.rows.take(rows))
         require_certificate(fitted, epsilon, self.schema, self.plan.adjacency)
         return fitted
@@ -285,7 +298,8 @@ def _certificate(plan: SearchPlan, schema: Schema, sampler: Sampler, own: tuple[
     private = plan.budget.private
     simulation = private and sampler.simulation
     # Those of the chosen fit stand for all: which others ran is not for anyone to know.
-    stated = [*own, DEALT, EMPTY, "what the certificates of the candidates assume"]
+    empty = [EMPTY] if plan.unexpected == REFUSE else []
+    stated = [*own, DEALT, *empty, "what the certificates of the candidates assume"]
     covers = COVERS + (
         ", except the classes, categories and bounds, which were read off the data" if schema.inferred else ""
     )
@@ -295,6 +309,7 @@ def _certificate(plan: SearchPlan, schema: Schema, sampler: Sampler, own: tuple[
         adjacency=plan.adjacency,
         contributions=1,
         identified=schema.id is not None,
+        unexpected=plan.unexpected,
         simulation=simulation,
         sampler=f"{sampler.name}; choices by exact coins" if private else "none",
         schema_hash=schema.hash,
