@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -42,11 +42,12 @@ def fit_additive(rows: HeldRows, plan: AdditivePlan, counts: ClassCounts, sample
     count = min(pair_count(plan, blocks, counts), len(pairs))
     start = start_at(blocks, counts)
     if not count:
-        only = plan_fit(blocks, plan.rest, counts, moved=plan.moved)
+        only = replace(plan_fit(blocks, plan.rest, counts, moved=plan.moved), unexpected=plan.unexpected)
         weights = released_weights(rows.design(blocks), only, start, sampler)
         return Fitted(blocks, weights, tuple(only.charges(plan.contributions, "weights")))
     rest = plan.rest
-    first = plan_fit(blocks, None if rest is None else rest * FIRST, counts, moved=plan.moved)
+    early = plan_fit(blocks, None if rest is None else rest * FIRST, counts, moved=plan.moved)
+    first = replace(early, unexpected=plan.unexpected)
     design = rows.design(blocks)
     weights = released_weights(design, first, start, sampler)
     points = residuals(_scores(design, weights), rows.labels)
@@ -55,7 +56,8 @@ def fit_additive(rows: HeldRows, plan: AdditivePlan, counts: ClassCounts, sample
     both = Blocks(blocks.schema, blocks.knots, chosen)
     scales = [AGAIN] * len(blocks.sizes) + [TOGETHER] * len(chosen)
     left = None if rest is None else rest * (1 - FIRST - CHOICE)
-    second = plan_fit(both, left, counts, moved=plan.moved, scales=scales)
+    late = plan_fit(both, left, counts, moved=plan.moved, scales=scales)
+    second = replace(late, unexpected=plan.unexpected)
     final = released_weights(rows.design(both), second, _centre(weights, blocks, both), sampler)
     charges = first.charges(plan.contributions, "weights of features")
     if share is not None:

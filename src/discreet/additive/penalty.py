@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,6 +45,17 @@ class Chain:
         parts = self._parts(gap)
         result = parts.copy()
         result[:, :-1] -= self.link[1:] * parts[:, 1:]
+        return result
+
+    def precise_gradient(self, gap: Any) -> Any:
+        """Γ·gap for whole numbers, off by one each."""
+        pull, link = ([Fraction(value) for value in side.tolist()] for side in (self.pull, self.link))
+        result = np.full(gap.shape, 0, object)
+        for line, own in zip(result, gap.tolist(), strict=True):
+            before = [0, *own[:-1]]
+            parts = [p * (g - k * b) for p, k, g, b in zip(pull, link, own, before, strict=True)]
+            after = [*(k * part for k, part in zip(link[1:], parts[1:], strict=True)), 0]
+            line[:] = [math.floor(part - more) for part, more in zip(parts, after, strict=True)]
         return result
 
     def rounding(self, gap: Floats) -> float:

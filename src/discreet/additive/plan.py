@@ -19,6 +19,7 @@ from discreet.bayes.counts import ClassCounts
 from discreet.mechanisms.kvectors import KVector
 from discreet.privacy.calibrate import float_up, fraction_down
 from discreet.privacy.ledger import Charge
+from discreet.privacy.unexpected import REFUSE
 
 FINISH = (Fraction(1, 128), Fraction(1, 64), Fraction(1, 16))  # of the budget: covers the solver's inexactness
 CONSTANT = 0.1  # the part of the spread of scores that the constant may have
@@ -56,6 +57,7 @@ class FitPlan:
     lattice: int
     steps: int
     anchor: int = 0
+    unexpected: str = REFUSE
 
     @property
     def private(self) -> bool:

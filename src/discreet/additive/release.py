@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from discreet.additive.plan import FitPlan
 from discreet.additive.solve import Objective
 from discreet.linear.encode import Design
-from discreet.linear.release import finish
+from discreet.linear.release import finish, settled
 from discreet.linear.solve import minimise
 from discreet.mechanisms.kvectors import KVector
 from discreet.mechanisms.noise import Sampler
@@ -64,14 +64,13 @@ def released_weights(design: Design, plan: FitPlan, centre: Floats, sampler: Sam
     """The weights of one fit, which may be published. The caller has charged it before reading any rows."""
     if not plan.private:
         exact = Objective(design, len(plan.blocks.sizes) + 1, plan.chain, centre, np.zeros_like(centre))
-        return minimise(exact, plan.tolerance).weights.reshape(centre.shape)
+        return settled(minimise, exact, plan.tolerance, 0.0, plan.unexpected).reshape(centre.shape)
     tilt = draw_tilt(plan, bits_of(sampler))
     answer = approximate(design, plan, centre, tilt)
     return finish(answer, plan, sampler)
 
 
 def approximate(design: Design, plan: FitPlan, centre: Floats, tilt: Tilt, solver: Any = minimise) -> Floats:
-    """The solver's answer with its certificate."""
+    """The solver's answer with its certificate; where rows are absorbed, zeros in place of one without."""
     tilted = Objective(design, len(plan.blocks.sizes) + 1, plan.chain, centre, tilt.vectors)
-    weights: Floats = solver(tilted, plan.tolerance, spare=tilt.error).weights
-    return weights.reshape(centre.shape)
+    return settled(solver, tilted, plan.tolerance, tilt.error, plan.unexpected).reshape(centre.shape)

@@ -13,6 +13,7 @@ from scipy.linalg import cho_factor, cho_solve
 
 from discreet.additive.kernels import compiled
 from discreet.additive.penalty import Chain
+from discreet.linear import precise
 from discreet.linear.encode import Design
 
 Floats = NDArray[np.float64]
@@ -122,6 +123,36 @@ class Objective:
         t = self.at(weights)
         norm = float(np.linalg.norm(self.gradient(weights, t)))
         return norm * (1 + len(weights) * _U) + self.rounding(weights, t)
+
+    @property
+    def stiffness(self) -> float:
+        """A bound on the largest eigenvalue of Γ, by the sums of its rows."""
+        off = np.abs(self.chain.pull * self.chain.link)
+        return float(self.chain.diagonal().max() + 2 * off.max()) * (1 + 1e-9)
+
+    def precise_gradient(self, weights: Any) -> tuple[Any, float]:
+        """∇J in whole numbers; a residual is off by less than 2^17 units for each row of θ."""
+        theta = weights.reshape(self.centre.shape)
+        sums = np.full(theta.shape, 0, object)
+        for rows in precise.blocks(len(self.design)):
+            t = np.stack([precise.scores(self.design, row, rows) for row in theta], axis=1)
+            for line, rates in zip(sums, self._precise_residuals(t, self._own[rows]).T, strict=True):
+                precise.gather(self.design, rates, rows, line)
+        gap = theta - precise.wholes(self.centre)
+        whole = precise.in_unit(sums, self.design) + self.chain.precise_gradient(gap) + precise.wholes(self.tilt)
+        slack = (len(self.design) * 2.0**18 * self.vectors + 2.0**8) * theta.size
+        return whole.ravel(), slack * 2.0**-precise.BITS
+
+    def _precise_residuals(self, t: Any, own: NDArray[np.intp]) -> Any:
+        if self.vectors == 1:
+            fallen = precise.decay(np.abs(t))
+            chances = np.where(t >= 0, precise.ONE, fallen) * precise.ONE // (precise.ONE + fallen)
+            chances[:, 0] -= own.astype(object) * precise.ONE
+            return chances
+        parts = precise.decay(t.max(axis=1, keepdims=True) - t)
+        chances = parts * precise.ONE // parts.sum(axis=1, keepdims=True)
+        chances[np.arange(len(t)), own] -= precise.ONE
+        return chances
 
     # ---- steps
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+
+from discreet.linear import precise
 
 Floats = NDArray[np.float64]
 
@@ -38,6 +41,10 @@ class Loss(Protocol):
         """ℓ′(t)."""
         ...
 
+    def precise_slope(self, t: Any) -> Any:
+        """ℓ′(t) in whole numbers of units of 2^−200, off by less than 2^16 of them."""
+        ...
+
     def curvature(self, t: Floats) -> Floats:
         """ℓ″(t), where it exists; anything between its two sides elsewhere."""
         ...
@@ -66,6 +73,10 @@ class Logistic:
 
     def slope(self, t: Floats) -> Floats:
         return -_sigmoid(-t)
+
+    def precise_slope(self, t: Any) -> Any:
+        fallen = precise.decay(np.abs(t))
+        return -np.where(t >= 0, fallen, precise.ONE) * precise.ONE // (precise.ONE + fallen)
 
     def curvature(self, t: Floats) -> Floats:
         s = _sigmoid(-t)
@@ -107,6 +118,12 @@ class Huber:
 
     def slope(self, t: Floats) -> Floats:
         return np.asarray(-np.clip((1 + self.h - t) / (2 * self.h), 0.0, 1.0))
+
+    def precise_slope(self, t: Any) -> Any:
+        h = Fraction(self.h)
+        over = (precise.ONE - t) * h.denominator + precise.ONE * h.numerator  # (1 + h − t), times the denominator
+        slope = np.minimum(np.maximum(over // (2 * h.numerator), 0), precise.ONE)
+        return -slope
 
     def curvature(self, t: Floats) -> Floats:
         return np.asarray(np.where(np.abs(1 - t) <= self.h, 1 / (2 * self.h), 0.0))

@@ -6,17 +6,19 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.errors import SolverError
 from discreet.linear.encode import Design
 from discreet.linear.plan import LinearPlan
-from discreet.linear.solve import Minimum, Objective, minimise
+from discreet.linear.solve import Minimum, Objective, minimise, minimise_precisely
 from discreet.mechanisms.noise import Sampler
 from discreet.mechanisms.vectors import Drawn, bits_of, noise_vector
 from discreet.privacy.calibrate import float_up
+from discreet.privacy.unexpected import ABSORB
 
 Floats = NDArray[np.float64]
 Solver = Callable[..., Minimum]
@@ -48,7 +50,7 @@ def problem_weights(design: Design, positive: NDArray[np.bool_], plan: LinearPla
         return functional(design, signs.astype(np.int64), plan, sampler)
     if not plan.budget.private:
         exact = Objective(design, signs, plan.loss, float(plan.ridge), np.zeros(design.columns))
-        return minimise(exact, float(plan.tolerance)).weights
+        return settled(minimise, exact, float(plan.tolerance), 0.0, plan.unexpected)
     assert plan.rate is not None
     drawn = noise_vector(plan.law, design.columns, float_up(1 / plan.rate), bits_of(sampler))
     answer = approximate(design, signs, plan, drawn)
@@ -56,16 +58,33 @@ def problem_weights(design: Design, positive: NDArray[np.bool_], plan: LinearPla
 
 
 def approximate(design: Design, signs: Floats, plan: LinearPlan, drawn: Drawn, solver: Solver = minimise) -> Floats:
-    """The solver's answer with its certificate: within tolerance/ridge of what the theorem is about."""
+    """The solver's answer with its certificate: within tolerance/ridge of what the theorem is about.
+
+    Where rows are absorbed, an answer that cannot be certified gives way to zero, which is public.
+    """
     ridge, tolerance = float(plan.ridge), float(plan.tolerance)
     if plan.method == "objective":
         tilted = Objective(design, signs, plan.loss, ridge, drawn.vector)
-        return solver(tilted, tolerance, spare=drawn.error).weights
+        return settled(solver, tilted, tolerance, drawn.error, plan.unexpected)
     exact = Objective(design, signs, plan.loss, ridge, np.zeros(design.columns))
     # The sum below is rounded once more.
     spare = ridge * (2 * drawn.error + 2.0**-50 * float(np.linalg.norm(drawn.vector)))
-    found = solver(exact, tolerance, spare=spare)
-    return np.asarray(found.weights + drawn.vector)
+    return np.asarray(settled(solver, exact, tolerance, spare, plan.unexpected) + drawn.vector)
+
+
+def settled(solver: Solver, objective: Any, tolerance: float, spare: float, unexpected: str) -> Floats:
+    """Certified weights; without a certificate a refusal, or zeros if nothing is to be refused.
+
+    Before zeros stand in, the minimum is looked for in whole numbers, where rounding is no obstacle.
+    """
+    try:
+        weights: Floats = solver(objective, tolerance, spare=spare).weights
+    except SolverError:
+        if unexpected != ABSORB:
+            raise
+        found = minimise_precisely(objective, tolerance, spare=spare)
+        return np.zeros_like(objective.start()) if found is None else found.weights
+    return weights
 
 
 class Covering(Protocol):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, Protocol
 
 import numpy as np
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from discreet.errors import SolverError
+from discreet.linear import precise
 from discreet.linear.encode import Design
 from discreet.linear.losses import Loss
 
@@ -96,6 +98,23 @@ class Objective:
         norm = float(np.linalg.norm(self.gradient(weights, self.at(weights))))
         return norm * (1 + len(weights) * _U) + self.rounding(weights)
 
+    @property
+    def stiffness(self) -> float:
+        """The ridge."""
+        return self.ridge
+
+    def precise_gradient(self, weights: Any) -> tuple[Any, float]:
+        """∇J in whole numbers: a slope is off by less than 2^16 units at the rate `bend`, and |x| ≤ 1."""
+        sums = np.full(self.design.columns, 0, object)
+        for rows in precise.blocks(len(self.design)):
+            signs = self.signs[rows].astype(np.int64).astype(object)
+            margins = precise.scores(self.design, weights, rows) * signs
+            precise.gather(self.design, self.loss.precise_slope(margins) * signs, rows, sums)
+        ridge = Fraction(self.ridge)
+        pulled = weights * ridge.numerator // ridge.denominator
+        slack = (1 + self.loss.bend) * len(self.design) * 2.0 ** (17 - precise.BITS) + 2.0 ** (8 - precise.BITS)
+        return precise.in_unit(sums, self.design) + pulled + precise.wholes(self.tilt), slack * self.design.columns
+
     def newton_step(self, t: Floats, gradient: Floats) -> Floats:
         """−(∇²J)⁻¹∇J."""
         bends = self.loss.curvature(t)
@@ -171,6 +190,13 @@ def _descend(objective: Convex, tolerance: float) -> Floats:
             break
         weights, t, value, gradient = moved
     return weights
+
+
+def minimise_precisely(objective: Any, tolerance: float, *, spare: float = 0.0) -> Minimum | None:
+    """The same with whole numbers of 200 binary digits, for what doubles cannot certify; None if that fails too."""
+    with _one_thread().limit(limits=1, user_api="blas"):
+        found = precise.refine(objective, _descend(objective, tolerance), tolerance - spare)
+    return None if found is None else Minimum(found[0], found[1] + spare)
 
 
 def certify_minimum(objective: Convex, weights: Floats, tolerance: float, *, spare: float = 0.0) -> Minimum:

@@ -17,8 +17,8 @@ TOTAL = (
     "declared cell or is left out, row by row and person by person"
 )
 FIXED = (
-    "where the solver's answer cannot be certified, not even with 200 binary digits, a fixed public answer is released "
-    "in its place: that this does not happen is outside the guarantee"
+    "should the solver not certify its answer to within the noise that covers it, a fixed public answer is released in "
+    "its place, and that this does not happen is outside the guarantee"
 )
 
 

@@ -15,6 +15,7 @@ from discreet.schema import Schema
 from discreet.sources.absorb import Absorbed, absorb, absorb_all, bad_rows, new_reading, nobody
 from discreet.sources.blocks import Rows
 from discreet.sources.count import tally
+from discreet.sources.fewer import Draw, Fewer, person_keys
 from discreet.sources.frames import (
     as_matrix,
     check_ids,
@@ -25,7 +26,6 @@ from discreet.sources.frames import (
     open_frame,
     require,
 )
-from discreet.sources.people import Draw, Fewer, person_keys
 from discreet.sources.tables import Stream, Table, open_files, open_table
 from discreet.statistics import Detail, Statistics
 
@@ -128,7 +128,7 @@ def map_rows(
     count, size, seen = new_reading(), 0, False
     for rows in _batches(
         data, schema, labels, labelled=labelled, contributions=contributions, total=total, draw=draw,
-        progress=progress, ordered=ordered, count=count,
+        progress=progress, ordered=ordered, count=count, unknown=keep,
     ):  # fmt: skip
         if columns is not None:
             rows = rows.only(columns)
@@ -159,8 +159,12 @@ def _batches(
     progress: Progress | None,
     ordered: bool,
     count: Absorbed,
+    unknown: bool = False,
 ) -> Iterator[Rows]:
-    """The rows as they are, but for people with too many: those are refused, or reduced to what is allowed."""
+    """The rows as they are, but for people with too many: those are refused, or reduced to what is allowed.
+
+    A row without an id goes with them, unless `unknown` lets it stand for a person of its own.
+    """
     most = contributions if schema.id is not None else None
     if not is_outside(data):
         if most is not None and not total:
@@ -173,7 +177,7 @@ def _batches(
         )
         if most is not None and total:
             keys = person_keys(people_of(data, schema))
-            rows = _fewer(rows, keys, Fewer(Counter(keys), most, draw), count)
+            rows = _fewer(rows, keys, Fewer(Counter(keys), most, draw, unknown=unknown), count)
         yield rows
         return
     if labels is not None:
@@ -182,7 +186,7 @@ def _batches(
     fewer = None
     try:
         if most is not None and total:
-            fewer = _too_many(stream, schema, most, draw)
+            fewer = _too_many(stream, schema, most, draw, unknown)
         elif most is not None:
             stream.check_ids(schema, most)
         for rows, ids in stream.rows(schema, labelled=labelled, identified=fewer is not None):
@@ -194,7 +198,7 @@ def _batches(
         stream.close()
 
 
-def _too_many(stream: Stream, schema: Schema, most: int, draw: Draw | None) -> Fewer | None:
+def _too_many(stream: Stream, schema: Schema, most: int, draw: Draw | None, unknown: bool) -> Fewer | None:
     """Who has too many rows or no id, and which of those stay; None if everybody keeps to what is allowed."""
     assert schema.id is not None
     require(schema, stream.names, labelled=False, identified=True)
@@ -203,7 +207,7 @@ def _too_many(stream: Stream, schema: Schema, most: int, draw: Draw | None) -> F
     counts: Counter[Any] = Counter()
     for batch in stream.batches([schema.id], set()):
         counts.update(person_keys(batch[schema.id]))
-    return Fewer(counts, most, draw)
+    return Fewer(counts, most, draw, unknown=unknown)
 
 
 def _fewer(rows: Rows, keys: list[Any], fewer: Fewer, count: Absorbed) -> Rows:

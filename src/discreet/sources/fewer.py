@@ -24,19 +24,24 @@ def choose_places(size: int, most: int, draw: Draw | None = None) -> frozenset[i
 
 
 class Fewer:
-    """Keeps at most so many rows of each person, however often and in whatever order the rows come by."""
+    """Keeps at most so many rows of each person, in whatever order the rows come by.
 
-    def __init__(self, counts: Counter[Any], most: int, draw: Draw | None = None) -> None:
-        self.chosen = {key: choose_places(size, most, draw) for key, size in counts.items() if size > most}
+    Rows without a key (None) go, or with `unknown` stay, whatever their number.
+    """
+
+    def __init__(self, counts: Counter[Any], most: int, draw: Draw | None = None, *, unknown: bool = False) -> None:
+        many = [(key, size) for key, size in counts.items() if size > most and key is not None]
+        self.chosen = {key: choose_places(size, most, draw) for key, size in many}
+        self.unknown = unknown
         self.met: Counter[Any] = Counter()
 
     def mask(self, keys: Iterable[Any]) -> NDArray[np.bool_]:
-        """Which rows stay, by the keys of their people in the order in which they come; None has no key and goes."""
+        """Which rows stay, by the keys of their people in the order in which they come."""
         kept = []
         for key in keys:
             places = self.chosen.get(key)
             if places is None:
-                kept.append(key is not None)
+                kept.append(self.unknown or key is not None)
                 continue
             kept.append(self.met[key] in places)
             self.met[key] += 1
