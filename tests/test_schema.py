@@ -223,6 +223,15 @@ WORDS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=8
 VALUES = st.one_of(st.booleans(), st.integers(-(2**70), 2**70), WORDS)
 
 
+def one_value(value):
+    """Equal for declared values that a schema refuses side by side: True and "true", True and 1."""
+    return (
+        str(int(value))
+        if isinstance(value, bool)
+        else {"true": "1", "false": "0"}.get(str(value).lower(), str(value).lower())
+    )
+
+
 @st.composite
 def schemas(draw):
     names = draw(st.lists(WORDS, min_size=3, max_size=5, unique=True))
@@ -230,7 +239,7 @@ def schemas(draw):
     features = []
     for name in rest:
         if draw(st.booleans()):
-            values = draw(st.lists(VALUES, min_size=1, max_size=5, unique_by=lambda v: str(v).lower()))
+            values = draw(st.lists(VALUES, min_size=1, max_size=5, unique_by=one_value))
             taken = {str(value).lower() for value in values}
             other = draw(st.none() | WORDS.filter(lambda word, taken=taken: word.lower() not in taken))
             features.append(Categorical(name, values, other, missing=draw(st.sampled_from(["error", "category"]))))
@@ -245,7 +254,7 @@ def schemas(draw):
                     missing=draw(st.sampled_from(["error", "bin"])),
                 )
             )
-    classes = draw(st.lists(VALUES, min_size=2, max_size=4, unique_by=lambda v: str(v).lower()))
+    classes = draw(st.lists(VALUES, min_size=2, max_size=4, unique_by=one_value))
     return Schema(features=features, target=target, classes=classes, id=draw(st.sampled_from([None, person])))
 
 

@@ -1,80 +1,20 @@
-"""Public domains: how a raw value becomes a category code or a point of a public lattice."""
+"""Public domains: the categories that a schema lists, and the public lattice on which its numbers lie."""
 
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from itertools import pairwise
-from typing import Any
+
+from discreet.values import Lookup, text
+
+__all__ = ["DEFAULT_HALF", "MAX_HALF", "Lattice", "Lookup", "bin_cuts", "bin_starts", "exact", "text"]
 
 DEFAULT_HALF = 1 << 16
 MAX_HALF = 1 << 20
-_WHOLE = re.compile(r"\s*([+-]?)0*(\d+)(?:\.0*)?\s*")
-
-
-def text(value: Any) -> str:
-    """The canonical text of a category: 1, 1.0 and "1" are one category, True is "true".
-
-    >>> text(1.0), text("1"), text(True)
-    ('1', '1', 'true')
-    """
-    if isinstance(value, str):
-        return value
-    if isinstance(value, bytes):
-        return value.decode("utf-8", "replace")
-    kind = type(value).__name__.removeprefix("long")
-    if isinstance(value, bool) or kind == "bool":
-        return "true" if value else "false"
-    if isinstance(value, int) or kind.startswith(("int", "uint")):
-        return str(int(value))
-    if isinstance(value, float | Decimal) or kind.startswith(("float", "double")):
-        number = float(value)
-        return str(int(value)) if math.isfinite(number) and number == int(value) else repr(number)
-    return str(value)
-
-
-class Lookup:
-    """Value → code for a declared list of categories; tolerant of types, never of values."""
-
-    def __init__(self, categories: Sequence[Any], other: str | None = None) -> None:
-        self.codes = {text(value): code for code, value in enumerate(categories)}
-        self.unknown = len(categories) if other is not None else None
-        if other is not None:
-            self.codes[other] = len(categories)
-        kinds = {type(value) for value in categories}
-        self._integers, self._booleans = int in kinds, bool in kinds
-        self.integers: tuple[int, ...] | None = None
-        if self._integers and len(kinds) == 1:
-            self.integers = tuple(int(value) for value in categories)
-
-    def find(self, value: Any) -> int | None:
-        """The code of a declared value, None for any other."""
-        name = text(value)
-        code = self.codes.get(name)
-        if code is None and name in {"true", "false"} and not isinstance(value, str):
-            code = self.codes.get(name.capitalize())  # the way Python and R write truth values as text
-        if code is not None:
-            return code
-        if self._integers:
-            whole = _WHOLE.fullmatch(name)
-            if whole:
-                number = whole[2] if whole[2] == "0" else whole[1].replace("+", "") + whole[2]
-                return self.codes.get(number)
-            if name in {"true", "false"} and not isinstance(value, str):
-                return self.codes.get("1" if name == "true" else "0")
-        if self._booleans:
-            alias = {"1": "true", "0": "false", "1.0": "true", "0.0": "false"}
-            return self.codes.get(alias.get(name, name.lower()))
-        return None
-
-    def code(self, value: Any) -> int | None:
-        """The code of a value, the `other` bucket included; None if it has no place."""
-        found = self.find(value)
-        return self.unknown if found is None else found
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,7 @@ from pydantic import (
 
 from discreet.domain import Lattice, Lookup, bin_cuts, bin_starts, text
 from discreet.errors import SchemaError
+from discreet.values import same_number
 
 Value = StrictBool | StrictInt | StrictStr
 MISSING = "(missing)"
@@ -68,6 +69,16 @@ def _sentence(error: ValidationError, name: Any) -> str:
     return f"{where}{key}: {message[0].lower()}{message[1:]}"
 
 
+def refuse_same(values: Sequence[Any], owner: str) -> None:
+    """Refuse two categories or classes that are one value in some container: True and 1, or 2**53 and 2**53 + 1."""
+    same = same_number(values)
+    if same is not None:
+        raise ValueError(
+            f"{owner} lists {same[0]!r} and {same[1]!r}, which a column of numbers cannot tell apart: "
+            "keep one of them, or declare them as texts"
+        )
+
+
 class Public(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -109,6 +120,7 @@ class Categorical(Public):
         if len(set(seen)) != len(seen):
             twice = next(label for label, count in Counter(seen).items() if count > 1)
             raise ValueError(f"feature {self.name!r} lists the category {twice!r} twice")
+        refuse_same(self.categories, f"feature {self.name!r}")
         if self.cells > MAX_CELLS:
             raise ValueError(f"feature {self.name!r} has more than {MAX_CELLS} categories")
         return self

@@ -16,7 +16,7 @@ from pydantic import BeforeValidator, Field, StrictStr, field_validator, model_v
 
 from discreet.domain import text
 from discreet.errors import SchemaError
-from discreet.features import DEFAULT_BINS, MISSING, Categorical, Feature, Numeric, Public, Value, Values
+from discreet.features import DEFAULT_BINS, MISSING, Categorical, Feature, Numeric, Public, Value, Values, refuse_same
 from discreet.files import parse_json, write_text
 
 if TYPE_CHECKING:
@@ -67,6 +67,7 @@ class Schema(Public):
             raise ValueError("a classifier needs at least two classes: list every class the target can have")
         if len({text(label) for label in classes}) != len(classes):
             raise ValueError("the list of classes names one of them twice")
+        refuse_same(classes, "the list of classes")
         if len(classes) > 32000:
             raise ValueError("more than 32,000 classes are not supported")
         return classes

@@ -6,12 +6,11 @@ import math
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import Any, Literal
 
-from discreet.domain import text
 from discreet.errors import DataError
 from discreet.schema import Feature, Numeric, Schema
+from discreet.values import is_missing, number, read, text
 
 Kind = Literal["class", "cells", "mean", "square", "means", "squares"]
 
@@ -82,7 +81,7 @@ class Person:
         """Check a whole row: a mapping by column name, or a sequence in the schema's order with the class last."""
         values = _values(schema, row, label)
         cells, points = zip(*(_place(f, v) for f, v in zip(schema.features, values[:-1], strict=True)), strict=True)
-        code = None if _missing(values[-1]) else schema.label.lookup.find(values[-1])
+        code = None if is_missing(values[-1]) else schema.label.lookup.find(values[-1])
         if code is None:
             raise DataError(f"{_show(values[-1])} is not one of the classes of {schema.target!r}")
         return cls(code, cells, points)
@@ -122,20 +121,13 @@ def _values(schema: Schema, row: Any, label: Any) -> list[Any]:
     return values
 
 
-def _missing(value: Any) -> bool:
-    if value is None or type(value).__name__ in {"NAType", "NaTType"}:
-        return True
-    return isinstance(value, float | Decimal) and math.isnan(value)
-
-
 def _show(value: Any) -> str:
-    return "a missing value" if _missing(value) else repr(text(value))
+    return "a missing value" if is_missing(value) else repr(text(value))
 
 
 def _place(feature: Feature, value: Any) -> tuple[int, int | None]:
     """The cell of a value and, for a number, its lattice point."""
-    value = value.item() if type(value).__module__ == "numpy" and getattr(value, "ndim", 1) == 0 else value
-    if _missing(value):
+    if is_missing(value):
         if feature.missing_code is None:
             raise DataError(f"{feature.name!r} is missing, and the schema gives missing values no place")
         return feature.missing_code, None
@@ -144,13 +136,11 @@ def _place(feature: Feature, value: Any) -> tuple[int, int | None]:
         if code is None:
             raise DataError(f"{feature.name!r} is {_show(value)}, which the schema does not list")
         return code, None
-    if isinstance(value, str | bytes) or not hasattr(value, "__float__"):
+    # A device is strict: text that writes a number is refused, so that no two clients can read it differently.
+    if not isinstance(value, int) and not isinstance(read(value), float):
         raise DataError(f"{feature.name!r} is {_show(value)}, which is not a number")
-    try:
-        number = float(value)
-    except OverflowError:  # an integer beyond all doubles
-        number = math.inf
-    if not math.isfinite(number):
+    found = number(value)
+    if not math.isfinite(found):
         raise DataError(f"{feature.name!r} is infinite")
-    point = feature.lattice.point(min(max(number, feature.lower), feature.upper))
+    point = feature.lattice.point(min(max(found, feature.lower), feature.upper))
     return bisect_right(feature.cuts, point), point

@@ -20,7 +20,6 @@ from discreet.settle.grid import PARTS, Integers, Octaves
 from discreet.settle.plan import SettlePlan, make_settle_plan
 from discreet.settle.read import allot, confirmed, edges_of, found_bounds, found_cells
 from discreet.sources import Draw, Progress, Rows, map_rows
-from discreet.sources.absorb import bad_rows
 from discreet.sources.columns import Numbers
 
 COVERS = "the bounds and bin edges of this schema and everything computed from them"
@@ -86,7 +85,7 @@ def count_finest(
 
     def count(rows: Rows) -> list[tuple[str, Integers]]:
         for column in rows.columns:
-            if bad_rows(column).any():
+            if column.bad().any():
                 column.complain()
         numbers = [column for column in rows.columns if isinstance(column, Numbers)]
         present = [(column.feature.name, column.clipped()) for column in numbers]

@@ -12,7 +12,7 @@ import numpy as np
 from discreet.errors import DataError, SchemaError
 from discreet.privacy.unexpected import ABSORB, REFUSE, check_unexpected
 from discreet.schema import Schema
-from discreet.sources.absorb import Absorbed, absorb, absorb_all, bad_rows, new_reading, nobody
+from discreet.sources.absorb import Absorbed, absorb, absorb_all, new_reading, nobody
 from discreet.sources.blocks import Rows
 from discreet.sources.count import tally
 from discreet.sources.fewer import Draw, Fewer, person_keys
@@ -24,8 +24,8 @@ from discreet.sources.frames import (
     label_values,
     matrix_rows,
     open_frame,
-    require,
 )
+from discreet.sources.people import People
 from discreet.sources.tables import Stream, Table, open_files, open_table
 from discreet.statistics import Detail, Statistics
 
@@ -96,7 +96,7 @@ def _as_they_are(rows: Rows) -> Rows:
 
 def _checked(rows: Rows) -> Rows:
     for column in (*rows.columns, *([] if rows.label is None else [rows.label])):
-        if bad_rows(column).any():
+        if column.bad().any():
             column.complain()
     return rows
 
@@ -176,8 +176,11 @@ def _batches(
             else matrix_rows(as_matrix(data), schema, labels, labelled=labelled)
         )
         if most is not None and total:
-            keys = person_keys(people_of(data, schema))
-            rows = _fewer(rows, keys, Fewer(Counter(keys), most, draw, unknown=unknown), count)
+            ids, people = people_of(data, schema), People()
+            people.add(ids)
+            if people.missing or people.most()[0] > most:
+                keys = person_keys(ids)
+                rows = _fewer(rows, keys, Fewer(Counter(keys), most, draw, unknown=unknown), count)
         yield rows
         return
     if labels is not None:
@@ -201,11 +204,11 @@ def _batches(
 def _too_many(stream: Stream, schema: Schema, most: int, draw: Draw | None, unknown: bool) -> Fewer | None:
     """Who has too many rows or no id, and which of those stay; None if everybody keeps to what is allowed."""
     assert schema.id is not None
-    require(schema, stream.names, labelled=False, identified=True)
-    if 0 <= stream.most_rows_of_one(schema.id) <= most:
+    people = stream.people(schema)
+    if not people.missing and people.most()[0] <= most:
         return None
     counts: Counter[Any] = Counter()
-    for batch in stream.batches([schema.id], set()):
+    for batch in stream.batches([schema.id]):
         counts.update(person_keys(batch[schema.id]))
     return Fewer(counts, most, draw, unknown=unknown)
 

@@ -54,16 +54,6 @@ def new_reading() -> Absorbed:
     return count
 
 
-def bad_rows(column: Column) -> Mask:
-    """The rows whose value has no place."""
-    if isinstance(column, Codes):
-        return np.asarray(column.encode() == column.feature.cells)
-    if column.values.dtype.kind != "f":
-        return np.zeros(len(column.values), bool)
-    bad = np.isinf(column.values)
-    return np.asarray(bad if column.feature.missing_code is not None else bad | np.isnan(column.values))
-
-
 def absorb(rows: Rows, count: Absorbed) -> Rows:
     """Rows in which every value has a place.
 
@@ -73,7 +63,7 @@ def absorb(rows: Rows, count: Absorbed) -> Rows:
     columns: list[Column] = []
     kept, moved = np.ones(rows.size, bool), []
     for column in rows.columns:
-        bad = bad_rows(column)
+        bad = column.bad()
         if bad.any():
             column, left = _placed(column, bad)
             if left:
@@ -82,7 +72,7 @@ def absorb(rows: Rows, count: Absorbed) -> Rows:
                 moved.append(bad)
         columns.append(column)
     if rows.label is not None:
-        kept &= ~bad_rows(rows.label)
+        kept &= ~rows.label.bad()
     count.values += sum(int(np.count_nonzero(bad & kept)) for bad in moved)
     count.rows += rows.size - int(np.count_nonzero(kept))
     placed = replace(rows, columns=columns)
@@ -101,7 +91,7 @@ def absorb_all(rows: Rows, count: Absorbed) -> Rows:
 
 
 def _anywhere(column: Column, count: Absorbed) -> Column:
-    bad = bad_rows(column)
+    bad = column.bad()
     if not bad.any():
         return column
     count.values += int(np.count_nonzero(bad))

@@ -14,7 +14,7 @@ from discreet.domain import text
 from discreet.errors import DataError
 from discreet.schema import Categorical, Feature, Numeric, Schema
 from discreet.sources.frames import as_matrix, label_values, open_frame
-from discreet.sources.tables import Stream, Table, _Duck, open_files, open_table
+from discreet.sources.tables import Stream, Table, _Duck, open_files, open_table, private_duckdb
 
 WARNING = (
     "This draft was read off the data, so it discloses their ranges, categories and classes.\n"
@@ -75,7 +75,8 @@ def draft(
     With `private` the bounds of numbers are left open, to be bought.
     """
     if y is not None:
-        labels = label_values(y)
+        labels = np.asarray(y) if isinstance(y, list | tuple) else y
+        labels = label_values(labels)
         labels = labels.to_numpy(zero_copy_only=False) if not isinstance(labels, np.ndarray) else labels
         if labels.dtype.kind == "f" and not np.isfinite(labels).all():
             raise DataError("Input y contains NaN or infinity: every row needs a class")
@@ -122,7 +123,6 @@ def _labels(stream: _Duck, target: str) -> list[Any]:
 
 def _relation(X: Any) -> _Duck:
     """Any source as something DuckDB can select from."""
-    import duckdb
     import pyarrow as pa
 
     if isinstance(X, Table):
@@ -130,11 +130,10 @@ def _relation(X: Any) -> _Duck:
         if isinstance(stream, _Duck):
             return stream
         names = stream.names
-        batches = [pa.table(dict(zip(names, map(pa.array, batch.values()), strict=True)))
-                   for batch in stream.batches(names, set())]  # fmt: skip
+        batches = list(stream.batches(names))
         if not batches:
             raise DataError("there are no rows")
-        X = pa.concat_tables(batches, promote_options="permissive")
+        X = pa.table({name: _column(np.concatenate([batch[name] for batch in batches])) for name in names})
     elif isinstance(X, str) or hasattr(X, "__fspath__"):
         stream = open_files(X)
         if isinstance(stream, _Duck):
@@ -153,9 +152,9 @@ def _relation(X: Any) -> _Duck:
         raise DataError("the data have no columns")
     if not len(next(iter(columns.values()))):
         raise DataError("there are no rows: found array with 0 sample(s) while a minimum of 1 is required")
-    connection = duckdb.connect()
+    connection, folder = private_duckdb()
     connection.register("rows", pa.table(columns))
-    return _Duck(connection, "rows", [])
+    return _Duck(connection, "rows", [], folder=folder)
 
 
 def _typed(stream: _Duck) -> _Duck:
@@ -170,7 +169,9 @@ def _typed(stream: _Duck) -> _Duck:
         kind = "BIGINT" if number and whole else "DOUBLE" if number else "VARCHAR"
         items.append(f"CAST({item} AS {kind}) AS {item}")
     source = f"(SELECT {', '.join(items)} FROM {stream.source})"
-    return _Duck(stream.connection, source, stream.parameters, names=stream.names, label=stream.label)
+    return _Duck(
+        stream.connection, source, stream.parameters, names=stream.names, label=stream.label, folder=stream.folder
+    )
 
 
 def _arrow(series: Any) -> Any:

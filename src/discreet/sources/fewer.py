@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.sources.people import id_keys
+
 Draw = Callable[[int], bytes]
 
 
@@ -50,8 +52,4 @@ class Fewer:
 
 def person_keys(raw: Any) -> list[Any]:
     """One key per row, None where the id is missing."""
-    import pyarrow as pa
-
-    if isinstance(raw, np.ndarray):
-        raw = pa.array(raw, from_pandas=True)
-    return list(raw.to_pylist())
+    return [None if key is None or key != key else key for key in id_keys(raw).tolist()]

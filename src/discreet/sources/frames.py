@@ -12,6 +12,14 @@ from discreet.errors import DataError
 from discreet.schema import Schema
 from discreet.sources.blocks import Rows
 from discreet.sources.columns import Codes, make_column
+from discreet.sources.people import People, refuse_people
+from discreet.sources.stored import objects
+
+_STORABLE = (
+    {"ArrowDtype", "BooleanDtype", "DatetimeTZDtype", "StringDtype"}
+    | {f"{kind}{width}Dtype" for kind in ("Int", "UInt") for width in (8, 16, 32, 64)}
+    | {"Float32Dtype", "Float64Dtype"}
+)
 
 
 def open_frame(data: Any) -> Any:
@@ -42,7 +50,7 @@ def as_matrix(data: Any) -> Any:
     """A two-dimensional NumPy array, or an error that says what is wrong."""
     if hasattr(data, "toarray"):
         raise DataError("sparse input is not supported: pass a dense array or a data frame")
-    matrix = np.asarray(data)
+    matrix = _table(data)
     if matrix.ndim == 1:
         raise DataError("expected a 2D array of rows and columns, got a 1D array. Reshape your data")
     if matrix.ndim != 2:
@@ -54,21 +62,61 @@ def as_matrix(data: Any) -> Any:
     return matrix
 
 
+def _table(data: Any) -> Any:
+    """An array of the type it came in; rows that are lists keep each value as it is, whatever the others are."""
+    if isinstance(data, np.ma.MaskedArray):
+        return _unmasked(data)
+    rows = isinstance(data, list | tuple) and all(isinstance(row, list | tuple) or _is_line(row) for row in data)
+    if not rows or not len(data):
+        return np.asarray(data)
+    width = len(data[0])
+    odd = next((i for i, row in enumerate(data) if len(row) != width), None)
+    if odd is not None:
+        raise DataError(f"row {odd} has {len(data[odd])} values, but the rows before it have {width}")
+    matrix = np.empty((len(data), width), object, order="F")
+    for j, values in enumerate(zip(*data, strict=True)):
+        matrix[:, j] = objects(values, len(data))
+    return matrix
+
+
+def _is_line(row: Any) -> bool:
+    return isinstance(row, np.ndarray) and row.ndim == 1
+
+
+def _unmasked(data: Any) -> Any:
+    """A masked array without its mask: what is masked is missing."""
+    if data.dtype.kind in "biuf":
+        return data.astype(np.float64).filled(np.nan)
+    return data.astype(object).filled(None)
+
+
 def _series(series: Any) -> Any:
     """A narwhals series as a NumPy array where that is free of copies and losses, else as Arrow."""
-    if series.dtype.is_numeric() and not series.dtype.is_decimal():
-        native = series.to_native()
-        plain = isinstance(getattr(native, "dtype", None), np.dtype)
-        if plain or not series.null_count():
-            values = series.to_numpy()
-            if values.dtype.kind in "iuf":
-                return values
     native = series.to_native()
-    if isinstance(
-        getattr(native, "dtype", None), np.dtypes.ObjectDType
-    ):  # pandas: values of several types may share a column
+    kind = getattr(native, "dtype", None)
+    home = type(native).__module__.split(".")[0]
+    if home == "polars":
+        if str(kind) in {"Object", "Int128", "UInt128"}:
+            return objects(native.to_list(), len(native))
+    elif isinstance(kind, np.dtypes.ObjectDType):  # values of several types may share a column
         return native.to_numpy()
+    elif home == "pandas" and not _storable(kind):
+        return objects(native, len(native))
+    plain = series.dtype.is_numeric() and not series.dtype.is_decimal()
+    if plain and (isinstance(kind, np.dtype) or not series.null_count()):
+        values = series.to_numpy()
+        if values.dtype.kind in "iuf":
+            return values
     return series.to_arrow()
+
+
+def _storable(kind: Any) -> bool:
+    """Whether a pandas type keeps its values as Arrow would, so that all of them go through the rule alike."""
+    if isinstance(kind, np.dtype):
+        return kind.kind in "biufMm"
+    if type(kind).__name__ == "CategoricalDtype":
+        return bool(_storable(kind.categories.dtype))
+    return type(kind).__name__ in _STORABLE
 
 
 def frame_rows(frame: Any, schema: Schema, labels: Any = None, *, labelled: bool = True) -> Rows:
@@ -114,7 +162,7 @@ def label_values(labels: Any) -> Any:
             return _series(series)
         if isinstance(series, nw.DataFrame) and len(series.columns) == 1:
             return _series(series[series.columns[0]])
-    values = np.asarray(labels)
+    values = _line(labels)
     if values.ndim == 2 and values.shape[1] == 1:
         import warnings
 
@@ -125,6 +173,16 @@ def label_values(labels: Any) -> Any:
     if values.ndim != 1:
         raise DataError(f"y should be a 1d array, got an array of shape {values.shape} instead")
     return values
+
+
+def _line(labels: Any) -> Any:
+    """An array of the type it came in; a list keeps each value as it is, whatever the others are."""
+    if isinstance(labels, np.ma.MaskedArray):
+        return _unmasked(labels)
+    if not isinstance(labels, list | tuple):
+        return np.asarray(labels)
+    rows = labels and all(isinstance(one, list | tuple) or _is_line(one) for one in labels)
+    return _table(labels) if rows else objects(labels, len(labels))
 
 
 def make_label(schema: Schema, raw: Any, size: int) -> Codes:
@@ -150,25 +208,9 @@ def require(schema: Schema, names: Any, *, labelled: bool, identified: bool = Fa
 
 def check_ids(schema: Schema, contributions: int, read: Callable[[], Any]) -> None:
     """Refuse data in which some id stands in more rows than the guarantee counts on."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    raw = read()
-    if isinstance(raw, np.ndarray):
-        raw = pa.array(raw, from_pandas=True)
-    if raw.null_count:
-        raise DataError(f"the id column {schema.id!r} has missing values")
-    most = pc.max(pc.value_counts(raw).field(1)).as_py() or 0
-    refuse_ids(schema, contributions, most)
-
-
-def refuse_ids(schema: Schema, contributions: int, most: int) -> None:
-    """The error for too many rows of one person."""
-    if most > contributions:
-        raise DataError(
-            f"some value of the id column {schema.id!r} stands in more than {contributions} "
-            f"row{'s' if contributions > 1 else ''}: keep at most that many rows per person, or raise contributions"
-        )
+    people = People()
+    people.add(read())
+    refuse_people(schema, contributions, people)
 
 
 def frame_ids(frame: Any, schema: Schema) -> Any:

@@ -6,6 +6,7 @@ import csv
 import glob
 import gzip
 import os
+import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,10 +16,15 @@ from discreet.errors import DataError
 from discreet.schema import Schema
 from discreet.sources.blocks import Rows
 from discreet.sources.columns import make_column
-from discreet.sources.frames import make_label, refuse_ids, require
+from discreet.sources.frames import make_label, require
+from discreet.sources.people import People, refuse_people
+from discreet.sources.stored import objects
 
 BATCH = 1 << 19
 _ARROW = {".arrow", ".feather", ".ipc"}
+# What DuckDB hands to Arrow wrongly or in a form of its own.
+_WIDE = {"HUGEINT", "UHUGEINT", "BIGNUM", "VARINT"}
+_WRITTEN = {"BIT", "TIME WITH TIME ZONE"}
 _TEXT = {".csv", ".tsv", ".txt"}
 
 
@@ -46,12 +52,8 @@ class Stream:
     total: int | None = None
     names: list[str]
 
-    def batches(self, wanted: list[str], numbers: set[str]) -> Iterator[dict[str, Any]]:
+    def batches(self, wanted: list[str]) -> Iterator[dict[str, Any]]:
         """The wanted columns, batch by batch, in the order of the rows."""
-        raise NotImplementedError
-
-    def most_rows_of_one(self, name: str) -> int:
-        """The largest number of rows that share a value of a column; -1 if a value is missing."""
         raise NotImplementedError
 
     def close(self) -> None:
@@ -61,21 +63,24 @@ class Stream:
         """The rows in the form that counting and prediction read, with the ids beside them if they are wanted."""
         require(schema, self.names, labelled=labelled, identified=identified)
         wanted = [*schema.names, *([schema.target] if labelled else []), *([schema.id] if identified else [])]
-        numbers = {feature.name for feature in schema.numeric}
-        for batch in self.batches(list(dict.fromkeys(wanted)), numbers):
+        for batch in self.batches(list(dict.fromkeys(wanted))):
             size = len(batch[wanted[0]])
             columns = [make_column(feature, batch[feature.name]) for feature in schema.features]
             rows = Rows(columns, size, make_label(schema, batch[schema.target], size) if labelled else None)
             yield rows, batch[schema.id] if identified and schema.id else None
 
-    def check_ids(self, schema: Schema, contributions: int) -> None:
-        """Refuse data in which some id stands in more rows than the guarantee counts on."""
+    def people(self, schema: Schema) -> People:
+        """How many rows everybody has."""
         require(schema, self.names, labelled=False, identified=True)
         assert schema.id is not None
-        most = self.most_rows_of_one(schema.id)
-        if most < 0:
-            raise DataError(f"the id column {schema.id!r} has missing values")
-        refuse_ids(schema, contributions, most)
+        people = People()
+        for batch in self.batches([schema.id]):
+            people.add(batch[schema.id])
+        return people
+
+    def check_ids(self, schema: Schema, contributions: int) -> None:
+        """Refuse data in which some id stands in more rows than the guarantee counts on."""
+        refuse_people(schema, contributions, self.people(schema))
 
 
 class _Duck(Stream):
@@ -95,9 +100,11 @@ class _Duck(Stream):
         label: str = "",
         texts: bool = False,
         owned: bool = True,
+        folder: tempfile.TemporaryDirectory[str] | None = None,
     ) -> None:
         import duckdb
 
+        self.folder = folder
         self.connection, self.source, self.parameters = connection, source, parameters
         self.label, self.texts, self.owned = label, texts, owned
         try:
@@ -131,44 +138,30 @@ class _Duck(Stream):
         except duckdb.Error as error:
             raise self._refusal(error) from None
 
-    def batches(self, wanted: list[str], numbers: set[str]) -> Iterator[dict[str, Any]]:
+    def batches(self, wanted: list[str]) -> Iterator[dict[str, Any]]:
         import duckdb
         import pyarrow as pa
 
-        def expression(name: str) -> str:
-            return f"CAST({self.items[name]} AS DOUBLE)" if self.texts and name in numbers else self.items[name]
-
-        items = ", ".join(f"{expression(name)} AS c{i}" for i, name in enumerate(wanted))
+        items = ", ".join(f"{self._item(name)} AS c{i}" for i, name in enumerate(wanted))
         query = f"SELECT {items} FROM {self.source}"
         try:
             for batch in self.connection.sql(query, params=self.parameters).to_arrow_reader(BATCH):
                 yield {name: batch.column(i) for i, name in enumerate(wanted)}
         except (duckdb.Error, pa.ArrowException, OSError) as error:
-            self._explain_numbers(wanted, numbers)
             raise self._refusal(error) from None
 
-    def _explain_numbers(self, wanted: list[str], numbers: set[str]) -> None:
-        """If a text that should be a number stopped the scan, say which."""
-        for name in (name for name in wanted if self.texts and name in numbers):
-            item = self.items[name]
-            query = f"SELECT {item} FROM {self.source} WHERE TRY_CAST({item} AS DOUBLE) IS NULL AND {item} IS NOT NULL"
-            try:
-                found = self.ask(query + " LIMIT 1")
-            except DataError:
-                return
-            if found:
-                raise DataError(f"column {name!r} holds {found[0][0]!r}, which is not a number")
-
-    def most_rows_of_one(self, name: str) -> int:
-        item = self.items[name]
-        inner = f"SELECT {item} IS NULL AS gone, count(*) AS size FROM {self.source} GROUP BY {item}"
-        query = f"SELECT coalesce(max(size), 0), coalesce(bool_or(gone), false) FROM ({inner})"
-        most, gone = self.ask(query)[0]
-        return -1 if gone else int(most)
+    def _item(self, name: str) -> str:
+        """A column as Arrow can hold it: no wider integers than 64 bits, no bits, no zones of daytimes."""
+        item, kind = self.items[name], self.types[name].upper()
+        if kind in _WIDE:
+            return f"CAST(CAST({item} AS VARCHAR) AS DOUBLE)"
+        return f"CAST({item} AS VARCHAR)" if kind in _WRITTEN else item
 
     def close(self) -> None:
         if self.owned:
             self.connection.close()
+            if self.folder is not None:
+                self.folder.cleanup()
         else:
             self.connection.execute(f"SET enable_progress_bar = {str(self.bar).lower()}")
 
@@ -186,7 +179,7 @@ class _Arrow(Stream):
             raise DataError(f"{paths[0]} is not an Arrow file: {_first_line(error)}") from None
         self.names = list(self.data.schema.names)
 
-    def batches(self, wanted: list[str], numbers: set[str]) -> Iterator[dict[str, Any]]:
+    def batches(self, wanted: list[str]) -> Iterator[dict[str, Any]]:
         import pyarrow as pa
 
         try:
@@ -195,13 +188,6 @@ class _Arrow(Stream):
                     yield {name: batch.column(i) for i, name in enumerate(wanted)}
         except (pa.ArrowException, OSError) as error:
             raise DataError(f"the Arrow file cannot be read: {_first_line(error)}") from None
-
-    def most_rows_of_one(self, name: str) -> int:
-        import pyarrow as pa
-
-        groups = pa.TableGroupBy(self.data.to_table(columns=[name]), [name]).aggregate([([], "count_all")])
-        sizes = groups.column("count_all").to_pylist()
-        return -1 if groups.column(name).null_count else max(sizes, default=0)
 
 
 class _DBAPI(Stream):
@@ -222,32 +208,29 @@ class _DBAPI(Stream):
             raise DataError(f"the database refuses to read {self.source}: {_first_line(error)}") from None
         return cursor
 
-    def batches(self, wanted: list[str], numbers: set[str]) -> Iterator[dict[str, Any]]:
-        import numpy as np
-
+    def batches(self, wanted: list[str]) -> Iterator[dict[str, Any]]:
         items = ", ".join(quote(name) for name in wanted)
         cursor = self._run(f"SELECT {items} FROM {self.source}")
         try:
-            while rows := cursor.fetchmany(1 << 16):
+            while rows := self._fetch(cursor):
                 columns = zip(*rows, strict=True)
-                arrays = []
-                for values in columns:
-                    array = np.empty(len(values), dtype=object)
-                    array[:] = values
-                    arrays.append(array)
-                yield dict(zip(wanted, arrays, strict=True))
+                yield {name: objects(values, len(rows)) for name, values in zip(wanted, columns, strict=True)}
         finally:
             cursor.close()
 
-    def most_rows_of_one(self, name: str) -> int:
-        item = quote(name)
-        inner = f"SELECT {item} AS person, COUNT(*) AS size FROM {self.source} GROUP BY {item}"
-        cursor = self._run(
-            f"SELECT MAX(size), SUM(CASE WHEN person IS NULL THEN 1 ELSE 0 END) FROM ({inner}) AS people"
-        )
-        most, gone = cursor.fetchone()
-        cursor.close()
-        return -1 if gone else int(most or 0)
+    def _fetch(self, cursor: Any) -> Any:
+        try:
+            return cursor.fetchmany(1 << 16)
+        except Exception as error:
+            raise DataError(f"the database cannot read on in {self.source}: {_first_line(error)}") from None
+
+
+def private_duckdb(**settings: Any) -> tuple[Any, tempfile.TemporaryDirectory[str]]:
+    """A DuckDB of our own that can write raw values only, if ever, to a folder nobody else can read."""
+    import duckdb
+
+    folder = tempfile.TemporaryDirectory(prefix="discreet-")
+    return duckdb.connect(config={**settings, "temp_directory": folder.name}), folder
 
 
 def open_table(table: Table) -> Stream:
@@ -266,15 +249,13 @@ def open_files(path: str | os.PathLike[str], *, ordered: bool = False, lenient: 
     kind = _kind(paths[0])
     if kind == "arrow":
         return _Arrow(paths)
-    import duckdb
-
-    connection = duckdb.connect(config={"preserve_insertion_order": ordered, "memory_limit": "1GB"})
+    connection, folder = private_duckdb(preserve_insertion_order=ordered, memory_limit="1GB")
     # A real file name may hold the marks of a pattern; brackets around a mark make it stand for itself.
     literal = ["".join(f"[{mark}]" if mark in "*?[" else mark for mark in one) for one in paths]
     if kind == "parquet":
         names = _parquet_names(paths[0])
         source = "read_parquet(?, hive_partitioning = false)"
-        stream = _Duck(connection, source, [literal], names=names, label=paths[0])
+        stream = _Duck(connection, source, [literal], names=names, label=paths[0], folder=folder)
         stream.total = int(stream.ask(f"SELECT count(*) FROM {source}")[0][0])
         return stream
     names, delimiter = _header(paths[0])
@@ -288,7 +269,7 @@ def open_files(path: str | os.PathLike[str], *, ordered: bool = False, lenient: 
         f"nullstr = '', strict_mode = true, hive_partitioning = false, ignore_errors = {str(lenient).lower()}, "
         f"columns = {{{columns}}})"
     )
-    return _Duck(connection, source, [literal, delimiter], names=names, label=paths[0], texts=True)
+    return _Duck(connection, source, [literal, delimiter], names=names, label=paths[0], texts=True, folder=folder)
 
 
 def _parquet_names(path: str) -> list[str]:

@@ -11,10 +11,12 @@ from numpy.typing import NDArray
 from discreet.mechanisms.deal import hold_out
 from discreet.mechanisms.noise import Sampler
 from discreet.privacy.unexpected import ABSORB, REFUSE
-from discreet.schema import Schema
+from discreet.schema import Feature, Schema
 from discreet.sources import Draw, check_people, is_outside, label_values, read_rows
 from discreet.sources.absorb import plain_values
 from discreet.sources.frames import as_matrix, make_label, open_frame
+from discreet.sources.kept import kept_column, kept_ids
+from discreet.sources.stored import is_arrow
 from discreet.sources.tables import Stream, Table, open_files, open_table
 
 Indices = NDArray[np.int64]
@@ -101,8 +103,16 @@ def _read(data: Any, schema: Schema) -> Any:
     try:
         require(schema, stream.names, labelled=True, identified=schema.id is not None)
         wanted = [*schema.names, schema.target, *([schema.id] if schema.id else [])]
-        numbers = {feature.name for feature in schema.numeric}
-        parts = [pa.table(dict(batch)) for batch in stream.batches(wanted, numbers)]
+        parts = [pa.table(_arrow(schema, batch)) for batch in stream.batches(wanted)]
     finally:
         stream.close()
     return pa.concat_tables(parts) if parts else pa.table({name: [] for name in wanted})
+
+
+def _arrow(schema: Schema, batch: dict[str, Any]) -> dict[str, Any]:
+    """The columns of a batch as Arrow; Python values in a form that hangs on the schema and not on their neighbours."""
+    known: dict[str, Feature] = {feature.name: feature for feature in (*schema.features, schema.label)}
+    return {
+        name: raw if is_arrow(raw) else kept_column(known[name], raw) if name in known else kept_ids(raw)
+        for name, raw in batch.items()
+    }
