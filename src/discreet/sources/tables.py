@@ -101,9 +101,11 @@ class _Duck(Stream):
         texts: bool = False,
         owned: bool = True,
         folder: tempfile.TemporaryDirectory[str] | None = None,
+        lenient: bool = False,
     ) -> None:
         import duckdb
 
+        self.lenient = lenient
         self.folder = folder
         self.connection, self.source, self.parameters = connection, source, parameters
         self.label, self.texts, self.owned = label, texts, owned
@@ -149,6 +151,15 @@ class _Duck(Stream):
                 yield {name: batch.column(i) for i, name in enumerate(wanted)}
         except (duckdb.Error, pa.ArrowException, OSError) as error:
             raise self._refusal(error) from None
+        if self.lenient and self.ask_about("reject_errors WHERE error_type = 'UNQUOTED VALUE'"):
+            # What follows an open quote belongs to one value: where rows end is then a matter of the file.
+            raise DataError(
+                f"{self.label}: a quote is not closed, so that where a row ends is not known: mend the file"
+            )
+
+    def ask_about(self, table: str) -> bool:
+        """Whether a table of our own has any rows."""
+        return bool(self.connection.execute(f"SELECT count(*) FROM {table}").fetchall()[0][0])
 
     def _item(self, name: str) -> str:
         """A column as Arrow can hold it: no wider integers than 64 bits, no bits, no zones of daytimes."""
@@ -258,18 +269,21 @@ def open_files(path: str | os.PathLike[str], *, ordered: bool = False, lenient: 
         stream = _Duck(connection, source, [literal], names=names, label=paths[0], folder=folder)
         stream.total = int(stream.ask(f"SELECT count(*) FROM {source}")[0][0])
         return stream
-    names, delimiter = _header(paths[0])
+    names, delimiter = _header(paths[0], lenient)
     for other in paths[1:]:
-        if _header(other) != (names, delimiter):
+        if _header(other, lenient) != (names, delimiter):
             raise DataError(f"{other} has another header line than {paths[0]}")
     # Everything is declared: a sniffer could take a row for a comment or skip it, and rows must not get lost.
     columns = ", ".join(f"'c{i}': 'VARCHAR'" for i in range(len(names)))
     source = (
         "read_csv(?, delim = ?, auto_detect = false, header = true, skip = 0, quote = '\"', escape = '\"', "
-        f"nullstr = '', strict_mode = true, hive_partitioning = false, ignore_errors = {str(lenient).lower()}, "
+        f"nullstr = '', strict_mode = true, hive_partitioning = false, store_rejects = {str(lenient).lower()}, "
         f"columns = {{{columns}}})"
     )
-    return _Duck(connection, source, [literal, delimiter], names=names, label=paths[0], texts=True, folder=folder)
+    return _Duck(
+        connection, source, [literal, delimiter], names=names, label=paths[0], texts=True, folder=folder,
+        lenient=lenient,
+    )  # fmt: skip
 
 
 def _parquet_names(path: str) -> list[str]:
@@ -319,18 +333,23 @@ def _kind(path: str) -> str:
     return "csv"
 
 
-def _header(path: str) -> tuple[list[str], str]:
-    """The column names of a CSV file and its delimiter, judged from the first line alone."""
+def _header(path: str, lenient: bool = False) -> tuple[list[str], str]:
+    """The column names of a CSV file and its delimiter, judged from the first line alone.
+
+    A `lenient` reader does not mind what follows that line.
+    """
     try:
         opener: Any = gzip.open if path.lower().endswith(".gz") else open
-        with opener(path, "rt", encoding="utf-8-sig", newline="") as file:
+        errors = "surrogateescape" if lenient else "strict"
+        with opener(path, "rt", encoding="utf-8-sig", errors=errors, newline="") as file:
             readings = {}
             for mark in ",;\t|":
                 file.seek(0)
                 readings[mark] = next(csv.reader(file, delimiter=mark), [])
         delimiter = max(readings, key=lambda mark: len(readings[mark]))
         names = readings[delimiter]
-    except (UnicodeDecodeError, csv.Error, OSError, EOFError):
+        "".join(names).encode()
+    except (UnicodeError, csv.Error, OSError, EOFError):
         raise DataError(f"{path} is not a UTF-8 text file with a header line") from None
     if not any(names):
         raise DataError(f"{path} has no header line with column names")
