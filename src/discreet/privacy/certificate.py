@@ -164,7 +164,7 @@ def record(node: Node) -> Leaf | GroupRecord:
     """A ledger node as it stands in a certificate."""
     if isinstance(node, Response):
         return ResponseRecord(
-            mechanism=node.mechanism, what=node.what, cost=str(node.cost), parameters=dict(node.parameters)
+            mechanism=node.mechanism, what=node.what, cost=str(node.cost), parameters=_named(node.parameters)
         )
     if isinstance(node, SmoothCharge):
         return SmoothRecord(
@@ -173,7 +173,7 @@ def record(node: Node) -> Leaf | GroupRecord:
             measure=node.measure,
             cost=str(node.cost),
             delta=str(node.delta),
-            parameters=dict(node.parameters),
+            parameters=_named(node.parameters),
         )
     if isinstance(node, Charge):
         return ChargeRecord(
@@ -191,6 +191,17 @@ def record(node: Node) -> Leaf | GroupRecord:
         assumption=node.assumption if isinstance(node, Parallel) else None,
         parts=tuple(record(part) for part in node.parts),
     )
+
+
+def _named(parameters: tuple[tuple[str, str], ...]) -> dict[str, str]:
+    """Parameters by name, none lost: what reads like an earlier name is numbered."""
+    result: dict[str, str] = {}
+    for name, value in parameters:
+        fresh, number = name, 2
+        while fresh in result:
+            fresh, number = f"{name} ({number})", number + 1
+        result[fresh] = value
+    return result
 
 
 _NEIGHBOURS = {
