@@ -9,7 +9,10 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_vali
 
 from discreet.privacy.budget import Adjacency, Budget
 from discreet.privacy.ledger import Charge, Node, Parallel, Response, SmoothCharge
+from discreet.schema import Schema
 
+INFERRED = "the schema (classes, categories, bounds) was read off the data and assumed public"
+EXCEPT = "except the classes, categories and bounds, which were read off the data"
 Exact = Annotated[str, StringConstraints(pattern=r"^[0-9]{1,400}(/[1-9][0-9]{0,399})?$")]
 
 
@@ -215,6 +218,34 @@ def protects(adjacency: Adjacency, contributions: int, identified: bool) -> str:
     rows = "one row" if contributions == 1 else f"up to {contributions} rows"
     checked = "checked by the id column of each batch" if identified else "not checked: the schema names no id column"
     return f"one person with {rows} ({checked}): the release hardly depends on {_NEIGHBOURS[adjacency]}"
+
+
+def standing(
+    schema: Schema,
+    contributions: int | None = None,
+    *,
+    where: str = "in the data",
+    checked: bool = True,
+    inferred: str = INFERRED,
+) -> tuple[str, ...]:
+    """The assumptions that every certificate states where they are made, so that none can be forgotten.
+
+    That a schema read off the data is public; and that no person has more rows than the noise pays for, unless an id
+    column lets that be `checked`. Without `contributions` nothing is assumed about rows per person.
+    """
+    stated = [inferred] if schema.inferred else []
+    if contributions is not None and not (checked and schema.id is not None):
+        stated.append(f"no person has more than {contributions} row(s) {where}")
+    return tuple(stated)
+
+
+def covering(what: str, schema: Schema, *, usable: bool, study: str = "this model is") -> str:
+    """What a certificate covers: nothing without exact noise, and never what was read off the data."""
+    if not usable:
+        return f"nothing: {study} for study, not for release"
+    return what + (
+        ", except the classes, categories and bounds, which were read off the data" if schema.inferred else ""
+    )
 
 
 def certify(
