@@ -34,5 +34,5 @@ def release_certificate(
         rho=None if plan.rho is None else str(plan.rho),
         accounting=plan.accounting,
         covers=covering(covers, plan.schema, usable=usable, study=f"this {kind} is"),
-        assumptions=(*stated, *((node.assumption,) if isinstance(node, Parallel) else ()), *assumptions),
+        assumptions=(*((node.assumption,) if isinstance(node, Parallel) else ()), *stated, *assumptions),
     )

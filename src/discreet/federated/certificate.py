@@ -78,8 +78,8 @@ def aggregate_certificate(
             usable=budget.private and not simulation,
         ),
         assumptions=(
-            *standing(schema, settings.contributions, where=where, checked=False),
             SEVERAL if overlap else NODES[settings.adjacency],
+            *standing(schema, settings.contributions, where=where, checked=False),
         ),
     )
 
