@@ -225,3 +225,17 @@ def test_wide_enclosures_cost_bits_and_change_nothing(lost: int, monkeypatch: py
         expected = next(k for k, border in enumerate([*borders[:-1], 2**192]) if number < border)
         script = Script(first, *rest)
         assert noise._start(epsilon, Coins(script)) == expected
+
+
+@pytest.mark.parametrize("epsilon", [Fraction(1, 3), Fraction(7, 5), Fraction(40)])
+def test_enclosures_hold_the_exact_weights(epsilon: Fraction) -> None:
+    """Whole numbers on both sides of h_k·e^−εk·2^bits over the largest, and no farther apart than they need be."""
+    weights = KNorm([3, 4, 2]).numerator
+    with mpmath.workprec(600):
+        exact = [h * mpmath.exp(-mpmath.mpf(epsilon.numerator) / epsilon.denominator * k)
+                 for k, h in enumerate(weights)]  # fmt: skip
+        for bits in (64, 128, 192):
+            low, high = knorm._enclosures(weights, epsilon, bits)
+            for one, a, b in zip(exact, low, high, strict=True):
+                scaled = one / max(exact) * mpmath.mpf(2) ** bits
+                assert a <= scaled <= b and a < b <= a + 2
