@@ -12,17 +12,23 @@ from typing import Any
 
 
 @contextmanager
-def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Yield a temporary name beside `path` that takes its place only if the block succeeds."""
+def replacing(path: str | os.PathLike[str], *, private: bool = False) -> Iterator[Path]:
+    """Yield a temporary name beside `path` that takes its place only if the block succeeds.
+
+    A `private` file, which says something about single people, can be read by its owner alone from its first byte on;
+    any other gets the mode that new files have here.
+    """
     target = Path(path)
+    # mkstemp makes files that only their owner may read.
     handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=target.suffix, dir=target.parent)
     os.close(handle)
     temporary = Path(name)
     try:
         yield temporary
-        mask = os.umask(0)
-        os.umask(mask)
-        temporary.chmod(0o666 & ~mask)
+        if not private:
+            mask = os.umask(0)
+            os.umask(mask)
+            temporary.chmod(0o666 & ~mask)
         with open(temporary, "rb") as done:
             os.fsync(done.fileno())
         os.replace(temporary, target)
@@ -41,10 +47,28 @@ def _sync(folder: Path) -> None:
             os.close(handle)
 
 
-def write_text(path: str | os.PathLike[str], text: str) -> None:
+def write_text(path: str | os.PathLike[str], text: str, *, private: bool = False) -> None:
     """Write `text` as UTF-8, whole or not at all."""
-    with replacing(path) as temporary:
-        temporary.write_text(text, encoding="utf-8")
+    write_bytes(path, text.encode(), private=private)
+
+
+def write_bytes(path: str | os.PathLike[str], content: bytes, *, private: bool = False) -> None:
+    """Write a file, whole or not at all."""
+    with replacing(path, private=private) as temporary:
+        temporary.write_bytes(content)
+
+
+def make_private(path: str | os.PathLike[str]) -> None:
+    """Make an empty file that only its owner may read, for a database to grow in; one with content is left alone.
+
+    SQLite gives its journals the mode of the database.
+    """
+    handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        if not os.fstat(handle).st_size:
+            os.chmod(path, 0o600)
+    finally:
+        os.close(handle)
 
 
 def _no_constant(name: str) -> Any:

@@ -222,7 +222,7 @@ class Statistics:
             },
             metadata={"discreet.statistics": "1", "discreet.schema": json.dumps(self.schema.to_dict())},
         )
-        with replacing(path) as temporary:
+        with replacing(path, private=True) as temporary:
             if Path(path).suffix.lower() == ".parquet":
                 parquet.write_table(table, temporary, compression="zstd")
             else:

@@ -216,3 +216,64 @@ def test_the_constant_has_the_common_sum(schema, frame):
             assert np.ptp(sums) < 1e-6
             if number == plan.anchor:
                 assert row[-1] == pytest.approx(sums[0], abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("gradient", "noise", "fine"), [(0.99, 0.0, True), (1.01, 0.0, False), (0.7, 0.29, True), (0.7, 0.31, False)]
+)
+def test_weights_are_released_up_to_the_tolerance_and_not_beyond(schema, frame, gradient, noise, fine, monkeypatch):
+    design, plan, centre = setting(schema, frame, 3)
+    monkeypatch.setattr(releasing, "draw_tilt", lambda *_: Tilt(np.zeros_like(centre), noise * plan.tolerance))
+    monkeypatch.setattr(Objective, "certified", lambda self, weights: gradient * plan.tolerance)
+    sampler = Recorder()
+    if fine:
+        assert releasing.released_weights(design, plan, centre, sampler).shape == centre.shape
+    else:
+        with pytest.raises(SolverError, match="nothing is released"):
+            releasing.released_weights(design, plan, centre, sampler)
+    assert len(sampler.asked) == fine
+
+
+class Taken(Recorder):
+    """A sampler that also keeps the whole numbers it was handed."""
+
+    def __init__(self):
+        super().__init__()
+        self.points = []
+
+    def laplace(self, values, scale):
+        self.points.append(values)
+        return super().laplace(values, scale)
+
+
+def farthest(plan):
+    """How far apart in L1 the exact answers to two gradients within the tolerance can be, without rows to hold them.
+
+    max ‖Γ⁻¹g‖₁ over gaps of gradients ‖g‖₂ ≤ 2·tolerance is 2·tolerance·‖Γ⁻¹1‖₂, because Γ⁻¹ has no negative entry.
+    """
+    sums = np.linalg.inv(plan.chain.matrix()).sum(axis=1)
+    return 2 * plan.tolerance * float(np.linalg.norm(np.tile(sums, plan.vectors)))
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_the_last_noise_pays_for_the_distance_of_answers_and_for_every_rounding(schema, frame, classes, monkeypatch):
+    """Two answers as far apart as the proof allows, placed so that rounding drives nearly every number further."""
+    design, plan, centre = setting(schema, frame, classes)
+    total, row = plan.chain.reach()
+    apart = 2 * np.sqrt(plan.vectors * total * row) * plan.tolerance
+    assert farthest(plan) <= apart
+    size, unit = centre.size, 2.0**-plan.lattice
+    each = np.floor(apart / unit / size - 0.001)  # whole steps, so that a little more is rounded up
+    gaps = np.full(size, each + 0.001)
+    gaps[-1] = apart / unit - gaps[:-1].sum()
+    answers = [np.full(size, 0.4995), 0.4995 + gaps]
+    given = iter([(answer * unit).reshape(centre.shape) for answer in answers])
+    monkeypatch.setattr(releasing, "approximate", lambda *_: next(given))
+    sampler = Taken()
+    for _ in answers:
+        releasing.released_weights(design, plan, centre, sampler)
+    moved = int(np.abs(sampler.points[0] - sampler.points[1]).sum())
+    assert moved > apart / unit + 0.9 * size - 2  # the rounding is all there
+    for _, scale in sampler.asked:
+        assert moved / scale <= plan.epsilons[1]
+    assert plan.epsilons[1] > 0

@@ -137,3 +137,46 @@ def test_a_failed_factorisation_ends_in_the_certificate(schema, frame, monkeypat
     monkeypatch.setattr(solve, "cho_factor", fail)
     with pytest.raises(SolverError, match="nothing is released"):
         minimise(objective(schema, frame, Logistic()), 1e-7)
+
+
+# Parts of the tolerance that the certified gradient and the noise vector's distance from an exact draw take.
+SHARES = [(0.99, 0.0, True), (1.01, 0.0, False), (0.7, 0.29, True), (0.7, 0.31, False), (0.0, 1.01, False)]
+
+
+@pytest.mark.parametrize(("gradient", "noise", "fine"), SHARES)
+@pytest.mark.parametrize("method", ["objective", "output"])
+def test_a_fit_releases_up_to_the_tolerance_and_nothing_beyond(
+    schema, frame, method, gradient, noise, fine, monkeypatch
+):
+    estimator = PrivateLogisticRegression(1.0, schema, method=method)
+    plan = estimator.plan()
+    tolerance, ridge = float(plan.tolerance), float(plan.ridge)
+    # Output perturbation adds the vector to the answer, which the ridge turns into a gradient, with room to spare.
+    error = noise * tolerance if method == "objective" else noise * tolerance / (2 * ridge)
+    monkeypatch.setattr(releasing, "noise_vector", lambda law, size, scale, bits: Drawn(np.zeros(size), error))
+    monkeypatch.setattr(Objective, "certified", lambda self, weights: gradient * tolerance)
+    if fine:
+        estimator.fit(frame)
+        assert estimator.model_.weights.shape[-1] == plan.encoding.columns
+    else:
+        with pytest.raises(SolverError, match="nothing is released"):
+            estimator.fit(frame)
+        assert not hasattr(estimator, "model_")
+
+
+def test_the_rounding_of_the_last_sum_counts(schema, frame, monkeypatch):
+    """A noise vector so long that adding it to the answer is off by more than the tolerance allows."""
+    estimator = PrivateLogisticRegression(1.0, schema, method="output")
+    plan = estimator.plan()
+    long = 2.0**50 * float(plan.tolerance / plan.ridge)
+    for share, fine in ((0.5, True), (1.01, False)):
+
+        def drawn(law, size, scale, bits, share=share):
+            return Drawn(np.full(size, share * long / np.sqrt(size)), 0.0)
+
+        monkeypatch.setattr(releasing, "noise_vector", drawn)
+        if fine:
+            estimator.fit(frame)
+        else:
+            with pytest.raises(SolverError):
+                estimator.fit(frame)

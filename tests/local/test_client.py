@@ -109,7 +109,7 @@ def test_a_memory_that_cannot_be_written_hands_nothing_out(tmp_path: Path, monke
     client = LocalClient(SCHEMA, 1, budget=3, memory=tmp_path / "m.json")
     first = client.report(ROW)
 
-    def broken(*_: object) -> None:
+    def broken(*_: object, **__: object) -> None:
         raise OSError("disk full")
 
     monkeypatch.setattr("discreet.local.client.write_text", broken)

@@ -8,6 +8,7 @@ from collections import Counter
 from fractions import Fraction
 from typing import Any
 
+import mpmath
 import numpy as np
 import pytest
 from hypothesis import given
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 from scipy.stats import chi2
 
 from discreet.errors import BudgetError
+from discreet.mechanisms import knorm
 from discreet.mechanisms.coins import Coins
 from discreet.mechanisms.knorm import KNorm, slice_count, slice_square
 
@@ -169,3 +171,71 @@ def test_geometric_numbers_and_samples() -> None:
     pairs = Counter(tuple(coins.sample(4, 2)) for _ in range(size))
     assert len(pairs) == 12
     assert chi2.sf(sum((n - size / 12) ** 2 / (size / 12) for n in pairs.values()), 11) > 1e-9
+
+
+class Script:
+    """Chosen words of 64 bits; how many were taken tells how often a draw was refined."""
+
+    def __init__(self, *words: int) -> None:
+        self.words, self.taken = list(words), 0
+
+    def __call__(self, size: int) -> bytes:
+        self.taken += 1
+        return self.words.pop(0).to_bytes(8, "little")
+
+
+def cumulated(noise: KNorm, epsilon: Fraction, bits: int) -> list[int]:
+    """⌊2^bits·P(start ≤ k)⌋, at a precision far beyond what is asked for."""
+    with mpmath.workprec(bits + 256):
+        weights = [h * mpmath.exp(-mpmath.mpf(epsilon.numerator) / epsilon.denominator * k)
+                   for k, h in enumerate(noise.numerator)]  # fmt: skip
+        whole, sums = mpmath.fsum(weights), itertools.accumulate(weights)
+        return [int(mpmath.floor(one / whole * mpmath.mpf(2) ** bits)) for one in sums]
+
+
+@pytest.mark.parametrize("sizes", [(2, 3), (3, 3, 2)])
+def test_bits_that_do_not_decide_are_followed_by_more(sizes: tuple[int, ...]) -> None:
+    """64 bits that hold the border between k and k + 1 decide nothing: the next 64 do, either way."""
+    noise, epsilon = KNorm(sizes), Fraction(1, 3)
+    for k, border in enumerate(cumulated(noise, epsilon, 64)[:-1]):
+        below, above = Script(border, 0), Script(border, 2**64 - 1)
+        assert (noise._start(epsilon, Coins(below)), below.taken) == (k, 2)
+        assert (noise._start(epsilon, Coins(above)), above.taken) == (k + 1, 2)
+        clear = Script(border + 1)
+        assert (noise._start(epsilon, Coins(clear)), clear.taken) == (k + 1, 1)
+
+
+@pytest.mark.parametrize("lost", [70, 90, 120])
+def test_wide_enclosures_cost_bits_and_change_nothing(lost: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However wide the enclosures are at first, k is taken only where they agree: it is that of the exact law."""
+    noise, epsilon, honest = KNorm([2, 3, 2]), Fraction(2, 3), knorm._enclosures
+
+    def wide(weights: tuple[int, ...], rate: Fraction, bits: int) -> tuple[list[int], list[int]]:
+        low, high = honest(weights, rate, bits)
+        apart = 1 << lost if bits == 128 else 0
+        return [max(one - apart, 0) for one in low], [one + apart for one in high]
+
+    monkeypatch.setattr(knorm, "_enclosures", wide)
+    borders, rng = cumulated(noise, epsilon, 192), np.random.default_rng(lost)
+    near = [(border >> 128) + step for border in borders[:-1] for step in (-1, 0, 1)]
+    words = [*near, *(int(w) for w in rng.integers(0, 2**64, 200, dtype=np.uint64))]
+    for first in words:
+        rest = [int(w) for w in rng.integers(0, 2**64, 3, dtype=np.uint64)]
+        number = (first << 128) | (rest[0] << 64) | rest[1]
+        expected = next(k for k, border in enumerate([*borders[:-1], 2**192]) if number < border)
+        script = Script(first, *rest)
+        assert noise._start(epsilon, Coins(script)) == expected
+
+
+@pytest.mark.parametrize("epsilon", [Fraction(1, 3), Fraction(7, 5), Fraction(40)])
+def test_enclosures_hold_the_exact_weights(epsilon: Fraction) -> None:
+    """Whole numbers on both sides of h_k·e^−εk·2^bits over the largest, and no farther apart than they need be."""
+    weights = KNorm([3, 4, 2]).numerator
+    with mpmath.workprec(600):
+        exact = [h * mpmath.exp(-mpmath.mpf(epsilon.numerator) / epsilon.denominator * k)
+                 for k, h in enumerate(weights)]  # fmt: skip
+        for bits in (64, 128, 192):
+            low, high = knorm._enclosures(weights, epsilon, bits)
+            for one, a, b in zip(exact, low, high, strict=True):
+                scaled = one / max(exact) * mpmath.mpf(2) ** bits
+                assert a <= scaled <= b and a < b <= a + 2

@@ -13,14 +13,14 @@ from discreet.additive.plan import plan_fit
 from discreet.additive.release import released_weights
 from discreet.additive.rows import read_held
 from discreet.bayes.base import ScoreEstimator
-from discreet.bayes.certificates import INFERRED, MODEL
+from discreet.bayes.certificates import MODEL
 from discreet.bayes.counts import ELSEWHERE, ClassCounts, noisy_counts
 from discreet.errors import BudgetError
 from discreet.linear.classifier import REFUSALS
 from discreet.mechanisms.noise import Sampler, bytes_of, sampler_for
 from discreet.mechanisms.vectors import bits_of
 from discreet.privacy.budget import Adjacency, Budget
-from discreet.privacy.certificate import Certificate, certify
+from discreet.privacy.certificate import Certificate, certify, covering, standing
 from discreet.privacy.ledger import Charge, Ledger, Sequential
 from discreet.privacy.unexpected import ABSORB, FIXED
 from discreet.schema import Schema
@@ -137,19 +137,12 @@ def release_certificate(fitted: Fitted, plan: AdditivePlan, sampler: Sampler) ->
     """What an additive release guarantees."""
     private, schema = plan.budget.private, plan.schema
     simulation = private and sampler.simulation
-    stated = [INFERRED] if schema.inferred else []
-    if schema.id is None:
-        stated.append(f"no person has more than {plan.contributions} row(s) in the data")
+    stated = [*standing(schema, plan.contributions)]
     if private:
         stated.append("logarithm, root and exponential of this machine are exact to two units in the last place")
         stated.append(FIXED if plan.unexpected == ABSORB else REFUSALS)
         if not plan.buys_counts:
             stated.append(ELSEWHERE)
-    covers = MODEL
-    if schema.inferred:
-        covers += ", except the classes, categories and bounds, which were read off the data"
-    if simulation or not private:
-        covers = "nothing: this model is for study, not for release"
     parts: tuple[Charge, ...] = fitted.charges if plan.count_charge is None else (plan.count_charge, *fitted.charges)
     names = f"noise vectors from {bits_of(sampler).name}, within the solver's tolerance of exact draws"
     return certify(
@@ -164,7 +157,7 @@ def release_certificate(fitted: Fitted, plan: AdditivePlan, sampler: Sampler) ->
         schema_hash=schema.hash,
         rho=None,
         accounting="pure epsilon, added up over steps" if private else "none",
-        covers=covers,
+        covers=covering(MODEL, schema, usable=private and not simulation),
         assumptions=tuple(stated),
     )
 

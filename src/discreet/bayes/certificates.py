@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from discreet.bayes.release import Release
-from discreet.privacy.certificate import Certificate, certify
+from discreet.privacy.certificate import Certificate, certify, covering, standing
 from discreet.privacy.ledger import Node, Parallel
 
 BATCHES = (
     "the batches are disjoint, every person is in one batch only, and which batch a row is in depends on that row "
     "alone, not on its position or on other rows"
 )
-INFERRED = "the schema (classes, categories, bounds) was read off the data and assumed public"
 MODEL = "the parameters of this model and everything computed from them"
 
 
@@ -19,16 +18,10 @@ def release_certificate(
 ) -> Certificate:
     """What the release guarantees; `assumptions` are those of the caller beside the usual ones."""
     plan, simulation = released.plan, released.plan.budget.private and released.simulation
-    stated = [INFERRED] if plan.schema.inferred else []
-    if isinstance(node, Parallel):
-        stated.append(node.assumption)
-    if isinstance(node, Parallel) or plan.schema.id is None:
-        whole = ", all batches together" if not assumptions else ""
-        stated.append(f"no person has more than {plan.contributions} row(s) in the data{whole}")
-    if plan.schema.inferred:
-        covers += ", except the classes, categories and bounds, which were read off the data"
-    if simulation or not plan.budget.private:
-        covers = f"nothing: this {kind} is for study, not for release"
+    batches = isinstance(node, Parallel)
+    where = "in the data" if assumptions else "in the data, all batches together"
+    stated = standing(plan.schema, plan.contributions, where=where, checked=not batches)
+    usable = plan.budget.private and not simulation
     return certify(
         node,
         plan.budget,
@@ -41,6 +34,6 @@ def release_certificate(
         schema_hash=plan.schema.hash,
         rho=None if plan.rho is None else str(plan.rho),
         accounting=plan.accounting,
-        covers=covers,
-        assumptions=(*stated, *assumptions),
+        covers=covering(covers, plan.schema, usable=usable, study=f"this {kind} is"),
+        assumptions=(*((node.assumption,) if isinstance(node, Parallel) else ()), *stated, *assumptions),
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, Literal
@@ -116,8 +117,7 @@ class Plan:
 
     def entry(self, by_class: list[tuple[SmoothCharge, ...]]) -> Sequential:
         """The ledger entry with these smooth releases of each class, which compose in parallel."""
-        # The tables of a bundle have one charge in common.
-        parts: list[Node] = list(dict.fromkeys(item.charge for item in self.items if isinstance(item.charge, Charge)))
+        parts: list[Node] = [*self._charges()]
         if any(by_class):
             groups = tuple(
                 Sequential(f"class {text(label)}", charges)
@@ -127,6 +127,19 @@ class Plan:
         if self.parted is not None:
             parts = [Parallel("one feature from each part of the rows", self.parted, tuple(parts))]
         return Sequential("Naive Bayes statistics", tuple(parts))
+
+    def _charges(self) -> Iterator[Charge]:
+        """One charge for each draw: a bundle's tables share one, and every other statistic has its own.
+
+        Charges are told apart by what they are for, not by how they read: names may make two draws read alike.
+        """
+        bundles: set[int] = set()
+        for item in self.items:
+            if not isinstance(item.charge, Charge) or item.bundle in bundles:
+                continue
+            if item.bundle is not None:
+                bundles.add(item.bundle)
+            yield item.charge
 
     @property
     def unit(self) -> str:

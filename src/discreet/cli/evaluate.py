@@ -36,7 +36,7 @@ def command(
         if twin is not None:
             result["non_private"] = evaluate(loaded.twin(twin, progress=report), data, progress=report)
     if out is not None:
-        write_text(out, json.dumps(clean(result), indent=2) + "\n")
+        write_text(out, json.dumps(clean(result), indent=2) + "\n", private=True)
     if as_json:
         print_json(result)
         return

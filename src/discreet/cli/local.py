@@ -91,7 +91,11 @@ def perturb(
     check_out(out)
     check_people(data, plan.schema, 1)
     people = size = 0
-    with progress("reporting", quiet=as_json) as watch, replacing(out) as temporary, temporary.open("wb") as file:
+    with (
+        progress("reporting", quiet=as_json) as watch,
+        replacing(out, private=True) as temporary,
+        temporary.open("wb") as file,
+    ):
         for rows in read_rows(data, plan.schema, progress=watch):
             for low in range(0, rows.size, BLOCK):
                 size += file.write(report_rows(plan, rows.part(low, min(low + BLOCK, rows.size))))

@@ -36,7 +36,7 @@ def command(
     with progress("predicting", quiet=as_json) as report, ExitStack() as stack:
         sink: Any = sys.stdout.buffer
         if out is not None:
-            sink = stack.enter_context(stack.enter_context(replacing(out)).open("wb"))
+            sink = stack.enter_context(stack.enter_context(replacing(out, private=True)).open("wb"))
         for batch in _tables(loaded, data, proba, report):
             _write(batch, sink, header=rows == 0)
             rows += batch.num_rows

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from discreet.bayes.certificates import INFERRED, MODEL
+from discreet.bayes.certificates import MODEL
 from discreet.federated.update import Settings, node_plan
 from discreet.privacy.budget import Adjacency, Budget
-from discreet.privacy.certificate import Certificate, certify
+from discreet.privacy.certificate import Certificate, certify, covering, standing
 from discreet.privacy.ledger import Node, Parallel, Sequential
 from discreet.schema import Schema
 
@@ -60,13 +60,7 @@ def aggregate_certificate(
         parts = tuple(Sequential(_names(held), plans[key].node.parts) for key, held in groups.items())
         node = Parallel("nodes with different people", NODES[settings.adjacency], parts)
     simulation = budget.private and any(member.simulation for member in members)
-    rows = f"{settings.contributions} row(s)"
     where = "at any one node" if overlap else "in the data, all nodes together"
-    covers = MODEL + ", and every node's update as the coordinator saw it"
-    if schema.inferred:
-        covers += ", except the classes, categories and bounds, which were read off the data"
-    if simulation or not budget.private:
-        covers = STUDY
     return certify(
         node,
         budget,
@@ -78,11 +72,14 @@ def aggregate_certificate(
         schema_hash=schema.hash,
         rho=None if rho is None else str(rho),
         accounting=" and ".join(dict.fromkeys(plan.accounting for plan in plans.values())),
-        covers=covers,
+        covers=covering(
+            MODEL + ", and every node's update as the coordinator saw it",
+            schema,
+            usable=budget.private and not simulation,
+        ),
         assumptions=(
-            *([INFERRED] if schema.inferred else []),
             SEVERAL if overlap else NODES[settings.adjacency],
-            f"no person has more than {rows} {where}",
+            *standing(schema, settings.contributions, where=where, checked=False),
         ),
     )
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from discreet.errors import BudgetError
+from discreet.files import make_private
 from discreet.privacy.budget import Budget
 
 FORMAT = "discreet/journal 1"
@@ -82,7 +83,7 @@ class Journal:
             raise BudgetError(f"there is no directory {self.path.parent} for the ledger: make it first")
         self.created = not self.path.exists()
         try:
-            os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))
+            make_private(self.path)
         except OSError as error:
             raise BudgetError(f"the ledger {self.path} cannot be opened: {error.strerror}") from None
         self._db = sqlite3.connect(self.path, isolation_level=None, timeout=0, check_same_thread=False)

@@ -21,7 +21,7 @@ from discreet.errors import BudgetError, StatisticsError
 from discreet.federated.threshold import most_dropouts
 from discreet.mechanisms.shares import ExactShares, ShareSampler, SimulationShares
 from discreet.privacy.budget import Budget
-from discreet.privacy.certificate import Certificate, certify
+from discreet.privacy.certificate import Certificate, certify, covering, standing
 from discreet.privacy.ledger import Charge, Sequential, SmoothCharge
 from discreet.privacy.skellam import SkellamPart, skellam_factor
 from discreet.statistics import Statistics
@@ -151,8 +151,6 @@ class SharePlan:
             "the sum that the coordinator opened, the parameters of this model and everything computed from them, "
             f"against the coordinator and up to {self.colluding} node(s) working with it, for rows at the other nodes"
         )
-        if simulation or not private:
-            covers = "nothing: this model is for study, not for release"
         return certify(
             self.node,
             plan.budget,
@@ -164,14 +162,14 @@ class SharePlan:
             schema_hash=plan.schema.hash,
             rho=None,
             accounting=plan.accounting,
-            covers=covers,
+            covers=covering(covers, plan.schema, usable=private and not simulation),
             assumptions=(
+                *standing(plan.schema, plan.contributions, where="in the data of all nodes together", checked=False),
                 f"at least {self.least_honest} honest nodes are in the sum; every honest node refuses to open another",
                 f"at most {self.colluding} of {self.nodes} nodes work with the coordinator, and nodes hold each "
                 f"other's true public keys; each node's private key was made there and has never left it",
                 "every node that sees the sum or the model counts among those: it can take its own noise away",
                 "X25519, HKDF-SHA256 and ChaCha20 hide what they should: whoever can break them sees single nodes",
-                f"no person has more than {plan.contributions} row(s) in the data of all nodes together",
             ),
         )
 

@@ -41,7 +41,7 @@ def save(aggregate: Aggregate, path: str | os.PathLike[str]) -> None:
     else:
         fields["members"] = [_member_out(member) for member in aggregate.members.values()]
         fields["sums"] = [[kind, name, sums.tolist()] for (kind, name), sums in aggregate.sums.items()]
-    write_text(path, json.dumps(fields, ensure_ascii=False, allow_nan=False) + "\n")
+    write_text(path, json.dumps(fields, ensure_ascii=False, allow_nan=False) + "\n", private=True)
 
 
 def load(path: str | os.PathLike[str]) -> Aggregate:

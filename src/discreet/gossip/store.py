@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 import sqlite3
 from pathlib import Path
 from typing import Any
 
 from discreet.errors import DiscreetError
-from discreet.files import parse_json
+from discreet.files import make_private, parse_json
 from discreet.gossip.membership import Entry
 from discreet.gossip.protocol import PushSum
 from discreet.gossip.wire import state_from_text, state_to_text
@@ -63,7 +62,7 @@ class Store:
             if identity is None:
                 self._db = sqlite3.connect(f"{self.path.resolve().as_uri()}?mode=ro", uri=True, timeout=5)
             else:
-                os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))
+                make_private(self.path)
                 self._db = sqlite3.connect(self.path, isolation_level=None, timeout=5)
                 self._db.execute("PRAGMA journal_mode = WAL")
                 self._db.execute("PRAGMA synchronous = FULL")  # a save that returned survives a power cut

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from discreet.bayes.base import SchemaEstimator
-from discreet.bayes.certificates import INFERRED, MODEL
+from discreet.bayes.certificates import MODEL
 from discreet.errors import BudgetError
 from discreet.linear.encode import Encoding, read_design
 from discreet.linear.losses import Huber, Logistic, Loss
@@ -19,7 +19,7 @@ from discreet.linear.plan import LinearPlan, make_plan
 from discreet.linear.release import LinearRelease, release
 from discreet.mechanisms.noise import bytes_of, sampler_for
 from discreet.privacy.budget import Adjacency, Budget, number
-from discreet.privacy.certificate import Certificate, certify
+from discreet.privacy.certificate import Certificate, certify, covering, standing
 from discreet.privacy.ledger import Ledger
 from discreet.privacy.unexpected import ABSORB, FIXED
 from discreet.schema import Schema
@@ -273,19 +273,12 @@ def release_certificate(released: LinearRelease) -> Certificate:
     plan = released.plan
     private, schema = plan.budget.private, plan.schema
     simulation = private and released.simulation
-    stated = [INFERRED] if schema.inferred else []
-    if schema.id is None:
-        stated.append(f"no person has more than {plan.contributions} row(s) in the data")
+    stated = [*standing(schema, plan.contributions)]
     if private and plan.method != "functional":
         stated.append(
             "logarithm, root, exponential and cosine of this machine are exact to two units in the last place"
         )
         stated.append(FIXED if plan.unexpected == ABSORB else REFUSALS)
-    covers = MODEL
-    if schema.inferred:
-        covers += ", except the classes, categories and bounds, which were read off the data"
-    if simulation or not private:
-        covers = "nothing: this model is for study, not for release"
     return certify(
         plan.node,
         plan.budget,
@@ -298,7 +291,7 @@ def release_certificate(released: LinearRelease) -> Certificate:
         schema_hash=schema.hash,
         rho=None,
         accounting="pure epsilon, added up over classes and steps" if private else "none",
-        covers=covers,
+        covers=covering(MODEL, schema, usable=private and not simulation),
         assumptions=tuple(stated),
     )
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from discreet.local.inputs import input_of
 from discreet.privacy.budget import Adjacency, Budget
-from discreet.privacy.certificate import Certificate, certify
+from discreet.privacy.certificate import Certificate, certify, covering, standing
 from discreet.privacy.ledger import Parallel, Response
 from discreet.schema import Schema
 
@@ -17,12 +17,10 @@ ONE_PROCESS = "by the operating system for each person, in the one process that 
 SIMULATED = "numpy: pseudo-random simulation"
 DRAWN = "drawn before the person's row is read"
 CLIENTS = "every report was drawn by a client that follows its mechanism, with randomness nobody else knows"
-INFERRED = "the schema (classes, categories, bounds) was read off the data and assumed public"
 PROTECTS = (
     "each person who sent a report, whoever collects it: the report hardly depends on what the person's row says, "
     "label included (how many people sent reports is public)"
 )
-STUDY = "nothing: this model is for study, not for release"
 
 
 def ledger_of(schema: Schema, tallies: Iterable[Any]) -> Parallel:
@@ -54,13 +52,10 @@ def local_certificate(
     """What was guaranteed to the people whose reports were counted: the largest ε of any of them."""
     node = ledger_of(schema, tallies)
     epsilon = max((part.cost for part in node.parts if isinstance(part, Response)), default=Fraction(0))
-    assumptions = [INFERRED] if schema.inferred else []
-    assumptions.append(node.assumption)
+    assumptions = [*standing(schema), node.assumption]
     if sampler == DEVICES:
         assumptions.append(CLIENTS)
     covers = "every report by itself, hence this model and everything computed from them"
-    if schema.inferred:
-        covers += ", except the classes, categories and bounds, which were read off the data"
     return certify(
         node,
         Budget(epsilon),
@@ -73,6 +68,6 @@ def local_certificate(
         schema_hash=schema.hash,
         rho=None,
         accounting="local: the ε of the dearest person; nobody needs to trust the collector",
-        covers=STUDY if simulation else covers,
+        covers=covering(covers, schema, usable=not simulation),
         assumptions=tuple(assumptions),
     )

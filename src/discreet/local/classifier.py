@@ -16,12 +16,12 @@ from discreet.bayes.release import release
 from discreet.errors import BudgetError
 from discreet.local.bulk import People, choose_many
 from discreet.local.campaign import NUMERIC, Campaign, Question
-from discreet.local.certificate import ONE_PROCESS, STUDY
+from discreet.local.certificate import ONE_PROCESS
 from discreet.local.estimate import Tally, model_of
 from discreet.local.oracles import Oracle
 from discreet.mechanisms.noise import ExactSampler
 from discreet.privacy.budget import Adjacency, Budget
-from discreet.privacy.certificate import certify, read_under
+from discreet.privacy.certificate import certify, covering, read_under, standing
 from discreet.privacy.unexpected import REFUSE
 from discreet.schema import Schema
 from discreet.sources import Progress, Rows, collect, map_rows
@@ -123,8 +123,8 @@ class LocalNB(NaiveBayesEstimator):
         released = release(rows, plan, ExactSampler())
         certificate = certify(
             released.node, budget, adjacency=Adjacency.REPLACE, contributions=1, identified=False, simulation=False,
-            sampler="none", schema_hash=schema.hash, rho=None, accounting=plan.accounting, covers=STUDY,
-            assumptions=(),
+            sampler="none", schema_hash=schema.hash, rho=None, accounting=plan.accounting,
+            covers=covering("", schema, usable=False), assumptions=standing(schema),
         )  # fmt: skip
         return NaiveBayesModel(schema, *estimate_exactly(released, smoothing), certificate)
 

@@ -158,4 +158,4 @@ class LocalClient:
     def _remember(self, spent: Fraction, last: bytes) -> None:
         if self._memory is not None:
             fields = {"format": FORMAT, "spent": str(spent), "last": base64.b64encode(last).decode()}
-            write_text(self._memory, json.dumps(fields) + "\n")
+            write_text(self._memory, json.dumps(fields) + "\n", private=True)

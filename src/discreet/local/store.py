@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import DiscreetError
-from discreet.files import parse_json, replacing
+from discreet.files import make_private, parse_json, replacing
 from discreet.local.frames import Key
 from discreet.local.report import ID_BYTES
 from discreet.schema import Schema
@@ -68,7 +68,11 @@ class Store:
             if not self.path.parent.is_dir():
                 raise StoreError(f"there is no directory {self.path.parent}: make it first, or name another store")
             if not self.readonly:
-                self._take_lock()
+                try:
+                    self._take_lock()
+                    make_private(self.path)
+                except OSError as error:
+                    raise StoreError(f"the store {self.path} cannot be used: {error.strerror}") from None
         where = "" if self.path is None else f"{self.path.absolute().as_uri()}?mode={'ro' if self.readonly else 'rwc'}"
         self._base = sqlite3.connect(
             where, isolation_level=None, check_same_thread=False, uri=self.path is not None, timeout=2.0
@@ -208,7 +212,11 @@ class Store:
         """Write the whole store as a file, or nothing."""
         if self.path is not None and Path(path).exists() and Path(path).samefile(self.path):
             return
-        with replacing(path) as temporary, self._errors(), contextlib.closing(sqlite3.connect(temporary)) as target:
+        with (
+            replacing(path, private=True) as temporary,
+            self._errors(),
+            contextlib.closing(sqlite3.connect(temporary)) as target,
+        ):
             target.execute("PRAGMA synchronous = OFF")
             self._base.backup(target)
 

@@ -8,13 +8,13 @@ from fractions import Fraction
 from numbers import Integral
 from typing import Any
 
-from discreet.bayes.certificates import INFERRED, MODEL
+from discreet.bayes.certificates import MODEL
 from discreet.bayes.counts import SHARE, ClassCounts, count_charge
 from discreet.bayes.sensitivity import table_sensitivity
 from discreet.errors import BudgetError
 from discreet.mechanisms.noise import Sampler
 from discreet.privacy.budget import Adjacency, Budget, number
-from discreet.privacy.certificate import Certificate, certify
+from discreet.privacy.certificate import Certificate, certify, covering, standing
 from discreet.privacy.ledger import Charge, Node, Sequential, SmoothCharge
 from discreet.privacy.unexpected import REFUSE, check_unexpected
 from discreet.schema import Schema
@@ -112,14 +112,8 @@ def checked_share(given: Any, what: str) -> Fraction:
 
 def network_certificate(plan: NetworkPlan, schema: Schema, parts: list[Node], sampler: Sampler) -> Certificate:
     """What the release guarantees; `schema` is the one that the model carries, with bins that may have been chosen."""
-    private, inferred = plan.budget.private, schema.inferred
+    private = plan.budget.private
     simulation = private and sampler.simulation
-    stated = [INFERRED] if inferred else []
-    if schema.id is None:
-        stated.append(f"no person has more than {plan.contributions} row(s) in the data")
-    covers = MODEL + (", except the classes, categories and bounds, which were read off the data" if inferred else "")
-    if simulation or not private:
-        covers = "nothing: this model is for study, not for release"
     return certify(
         plan.entry(parts),
         plan.budget,
@@ -132,6 +126,6 @@ def network_certificate(plan: NetworkPlan, schema: Schema, parts: list[Node], sa
         schema_hash=schema.hash,
         rho=None,
         accounting="pure epsilon, costs added up exactly" if private else "none",
-        covers=covers,
-        assumptions=tuple(stated),
+        covers=covering(MODEL, schema, usable=private and not simulation),
+        assumptions=standing(schema, plan.contributions),
     )

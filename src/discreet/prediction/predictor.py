@@ -19,7 +19,7 @@ from discreet.mechanisms.noise import Sampler, bytes_of, sampler_for
 from discreet.prediction.plan import AnswerPlan, make_answer_plan
 from discreet.prediction.votes import Ballot, FittedVoters, Voters, coded, read_coded
 from discreet.privacy.budget import Adjacency, Budget
-from discreet.privacy.certificate import Certificate, certify
+from discreet.privacy.certificate import Certificate, certify, covering, standing
 from discreet.privacy.ledger import Ledger, Sequential
 from discreet.schema import Schema
 from discreet.sources import Progress, read_rows
@@ -31,7 +31,6 @@ APART = (
     "anew for each part, and keeps no other state from one part to the next"
 )
 KEPT = "the fitted predictor itself holds exact statistics of the rows: it stays with the curator and is never released"
-INFERRED = "the schema (classes, categories, bounds) was read off the data and assumed public"
 
 
 class PrivatePredictor(SchemaEstimator):
@@ -217,11 +216,9 @@ class Answers:
 
 
 def _certificate(plan: AnswerPlan, sampler: Sampler, more: tuple[str, ...]) -> Certificate:
-    private, inferred = plan.budget.private, plan.schema.inferred
+    private = plan.budget.private
     simulation = private and sampler.simulation
-    stated = [INFERRED] if inferred else []
-    if plan.schema.id is None:
-        stated.append(f"no person has more than {plan.contributions} row(s) in the data")
+    stated = standing(plan.schema, plan.contributions)
     return certify(
         plan.node,
         plan.budget,
@@ -234,6 +231,6 @@ def _certificate(plan: AnswerPlan, sampler: Sampler, more: tuple[str, ...]) -> C
         schema_hash=plan.schema.hash,
         rho=None if plan.rho is None else str(plan.rho),
         accounting=plan.accounting,
-        covers=COVERS if private and not simulation else "nothing: these answers are for study, not for release",
+        covers=covering(COVERS, plan.schema, usable=private and not simulation, study="these answers are"),
         assumptions=(*stated, DEALT, *more, KEPT),
     )

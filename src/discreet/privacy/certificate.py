@@ -18,7 +18,10 @@ from pydantic import (
 from discreet.privacy.budget import Adjacency, Budget
 from discreet.privacy.ledger import Charge, Node, Parallel, Response, SmoothCharge
 from discreet.privacy.unexpected import REFUSE, tables_clause
+from discreet.schema import Schema
 
+INFERRED = "the schema (classes, categories, bounds) was read off the data and assumed public"
+EXCEPT = "except the classes, categories and bounds, which were read off the data"
 Exact = Annotated[str, StringConstraints(pattern=r"^[0-9]{1,400}(/[1-9][0-9]{0,399})?$")]
 
 
@@ -182,7 +185,7 @@ def record(node: Node) -> Leaf | GroupRecord:
     """A ledger node as it stands in a certificate."""
     if isinstance(node, Response):
         return ResponseRecord(
-            mechanism=node.mechanism, what=node.what, cost=str(node.cost), parameters=dict(node.parameters)
+            mechanism=node.mechanism, what=node.what, cost=str(node.cost), parameters=_named(node.parameters)
         )
     if isinstance(node, SmoothCharge):
         return SmoothRecord(
@@ -191,7 +194,7 @@ def record(node: Node) -> Leaf | GroupRecord:
             measure=node.measure,
             cost=str(node.cost),
             delta=str(node.delta),
-            parameters=dict(node.parameters),
+            parameters=_named(node.parameters),
         )
     if isinstance(node, Charge):
         return ChargeRecord(
@@ -211,6 +214,17 @@ def record(node: Node) -> Leaf | GroupRecord:
     )
 
 
+def _named(parameters: tuple[tuple[str, str], ...]) -> dict[str, str]:
+    """Parameters by name, none lost: what reads like an earlier name is numbered."""
+    result: dict[str, str] = {}
+    for name, value in parameters:
+        fresh, number = name, 2
+        while fresh in result:
+            fresh, number = f"{name} ({number})", number + 1
+        result[fresh] = value
+    return result
+
+
 _NEIGHBOURS = {
     Adjacency.ADD_REMOVE: "whether the rows are in the data or not (the number of rows is hidden too)",
     Adjacency.REPLACE: "what the rows say, label included (the number of rows is public)",
@@ -227,6 +241,34 @@ def protects(adjacency: Adjacency, contributions: int, identified: bool) -> str:
 def read_under(certificate: Certificate, unexpected: str) -> Certificate:
     """The certificate of the same release, from rows that were read under this policy."""
     return certificate.model_copy(update={"tables": tables_clause(unexpected) if certificate.private else ""})
+
+
+def standing(
+    schema: Schema,
+    contributions: int | None = None,
+    *,
+    where: str = "in the data",
+    checked: bool = True,
+    inferred: str = INFERRED,
+) -> tuple[str, ...]:
+    """The assumptions that every certificate states where they are made, so that none can be forgotten.
+
+    That a schema read off the data is public; and that no person has more rows than the noise pays for, unless an id
+    column lets that be `checked`. Without `contributions` nothing is assumed about rows per person.
+    """
+    stated = [inferred] if schema.inferred else []
+    if contributions is not None and not (checked and schema.id is not None):
+        stated.append(f"no person has more than {contributions} row(s) {where}")
+    return tuple(stated)
+
+
+def covering(what: str, schema: Schema, *, usable: bool, study: str = "this model is") -> str:
+    """What a certificate covers: nothing without exact noise, and never what was read off the data."""
+    if not usable:
+        return f"nothing: {study} for study, not for release"
+    return what + (
+        ", except the classes, categories and bounds, which were read off the data" if schema.inferred else ""
+    )
 
 
 def certify(

@@ -8,14 +8,13 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.bayes.certificates import INFERRED
 from discreet.errors import DataError, StatisticsError
 from discreet.mechanisms.joint import draw_joint
 from discreet.mechanisms.noise import Sampler
 from discreet.mechanisms.odds import Odds
 from discreet.mechanisms.subsets import check_scores, draw_above, draw_flipped, draw_mask, draw_peeled, draw_ranked
 from discreet.privacy.budget import Adjacency
-from discreet.privacy.certificate import Certificate, certify
+from discreet.privacy.certificate import Certificate, certify, covering, standing
 from discreet.privacy.unexpected import REFUSE
 from discreet.schema import Schema
 from discreet.selection.plan import SelectionPlan
@@ -54,10 +53,7 @@ class Selection:
         """What the choice guarantees."""
         plan = self.plan
         simulation = plan.budget.private and self.simulation
-        stated = [INFERRED] if plan.schema.inferred else []
-        if plan.schema.id is None:
-            stated.append(f"no person has more than {plan.contributions} row(s) in the data")
-        unusable = simulation or not plan.budget.private
+        usable = plan.budget.private and not simulation
         return certify(
             plan.node,
             plan.budget,
@@ -70,8 +66,8 @@ class Selection:
             schema_hash=plan.schema.hash,
             rho=None,
             accounting="pure epsilon, costs added up exactly" if plan.budget.private else "none: no noise was added",
-            covers="nothing: this choice is for study, not for release" if unusable else COVERS,
-            assumptions=tuple(stated),
+            covers=covering(COVERS, plan.schema, usable=usable, study="this choice is"),
+            assumptions=standing(plan.schema, plan.contributions),
         )
 
 

@@ -12,7 +12,7 @@ from discreet.errors import SchemaError
 from discreet.features import Numeric
 from discreet.mechanisms.noise import Sampler, bytes_of, sampler_for
 from discreet.privacy.budget import Adjacency, Budget
-from discreet.privacy.certificate import Certificate, certify
+from discreet.privacy.certificate import Certificate, certify, standing
 from discreet.privacy.ledger import Charge, Ledger
 from discreet.privacy.unexpected import REFUSE
 from discreet.schema import Schema
@@ -23,7 +23,7 @@ from discreet.sources import Draw, Progress, Rows, map_rows
 from discreet.sources.columns import Numbers
 
 COVERS = "the bounds and bin edges of this schema and everything computed from them"
-INFERRED = "the rest of the schema (classes, categories) was read off the data and assumed public"
+REST = "the rest of the schema (classes, categories) was read off the data and assumed public"
 
 
 @dataclass(frozen=True)
@@ -140,9 +140,6 @@ def noisy(counts: Integers, charge: Charge | None, sampler: Sampler) -> Integers
 
 def _certificate(plan: SettlePlan, schema: Schema, sampler: Sampler) -> Certificate:
     private = plan.budget.private
-    stated = [INFERRED] if plan.schema.inferred else []
-    if schema.id is None:
-        stated.append(f"no person has more than {plan.contributions} row(s) in the data")
     simulation = private and sampler.simulation
     return certify(
         plan.node,
@@ -157,5 +154,5 @@ def _certificate(plan: SettlePlan, schema: Schema, sampler: Sampler) -> Certific
         rho=None,
         accounting="pure epsilon, costs added up exactly" if private else "none: no noise was added",
         covers=COVERS if private and not simulation else "nothing: this schema is for study, not for release",
-        assumptions=tuple(stated),
+        assumptions=standing(plan.schema, plan.contributions, inferred=REST),
     )

@@ -7,10 +7,10 @@ from typing import Any, Self
 from sklearn.utils.validation import check_is_fitted
 
 from discreet.bayes.base import ScoreEstimator, check_smoothing
-from discreet.bayes.certificates import INFERRED, MODEL
+from discreet.bayes.certificates import MODEL
 from discreet.mechanisms.noise import Sampler, bytes_of, sampler_for
 from discreet.privacy.budget import Adjacency, Budget
-from discreet.privacy.certificate import Certificate, certify
+from discreet.privacy.certificate import Certificate, certify, covering, standing
 from discreet.privacy.ledger import Ledger
 from discreet.schema import Schema
 from discreet.sources import Progress
@@ -228,14 +228,8 @@ class PrivateForestClassifier(_TreeEstimator):
 def _certificate(grown: GrownTrees) -> Certificate:
     """What the release guarantees, to whom, and under which assumptions."""
     plan = grown.plan
-    private, inferred = plan.budget.private, plan.schema.inferred
+    private = plan.budget.private
     simulation = private and grown.simulation
-    stated = [INFERRED] if inferred else []
-    if plan.schema.id is None:
-        stated.append(f"no person has more than {plan.contributions} row(s) in the data")
-    covers = MODEL + (", except the classes, categories and bounds, which were read off the data" if inferred else "")
-    if simulation or not private:
-        covers = "nothing: this model is for study, not for release"
     why = DEALT if plan.split == RANDOM else NODES
     return certify(
         plan.node,
@@ -249,6 +243,6 @@ def _certificate(grown: GrownTrees) -> Certificate:
         schema_hash=plan.schema.hash,
         rho=None,
         accounting=f"pure epsilon: levels add up, and within one {why}" if private else "none",
-        covers=covers,
-        assumptions=tuple(stated),
+        covers=covering(MODEL, plan.schema, usable=private and not simulation),
+        assumptions=standing(plan.schema, plan.contributions),
     )

@@ -19,7 +19,7 @@ from discreet.mechanisms.choose import CHOICES, choice_rate, choose, coins_of
 from discreet.mechanisms.noise import Sampler, SimulationSampler, bytes_of, sampler_for
 from discreet.mechanisms.stopping import best_of_random_runs, check_stopping, repeated_cost
 from discreet.privacy.budget import Adjacency, Budget, number
-from discreet.privacy.certificate import Certificate, certify
+from discreet.privacy.certificate import Certificate, certify, covering
 from discreet.privacy.ledger import Charge, Ledger, Node, Parallel, Sequential
 from discreet.privacy.unexpected import REFUSE, check_unexpected
 from discreet.schema import Schema
@@ -300,9 +300,6 @@ def _certificate(plan: SearchPlan, schema: Schema, sampler: Sampler, own: tuple[
     # Those of the chosen fit stand for all: which others ran is not for anyone to know.
     empty = [EMPTY] if plan.unexpected == REFUSE else []
     stated = [*own, DEALT, *empty, "what the certificates of the candidates assume"]
-    covers = COVERS + (
-        ", except the classes, categories and bounds, which were read off the data" if schema.inferred else ""
-    )
     return certify(
         plan.node,
         plan.budget,
@@ -315,6 +312,6 @@ def _certificate(plan: SearchPlan, schema: Schema, sampler: Sampler, own: tuple[
         schema_hash=schema.hash,
         rho=None,
         accounting=f"pure epsilon of a whole search by {plan.method}" if private else "none",
-        covers=covers if private and not simulation else "nothing: this model is for study, not for release",
+        covers=covering(COVERS, schema, usable=private and not simulation),
         assumptions=tuple(stated),
     )

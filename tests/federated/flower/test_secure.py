@@ -85,6 +85,8 @@ def test_the_opened_sum_is_the_sum_of_the_vectors(members, schema, task, vectors
     assert all(len(house.journal.entries()) == 1 for house in members.values())
     seen = b"".join(bytes(content["secure"]["message"]) for _, content in grid.contents)
     assert all(vector.tobytes() not in seen for vector in vectors)  # none crossed the wire unmasked
+    kept = [path for house in members.values() for path in house.rounds.iterdir()]
+    assert len(kept) == 12 and {path.stat().st_mode & 0o777 for path in kept} == {0o600}
 
 
 def test_lost_answers_are_given_again_and_a_restarted_node_goes_on(members, schema, task, vectors):

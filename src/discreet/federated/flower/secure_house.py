@@ -14,7 +14,7 @@ from discreet.federated.secure import AbortError, KeySigner, NodeStore, Round, S
 from discreet.federated.secure.wire import kind_of
 from discreet.federated.shares import SharePlan, share_plan
 from discreet.federated.update import node_plan
-from discreet.files import replacing
+from discreet.files import write_bytes
 from discreet.sources import collect
 
 ROUND = re.compile("[0-9a-f]{64}")  # a round under masks is named by its digest
@@ -82,6 +82,5 @@ def _round(house: House, request: Request, step: bytes, shared: SharePlan) -> Ro
         raise RefusedError(NodeRefusal.REQUEST)
     if inviting:
         for path, content in ((question, house.question(request).encode()), (begun, step)):
-            with replacing(path) as temporary:
-                temporary.write_bytes(content)
+            write_bytes(path, content, private=True)
     return round_

@@ -141,7 +141,7 @@ class Progress:
             self.round_id = unfinished or secrets.token_hex(8)
         if self.directory is not None:
             mark = {"round": self.round_id, "essence": task.essence(schema)}
-            write_text(self.directory / "round.json", json.dumps(mark))
+            write_text(self.directory / "round.json", json.dumps(mark), private=True)
 
     def _unfinished(self) -> str | None:
         if self.directory is None or not (self.directory / "round.json").is_file():

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from pathlib import Path
 from typing import Any
 
 from discreet.federated.secure.keys import Signer
 from discreet.federated.secure.node import Draw, SecureNode
 from discreet.federated.secure.round import Round
+from discreet.files import write_bytes
 
 
 class NodeStore:
@@ -24,26 +24,8 @@ class NodeStore:
         path = self.directory / f"{round_.digest.hex()}.round"
 
         def keep(memory: bytes) -> None:
-            _write_private(path, memory)
+            write_bytes(path, memory, private=True)
 
         if path.exists():
             return SecureNode.from_bytes(path.read_bytes(), signer, draw, keep=keep, **options)
         return SecureNode(round_, name, signer, draw, keep=keep, **options)
-
-
-def _write_private(path: Path, content: bytes) -> None:
-    """Write a file that only its owner may read, whole or not at all, and on the disk before this returns."""
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)  # created with mode 0600
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(name, path)
-    finally:
-        Path(name).unlink(missing_ok=True)
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)

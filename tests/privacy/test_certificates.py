@@ -1,0 +1,234 @@
+"""Every certificate states what holds for all: a schema read off the data, rows per person, simulation, sampler."""
+
+from __future__ import annotations
+
+import ast
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import discreet
+from discreet import (
+    Budget,
+    Categorical,
+    Certificate,
+    FederatedNB,
+    GossipNB,
+    LocalNB,
+    Numeric,
+    PrivateAdditiveClassifier,
+    PrivateClassifier,
+    PrivateForestClassifier,
+    PrivateGridSearch,
+    PrivateJointHistogram,
+    PrivateLogisticRegression,
+    PrivateNB,
+    PrivatePredictor,
+    PrivateSelectKBest,
+    PrivateSVC,
+    PrivateTAN,
+    PrivateTreeClassifier,
+    Schema,
+    SelectiveNB,
+    settle_schema,
+)
+from discreet.bayes.plan import make_plan
+from discreet.calibration import calibrated
+from discreet.federated import Aggregate, node_update
+from discreet.federated.shares import share_plan
+from discreet.local.client import LocalClient
+from discreet.local.collector import Collector
+from discreet.privacy.certificate import INFERRED, covering, standing
+from discreet.settle.release import REST
+
+DECLARED = Schema(
+    [Categorical("a", ["p", "q"]), Categorical("b", [1, 2, 3]), Numeric("x", 0, 8, bins=4)], target="y", classes=[0, 1]
+)
+READ = DECLARED.model_copy(update={"inferred": True})
+KNOWN = DECLARED.model_copy(update={"id": "who"})
+ROWS = "no person has more than 1 row(s)"
+
+
+def frame(size: int = 120) -> tuple[pd.DataFrame, Any]:
+    rng = np.random.default_rng(3)
+    y = rng.integers(0, 2, size)
+    a, b = np.array(["p", "q"])[rng.integers(0, 2, size) * y], rng.integers(1, 4, size)
+    return pd.DataFrame({"a": a, "b": b, "x": rng.uniform(0, 4, size) + 4 * y, "who": np.arange(size)}), y
+
+
+def fitted(kind: Any, **settings: Any) -> Callable[..., list[Certificate]]:
+    """The certificates of an estimator; its model carries the same one."""
+
+    def make(schema: Schema, epsilon: Any, seed: Any) -> list[Certificate]:
+        X, y = frame()
+        done = kind(epsilon=epsilon, schema=schema, random_state=seed, **settings).fit(X, y)
+        model = getattr(done, "model_", None)
+        return [done.certificate_, *([] if model is None else [model.certificate])]
+
+    return make
+
+
+def batches(schema: Schema, epsilon: Any, seed: Any) -> list[Certificate]:
+    X, y = frame()
+    done = PrivateNB(epsilon, schema=schema, random_state=seed)
+    for low in (0, 60):
+        done.partial_fit(X[low : low + 60], y[low : low + 60])
+    return [done.certificate_]
+
+
+def searched(method: str) -> Callable[..., list[Certificate]]:
+    def make(schema: Schema, epsilon: Any, seed: Any) -> list[Certificate]:
+        X, y = frame()
+        grid = {"smoothing": [0.5, 1.0]}
+        search = PrivateGridSearch(PrivateNB(), grid, epsilon, schema, method=method, random_state=seed)
+        return [search.fit(X, y).certificate_]
+
+    return make
+
+
+def calibration(schema: Schema, epsilon: Any, seed: Any) -> list[Certificate]:
+    X, y = frame()
+    model = PrivateNB(epsilon, schema=schema, random_state=seed).fit(X, y).model_
+    return [calibrated(model, X, y, epsilon, random_state=seed).certificate]
+
+
+def settlement(schema: Schema, epsilon: Any, seed: Any) -> list[Certificate]:
+    return [settle_schema(schema, frame()[0], epsilon, bounds="private", random_state=seed).certificate]
+
+
+def chosen(schema: Schema, epsilon: Any, seed: Any) -> list[Certificate]:
+    X, y = frame()
+    return [PrivateSelectKBest(2, epsilon=epsilon, schema=schema, random_state=seed).fit(X, y).certificate_]
+
+
+def federation(schema: Schema, epsilon: Any, seed: Any) -> list[Certificate]:
+    X, y = frame()
+    aggregate = Aggregate(schema)
+    updates = [
+        node_update(X, schema, Budget(epsilon), node=name, y=y, random_state=seed, round_id="r") for name in ("a", "b")
+    ]
+    for update in updates:
+        aggregate.add(update)
+    return [*(update.certificate for update in updates), aggregate.model(1.0).certificate]
+
+
+def shares(schema: Schema, epsilon: Any, seed: Any) -> list[Certificate]:
+    plan = make_plan(schema, Budget(epsilon), mechanism="laplace")
+    found = [share_plan(plan, 4, colluding=1).certificate(simulation=seed is not None)]
+    if epsilon != math.inf:
+        noisy = make_plan(schema, Budget(epsilon, 1e-6), mechanism="gaussian")
+        found.append(share_plan(noisy, 4).certificate(simulation=seed is not None))
+    return found
+
+
+def collected(schema: Schema, epsilon: Any, seed: Any) -> list[Certificate]:
+    collector = Collector(schema)
+    for word in ("p", "q"):
+        collector.add(LocalClient(schema, epsilon).report({"a": word, "b": 1, "x": 3.0, "y": 0}))
+    return [collector.model(1.0).certificate]
+
+
+# Each kind of release: the module that certifies it, and how it is made.
+KINDS: dict[str, tuple[str, Callable[..., list[Certificate]]]] = {
+    "Naive Bayes": ("bayes.certificates", fitted(PrivateNB)),
+    "Naive Bayes, bell curves": ("bayes.certificates", fitted(PrivateNB, numeric="gaussian")),
+    "Naive Bayes, smooth": ("bayes.certificates", fitted(PrivateNB, numeric="gaussian", sensitivity="smooth")),
+    "Naive Bayes, parts": ("bayes.certificates", fitted(PrivateNB, strategy="partition")),
+    "Naive Bayes, batches": ("bayes.certificates", batches),
+    "private bounds": ("bayes.certificates", fitted(PrivateNB, bounds="private")),
+    "calibration": ("bayes.certificates", calibration),
+    "automatic": ("bayes.certificates", fitted(PrivateClassifier)),
+    "logistic regression": ("linear.classifier", fitted(PrivateLogisticRegression)),
+    "functional": ("linear.classifier", fitted(PrivateLogisticRegression, method="functional")),
+    "support vectors": ("linear.classifier", fitted(PrivateSVC)),
+    "additive": ("additive.classifier", fitted(PrivateAdditiveClassifier)),
+    "tree": ("trees.classifier", fitted(PrivateTreeClassifier)),
+    "forest": ("trees.classifier", fitted(PrivateForestClassifier)),
+    "tree-augmented": ("networks.plan", fitted(PrivateTAN)),
+    "joint histogram": ("networks.plan", fitted(PrivateJointHistogram)),
+    "choice of features": ("selection.select", chosen),
+    "choice and training": ("selection.classifier", fitted(SelectiveNB, k=2)),
+    "settlement": ("settle.release", settlement),
+    "search by hold-out": ("tuning.search", searched("holdout")),
+    "search by stopping": ("tuning.search", searched("random-stopping")),
+    "answers": ("prediction.predictor", fitted(PrivatePredictor, queries=5, parts=5)),
+    "updates of nodes": ("federated.certificate", federation),
+    "federation": ("federated.certificate", fitted(FederatedNB, n_nodes=3)),
+    "secure federation": ("federated.shares", fitted(FederatedNB, n_nodes=3, secure=True)),
+    "shares of noise": ("federated.shares", shares),
+    "gossip": ("federated.certificate", fitted(GossipNB, n_nodes=4)),
+    "local": ("local.certificate", fitted(LocalNB)),
+    "local, exactly": ("local.classifier", fitted(LocalNB)),
+    "collector": ("local.certificate", collected),
+}
+SEVERAL = {"updates of nodes", "federation", "secure federation", "shares of noise", "gossip"}  # nodes or batches
+LOCAL = {"local", "local, exactly", "collector"}
+SEEDED = set(KINDS) - {"gossip", "collector"}  # a simulation by nature, and devices that have no seed
+every = pytest.mark.parametrize("kind", KINDS)
+
+
+def exact(kind: str) -> Any:
+    return math.inf if kind == "local, exactly" else 2.0
+
+
+def test_every_module_that_certifies_has_a_case() -> None:
+    root, found = Path(discreet.__file__).parent, set()
+    for path in root.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Call) and getattr(node.func, "id", None) == "certify":
+                found.add(".".join(path.relative_to(root).with_suffix("").parts))
+    assert found == {module for module, _ in KINDS.values()}
+
+
+@every
+def test_a_schema_that_was_read_off_the_data_is_said_to_be(kind: str) -> None:
+    own = REST if kind == "settlement" else INFERRED
+    for certificate in KINDS[kind][1](READ, exact(kind), None):
+        assert own in certificate.assumptions
+        if not certificate.covers.startswith("nothing") and kind != "settlement":
+            assert "which were read off the data" in certificate.covers
+    for certificate in KINDS[kind][1](DECLARED, exact(kind), None):
+        assert "read off" not in " ".join([certificate.covers, *certificate.assumptions])
+
+
+@every
+def test_rows_per_person_are_assumed_where_no_id_is_checked(kind: str) -> None:
+    for certificate in KINDS[kind][1](DECLARED, exact(kind), None):
+        assert kind in LOCAL or any(text.startswith(ROWS) for text in certificate.assumptions)
+    if kind in LOCAL or kind == "Naive Bayes, batches":
+        return
+    certificates = KINDS[kind][1](KNOWN, exact(kind), None)
+    assert all("checked by the id column" in certificate.protects for certificate in certificates)
+    if kind not in SEVERAL:
+        assert not any(text.startswith(ROWS) for one in certificates for text in one.assumptions)
+
+
+@pytest.mark.parametrize("kind", sorted(SEEDED - {"local, exactly"}))
+def test_noise_that_can_be_repeated_covers_nothing(kind: str) -> None:
+    for certificate in KINDS[kind][1](DECLARED, 2.0, 7):
+        assert certificate.private and certificate.simulation
+        assert certificate.covers.startswith("nothing: ") and "simulation" in certificate.sampler
+    for certificate in KINDS[kind][1](DECLARED, 2.0, None):
+        assert certificate.private and not certificate.simulation
+        assert not certificate.covers.startswith("nothing") and "simulation" not in certificate.sampler
+        assert certificate.sampler not in {"", "none"}
+
+
+@pytest.mark.parametrize("kind", sorted(set(KINDS) - {"collector", "calibration"}))
+def test_without_noise_nothing_is_covered(kind: str) -> None:
+    for certificate in KINDS[kind][1](DECLARED, math.inf, None):
+        assert not certificate.private and certificate.protects.startswith("nobody")
+        assert certificate.covers.startswith("nothing: ") and certificate.sampler == "none"
+
+
+def test_the_clauses_themselves() -> None:
+    assert standing(DECLARED) == standing(KNOWN, 3) == ()
+    assert standing(READ, 2, where="at a node") == (INFERRED, "no person has more than 2 row(s) at a node")
+    assert standing(KNOWN, 1, checked=False) == ("no person has more than 1 row(s) in the data",)
+    assert covering("all", DECLARED, usable=True) == "all"
+    assert covering("all", READ, usable=False, study="it is") == "nothing: it is for study, not for release"
