@@ -95,4 +95,4 @@ def _depth() -> int:
     depth, frame = 1, sys._getframe(1)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("discreet."):
         depth, frame = depth + 1, frame.f_back
-    return depth - 1
+    return depth
