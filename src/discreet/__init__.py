@@ -10,11 +10,13 @@ if TYPE_CHECKING:
     from discreet.auto import PrivateClassifier
     from discreet.bayes import NaiveBayesModel, PrivateNB
     from discreet.errors import (
+        AccountError,
         BudgetError,
         DataError,
         DiscreetError,
         ModelError,
         QueryError,
+        RepeatedFitWarning,
         SchemaError,
         SolverError,
         StatisticsError,
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
     from discreet.local import LocalNB
     from discreet.networks import JointModel, PrivateJointHistogram, PrivateTAN, TANModel
     from discreet.prediction import PrivatePredictor
-    from discreet.privacy import Adjacency, Budget, Certificate, Ledger
+    from discreet.privacy import Account, Adjacency, Budget, Certificate, Ledger
     from discreet.schema import Categorical, Numeric, Schema
     from discreet.selection import PrivateSelectKBest, SelectiveNB
     from discreet.settle import Settlement, settle_schema
@@ -42,11 +44,13 @@ _ROOMS = {
     "discreet.auto": ("PrivateClassifier",),
     "discreet.bayes": ("NaiveBayesModel", "PrivateNB"),
     "discreet.errors": (
+        "AccountError",
         "BudgetError",
         "DataError",
         "DiscreetError",
         "ModelError",
         "QueryError",
+        "RepeatedFitWarning",
         "SchemaError",
         "SolverError",
         "StatisticsError",
@@ -58,7 +62,7 @@ _ROOMS = {
     "discreet.local": ("LocalNB",),
     "discreet.networks": ("JointModel", "PrivateJointHistogram", "PrivateTAN", "TANModel"),
     "discreet.prediction": ("PrivatePredictor",),
-    "discreet.privacy": ("Adjacency", "Budget", "Certificate", "Ledger"),
+    "discreet.privacy": ("Account", "Adjacency", "Budget", "Certificate", "Ledger"),
     "discreet.schema": ("Categorical", "Numeric", "Schema"),
     "discreet.selection": ("PrivateSelectKBest", "SelectiveNB"),
     "discreet.settle": ("Settlement", "settle_schema"),
@@ -69,6 +73,8 @@ _ROOMS = {
 }
 _HOME = {name: room for room, names in _ROOMS.items() for name in names}
 __all__ = [
+    "Account",
+    "AccountError",
     "AdditiveModel",
     "Adjacency",
     "Budget",
@@ -99,6 +105,7 @@ __all__ = [
     "PrivateTAN",
     "PrivateTreeClassifier",
     "QueryError",
+    "RepeatedFitWarning",
     "Schema",
     "SchemaError",
     "SelectiveNB",

@@ -22,7 +22,7 @@ from discreet.federated.refusal import demand
 from discreet.mechanisms.noise import Sampler, bytes_of, sampler_for
 from discreet.privacy.budget import Adjacency, Budget, number
 from discreet.privacy.certificate import Certificate
-from discreet.privacy.ledger import Ledger
+from discreet.privacy.payer import Payer, paying
 from discreet.privacy.unexpected import REFUSE, check_unexpected
 from discreet.schema import Schema
 from discreet.sources import Progress, collect
@@ -165,7 +165,8 @@ def node_update(
     contributions: int = 1,
     unexpected: str = REFUSE,
     random_state: Any = None,
-    ledger: Ledger | None = None,
+    ledger: Payer | None = None,
+    account: Any = None,
     y: Any = None,
     progress: Progress | None = None,
     round_id: str | None = None,
@@ -183,8 +184,7 @@ def node_update(
     # How a node reads its rows is its own affair: nodes of one federation may differ in it.
     plan = replace(node_plan(schema, settings, budget, mechanism), unexpected=check_unexpected(unexpected))
     sampler = sampler_for(random_state)
-    if ledger is not None:
-        ledger.charge(plan.node, plan.budget, plan.unit)
+    paying(ledger, account).charge(plan.node, plan.budget, plan.unit, schema=schema)
     # No rows is an answer like any other: an error would tell that there are none.
     statistics = collect(
         source, schema, y, detail=plan.detail, contributions=contributions, unexpected=unexpected,

@@ -13,7 +13,8 @@ from discreet.features import Numeric
 from discreet.mechanisms.noise import Sampler, bytes_of, sampler_for
 from discreet.privacy.budget import Adjacency, Budget
 from discreet.privacy.certificate import Certificate, certify, standing
-from discreet.privacy.ledger import Charge, Ledger
+from discreet.privacy.ledger import Charge
+from discreet.privacy.payer import Payer, paying
 from discreet.privacy.unexpected import REFUSE
 from discreet.schema import Schema
 from discreet.settle.grid import PARTS, Integers, Octaves
@@ -46,7 +47,8 @@ def settle_schema(
     contributions: int = 1,
     unexpected: str = REFUSE,
     random_state: Any = None,
-    ledger: Ledger | None = None,
+    ledger: Payer | None = None,
+    account: Any = None,
     progress: Progress | None = None,
 ) -> Settlement:
     """Buy the bounds and bin edges that a schema leaves open, from an array, a data frame, a file or a table.
@@ -54,7 +56,7 @@ def settle_schema(
     `bounds` "private" buys the bounds of every number, "declared" those of numbers whose schema says private. `edges`
     "private" buys bins of about equal weight too, "declared" leaves them equally wide; None follows the bounds.
     With `unexpected="absorb"` rows with a number that is none are left out instead of being refused. The cost is
-    charged to the `ledger`, if there is one, before the first row is read.
+    charged to the `account` (or `ledger`), if there is one, before the first row is read.
     """
     if not isinstance(schema, Schema):
         raise SchemaError("a schema is needed: declare one with Schema(...), or draft one with 'discreet schema'")
@@ -63,8 +65,7 @@ def settle_schema(
         contributions=contributions, unexpected=unexpected,
     )  # fmt: skip
     sampler = sampler_for(random_state)
-    if ledger is not None:
-        ledger.charge(plan.node, plan.budget, plan.unit)
+    paying(ledger, account).charge(plan.node, plan.budget, plan.unit, schema=schema)
     return settle(data, plan, sampler, progress=progress)
 
 

@@ -20,7 +20,8 @@ from discreet.mechanisms.noise import Sampler, SimulationSampler, bytes_of, samp
 from discreet.mechanisms.stopping import best_of_random_runs, check_stopping, repeated_cost
 from discreet.privacy.budget import Adjacency, Budget, number
 from discreet.privacy.certificate import Certificate, certify, covering
-from discreet.privacy.ledger import Charge, Ledger, Node, Parallel, Sequential
+from discreet.privacy.ledger import Charge, Node, Parallel, Sequential
+from discreet.privacy.payer import PAID, Payer, Unpaid, paying
 from discreet.privacy.unexpected import REFUSE, check_unexpected
 from discreet.schema import Schema
 from discreet.tuning.candidates import common_schema, list_candidates, prepared, require_certificate
@@ -160,15 +161,15 @@ class PrivateGridSearch(SchemaEstimator):
         each = look / count
         return SearchPlan(budget, adjacency, self.method, count, each, look, again or None, eta, gamma, node, policy)
 
-    def fit(self, X: Any, y: Any = None, *, ledger: Ledger | None = None) -> Self:
-        """Choose and fit; the whole cost is charged to the `ledger`, if there is one, before a row is read."""
+    def fit(self, X: Any, y: Any = None, *, ledger: Payer | None = None, account: Any = None) -> Self:
+        """Choose and fit; the whole cost is charged to the `account` (or `ledger`) before a row is read."""
         candidates = list_candidates(self.estimator, self.param_grid)
         plan = self._plan(candidates)
         known = common_schema(candidates, self.schema)
-        if ledger is not None:
-            if known is None:
-                raise SchemaError("a search that is charged to a ledger needs a declared schema")
-            ledger.charge(plan.node, plan.budget, plan.unit, self)
+        payer = paying(ledger, account, X, self)
+        if known is None and not isinstance(payer, Unpaid):
+            raise SchemaError("a search that is charged needs a declared schema")
+        payer.charge(plan.node, plan.budget, plan.unit, self, schema=known)
         self._need_labels(X, y)
         schema = Schema.infer(X, y) if known is None else known
         sampler = sampler_for(self.random_state)
@@ -219,7 +220,7 @@ class _Search:
         fitted = prepared(
             self.candidates[index][1], amount, self.schema, self.plan.adjacency, seed, self.plan.unexpected
         )
-        fitted.fit(*self.rows.take(rows))
+        fitted.fit(*self.rows.take(rows), ledger=PAID)  # as a part of the search
         require_certificate(fitted, epsilon, self.schema, self.plan.adjacency)
         return fitted
 
