@@ -199,6 +199,7 @@ def _batches(
             yield rows if fewer is None else _fewer(rows, person_keys(ids), fewer, count)
             if progress:
                 progress(done, stream.total)
+        count.rows += stream.rejected()
     finally:
         stream.close()
 
