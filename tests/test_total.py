@@ -48,9 +48,9 @@ SCHEMA = Schema(
 NAMES = [*SCHEMA.names, "t"]
 GOOD = [["x", "u", 1, 2.5, 0.5, "no"], ["y", "v", 2, 9.0, None, "yes"], ["x", "v", 1, 0.0, -0.5, "yes"]] * 4
 ODD = [
-    None, math.nan, math.inf, -math.inf, "text", "", "\x00", "\ud800", b"\xff", True, 10**400, -(10**20), 1e308, Decimal("NaN"),
-    Decimal("sNaN"), Decimal("1e400"), Fraction(1, 3), 1j, [1, 2], {"k": 1}, object(), np.datetime64("NaT"), pd.NA, pd.NaT,
-    np.float32(math.inf), (), "nan", "inf", "1e999", "0x10", pd.Timestamp(0),
+    None, math.nan, math.inf, -math.inf, "text", "", "\x00", "\ud800", b"\xff", True, 10**400, -(10**20), 1e308,
+    Decimal("NaN"), Decimal("sNaN"), Decimal("1e400"), Fraction(1, 3), 1j, [1, 2], {"k": 1}, object(),
+    np.datetime64("NaT"), pd.NA, pd.NaT, np.float32(math.inf), (), "nan", "inf", "1e999", "0x10", pd.Timestamp(0),
 ]  # fmt: skip
 NASTY = [[*GOOD[i % 3][:j], value, *GOOD[i % 3][j + 1 :]] for j in range(6) for i, value in enumerate(ODD)]
 ESTIMATORS = {
@@ -162,8 +162,8 @@ def test_where_people_are_asked_everybody_reports():
 
 
 VALUE = st.one_of(
-    st.sampled_from(ODD), st.text(max_size=3), st.integers(), st.floats(), st.binary(max_size=3), st.none(), st.booleans(),
-    st.decimals(), st.sampled_from(["x", "y", "u", "v", 1, 2, "1", 2.0, "no", "yes", 5, "7.5"]),
+    st.sampled_from(ODD), st.text(max_size=3), st.integers(), st.floats(), st.binary(max_size=3), st.none(),
+    st.booleans(), st.decimals(), st.sampled_from(["x", "y", "u", "v", 1, 2, "1", 2.0, "no", "yes", 5, "7.5"]),
 )  # fmt: skip
 ROW = st.lists(VALUE, min_size=6, max_size=6)
 

@@ -77,7 +77,7 @@ def test_every_row_goes_where_the_rule_says(name):
 @pytest.mark.parametrize("name", SCHEMAS)
 def test_a_row_adds_what_it_adds_alone_whatever_the_others_are(name):
     schema = SCHEMAS[name]
-    some = list(itertools.product(["p", "zz", None], [0, "text", INF, None], [1, None]))
+    some = [*itertools.product(["p", "zz", None], [0, "text", INF, None], [1]), ("p", 0, None), ("zz", 1.0, "two")]
     alone = {row: listed([row], schema) for row in some}
     for one, two in itertools.combinations_with_replacement(some, 2):
         assert listed([one, two], schema) == alone[one] + alone[two], (one, two)

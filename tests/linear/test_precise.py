@@ -101,7 +101,7 @@ def test_a_solution_at_twice_the_tolerance_is_not_taken():
 
 
 def test_what_no_digits_can_certify_gives_way_to_zeros():
-    """A spare above the tolerance leaves nothing to certify: under "refuse" an error, under "absorb" zeros and noise."""
+    """A spare above the tolerance leaves nothing to certify: an error under "refuse", zeros under "absorb"."""
     one = objective(Logistic())
     with pytest.raises(SolverError):
         settled(minimise, one, 1e-3, 1.0, "refuse")
@@ -123,9 +123,9 @@ def test_the_final_noise_is_added_to_what_stands_in():
         PrivateLogisticRegression(1.0, schema=SCHEMA, unexpected="absorb").plan(), tolerance=Fraction(1, 10**30)
     )
     rows = design()
-    found = [problem_weights(rows, rows.labels == 1, plan, SimulationSampler(seed)) for seed in range(40)]
+    found = [problem_weights(rows, rows.labels == 1, plan, SimulationSampler(seed)) for seed in range(25)]
     spread = math.sqrt(2) * plan.steps / float(plan.epsilons[1]) * 2.0**-plan.lattice
-    # 240 draws: a standard deviation off by half has a chance below 1e-9.
+    # 150 draws: a standard deviation off by half has a chance below 1e-6.
     assert 0.5 * spread < np.std(found) < 1.5 * spread
 
 
