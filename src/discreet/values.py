@@ -105,6 +105,8 @@ def _double(value: Any) -> float | None:
 
 
 def _read_other(value: Any) -> Reading:
+    if isinstance(value, Other):
+        return value
     if isinstance(value, str):
         return str.__str__(value)
     if isinstance(value, int):
@@ -124,14 +126,14 @@ def _read_other(value: Any) -> Reading:
         return Moment(value.isoformat())
     if isinstance(value, timedelta):
         return _span(value, getattr(value, "nanoseconds", 0))
+    if home == "numpy":  # whose lengths of time pass for integers
+        return _numpy(value, name)
     if isinstance(value, Rational):
         return _double(value)
     if isinstance(value, complex):
         return _double(value.real) if value.imag == 0 else UNREADABLE
     if isinstance(value, _NESTED):
         return UNREADABLE
-    if home == "numpy":
-        return _numpy(value, name)
     if home == "pyarrow":
         return read(value.as_py()) if hasattr(value, "as_py") else UNREADABLE
     if home == "pandas" and name == "Interval":
