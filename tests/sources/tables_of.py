@@ -19,6 +19,15 @@ import pyarrow.feather as feather
 import pyarrow.parquet as parquet
 
 from discreet import Categorical, Numeric, Schema, Table
+from discreet.linear.encode import Encoding, read_design
+from discreet.networks.rows import hold_rows
+from discreet.prediction.votes import read_coded
+from discreet.privacy.budget import Budget
+from discreet.settle.plan import make_settle_plan
+from discreet.settle.release import count_finest
+from discreet.sources.coded import read_codes
+from discreet.tuning.rows import HeldRows
+from discreet.values import number
 
 NUMBERS = [
     *(True, False, 0, 1, 2, -1, 7, 3.0, 1.0, 0.0, -0.0, 0.5, 1.5, -2.5, 2**53, 2**53 + 1, 2**62, 2**63, 2**64, 10**30),
@@ -93,6 +102,38 @@ SCHEMAS = [
         classes=[0, 1],
     ),
 ]
+FINITE = [value for value in [*NUMBERS, *TEXTS] if math.isfinite(number(value))]
+WHOLE = [0, 1, True, False, 1.0, "1", "01", Decimal("1.0"), -1, 2**53, np.int8(1), -0.0, "1.0"]
+ALIKE = [  # columns of one type, or that a container brings to one
+    [True, False],
+    [True, None],
+    [1, 0, 7, 2**53 + 1],
+    [1, None, 2**53 + 1],
+    [1.0, 0.5, -0.0],
+    [1, 1.5],
+    ["a", "b", "x", "1", "True"],
+    ["1", "1.0", None],
+    [Decimal("1.10"), Decimal("0.1"), Decimal("-398213422469.3047"), Decimal("-398213422469.0000000001")],
+    [date(2020, 1, 1), None],
+    [datetime(2020, 1, 1), datetime(2020, 1, 1, 12, 30), None],
+    [pd.Timestamp("2020-01-01"), pd.Timestamp("2020-01-01 12:30"), "2020-01-01"],
+]
+
+
+TYPED = [[0, 1], [True, False], [1.0, 0.0], ["0", "1"], ["1.0", "01"], [Decimal("1.00"), Decimal("0")]]
+
+
+def pools_of(name, kind):
+    """What the values of a column are drawn from, one pool per table: of one type, mostly fine ones, or any at all."""
+    usual = {"n": FINITE, "r": FINITE, "i": WHOLE, "c": WHOLE[:8]}.get(name, [*NUMBERS, *TEXTS])
+    if kind == "alike":
+        return {"n": [*TYPED, [0.5, 1], [1, 10**30]], "r": [*TYPED, *ALIKE[:6], ALIKE[8]]}.get(
+            name, TYPED if name in "ic" else ALIKE
+        )
+    return [usual, usual, *ALIKE] if kind == "fine" else [usual, usual, usual, MIXED, MISSING, NUMBERS, TEXTS]
+
+
+KINDS = ["alike", "alike", "fine", "wild"]
 NAMES = ["t", "i", "b", "m", "n", "r"]
 FRESH = itertools.count()
 
@@ -323,4 +364,57 @@ SOURCES = {
     "duckdb": duckdb_table,
     "sqlite": sqlite_table,
     "database": database,
+}
+
+
+def stacked(parts):
+    return [np.concatenate(arrays) for arrays in zip(*parts, strict=True)]
+
+
+def codes(data, schema):
+    found = read_codes(data, schema)
+    return found.codes, found.labels
+
+
+def design(data, schema):
+    found = read_design(data, None, Encoding(schema, "scaled"))
+    return found.codes, found.values, found.labels
+
+
+def points(data, schema):
+    found = hold_rows(data, schema)
+    return *found.values, found.labels
+
+
+def votes(data, schema):
+    return read_coded(data, schema, None, 1)
+
+
+def bounds(data, schema):
+    plan = make_settle_plan(schema, Budget(1.0), bounds="private")
+    return tuple(counts[None, :] for counts in count_finest(data, plan).values())
+
+
+def dealt(data, schema):
+    held = HeldRows.of(data, schema)
+    X, y = held.take(np.arange(held.size))
+    assert y is None
+    return codes(X, schema)
+
+
+def added(parts):
+    return [sum(arrays) for arrays in zip(*parts, strict=True)]
+
+
+def same_arrays(left, right):
+    return all(np.array_equal(a, b) for a, b in zip(left, right, strict=True))
+
+
+HELD = {  # how models read rows that they hold, and how what was read of single rows goes together
+    "codes": (codes, stacked),
+    "design": (design, stacked),
+    "points": (points, stacked),
+    "votes": (votes, stacked),
+    "bounds": (bounds, added),
+    "dealt": (dealt, stacked),
 }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from decimal import Decimal
 
@@ -13,44 +12,17 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from discreet import Categorical, DataError, Numeric, Schema, collect
-from discreet.linear.encode import Encoding, read_design
-from discreet.networks.rows import hold_rows
-from discreet.prediction.votes import read_coded
-from discreet.privacy.budget import Budget
-from discreet.settle.plan import make_settle_plan
-from discreet.settle.release import count_finest
-from discreet.sources.coded import read_codes
 from discreet.sources.contract import by_the_rule, row_rule_violation
 from discreet.statistics import DETAILS
-from discreet.tuning.rows import HeldRows
-from discreet.values import number
-from tests.sources.tables_of import MEMORY, MISSING, MIXED, NAMES, NUMBERS, PAIRS, SCHEMAS, SOURCES, TEXTS
-
-FINITE = [value for value in [*NUMBERS, *TEXTS] if math.isfinite(number(value))]
-WHOLE = [0, 1, True, False, 1.0, "1", "01", Decimal("1.0"), -1, 2**53, np.int8(1), -0.0, "1.0"]
-ALIKE = [  # columns of one type, or that a container brings to one
-    [True, False],
-    [True, None],
-    [1, 0, 7, 2**53 + 1],
-    [1, None, 2**53 + 1],
-    [1.0, 0.5, -0.0],
-    [1, 1.5],
-    ["a", "b", "x", "1", "True"],
-    ["1", "1.0", None],
-    [Decimal("1.10"), Decimal("0.1"), Decimal("-398213422469.3047"), Decimal("-398213422469.0000000001")],
-]
+from tests.sources.tables_of import HELD, KINDS, MEMORY, NAMES, PAIRS, SCHEMAS, SOURCES, pools_of, same_arrays
 
 
 @st.composite
 def tables(draw):
-    """A schema and up to four rows: half of the tables are all but fine, and in some columns values are alike."""
+    """A schema and up to four rows: of one type in each column, mostly fine, or any at all."""
     schema = draw(st.sampled_from(SCHEMAS))
-    fine = draw(st.booleans())
-    pools = {}
-    for name in [*NAMES, "c"]:
-        usual = {"n": FINITE, "r": FINITE, "i": WHOLE, "c": WHOLE[:8]}.get(name, [*NUMBERS, *TEXTS])
-        wild = draw(st.sampled_from([MIXED, MISSING, NUMBERS, TEXTS]))
-        pools[name] = draw(st.sampled_from([usual, usual, *ALIKE])) if fine else draw(st.sampled_from([usual, wild]))
+    kind = draw(st.sampled_from(KINDS))
+    pools = {name: draw(st.sampled_from(pools_of(name, kind))) for name in [*NAMES, "c"]}
     record = st.fixed_dictionaries({name: st.sampled_from(pool) for name, pool in pools.items()})
     return schema, draw(st.lists(record, min_size=1, max_size=4))
 
@@ -101,44 +73,6 @@ def test_a_source_counts_as_its_rows_do(name, drawn, tmp_path):
     assert row_rule_violation(lambda rows: SOURCES[name](rows, tmp_path), schema, records) is None
 
 
-def stacked(parts):
-    return [np.concatenate(arrays) for arrays in zip(*parts, strict=True)]
-
-
-def codes(data, schema):
-    found = read_codes(data, schema)
-    return found.codes, found.labels
-
-
-def design(data, schema):
-    found = read_design(data, None, Encoding(schema, "scaled"))
-    return found.codes, found.values, found.labels
-
-
-def points(data, schema):
-    found = hold_rows(data, schema)
-    return *found.values, found.labels
-
-
-def votes(data, schema):
-    return read_coded(data, schema, None, 1)
-
-
-def bounds(data, schema):
-    plan = make_settle_plan(schema, Budget(1.0), bounds="private")
-    return tuple(counts[None, :] for counts in count_finest(data, plan).values())
-
-
-def dealt(data, schema):
-    held = HeldRows.of(data, schema)
-    X, y = held.take(np.arange(held.size))
-    assert y is None
-    return codes(X, schema)
-
-
-HELD = {"codes": codes, "design": design, "points": points, "votes": votes, "bounds": bounds, "dealt": dealt}
-
-
 @pytest.mark.parametrize("reader", HELD)
 @pytest.mark.parametrize("name", ["pandas objects", "pandas inferred", "database"])
 @trial(12)
@@ -146,18 +80,11 @@ HELD = {"codes": codes, "design": design, "points": points, "votes": votes, "bou
 def test_rows_that_models_hold_are_read_one_by_one(name, reader, drawn):
     schema, records = drawn
     make = MEMORY.get(name) or (lambda rows: SOURCES[name](rows, None))
-    summed = reader == "bounds"
-
-    def join(parts):
-        return [sum(arrays) for arrays in zip(*parts, strict=True)] if summed else stacked(parts)
-
-    def same(left, right):
-        return all(np.array_equal(a, b) for a, b in zip(left, right, strict=True))
-
-    wrong = row_rule_violation(
-        make, schema, records, read=lambda data: HELD[reader](data, schema), join=join, same=same
+    read, join = HELD[reader]
+    assert (
+        row_rule_violation(make, schema, records, read=lambda data: read(data, schema), join=join, same=same_arrays)
+        is None
     )
-    assert wrong is None
 
 
 # ---- what was found: each of these failed before
