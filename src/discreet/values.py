@@ -16,7 +16,7 @@ from decimal import Decimal
 from numbers import Rational
 from typing import Any, Final
 
-_WHOLE = re.compile(r"\s*([+-]?)0*(\d+)(?:\.0*)?\s*")
+_WHOLE = re.compile(r"\s*([+-]?)0*([0-9]+)(?:\.0*)?\s*")
 _SPELT = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?|-?inf")
 _POINT_ZERO = re.compile(r"-?(?:0|[1-9][0-9]*)\.0")
 _MOMENT = re.compile(r"([+-]?\d+-\d\d-\d\d)(?:[T ](\d\d)(?::(\d\d))?(?::(\d\d))?(?:\.(\d+))?)?")
