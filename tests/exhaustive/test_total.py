@@ -42,7 +42,7 @@ def listed(rows, schema):
 
 
 def place(schema, row):
-    """Where a row belongs by the rule of docs/values.md, written once more: cells of a and x and the class, or None."""
+    """Where a row belongs by the rule of docs/unexpected.md, written once more: cells and class, or None."""
     a, x, y = row
     first, number = schema.features
     if y not in (0, 1):
