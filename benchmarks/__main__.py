@@ -15,7 +15,7 @@ from rich.table import Table
 from discreet.errors import DiscreetError
 
 ALL = tuple(sorted(file.stem for file in Path(__file__).parent.glob("[a-z]*.py") if file.stem != "common"))
-LONG = {"utility"}  # hours: run only when it is named
+LONG = {"row_rule", "utility"}  # minutes and hours: run only when they are named
 
 
 def main() -> None:

@@ -16,7 +16,7 @@ from decimal import Decimal
 from numbers import Rational
 from typing import Any, Final
 
-_WHOLE = re.compile(r"\s*([+-]?)0*(\d+)(?:\.0*)?\s*")
+_WHOLE = re.compile(r"\s*([+-]?)0*([0-9]+)(?:\.0*)?\s*")
 _SPELT = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?|-?inf")
 _POINT_ZERO = re.compile(r"-?(?:0|[1-9][0-9]*)\.0")
 _MOMENT = re.compile(r"([+-]?\d+-\d\d-\d\d)(?:[T ](\d\d)(?::(\d\d))?(?::(\d\d))?(?:\.(\d+))?)?")
@@ -105,6 +105,8 @@ def _double(value: Any) -> float | None:
 
 
 def _read_other(value: Any) -> Reading:
+    if isinstance(value, Other):
+        return value
     if isinstance(value, str):
         return str.__str__(value)
     if isinstance(value, int):
@@ -124,14 +126,14 @@ def _read_other(value: Any) -> Reading:
         return Moment(value.isoformat())
     if isinstance(value, timedelta):
         return _span(value, getattr(value, "nanoseconds", 0))
+    if home == "numpy":  # whose lengths of time pass for integers
+        return _numpy(value, name)
     if isinstance(value, Rational):
         return _double(value)
     if isinstance(value, complex):
         return _double(value.real) if value.imag == 0 else UNREADABLE
     if isinstance(value, _NESTED):
         return UNREADABLE
-    if home == "numpy":
-        return _numpy(value, name)
     if home == "pyarrow":
         return read(value.as_py()) if hasattr(value, "as_py") else UNREADABLE
     if home == "pandas" and name == "Interval":

@@ -92,6 +92,12 @@ def test_random_cases_agree() -> None:
     compare(contents, ask_node(contents))
 
 
+CATEGORIES = [
+    *(["a", "b"], [0, 1], [True, False], [3, "x", True, "0.1"], list(range(-5, 60)), ["1.0", "0"], ["true", "False"]),
+    *(["1", "True", "1.0"], [7, "1", "01"], ["0.10", "1e+20", "1e-07", "inf"], ["9007199254740993", "2"]),
+]
+
+
 def some_campaign(rng: random.Random) -> Campaign:
     features: list[Any] = []
     for j in range(rng.randint(1, 4)):
@@ -102,7 +108,7 @@ def some_campaign(rng: random.Random) -> Campaign:
             kind = {"integer": whole, "missing": rng.choice(["error", "error", "bin"])}
             features.append(Numeric(f"f{j}", lower, upper, bins=rng.randint(1, 12), **kind))
         else:
-            categories = rng.choice([["a", "b"], [0, 1], [True, False], [3, "x", True, "0.1"], list(range(-5, 60))])
+            categories = rng.choice(CATEGORIES)
             other, missing = rng.choice([None, "rest"]), rng.choice(["error", "category"])
             features.append(Categorical(f"f{j}", categories, other=other, missing=missing))
     classes = rng.choice([["no", "yes"], [0, 1, 2], [True, False], [-1, "1.5", "ja"]])
@@ -117,7 +123,7 @@ def some_campaign(rng: random.Random) -> Campaign:
 
 def some_value(rng: random.Random, feature: Any) -> Any:
     if rng.random() < 0.04:
-        return rng.choice([None, math.nan, math.inf, "?", "", True, 10**20, 0.25, " 1 ", "1.0", "TRUE"])
+        return rng.choice([None, math.nan, math.inf, "?", "", True, 10**20, 0.25, " 1 ", "1.0", "TRUE", 1, 0.0, False])
     if feature.kind == "categorical":
         value = rng.choice(feature.categories)
         return rng.choice([value, value, str(value), float(value) if type(value) is int else value])

@@ -136,6 +136,48 @@ class RepeatedSeed:
         return np.asarray(sums + (noise[:, :1] if self.repeated else noise))
 
 
+@dataclass(frozen=True)
+class RefusedRows:
+    """A noisy count that is refused if a row is no number: the refusal is an output that the noise does not cover.
+
+    The repaired twin leaves such rows out.
+    """
+
+    epsilon: float
+    absorbs: bool = False
+
+    def sample(self, data: Sequence[float], size: int, *, rng: Rng) -> Numbers:
+        """Return noisy counts, or −1000 for a refusal."""
+        good = [value for value in data if math.isfinite(value)]
+        if len(good) < len(data) and not self.absorbs:
+            return np.full((size, 1), -1000.0)
+        return len(good) + discrete_laplace(1.0 / self.epsilon, (size, 1), rng=rng)
+
+
+@dataclass(frozen=True)
+class ChoiceByPosition:
+    """A sum over one row of each person, the one that stands at an even place of the table if there is one.
+
+    A row before the others moves them all to other places. The repaired twin draws one of a person's rows evenly.
+    """
+
+    epsilon: float
+    drawn: bool = False
+
+    def sample(self, data: Sequence[tuple[str, int]], size: int, *, rng: Rng) -> Numbers:
+        """Return noisy sums of values that are 0 or 1."""
+        own: dict[str, list[tuple[int, int]]] = {}
+        for place, (person, value) in enumerate(data):
+            own.setdefault(person, []).append((place, value))
+        total = np.zeros(size)
+        for rows in own.values():
+            if self.drawn:
+                total += np.array([value for _, value in rows])[rng.integers(len(rows), size=size)]
+            else:
+                total += next((value for place, value in rows if place % 2 == 0), rows[0][1])
+        return np.asarray((total + discrete_laplace(1.0 / self.epsilon, size, rng=rng))[:, None])
+
+
 def _case(
     name: str, adjacency: str, build: Callable[[float], Any], left: Any, right: Any, note: str, pair: str
 ) -> AuditCase:
@@ -145,6 +187,7 @@ def _case(
 def audit_cases() -> list[AuditCase]:
     """Declare the negative controls."""
     far = [(0, 1001.0), (1, 1000.75)]
+    people = [(person, value) for person in "abcdefghij" for value in (0, 1)]
     return [
         _case("control-short-noise", "add-remove", ShortNoise, [0] * 5, [0] * 6,
               "noise at 70 % of the right scale", "one row more"),
@@ -160,4 +203,8 @@ def audit_cases() -> list[AuditCase]:
               "textbook Laplace in double precision", "a sum of 0 or 1"),
         _case("control-repeated-seed", "add-remove", RepeatedSeed, [(1, 1)], [(1, 1), (1, 0)],
               "the same noise on two features", "a row with one feature set"),
+        _case("control-refused-rows", "add-remove", RefusedRows, [1.0] * 5, [1.0] * 5 + [math.nan],
+              "a row that is no number ends in a refusal", "a row that is no number"),
+        _case("control-choice-by-position", "add-remove", ChoiceByPosition, people, [("z", 1), *people],
+              "which of a person's rows counts depends on where they stand", "one more person, before the others"),
     ]  # fmt: skip

@@ -120,7 +120,7 @@ class PrivateClassifier(ScoreEstimator):
         As in `PrivateNB`: bounds and bins that are not known can be bought first.
     unexpected : {"refuse", "absorb"}
         What happens to values without a place in the schema and to people with too many rows: an error, which is
-        outside the guarantee, or a place by public rules (docs/values.md), so that the guarantee covers every table.
+        outside the guarantee, or a place by public rules (docs/unexpected.md): the guarantee then covers every table.
 
     Attributes
     ----------

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from discreet.audit import AuditCase, Claim, Pair
@@ -29,6 +30,7 @@ SCHEMA = Schema(
 NUMBER = Schema(features=SCHEMA.features[1:], target="y", classes=[0, 1])
 BITS = Schema([Categorical(name, [0, 1]) for name in "ab"], "y", [0, 1])
 # Extreme rows: at the ends of the bounds the sum and the square sum move as far as they can.
+PEOPLE = Schema([Numeric("x", 0, 1, step=1, bins=2)], "y", [0, 1], id="w")
 FEW = (("p", 1000.0, 0), ("q", 1001.0, 1), ("q", 1000.5, 0))
 ADDED = ("r", 1001.0, 1)
 
@@ -97,6 +99,37 @@ class WholeFit:
         model = PrivateNB(self.epsilon, schema=SCHEMA, **self.settings).fit(X, y).model_
         tables = [np.ravel(value) for one in model.likelihoods for value in vars(one).values() if _is_array(value)]
         return np.concatenate([model.log_prior, *tables])
+
+
+@dataclass(frozen=True)
+class TotalRelease:
+    """All integers of a release from rows that may hold anything, of people who may have any number of them."""
+
+    epsilon: float
+    settings: dict[str, Any] = field(default_factory=dict)
+
+    def sample(self, data: Sequence[tuple[Any, ...]], size: int, *, rng: np.random.Generator) -> NDArray[Any]:
+        """Noisy tables, one release per row; the rows are read anew for each, as which of them stay is drawn."""
+        table = pa.table({name: pa.array([row[i] for row in data], pa.string()) for i, name in enumerate("wxy")})
+        plan = PrivateNB(self.epsilon, schema=PEOPLE, unexpected="absorb", mechanism="laplace", **self.settings).plan()
+        drawn = []
+        for _ in range(size):
+            statistics = collect(
+                table, PEOPLE, detail=plan.detail, contributions=plan.contributions, unexpected=plan.unexpected
+            )
+            bundles = [noised(bundle, plan, SimulationSampler(rng)) for bundle in exact_bundles(statistics, plan)]
+            drawn.append(np.concatenate([values for bundle in bundles for values in bundle.values()]))
+        return np.stack(drawn)
+
+
+def _total_pairs(adjacency: str) -> Callable[[float], list[Pair]]:
+    """A person with many rows stands before the others, among whom are rows that are none."""
+    others = (("a", "0", "0"), ("b", "1", "1"), ("b", "text", "0"), ("c", "0", "2"))
+    here = (("z", "1", "1"),) * 3
+    if adjacency == "add-remove":
+        return lambda epsilon: [Pair(others, (*here, *others), "one more person with too many rows")]
+    changed = (("z", "0", "0"), ("z", "0", "0"), ("z", "-", "none"))
+    return lambda epsilon: [Pair((*here, *others), (*changed, *others), "one person's rows change wholly")]
 
 
 @dataclass(frozen=True)
@@ -180,6 +213,19 @@ def audit_cases() -> list[AuditCase]:
                 adjacency=adjacency,
                 note="counts, trimmed means and variances under smooth bounds, by the simulation twin",
                 samples=8_000,
+            )
+        )
+        cases.append(
+            AuditCase(
+                name=f"naive-bayes-total-{adjacency}",
+                claim=Claim(1.0),
+                build=lambda epsilon, adjacency=adjacency: TotalRelease(  # type: ignore[misc]
+                    epsilon, {"adjacency": adjacency}
+                ),
+                pairs=_total_pairs(adjacency),
+                adjacency=adjacency,
+                note="every integer of a release that absorbs whatever the rows hold",
+                samples=3_000,
             )
         )
         cases.append(

@@ -14,6 +14,7 @@ from discreet.errors import StatisticsError
 from discreet.mechanisms.noise import Sampler
 from discreet.mechanisms.smooth_plan import SmoothPlan
 from discreet.privacy.ledger import Charge, Sequential
+from discreet.privacy.unexpected import ABSORB
 from discreet.statistics import Statistics
 
 Integers = NDArray[np.int64]
@@ -89,8 +90,10 @@ def exact_bundles(statistics: Statistics, plan: Plan) -> list[Bundle]:
         if name in statistics.sums:
             total, squares = statistics.sums[name][group], statistics.squares[name][group]
         else:
-            total, squares = lattice_moments(statistics.lattice[name][group], item.half)
-        return [total] if item.kind == "sum" else [recentred(int(squares), int(there), item.half)]
+            total, squares = lattice_moments(
+                statistics.lattice[name][group], item.half, saturate=plan.unexpected == ABSORB
+            )
+        return [total] if item.kind == "sum" else [held(recentred(int(squares), int(there), item.half))]
 
     return [
         {item.key: np.asarray(integers(item, group), dtype=np.int64) for item in plan.items if item.kind not in SMOOTH}
@@ -104,8 +107,8 @@ def coarse_counts(histogram: Integers, cells: int) -> Integers:
     return np.asarray(np.add.reduceat(histogram, starts))
 
 
-def lattice_moments(histogram: Integers, half: int) -> tuple[int, int]:
-    """The sum of all lattice points and of their squares, exactly."""
+def lattice_moments(histogram: Integers, half: int, *, saturate: bool = False) -> tuple[int, int]:
+    """The sum of all lattice points and of their squares, exactly, or held within 64 bits."""
     rows = int(histogram.sum())
     points = np.arange(-half, half + 1)
     if rows * half * half < 2**62:
@@ -114,9 +117,16 @@ def lattice_moments(histogram: Integers, half: int) -> tuple[int, int]:
     used = np.flatnonzero(histogram)
     pairs = list(zip(histogram[used].tolist(), points[used].tolist(), strict=True))
     total, squares = sum(n * k for n, k in pairs), sum(n * k * k for n, k in pairs)
+    if saturate:
+        return held(total), held(squares)
     if max(abs(total), squares) >= 2**63:
         raise StatisticsError("a sum left the range of 64-bit integers: split the data into parts")
     return total, squares
+
+
+def held(value: int) -> int:
+    """A sum held within 64 bits: a row moves it by no more than it moves the sum itself."""
+    return min(max(value, -(2**63)), 2**63 - 1)
 
 
 def recentred(squares: int, rows: int, half: int) -> int:

@@ -85,6 +85,19 @@ class BoundsName(StrEnum):
     private = "private"
 
 
+class UnexpectedName(StrEnum):
+    """What happens to rows that do not fit the schema."""
+
+    refuse = "refuse"
+    absorb = "absorb"
+
+
+UnexpectedOption = Annotated[
+    UnexpectedName,
+    typer.Option(
+        help="Values without a place in the schema: an error, or absorbed row by row so that no fit can fail."
+    ),
+]
 BoundsOption = Annotated[
     BoundsName, typer.Option(help="Bounds of numbers: as the schema says, or bought for all of them.")
 ]
@@ -237,6 +250,18 @@ def progress(label: str, *, quiet: bool = False) -> Iterator[Any]:
     with Progress(*columns, console=screen, transient=True) as bar:
         task = bar.add_task(label, total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)
+
+
+@contextmanager
+def absorbing(policy: UnexpectedName) -> Iterator[None]:
+    """Say on standard error what was absorbed meanwhile, in exact numbers that are not for publication."""
+    from discreet.sources.absorb import watching
+
+    with watching() as readings:
+        yield
+    if policy is UnexpectedName.absorb and readings:
+        most = max(readings, key=lambda one: one.rows + one.values)
+        note(f"{most} (exact numbers of the private rows, for the holder of the data only)")
 
 
 def _asked() -> str:

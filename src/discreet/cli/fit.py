@@ -30,6 +30,9 @@ from discreet.cli.common import (
     SensitivityOption,
     SplitName,
     SplitOption,
+    UnexpectedName,
+    UnexpectedOption,
+    absorbing,
     check_out,
     console,
     estimator,
@@ -59,6 +62,7 @@ def command(
     bounds: BoundsOption = BoundsName.declared,
     edges: EdgesOption = None,
     bounds_share: BoundsShareOption = 0.1,
+    unexpected: UnexpectedOption = UnexpectedName.refuse,
     seed: Annotated[
         int | None, typer.Option(help="Make it a reproducible simulation, which is not for release.")
     ] = None,
@@ -67,14 +71,17 @@ def command(
     """Train a private model and write it with its certificate."""
     public = load_schema(schema, unsettled=True)
     check_out(out)
-    common = {"schema": public, "epsilon": epsilon, "adjacency": adjacency, "contributions": contributions}
+    common = {
+        "schema": public, "epsilon": epsilon, "adjacency": adjacency, "contributions": contributions,
+        "unexpected": unexpected,
+    }  # fmt: skip
     special = {
         "delta": delta, "mechanism": mechanism, "numeric": numeric, "split": split, "smoothing": smoothing,
         "sensitivity": sensitivity, "estimator": moments,
         "bounds": bounds, "edges": edges, "bounds_share": bounds_share,
     }  # fmt: skip
     classifier = estimator(model, special, **common, random_state=seed)
-    with progress("reading rows", quiet=as_json) as report:
+    with absorbing(unexpected), progress("reading rows", quiet=as_json) as report:
         classifier.fit(data, progress=report)
     classifier.model_.save(out)
     certificate = classifier.certificate_

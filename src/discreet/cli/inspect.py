@@ -60,6 +60,7 @@ def show(loaded: Model) -> None:
         ["neighbours", str(certificate.adjacency)],
         ["protects", certificate.protects],
         ["covers", certificate.covers],
+        *([["tables", certificate.tables]] if certificate.tables else []),
         ["accounting", certificate.accounting],
         ["noise", certificate.sampler],
         *(["assumes", assumption] for assumption in certificate.assumptions),

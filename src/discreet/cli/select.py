@@ -14,6 +14,9 @@ from discreet.cli.common import (
     ContributionsOption,
     JsonOption,
     SchemaOption,
+    UnexpectedName,
+    UnexpectedOption,
+    absorbing,
     check_out,
     console,
     load_schema,
@@ -60,6 +63,7 @@ def command(
     threshold: Annotated[
         int | None, typer.Option(help="The score a feature must reach, for the sparse vector technique.")
     ] = None,
+    unexpected: UnexpectedOption = UnexpectedName.refuse,
     out: Annotated[Path, typer.Option("--out", "-o", help="Where to write the reduced schema (TOML or JSON).")] = Path(
         "selected.toml"
     ),
@@ -81,9 +85,10 @@ def command(
     from discreet.selection import PrivateSelectKBest
 
     chooser = PrivateSelectKBest(
-        k, epsilon, public, score.value, selector.value, adjacency.value, contributions, max_rows, threshold, seed
-    )
-    with progress("reading rows", quiet=as_json) as report:
+        k, epsilon, public, score.value, selector.value, adjacency.value, contributions, max_rows, threshold, seed,
+        unexpected.value,
+    )  # fmt: skip
+    with absorbing(unexpected), progress("reading rows", quiet=as_json) as report:
         chooser.fit(data, progress=report)
     found = chooser.certificate_
     chooser.schema_.save(out, comment=f"{k} of {len(public.features)} features, chosen by 'discreet select'")

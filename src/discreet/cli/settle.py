@@ -16,6 +16,9 @@ from discreet.cli.common import (
     EdgesOption,
     JsonOption,
     SchemaOption,
+    UnexpectedName,
+    UnexpectedOption,
+    absorbing,
     check_out,
     console,
     load_schema,
@@ -36,6 +39,7 @@ def command(
     edges: EdgesOption = None,
     adjacency: AdjacencyOption = AdjacencyName.add_remove,
     contributions: ContributionsOption = 1,
+    unexpected: UnexpectedOption = UnexpectedName.refuse,
     certificate: Annotated[
         Path | None,
         typer.Option(
@@ -58,10 +62,11 @@ def command(
     check_out(record)
     if record.absolute() == out.absolute():
         raise DiscreetError("the schema and its certificate need files of their own: choose another --certificate")
-    with progress("reading rows", quiet=as_json) as report:
+    with absorbing(unexpected), progress("reading rows", quiet=as_json) as report:
         found = settle_schema(
             public, data, epsilon, bounds=bounds.value, edges=None if edges is None else edges.value,
-            adjacency=adjacency.value, contributions=contributions, random_state=seed, progress=report,
+            adjacency=adjacency.value, contributions=contributions, unexpected=unexpected.value, random_state=seed,
+            progress=report,
         )  # fmt: skip
     write_text(record, found.certificate.model_dump_json(indent=2) + "\n")  # what was spent must not be forgotten
     cost = f"The bounds and bins of {', '.join(found.plan.bounds)} were bought with {spent(found.certificate)}."

@@ -47,7 +47,7 @@ class GossipNB(FederatedNB):
         The share of messages that are lost; push-sum sends them again.
     unexpected : {"refuse", "absorb"}
         What happens to values without a place in the schema and to people with too many rows: an error, which is
-        outside the guarantee, or a place by public rules (docs/values.md), so that the guarantee covers every table.
+        outside the guarantee, or a place by public rules (docs/unexpected.md): the guarantee then covers every table.
 
     Attributes
     ----------

@@ -164,7 +164,7 @@ class PrivateSVC(LinearEstimator):
         A seed makes the fit a reproducible simulation, which is not for release; the certificate says so.
     unexpected : {"refuse", "absorb"}
         What happens to values without a place in the schema and to people with too many rows: an error, which is
-        outside the guarantee, or a place by public rules (docs/values.md), so that the guarantee covers every table.
+        outside the guarantee, or a place by public rules (docs/unexpected.md): the guarantee then covers every table.
 
     Attributes
     ----------
@@ -222,7 +222,7 @@ class PrivateLogisticRegression(LinearEstimator):
         Noise in the objective, on its minimum, or on the coefficients of its second-order polynomial.
     unexpected : {"refuse", "absorb"}
         What happens to values without a place in the schema and to people with too many rows: an error, which is
-        outside the guarantee, or a place by public rules (docs/values.md), so that the guarantee covers every table.
+        outside the guarantee, or a place by public rules (docs/unexpected.md): the guarantee then covers every table.
 
     Attributes
     ----------

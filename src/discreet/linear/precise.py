@@ -62,9 +62,12 @@ def refine(objective: Precise, weights: Floats, tolerance: float) -> tuple[Float
     size = _norm(gradient)
     for _ in range(STEPS):
         found = rounded(place)
-        bound = size + error + objective.stiffness * _norm(place - wholes(found))
-        if bound * (1 + 2.0**-40) <= tolerance:
-            return found, bound * (1 + 2.0**-40)
+        last = objective.stiffness * _norm(place - wholes(found))
+        bound = (size + error + last) * (1 + 2.0**-40)
+        if bound <= tolerance:
+            return found, bound
+        if last > tolerance and size < last / 1024:  # no step makes the last rounding smaller
+            return None
         try:
             step = objective.newton_step(objective.at(found), rounded(gradient))
         except LinAlgError:

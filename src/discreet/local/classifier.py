@@ -60,7 +60,7 @@ class LocalNB(NaiveBayesEstimator):
         certificate says so. Without one every report is drawn by itself from the operating system's randomness.
     unexpected : {"refuse", "absorb"}
         What happens to values without a place in the schema and to people with too many rows: an error, which is
-        outside the guarantee, or a place by public rules (docs/values.md), so that the guarantee covers every table.
+        outside the guarantee, or a place by public rules (docs/unexpected.md): the guarantee then covers every table.
 
     Attributes
     ----------

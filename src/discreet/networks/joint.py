@@ -72,7 +72,7 @@ class PrivateJointHistogram(NetworkEstimator):
         The part of the budget for the tables of each feature; what is left buys the joint table.
     unexpected : {"refuse", "absorb"}
         What happens to values without a place in the schema and to people with too many rows: an error, which is
-        outside the guarantee, or a place by public rules (docs/values.md), so that the guarantee covers every table.
+        outside the guarantee, or a place by public rules (docs/unexpected.md): the guarantee then covers every table.
 
     Attributes
     ----------

@@ -66,7 +66,7 @@ class PrivatePredictor(SchemaEstimator):
         A seed makes the answers a reproducible simulation, which is not for release; the certificate says so.
     unexpected : {"refuse", "absorb"}
         What happens to values without a place in the schema and to people with too many rows: an error, which is
-        outside the guarantee, or a place by public rules (docs/values.md), so that the guarantee covers every table.
+        outside the guarantee, or a place by public rules (docs/unexpected.md): the guarantee then covers every table.
 
     Attributes
     ----------

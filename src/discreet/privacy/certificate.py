@@ -243,10 +243,12 @@ _NEIGHBOURS = {
 }
 
 
-def protects(adjacency: Adjacency, contributions: int, identified: bool) -> str:
+def protects(adjacency: Adjacency, contributions: int, identified: bool, unexpected: str = REFUSE) -> str:
     """Whom the guarantee protects, in words."""
     rows = "one row" if contributions == 1 else f"up to {contributions} rows"
     checked = "checked by the id column of each batch" if identified else "not checked: the schema names no id column"
+    if identified and unexpected != REFUSE:
+        checked = "kept by the id column of each batch, out of however many"
     return f"one person with {rows} ({checked}): the release hardly depends on {_NEIGHBOURS[adjacency]}"
 
 
@@ -296,7 +298,7 @@ def certify(
     """The certificate of a release that spent `node` of `budget` on rows read under the policy `unexpected`."""
     from importlib.metadata import version
 
-    whom = fields.pop("protects", None) or protects(adjacency, contributions, identified)
+    whom = fields.pop("protects", None) or protects(adjacency, contributions, identified, unexpected)
     return Certificate(
         library=f"discreet {version('discreet')}",
         private=budget.private,

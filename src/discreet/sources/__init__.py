@@ -199,6 +199,7 @@ def _batches(
             yield rows if fewer is None else _fewer(rows, person_keys(ids), fewer, count)
             if progress:
                 progress(done, stream.total)
+        count.rows += stream.rejected()
     finally:
         stream.close()
 
@@ -279,7 +280,7 @@ def collect(
 
     With `contributions`, and if the schema names an id column, more rows than that per person are an error, and so is
     a value that has no place in the schema. With `unexpected="absorb"` neither is: such values go to the `other` or
-    missing cell or their row is left out, and a person keeps rows at random (docs/values.md). No rows at all are an
+    missing cell or their row is left out, and a person keeps rows at random (docs/unexpected.md). No rows at all are an
     error too, unless `empty` allows them or rows are absorbed.
     """
     if not isinstance(schema, Schema):

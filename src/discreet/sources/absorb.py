@@ -1,6 +1,6 @@
 """Absorbing: values without a place go to a declared cell or their row is left out, and nobody has too many rows.
 
-Every decision is made for one value, one row or one person by the schema and coins of its own (docs/values.md).
+Every decision is made for one value, one row or one person by the schema and coins of its own (docs/unexpected.md).
 """
 
 from __future__ import annotations

@@ -98,12 +98,12 @@ def _series(series: Any) -> Any:
     if home == "polars":
         if str(kind) in {"Object", "Int128", "UInt128"}:
             return objects(native.to_list(), len(native))
-    elif isinstance(kind, np.dtypes.ObjectDType):  # values of several types may share a column
+    elif isinstance(kind, np.dtype) and kind.kind in "Obiuf":  # objects: values of several types may share a column
         return native.to_numpy()
     elif home == "pandas" and not _storable(kind):
         return objects(native, len(native))
     plain = series.dtype.is_numeric() and not series.dtype.is_decimal()
-    if plain and (isinstance(kind, np.dtype) or not series.null_count()):
+    if plain and not series.null_count():
         values = series.to_numpy()
         if values.dtype.kind in "iuf":
             return values

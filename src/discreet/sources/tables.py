@@ -26,6 +26,9 @@ _ARROW = {".arrow", ".feather", ".ipc"}
 _WIDE = {"HUGEINT", "UHUGEINT", "BIGNUM", "VARINT"}
 _WRITTEN = {"BIT", "TIME WITH TIME ZONE"}
 _TEXT = {".csv", ".tsv", ".txt"}
+_REJECTED = (
+    "SELECT count(DISTINCT (file_id, line)) FROM reject_errors WHERE scan_id = (SELECT max(scan_id) FROM reject_errors)"
+)
 
 
 @dataclass(frozen=True)
@@ -55,6 +58,10 @@ class Stream:
     def batches(self, wanted: list[str]) -> Iterator[dict[str, Any]]:
         """The wanted columns, batch by batch, in the order of the rows."""
         raise NotImplementedError
+
+    def rejected(self) -> int:
+        """How many lines of the last reading were no rows."""
+        return 0
 
     def close(self) -> None:
         """Let go of files and connections."""
@@ -151,15 +158,14 @@ class _Duck(Stream):
                 yield {name: batch.column(i) for i, name in enumerate(wanted)}
         except (duckdb.Error, pa.ArrowException, OSError) as error:
             raise self._refusal(error) from None
-        if self.lenient and self.ask_about("reject_errors WHERE error_type = 'UNQUOTED VALUE'"):
+        if self.lenient and self.connection.execute(f"{_REJECTED} AND error_type = 'UNQUOTED VALUE'").fetchall()[0][0]:
             # What follows an open quote belongs to one value: where rows end is then a matter of the file.
             raise DataError(
-                f"{self.label}: a quote is not closed, so that where a row ends is not known: mend the file"
+                f"{self.label}: a quote is not closed, so that nobody knows where a row ends: mend the file"
             )
 
-    def ask_about(self, table: str) -> bool:
-        """Whether a table of our own has any rows."""
-        return bool(self.connection.execute(f"SELECT count(*) FROM {table}").fetchall()[0][0])
+    def rejected(self) -> int:
+        return int(self.connection.execute(_REJECTED).fetchall()[0][0]) if self.lenient else 0
 
     def _item(self, name: str) -> str:
         """A column as Arrow can hold it: no wider integers than 64 bits, no bits, no zones of daytimes."""

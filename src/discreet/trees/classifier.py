@@ -112,7 +112,7 @@ class PrivateTreeClassifier(_TreeEstimator):
         A seed makes the fit a reproducible simulation, which is not for release; the certificate says so.
     unexpected : {"refuse", "absorb"}
         What happens to values without a place in the schema and to people with too many rows: an error, which is
-        outside the guarantee, or a place by public rules (docs/values.md), so that the guarantee covers every table.
+        outside the guarantee, or a place by public rules (docs/unexpected.md): the guarantee then covers every table.
 
     Attributes
     ----------
@@ -179,7 +179,7 @@ class PrivateForestClassifier(_TreeEstimator):
         What a leaf releases: noisy counts of its classes, or one class by permute-and-flip.
     unexpected : {"refuse", "absorb"}
         What happens to values without a place in the schema and to people with too many rows: an error, which is
-        outside the guarantee, or a place by public rules (docs/values.md), so that the guarantee covers every table.
+        outside the guarantee, or a place by public rules (docs/unexpected.md): the guarantee then covers every table.
 
     Attributes
     ----------

@@ -93,7 +93,7 @@ class PrivateGridSearch(SchemaEstimator):
         A seed makes the search a reproducible simulation, which is not for release.
     unexpected : {"refuse", "absorb"}
         What happens to values without a place in the schema and to people with too many rows: an error, which is
-        outside the guarantee, or a place by public rules (docs/values.md), so that the guarantee covers every table.
+        outside the guarantee, or a place by public rules (docs/unexpected.md): the guarantee then covers every table.
 
     Attributes
     ----------

@@ -417,7 +417,9 @@ const MECHANISMS = {
 // ---- the row in the schema's terms
 
 const SPACE = "[\\t-\\r\\x1c-\\x20\\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000]*";
-const INTEGER = new RegExp(`^${SPACE}([+-]?)0*(\\p{Nd}+)(?:\\.0*)?${SPACE}$`, "u");
+const INTEGER = new RegExp(`^${SPACE}([+-]?)0*([0-9]+)(?:\\.0*)?${SPACE}$`, "u");
+const SPELT = /^(?:-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?|-?inf)$/;
+const POINT_ZERO = /^-?(?:0|[1-9][0-9]*)\.0$/;
 
 /** @param {unknown} value */
 const missing = (value) => value === null || value === undefined || Number.isNaN(value);
@@ -438,21 +440,55 @@ export function text(value) {
   return value.toExponential().replace(/e-(\d)$/, "e-0$1");
 }
 
-/** The code of a declared value, or undefined. */
-function find(column, value) {
-  const { codes } = column;
-  const [name, truth] = [text(value), typeof value === "boolean"];
-  const found = codes.get(name) ?? (truth ? codes.get(value ? "True" : "False") : undefined);
-  if (found !== undefined) return found;
-  if (column.kinds.includes("int")) {
-    const [, sign, digits] = INTEGER.exec(name) ?? [];
-    if (digits !== undefined) return codes.get(digits === "0" ? "0" : sign.replace("+", "") + digits);
-    if (truth) return codes.get(value ? "1" : "0");
+/**
+ * The codes of the numbers that categories stand for, and of those declared as whole numbers. Numbers and truth values
+ * go before texts; among texts the plain spelling first, then that of a float, then any other, then the words.
+ */
+function numbersOf(categories, codes) {
+  const ranked = [];
+  const wholes = new Map();
+  for (const [place, value] of categories.entries()) {
+    const code = codes.get(text(value));
+    if (code === undefined) continue;
+    if (typeof value !== "string") {
+      ranked.push([0, place, Number(value), code]);
+      if (typeof value === "number") wholes.set(value, code);
+    } else if (SPELT.test(value)) {
+      const number = Number(value.replace("inf", "Infinity"));
+      const float = Number.isInteger(number) && Math.abs(number) < 1e16 ? `${text(number)}.0` : text(number);
+      ranked.push([value === text(number) ? 1 : value === float ? 2 : 3, place, number, code]);
+    } else if (/^([tT]rue|[fF]alse)$/.test(value)) {
+      ranked.push([value === value.toLowerCase() ? 4 : 5, place, Number(/^t/i.test(value)), code]);
+    }
   }
-  if (!column.kinds.includes("bool")) return undefined;
-  /** @type {Record<string, string>} */
-  const alias = { 1: "true", 0: "false", "1.0": "true", "0.0": "false" };
-  return codes.get(Object.hasOwn(alias, name) ? alias[name] : name.toLowerCase());
+  const numbers = new Map();
+  ranked.sort(([a, i], [b, j]) => a - b || i - j);
+  for (const [, , number, code] of ranked) if (!numbers.has(number)) numbers.set(number, code);
+  return { numbers, wholes };
+}
+
+/** The code of a declared value, or undefined: 1, 1.0 and true are one value, whatever it is declared as. */
+function find(column, value) {
+  const { codes, kinds } = column;
+  if (typeof value !== "string" && typeof value !== "bigint") text(value); // refuses what is no single value
+  if (typeof value !== "string" && (typeof value !== "bigint" || Number.isFinite(Number(value)))) {
+    return column.numbers.get(Number(value));
+  }
+  const name = text(value);
+  const found = codes.get(name);
+  if (found !== undefined) return found;
+  if (kinds.includes("int")) {
+    const [, sign, digits] = INTEGER.exec(name) ?? [];
+    const code = digits === undefined ? undefined : column.wholes.get(Number(sign + digits));
+    if (code !== undefined) return code;
+  }
+  if (kinds.includes("bool")) {
+    /** @type {Record<string, string>} */
+    const alias = { 1: "true", 0: "false", "1.0": "true", "0.0": "false" };
+    const code = codes.get(Object.hasOwn(alias, name) ? alias[name] : name.toLowerCase());
+    if (code !== undefined) return code;
+  }
+  return POINT_ZERO.test(name) ? codes.get(name === "-0.0" ? "0" : name.slice(0, -2)) : undefined;
 }
 
 /** To the nearest whole number, ties to the even one. @param {number} value */
@@ -489,8 +525,8 @@ function place(column, value) {
 
 // ---- the campaign
 
-/** One column of the campaign, checked: no value may get a cell outside its cells. @param {any} raw */
-function columnOf(raw) {
+/** One column of the campaign, checked: no value may get a cell outside its cells. @param {any} raw @param {any} categories */
+function columnOf(raw, categories) {
   demand(typeof raw?.name === "string", "a column of the campaign has no name");
   const what = `column ${quoted(raw.name)}`;
   const cells = Number(whole(raw.cells, what, 1n, 1n << 20n));
@@ -499,7 +535,9 @@ function columnOf(raw) {
   if (raw.codes) {
     demand(Array.isArray(raw.kinds), `the campaign's ${what} does not say of what kind its categories are`);
     const codes = new Map(Object.entries(raw.codes).map(([name, code]) => [name, cellOf(code)]));
-    return { ...column, codes, kinds: raw.kinds, other: raw.other === null ? null : cellOf(raw.other) };
+    demand(Array.isArray(categories), `the campaign's schema does not list the categories of ${what}`);
+    const other = raw.other === null ? null : cellOf(raw.other);
+    return { ...column, codes, ...numbersOf(categories, codes), kinds: raw.kinds, other };
   }
   const { lower, upper, middle, inverse, cuts } = raw;
   const half = Number(whole(raw.half, what, 1n, 1n << 20n));
@@ -558,7 +596,9 @@ function campaignOf(raw) {
   const fine = epsilon?.exact && epsilon.count > 0n && epsilon.count <= LARGEST_EPSILON * MILLION;
   demand(fine && typeof raw.epsilon === "string", "the campaign's epsilon is not a number of millionths up to 30");
   const reports = Number(whole(raw.reports, "number of answers", 1n, BigInt(Math.min(255, raw.questions.length))));
-  const [columns, target] = [raw.columns.map(columnOf), columnOf(raw.target)];
+  const declared = raw.schema?.features ?? [];
+  const columns = raw.columns.map((one, place) => columnOf(one, declared[place]?.categories));
+  const target = columnOf(raw.target, raw.schema?.classes);
   const names = new Set([...columns, target].map((one) => one.name));
   demand(names.size === columns.length + 1, "the campaign names a column twice");
   demand(target.cells > 1 && target.missing === null && target.other === null, "the campaign has no proper classes");
