@@ -253,6 +253,12 @@ def test_the_stated_distance_holds(sizes: tuple[int, ...]) -> None:
     assert worst > 1e-5  # the bound is not empty
 
 
+@given(st.fractions(Fraction(1, 10**9), 10**9))
+def test_the_scale_is_rounded_up(rate: Fraction) -> None:
+    scale = Fraction(kvectors._scale(rate))
+    assert 1 / rate <= scale <= (1 + Fraction(1, 2**51)) / rate
+
+
 def test_the_scale_is_never_below_the_exact_one() -> None:
     """A rate that is no double: the law drawn has a rate that is not above it."""
     noise = KVector([2])
