@@ -8,7 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from discreet import Categorical, Numeric, PrivateAdditiveClassifier, Schema
+from discreet import BudgetError, Categorical, Numeric, PrivateAdditiveClassifier, Schema
+from discreet.additive import plan as planning
 from discreet.additive.blocks import place_knots
 from discreet.additive.bound import widest
 from discreet.additive.kernels import compiled
@@ -87,3 +88,12 @@ def test_a_tiny_budget_is_not_refused():
     frame = pd.DataFrame(rows, columns=schema.names).astype({f"c{j}": int for j in range(4)})
     for seed in range(12):
         PrivateAdditiveClassifier(1e-6, schema, pairs=5, random_state=seed).fit(frame, labels)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_a_plan_that_costs_more_than_it_may_is_refused(classes, monkeypatch):
+    """The last word before anything is drawn: scores that may spread half as far again cost more than ε."""
+    assert planned(4, classes, 1, 1e4).private
+    monkeypatch.setattr(planning, "widest", lambda *settings: 1.5 * widest(*settings))
+    with pytest.raises(BudgetError, match="too small"):
+        planned(4, classes, 1, 1e4)

@@ -17,12 +17,14 @@ from discreet import PrivateLogisticRegression, PrivateNB, Schema
 from discreet.bayes.model import NaiveBayesModel, normalised
 from discreet.bayes.score import whole_scores
 from discreet.calibration import Calibration, calibrated, make_plan
+from discreet.calibration import calibrate as calibrating
 from discreet.calibration.audits import audit_cases
 from discreet.calibration.calibrate import UNIT, applied, calibration, objective, read_scores, score_reach
-from discreet.calibration.solve import minimise
+from discreet.calibration.solve import Objective, minimise
 from discreet.errors import BudgetError, DataError, ModelError, SolverError
 from discreet.features import Categorical, Numeric
 from discreet.mechanisms.noise import sampler_for
+from discreet.mechanisms.vectors import Drawn
 from discreet.privacy.budget import Budget
 from discreet.privacy.ledger import Ledger
 from discreet.sources import read_rows
@@ -296,3 +298,62 @@ def test_audit(case: Any) -> None:
     """Honest claims are refuted with a chance of 1e-7; the controls show an ε above 3 where 1 is claimed."""
     result = case.run(samples=1000, seed=7, confidence=1 - 1e-7)
     assert (result.verdict == "violated") == case.control
+
+
+class Taken:
+    """A sampler that keeps what it is handed and adds nothing."""
+
+    name, simulation = "taken", False
+
+    def __init__(self) -> None:
+        self.points: list[Any] = []
+        self.scales: list[Fraction] = []
+
+    def laplace(self, values: Any, scale: Fraction) -> Any:
+        self.points.append(values)
+        self.scales.append(scale)
+        return values
+
+
+def released(classes: int, sampler: Any) -> Any:
+    """Some scores through the road of a release by the objective."""
+    rng = np.random.default_rng(6)
+    plan = make_plan(classes, 0.5, method="objective")
+    scores, labels = -rng.random((40, classes)), rng.integers(0, classes, 40)
+    return calibrating.released_weights(scores, labels, plan, 10, sampler)
+
+
+@pytest.mark.parametrize(
+    ("gradient", "noise", "fine"), [(0.99, 0.0, True), (1.01, 0.0, False), (0.7, 0.29, True), (0.7, 0.31, False)]
+)
+def test_a_calibration_is_released_up_to_the_tolerance_and_not_beyond(
+    gradient: float, noise: float, fine: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tolerance, sampler = float(make_plan(3, 0.5, method="objective").tolerance), Taken()
+    monkeypatch.setattr(calibrating, "slope_vector", lambda *_: Drawn(np.zeros(4), noise * tolerance))
+    monkeypatch.setattr(Objective, "certified", lambda self, weights: gradient * tolerance)
+    if fine:
+        assert released(3, sampler).shape == (4,)
+    else:
+        with pytest.raises(SolverError, match="nothing is released"):
+            released(3, sampler)
+    assert len(sampler.points) == fine
+
+
+@pytest.mark.parametrize("classes", [2, 3, 7])
+def test_the_last_noise_pays_for_the_distance_of_answers_and_for_every_rounding(
+    classes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two answers as far apart in L1 as certificates allow, placed so that rounding drives nearly each number on."""
+    plan, size = make_plan(classes, 0.5, method="objective"), classes + 1
+    apart = 2 * float(plan.tolerance) / min(plan.ridges) * math.sqrt(size) * 2.0**plan.lattice
+    gaps = np.full(size, math.floor(apart / size - 0.001) + 0.001)
+    gaps[-1] = apart - gaps[:-1].sum()
+    answers = iter([np.full(size, 0.4995) * 2.0**-plan.lattice, (0.4995 + gaps) * 2.0**-plan.lattice])
+    monkeypatch.setattr(calibrating, "minimise", lambda *_, **__: next(answers))
+    sampler = Taken()
+    released(classes, sampler)
+    released(classes, sampler)
+    moved = int(np.abs(sampler.points[0] - sampler.points[1]).sum())
+    assert moved > apart + 0.9 * size - 2  # the rounding is all there
+    assert all(moved / scale <= plan.epsilons[1] for scale in sampler.scales)

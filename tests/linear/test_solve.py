@@ -44,28 +44,46 @@ def test_conjugate_gradients_agree(schema, frame, monkeypatch):
     assert np.abs(minimise(one, 1e-8).weights - dense).max() < 1e-7
 
 
+def exact_gradient(one, weights):
+    """∇J of logistic loss in as many digits as are set, from the same doubles."""
+    design = one.design
+    exact = [mpmath.mpf(float(one.ridge)) * mpmath.mpf(float(w)) + mpmath.mpf(float(b))
+             for w, b in zip(weights, one.tilt, strict=True)]  # fmt: skip
+    for i in range(len(design)):
+        cols = [int(c) for c in design.codes[i]] + [design.columns - 1]
+        sizes = [1] * len(cols) if design.values is None else [int(v) for v in design.values[i]]
+        unit, sign = mpmath.mpf(float(design.unit)), int(one.signs[i])
+        x = {c: unit * v for c, v in zip(cols, sizes, strict=True)}
+        t = sign * sum(mpmath.mpf(float(weights[c])) * v for c, v in x.items())
+        rate = -sign / (1 + mpmath.exp(t))
+        for c, v in x.items():
+            exact[c] += rate * v
+    return exact
+
+
+def check_bound(one, weights):
+    """The gradient at 60 digits is within the stated rounding of the computed one."""
+    with mpmath.workdps(60):
+        exact, computed = exact_gradient(one, weights), one.gradient(weights, one.at(weights))
+        off = mpmath.sqrt(sum((e - mpmath.mpf(float(g))) ** 2 for e, g in zip(exact, computed, strict=True)))
+        assert off <= one.rounding(weights)
+        assert mpmath.sqrt(sum(e**2 for e in exact)) <= one.certified(weights)
+        return float(off)
+
+
 @pytest.mark.parametrize("numeric", ["binned", "scaled"])
 def test_bound_holds_in_exact_arithmetic(schema, frame, numeric):
-    """The gradient at 60 digits, from the same doubles, is within the stated rounding of the computed one."""
     one = objective(schema, frame.head(80), Logistic(), numeric)
-    design = one.design
-    with mpmath.workdps(60):
-        for weights in (minimise(one, 1e-7).weights, np.random.default_rng(1).normal(size=design.columns) * 50):
-            exact = [mpmath.mpf(float(one.ridge)) * mpmath.mpf(float(w)) + mpmath.mpf(float(b))
-                     for w, b in zip(weights, one.tilt, strict=True)]  # fmt: skip
-            for i in range(len(design)):
-                cols = [int(c) for c in design.codes[i]] + [design.columns - 1]
-                sizes = [1] * len(cols) if design.values is None else [int(v) for v in design.values[i]]
-                unit, sign = mpmath.mpf(float(design.unit)), int(one.signs[i])
-                x = {c: unit * v for c, v in zip(cols, sizes, strict=True)}
-                t = sign * sum(mpmath.mpf(float(weights[c])) * v for c, v in x.items())
-                rate = -sign / (1 + mpmath.exp(t))
-                for c, v in x.items():
-                    exact[c] += rate * v
-            computed = one.gradient(weights, one.at(weights))
-            off = mpmath.sqrt(sum((e - mpmath.mpf(float(g))) ** 2 for e, g in zip(exact, computed, strict=True)))
-            assert off <= one.rounding(weights)
-            assert mpmath.sqrt(sum(e**2 for e in exact)) <= one.certified(weights)
+    for weights in (minimise(one, 1e-7).weights, np.random.default_rng(1).normal(size=one.design.columns) * 50):
+        check_bound(one, weights)
+
+
+@pytest.mark.parametrize(("ridge", "size"), [(2.0, 1e12), (1e12, 1.0)])
+def test_bound_holds_where_noise_or_penalty_outweighs_the_rows(schema, frame, ridge, size):
+    """Few rows beside a tilt or a ridge whose own last digits are larger than all that the rows add."""
+    one = objective(schema, frame.head(3), Logistic(), ridge=ridge)
+    tilted = Objective(one.design, one.signs, one.loss, one.ridge, one.tilt * size)
+    assert check_bound(tilted, np.random.default_rng(2).normal(size=one.design.columns)) > 1e-6
 
 
 def test_refuses_without_certificate(schema, frame):

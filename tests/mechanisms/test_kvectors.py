@@ -253,6 +253,44 @@ def test_the_stated_distance_holds(sizes: tuple[int, ...]) -> None:
     assert worst > 1e-5  # the bound is not empty
 
 
+@pytest.mark.parametrize(("sizes", "share"), [((2,), 0.18), ((2,) * 40, 0.084), ((6,), 0.123)])
+def test_the_stated_distance_covers_steps_that_are_off_by_all_they_may(
+    sizes: tuple[int, ...], share: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Exponential variables are good to 2^−50·(1 + themselves): nine tenths of that, whichever way, stay within.
+
+    `share` of the bound is then used up. The proof adds up more than can come together, and leaves the rest to rounding;
+    a part of the sum that was left out would show as a larger share (seeds are fixed, so there is no chance in it).
+    """
+    noise, honest, worst = KVector(sizes), kvectors.exponentials, 0.0
+    ways = np.random.default_rng(8)
+
+    def shifted(way: Any) -> Any:
+        def steps(size: int, bits: Any) -> Any:
+            found = honest(size, bits)
+            return found + way(size) * 0.9 * 2.0**-50 * (1 + found)
+
+        return steps
+
+    patterns = [np.ones, lambda size: -np.ones(size), lambda size: ways.choice([-1.0, 1.0], size)]
+    for seed in range(30):
+        near = noise.draw(Fraction(1), seeded(seed))
+        for way in patterns:
+            with monkeypatch.context() as patch:
+                patch.setattr(kvectors, "exponentials", shifted(way))
+                there = noise.draw(Fraction(1), seeded(seed))
+            off = math.hypot(*(near.vector - there.vector), near.total - there.total)
+            assert off <= near.error
+            worst = max(worst, off / near.error)
+    assert share * 0.7 < worst < share * 1.3
+
+
+@given(st.fractions(Fraction(1, 10**9), 10**9))
+def test_the_scale_is_rounded_up(rate: Fraction) -> None:
+    scale = Fraction(kvectors._scale(rate))
+    assert 1 / rate <= scale <= (1 + Fraction(1, 2**51)) / rate
+
+
 def test_the_scale_is_never_below_the_exact_one() -> None:
     """A rate that is no double: the law drawn has a rate that is not above it."""
     noise = KVector([2])

@@ -94,3 +94,65 @@ def test_signs_are_fair():
     bits = SystemBits()
     ups = int(sum((laplace_vector(100, 1.0, bits).vector > 0).sum() for _ in range(100)))
     assert abs(ups - 5000) < 5.4 * math.sqrt(2500)
+
+
+class Lengthened:
+    """Words of a seed, all remembered, so that the exact draw which they begin can be made in sixty digits."""
+
+    def __init__(self, seed, small=False):
+        self.rng, self.tail, self.small = np.random.default_rng(seed), np.random.default_rng(seed + 1), small
+        self.taken = []
+
+    def words(self, size):
+        found = self.rng.integers(0, 2**64, size, dtype=np.uint64)
+        if self.small and size > 1:  # numbers near one have logarithms near zero, where roots are steep
+            found[::2] |= np.uint64(2**64 - 2**12)
+        self.taken.append([int(word) for word in found])
+        return found
+
+    def uniform(self, word, shift=64):
+        """The number that a word begins: the bits that nobody looked at are random."""
+        word, shift = word << 60 | int(self.tail.integers(0, 2**60)), shift + 60
+        return (mpmath.mpf(word) + 0.5) * mpmath.mpf(2) ** -shift
+
+    def exponentials(self):
+        first = self.taken.pop(0)
+        result = []
+        for word in first:
+            shift = 64
+            while word < 1 << 56:
+                (more,) = self.taken.pop(0)
+                word, shift = word << 64 | more, shift + 64
+            result.append(-mpmath.log(self.uniform(word, shift)))
+        return result
+
+
+def distance(found, exact):
+    return mpmath.sqrt(mpmath.fsum((mpmath.mpf(float(a)) - b) ** 2 for a, b in zip(found.vector, exact, strict=True)))
+
+
+@pytest.mark.parametrize("small", [False, True])
+@pytest.mark.parametrize("size", [2, 5, 60])
+def test_vectors_are_within_their_stated_distance_of_an_exact_draw(size, small):
+    scale, worst = 3.7, {"laplace": 0.0, "spherical": 0.0}
+    with mpmath.workdps(60):
+        for seed in range(20):
+            bits = Lengthened(seed, small)
+            found = laplace_vector(size, scale, bits)
+            sizes = bits.exponentials()
+            (signs,) = bits.taken
+            exact = [(2 * (word & 1) - 1) * value * scale for word, value in zip(signs, sizes, strict=True)]
+            off = distance(found, exact)
+            assert off <= found.error < 1e-12 * scale * size
+            worst["laplace"] = max(worst["laplace"], float(off / found.error))
+            bits = Lengthened(seed, small)
+            found = spherical_vector(size, scale, bits)
+            length, doubled = mpmath.fsum(bits.exponentials()), [2 * value for value in bits.exponentials()]
+            (turns,) = bits.taken
+            normal = [mpmath.sqrt(two) * mpmath.cos(2 * mpmath.pi * bits.uniform(word))
+                      for two, word in zip(doubled, turns, strict=True)]  # fmt: skip
+            norm = mpmath.sqrt(mpmath.fsum(value**2 for value in normal))
+            off = distance(found, [scale * length * value / norm for value in normal])
+            assert off <= found.error
+            worst["spherical"] = max(worst["spherical"], float(off / found.error))
+    assert min(worst.values()) > 1e-3  # the bounds are not empty
