@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from discreet.cli.common import AdjacencyName, JsonOption, console, print_json, table
+from discreet.cli.common import AdjacencyName, JsonOption, console, note, print_json, table
 
 app = typer.Typer(no_args_is_help=True, help="A budget on disk that every fit of the same people is charged to.")
 FileArgument = Annotated[Path, typer.Argument(help="An account, such as patients.account beside patients.csv.")]
@@ -126,9 +126,7 @@ def verify(
     console().print(f"{len(state.entries)} charges, each bound to the one before it; none was changed")
     console().print(f"head {state.head}")
     if head is None:
-        console().print(
-            "keep the head elsewhere and check it by --head: a file that was replaced as a whole shows then"
-        )
+        note("note: keep the head elsewhere and check it by --head: a file replaced as a whole shows by it alone")
 
 
 def _facts(account: Any) -> dict[str, Any]:

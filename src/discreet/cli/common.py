@@ -119,9 +119,7 @@ SplitOption = Annotated[SplitName, typer.Option(help="How the budget is shared o
 ContributionsOption = Annotated[int, typer.Option(help="The most rows one person may have in the data.")]
 AccountOption = Annotated[
     Path | None,
-    typer.Option(
-        "--account", help="The account to charge; NAME.account beside NAME.csv unless told.", show_default=False
-    ),
+    typer.Option(help="The account to charge; NAME.account beside NAME.csv unless told.", show_default=False),
 ]
 NoAccountOption = Annotated[
     bool, typer.Option("--no-account", help="Charge nothing, even if an account lies beside the data.")
@@ -188,12 +186,18 @@ def account_for(data: str, account: Path | None, no_account: bool = False, *, wh
         raise BudgetError(f"several accounts lie beside the data ({names}): say which by --account")
     if not beside:
         return None
-    note(f"note: charged to {beside[0]}, which lies beside the data")
+    note(f"note: this is charged to {beside[0]}, which lies beside the data")
     return Account.open(beside[0], label=what)
 
 
+def tell_room(account: Any) -> None:
+    """Say what an account that was charged has left."""
+    if account is not None:
+        note(f"note: {account.path} was charged; what would still fit is {account.room}")
+
+
 def accounts_beside(data: str) -> list[Path]:
-    """The accounts that belong to data files by their names: NAME.account beside NAME.csv, NAME.csv.gz, NAME.parquet."""
+    """The accounts that belong to data files by their names: NAME.account beside NAME.csv or NAME.csv.gz."""
     import glob
 
     found: dict[str, Path] = {}

@@ -41,6 +41,7 @@ from discreet.cli.common import (
     print_json,
     progress,
     spent,
+    tell_room,
 )
 
 
@@ -88,6 +89,7 @@ def command(
         chosen = {"choice": vars(classifier.choice_)} if hasattr(classifier, "choice_") else {}
         print_json({"model": str(out), **chosen, "certificate": certificate.model_dump(mode="json")})
         return
+    tell_room(paid)
     if certificate.simulation:
         note("warning: a seed was given, so the noise can be repeated: this model is for study, not for release")
     if public.inferred:

@@ -23,6 +23,7 @@ from discreet.cli.common import (
     note,
     print_json,
     progress,
+    tell_room,
 )
 from discreet.errors import DiscreetError
 
@@ -104,6 +105,7 @@ def command(
             }
         )
         return
+    tell_room(paid)
     for name in chooser.names_:
         console().print(name)
     if found.simulation:

@@ -27,6 +27,7 @@ from discreet.cli.common import (
     progress,
     spent,
     table,
+    tell_room,
 )
 
 
@@ -76,6 +77,7 @@ def command(
     if as_json:
         print_json({"schema": found.schema.to_dict(), "certificate": found.certificate.model_dump(mode="json")})
         return
+    tell_room(paid)
     if not found.certificate.private:
         note("warning: the bounds were found without privacy: this schema is for study, not for release")
     if found.certificate.simulation:
