@@ -166,7 +166,7 @@ def kill_at_random(account: Account, folder: Path, times: int, seed: int = 0) ->
                 finally:
                     os._exit(1)
             children.append(child)
-        time.sleep(rng.uniform(0, 0.04))
+        time.sleep(rng.uniform(0, 0.1))
         for child in children:
             os.kill(child, signal.SIGKILL)
             os.waitpid(child, 0)

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from discreet.cli.common import (
+    AccountOption,
     AdjacencyName,
     AdjacencyOption,
     BoundsName,
@@ -23,6 +24,7 @@ from discreet.cli.common import (
     MechanismOption,
     ModelName,
     ModelOption,
+    NoAccountOption,
     NumericName,
     NumericOption,
     SchemaOption,
@@ -33,6 +35,7 @@ from discreet.cli.common import (
     UnexpectedName,
     UnexpectedOption,
     absorbing,
+    account_for,
     check_out,
     console,
     estimator,
@@ -41,6 +44,7 @@ from discreet.cli.common import (
     print_json,
     progress,
     spent,
+    tell_room,
 )
 
 
@@ -66,6 +70,8 @@ def command(
     seed: Annotated[
         int | None, typer.Option(help="Make it a reproducible simulation, which is not for release.")
     ] = None,
+    account: AccountOption = None,
+    no_account: NoAccountOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Train a private model and write it with its certificate."""
@@ -81,14 +87,16 @@ def command(
         "bounds": bounds, "edges": edges, "bounds_share": bounds_share,
     }  # fmt: skip
     classifier = estimator(model, special, **common, random_state=seed)
+    paid = account_for(data, account, no_account, what="discreet fit")
     with absorbing(unexpected), progress("reading rows", quiet=as_json) as report:
-        classifier.fit(data, progress=report)
+        classifier.fit(data, progress=report, account=paid)
     classifier.model_.save(out)
     certificate = classifier.certificate_
     if as_json:
         chosen = {"choice": vars(classifier.choice_)} if hasattr(classifier, "choice_") else {}
         print_json({"model": str(out), **chosen, "certificate": certificate.model_dump(mode="json")})
         return
+    tell_room(paid)
     if certificate.simulation:
         note("warning: a seed was given, so the noise can be repeated: this model is for study, not for release")
     if public.inferred:

@@ -9,20 +9,24 @@ from typing import Annotated
 import typer
 
 from discreet.cli.common import (
+    AccountOption,
     AdjacencyName,
     AdjacencyOption,
     ContributionsOption,
     JsonOption,
+    NoAccountOption,
     SchemaOption,
     UnexpectedName,
     UnexpectedOption,
     absorbing,
+    account_for,
     check_out,
     console,
     load_schema,
     note,
     print_json,
     progress,
+    tell_room,
 )
 from discreet.errors import DiscreetError
 
@@ -73,6 +77,8 @@ def command(
     seed: Annotated[
         int | None, typer.Option(help="Make it a reproducible simulation, which is not for release.")
     ] = None,
+    account: AccountOption = None,
+    no_account: NoAccountOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Choose features privately, print them, and write the reduced schema that the other commands take."""
@@ -88,8 +94,9 @@ def command(
         k, epsilon, public, score.value, selector.value, adjacency.value, contributions, max_rows, threshold, seed,
         unexpected.value,
     )  # fmt: skip
+    paid = account_for(data, account, no_account, what="discreet select")
     with absorbing(unexpected), progress("reading rows", quiet=as_json) as report:
-        chooser.fit(data, progress=report)
+        chooser.fit(data, progress=report, account=paid)
     found = chooser.certificate_
     chooser.schema_.save(out, comment=f"{k} of {len(public.features)} features, chosen by 'discreet select'")
     if certificate is not None:
@@ -103,6 +110,7 @@ def command(
             }
         )
         return
+    tell_room(paid)
     for name in chooser.names_:
         console().print(name)
     if found.simulation:

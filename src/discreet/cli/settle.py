@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from discreet.cli.common import (
+    AccountOption,
     AdjacencyName,
     AdjacencyOption,
     BoundsName,
@@ -15,10 +16,12 @@ from discreet.cli.common import (
     ContributionsOption,
     EdgesOption,
     JsonOption,
+    NoAccountOption,
     SchemaOption,
     UnexpectedName,
     UnexpectedOption,
     absorbing,
+    account_for,
     check_out,
     console,
     load_schema,
@@ -27,6 +30,7 @@ from discreet.cli.common import (
     progress,
     spent,
     table,
+    tell_room,
 )
 
 
@@ -49,6 +53,8 @@ def command(
     seed: Annotated[
         int | None, typer.Option(help="Make it a reproducible simulation, which is not for release.")
     ] = None,
+    account: AccountOption = None,
+    no_account: NoAccountOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Buy the bounds and bins that a schema leaves open, and write an ordinary schema that any command takes."""
@@ -62,11 +68,12 @@ def command(
     check_out(record)
     if record.absolute() == out.absolute():
         raise DiscreetError("the schema and its certificate need files of their own: choose another --certificate")
+    paid = account_for(data, account, no_account, what="discreet settle")
     with absorbing(unexpected), progress("reading rows", quiet=as_json) as report:
         found = settle_schema(
             public, data, epsilon, bounds=bounds.value, edges=None if edges is None else edges.value,
             adjacency=adjacency.value, contributions=contributions, unexpected=unexpected.value, random_state=seed,
-            progress=report,
+            progress=report, account=paid,
         )  # fmt: skip
     write_text(record, found.certificate.model_dump_json(indent=2) + "\n")  # what was spent must not be forgotten
     cost = f"The bounds and bins of {', '.join(found.plan.bounds)} were bought with {spent(found.certificate)}."
@@ -74,6 +81,7 @@ def command(
     if as_json:
         print_json({"schema": found.schema.to_dict(), "certificate": found.certificate.model_dump(mode="json")})
         return
+    tell_room(paid)
     if not found.certificate.private:
         note("warning: the bounds were found without privacy: this schema is for study, not for release")
     if found.certificate.simulation:

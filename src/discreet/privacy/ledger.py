@@ -52,7 +52,8 @@ class Ledger(BudgetedPayer):
 
     def __init__(self, budget: Budget, composition: str | None = None) -> None:
         self._composition = Composition.of(budget, composition)
-        self._totals, self._unit = Totals(), None
+        self._totals = Totals()
+        self._unit: str | None = None
         self._nodes: list[Node] = []
         self._grants: list[Budget] = []
         self._lock, self._process = threading.Lock(), os.getpid()

@@ -205,7 +205,7 @@ class Carrier:
     """An estimator that takes the account of an open block along to other processes, when it is pickled or cloned."""
 
     def __getstate__(self) -> Any:
-        state = super().__getstate__()
+        state: Any = super().__getstate__()
         found = active() or getattr(self, CARRIED, None)
         return state if found is None else {**state, CARRIED: found.carried()}
 

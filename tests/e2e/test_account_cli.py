@@ -1,0 +1,145 @@
+"""Accounts from the command line: found beside the data, charged before a row is read, refused in one sentence."""
+
+import json
+import os
+import shutil
+import stat
+import subprocess
+import sys
+
+import pytest
+
+from discreet import Account, Budget, Categorical, Numeric, Schema
+
+SCHEMA = Schema([Categorical("a", [0, 1]), Numeric("x", 0, 10)], "y", ["no", "yes"])
+FIT = ("--schema", "schema.toml", "--out", "model.json")
+
+
+@pytest.fixture
+def place(tmp_path):
+    SCHEMA.save(tmp_path / "schema.toml")
+    lines = [f"{i % 2},{i % 11},{'yes' if i % 3 else 'no'},{i}" for i in range(300)]
+    (tmp_path / "rows.csv").write_text("a,x,y,who\n" + "\n".join(lines) + "\n")
+    return tmp_path
+
+
+@pytest.fixture
+def discreet(monkeypatch, capsys):
+    """The console command in this process, which is quicker than one of its own for each step."""
+    from discreet.cli import app
+    from discreet.cli.common import run
+
+    def command(*arguments, cwd):
+        monkeypatch.chdir(cwd)
+        monkeypatch.setattr(sys, "argv", ["discreet", *map(str, arguments)])
+        capsys.readouterr()
+        try:
+            status = run(app)
+        except SystemExit as done:
+            status = done.code or 0
+        said = capsys.readouterr()
+        return subprocess.CompletedProcess(arguments, status, said.out, said.err)
+
+    return command
+
+
+def ok(done):
+    assert done.returncode == 0, done.stderr
+    return done
+
+
+def refused(done, words):
+    assert done.returncode == 2 and not done.stdout, done.stderr
+    said = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
+    assert len(said) == 1 and words in said[0] and "Traceback" not in done.stderr, done.stderr
+    return said[0]
+
+
+def test_an_account_from_beginning_to_end(discreet, place):
+    def run(*arguments):
+        return discreet(*arguments, cwd=place)
+
+    made = ok(run("account", "create", "rows.account", "--epsilon", 2, "--adjacency", "add-remove"))
+    head = made.stdout.split("head ")[1].split()[0]
+    assert stat.S_IMODE(os.stat(place / "rows.account").st_mode) == 0o600
+    first = ok(run("fit", "rows.csv", *FIT, "--epsilon", 0.5))
+    assert "charged to rows.account, which lies beside" in first.stderr and "fit is epsilon = 1.5" in first.stderr
+    ok(run("select", "rows.csv", "--schema", "schema.toml", "-k", 1, "--epsilon", 0.25, "--account", "rows.account"))
+    ok(
+        run(
+            "settle", "rows.csv", "--schema", "schema.toml", "--bounds", "private", "--epsilon", 0.25, "--out", "s.toml"
+        )
+    )
+    shown = json.loads(ok(run("account", "show", "rows.account", "--json")).stdout)
+    assert (shown["spent"], shown["entries"], shown["room"]["epsilon"]) == ("1", 3, "1")
+    log = json.loads(ok(run("account", "log", "rows.account", "--json")).stdout)
+    assert [one["label"] for one in log] == ["discreet fit", "discreet select", "discreet settle"]
+    assert [one["epsilon"] for one in log] == ["1/2", "1/4", "1/4"]
+    for words in (("show",), ("log",), ("verify",), ("verify", "--head", head)):
+        assert ok(run("account", words[0], "rows.account", *words[1:])).stdout
+    (place / "model.json").unlink()
+    said = refused(run("fit", "rows.csv", *FIT, "--epsilon", 1.5), "has 1 of epsilon = 2 left")
+    assert "would still fit is epsilon = 1" in said and not (place / "model.json").exists()
+    refused(run("fit", "rows.csv", *FIT, "--epsilon", "inf"), "without privacy")
+    ok(run("fit", "rows.csv", *FIT, "--epsilon", 1, "--seed", 1))  # a simulation reads the rows, too
+    refused(run("fit", "rows.csv", *FIT, "--epsilon", 0.1), "would still fit is nothing")
+    apart = ok(run("fit", "rows.csv", *FIT, "--epsilon", 1, "--no-account"))
+    assert "nothing is charged to rows.account" in apart.stderr
+    refused(run("fit", "rows.csv", *FIT, "--no-account", "--account", "rows.account"), "contradict")
+    assert len(Account(place / "rows.account").verify(head).entries) == 4
+
+
+def test_missing_foreign_and_existing_files(discreet, place):
+    refused(discreet("fit", "rows.csv", *FIT, "--account", "none.account", cwd=place), "there is no account")
+    refused(discreet("account", "show", "none.account", cwd=place), "there is no account")
+    assert not (place / "none.account").exists() and not (place / "model.json").exists()
+    refused(discreet("account", "create", "schema.toml", "--epsilon", 1, cwd=place), "never overwritten")
+    refused(discreet("fit", "rows.csv", *FIT, "--account", "schema.toml", cwd=place), "no account")
+    refused(discreet("account", "create", "new.account", cwd=place), "--epsilon")
+    refused(discreet("account", "create", "new.account", "--rho", 1, "--epsilon", 1, cwd=place), "--epsilon")
+    (place / "rows.account").write_text("not an account")
+    refused(discreet("fit", "rows.csv", *FIT, cwd=place), "no account")
+    assert (place / "rows.account").read_text() == "not an account"
+
+
+def test_people_and_compositions(discreet, place):
+    ok(discreet("account", "create", "rows.account", "--epsilon", 3, "--delta", 1e-6, "--people", "who",
+                "--composition", "zcdp", "--contributions", 1, cwd=place))  # fmt: skip
+    refused(discreet("fit", "rows.csv", *FIT, "--epsilon", 0.1, cwd=place), "counts people by their 'who'")
+    Schema(SCHEMA.features, "y", ["no", "yes"], id="who").save(place / "schema.toml")
+    ok(discreet("fit", "rows.csv", *FIT, "--epsilon", 0.1, cwd=place))
+    shown = ok(discreet("account", "show", "rows.account", cwd=place)).stdout
+    assert "zcdp: rhos add up" in shown and "by the column 'who'" in shown and "rho = " in shown
+
+
+@pytest.mark.parametrize(
+    ("data", "account"),
+    [("rows.csv", "rows.account"), ("rows.csv", "rows.csv.account"), ("rows.csv.gz", "rows.account"),
+     ("*.csv", "rows.account"), ("link.csv", "rows.account"), ("sub/../rows.csv", "rows.account")],
+)  # fmt: skip
+def test_which_accounts_lie_beside_the_data(place, monkeypatch, data, account):
+    from discreet.cli.common import accounts_beside
+
+    monkeypatch.chdir(place)
+    (place / "sub").mkdir()
+    (place / "link.csv").symlink_to("rows.csv")
+    shutil.copy(place / "rows.csv", place / "rows.csv.gz")
+    assert accounts_beside(data) == []
+    Account.create(place / account, Budget(1))
+    Account.create(place / "other.account", Budget(1))
+    (found,) = accounts_beside(data)
+    assert os.path.samefile(found, place / account)
+
+
+def test_two_accounts_beside_the_data_ask_for_a_choice(place, monkeypatch, capsys):
+    from discreet.cli.common import account_for
+    from discreet.errors import BudgetError
+
+    monkeypatch.chdir(place)
+    Account.create("rows.account", Budget(1))
+    Account.create("rows.csv.account", Budget(2))
+    with pytest.raises(BudgetError, match="several accounts"):
+        account_for("rows.csv", None)
+    assert account_for("rows.csv", place / "rows.account").budget == Budget(1)
+    assert "rows.csv.account lies beside the data, but" in capsys.readouterr().err
+    assert account_for("schema.toml", None) is None
