@@ -103,7 +103,7 @@ class NaiveBayesModel:
             levels = np.cumsum(np.exp(likelihood.log_prob), axis=1)
             spots = rng.random(size) * levels[groups, -1]
             codes = (spots[:, None] >= levels[groups]).sum(axis=1).clip(0, feature.cells - 1)
-            columns[feature.name] = _decode(feature, codes, rng)
+            columns[feature.name] = decode(feature, codes, rng)
         columns[self.schema.target] = [self.schema.classes[group] for group in groups]
         return columns
 
@@ -185,7 +185,7 @@ def _numbers(feature: Numeric, draws: Floats) -> list[Any]:
     return [int(v) for v in np.rint(draws)] if feature.integer else [float(v) for v in draws]
 
 
-def _decode(feature: Any, codes: NDArray[Any], rng: np.random.Generator) -> list[Any]:
+def decode(feature: Any, codes: NDArray[Any], rng: np.random.Generator) -> list[Any]:
     """Values that fall into the given cells: a category, or a number drawn evenly from its bin."""
     if isinstance(feature, Numeric):
         edges = np.array(feature.edges)
