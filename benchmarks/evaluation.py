@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as parquet
 
 from benchmarks.common import data_dir, line
-from discreet import PrivateClassifier, PrivateNB, Schema
+from discreet import PrivateClassifier, PrivateHoldout, PrivateNB, Schema
 from discreet.bayes.evaluation import evaluate
 from discreet.evaluation.figures import figures
 from discreet.evaluation.plan import make_evaluation_plan
@@ -41,6 +41,24 @@ def run(data: str | None = None, **_: Any) -> list[dict[str, Any]]:
         model = PrivateNB(1.0, schema=schema, random_state=0).fit(train).model_
         for epsilon in (0.2, 1.0):
             results += _coverage(f"{other}, naive Bayes", model, test, epsilon)
+    return results + _holdout(place)
+
+
+def _holdout(place: Path) -> list[dict[str, Any]]:
+    """What dealing a fifth of the rows aside costs in AUC on the test split, and how often the figures hold it."""
+    train, test, schema = _split(place, "adult")
+    results = []
+    for name, kind in KINDS.items():
+        whole, held, right = [], [], 0
+        for seed in range(SPLITS):
+            whole.append(evaluate(kind(1.0, schema=schema, random_state=seed).fit(train).model_, test)["auc"])
+            part = PrivateHoldout(kind(1.0, schema=schema), share=0.2, random_state=seed).fit(train)
+            held.append(evaluate(part.model_, test)["auc"])
+            right += part.evaluation_.auc.low <= held[-1] <= part.evaluation_.auc.high
+        lost = np.array(whole) - np.array(held)
+        unit = f"AUC lost (s.e. {lost.std() / SPLITS**0.5:.4f}, {np.mean(whole):.4f} without; {right} of {SPLITS} hold)"
+        what = f"Adult, {name}, epsilon = 1, share 0.2 held out"
+        results.append(line(what, float(lost.mean()), unit, "<= 0.003", bool(lost.mean() <= 0.003)))
     return results
 
 
@@ -76,7 +94,9 @@ def _coverage(what: str, model: Any, test: pa.Table, epsilon: float, *, barred: 
         bar = barred and metric == "auc"
         unit = f"of {RUNS} (with sampling error {whole:.3f}; exact {truth:.4f}, bias {bias:+.4f})"
         title = f"{what}, epsilon = {epsilon:g}: {metric.replace('_', ' ')}"
-        results.append(line(f"{title}, coverage", noise, unit, ">= 0.93" if bar else "", noise >= 0.93 if bar else None))
+        results.append(
+            line(f"{title}, coverage", noise, unit, ">= 0.93" if bar else "", noise >= 0.93 if bar else None)
+        )
         results.append(
             line(f"{title}, half-width", half, f"of it noise {half_noise:.4f}", "<= 0.012" if bar else "",
                  half <= 0.012 if bar else None)

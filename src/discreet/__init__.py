@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         StatisticsError,
         UpdateError,
     )
+    from discreet.evaluation import PrivateEvaluation, PrivateHoldout, evaluate_privately
     from discreet.federated import FederatedNB
     from discreet.gossip import GossipNB
     from discreet.linear import LinearModel, PrivateLogisticRegression, PrivateSVC
@@ -52,6 +53,7 @@ _ROOMS = {
         "StatisticsError",
         "UpdateError",
     ),
+    "discreet.evaluation": ("PrivateEvaluation", "PrivateHoldout", "evaluate_privately"),
     "discreet.federated": ("FederatedNB",),
     "discreet.gossip": ("GossipNB",),
     "discreet.linear": ("LinearModel", "PrivateLogisticRegression", "PrivateSVC"),
@@ -88,8 +90,10 @@ __all__ = [
     "Numeric",
     "PrivateAdditiveClassifier",
     "PrivateClassifier",
+    "PrivateEvaluation",
     "PrivateForestClassifier",
     "PrivateGridSearch",
+    "PrivateHoldout",
     "PrivateJointHistogram",
     "PrivateLogisticRegression",
     "PrivateNB",
@@ -111,6 +115,7 @@ __all__ = [
     "TreeModel",
     "UpdateError",
     "collect",
+    "evaluate_privately",
     "settle_schema",
 ]
 

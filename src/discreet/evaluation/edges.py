@@ -17,7 +17,7 @@ from discreet.sources.columns import make_column
 Floats = NDArray[np.float64]
 REFERENCE = 4096  # made-up rows that the model is asked about
 SEED = 20_260  # any constant: the same model always has the same edges
-PARTS = 9  # of the made-up scores' sizes, on each side of the threshold
+PARTS = 12  # of the made-up scores' sizes, on each side of the threshold
 BEYOND = (1.4, 2.0)  # real rows may score higher than made-up ones
 ATOMS = 40  # a model with no more scores than this gets a bin for each
 
@@ -112,8 +112,22 @@ def _scale(scores: Floats) -> Scale:
     distinct = np.unique(scores)
     if len(distinct) <= ATOMS:
         return Scale(np.unique([*((distinct[1:] + distinct[:-1]) / 2), 0.0]), scores)
-    sizes = np.unique(np.quantile(np.abs(scores), np.arange(1, PARTS) / PARTS))
+    sizes = _quantiles(np.abs(scores), _balance(scores), PARTS)
     sizes = sizes[sizes > 0]
     if len(sizes):
         sizes = np.concatenate([sizes, sizes[-1] * np.array(BEYOND)])
     return Scale(np.concatenate([-sizes[::-1], [0.0], sizes]), scores)
+
+
+def _balance(scores: Floats) -> Floats:
+    """Weights by which the model holds either answer for equally frequent: bins are needed where the two meet."""
+    own = 1 / (1 + np.exp(-np.clip(scores, -30.0, 30.0)))
+    return np.asarray(own / own.sum() + (1 - own) / (1 - own).sum())
+
+
+def _quantiles(values: Floats, weights: Floats, parts: int) -> Floats:
+    """Where the weight of the values is cut into equal parts."""
+    order = np.argsort(values, kind="stable")
+    levels = np.cumsum(weights[order]) / weights.sum()
+    spots = np.searchsorted(levels, np.arange(1, parts) / parts)
+    return np.unique(values[order][np.minimum(spots, len(values) - 1)])

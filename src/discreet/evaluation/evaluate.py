@@ -57,9 +57,7 @@ def evaluate_privately(
     model = getattr(model, "model_", model)
     if not hasattr(model, "score_rows"):
         raise BudgetError("evaluate_privately needs a released model: pass estimator.model_ or load_model(file)")
-    plan = make_evaluation_plan(
-        model, Budget(epsilon), adjacency=Adjacency.of(adjacency), contributions=contributions
-    )
+    plan = make_evaluation_plan(model, Budget(epsilon), adjacency=Adjacency.of(adjacency), contributions=contributions)
     sampler = sampler_for(random_state)
     if ledger is not None:
         ledger.charge(plan.node if plan.charges else Sequential("an evaluation", ()), plan.budget, plan.unit)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from discreet.privacy.measured import Figure, Share
 
 Floats = NDArray[np.float64]
-GRID: Floats = np.linspace(0.0, 1.0, 1001)
+GRID: Floats = np.linspace(0.0, 1.0, 201)
 KURTOSIS = 3.0  # of a Laplace law, in excess of the normal one
 
 
@@ -39,19 +39,21 @@ class Level:
 
 
 def _hull(excess: Callable[[Floats], Floats], value: float, spread: float) -> tuple[float, float]:
-    """The least interval around the values with excess ≤ 0; ends between two points of the grid by a straight line."""
-    found = excess(GRID)
-    inside = np.flatnonzero(found <= 0)
+    """The least interval around the values with excess ≤ 0."""
+    points = np.unique([*GRID, value])
+    inside = np.flatnonzero(excess(points) <= 0)
     if not len(inside):  # noise has carried the estimate beyond 0 or 1
         return max(0.0, value - spread), min(1.0, value + spread)
     first, last = int(inside[0]), int(inside[-1])
 
-    def end(good: int, bad: int) -> float:
-        part = found[good] / (found[good] - found[bad])
-        return float(GRID[good] + part * (GRID[bad] - GRID[good]))
+    def end(good: float, bad: float) -> float:
+        for _ in range(30):
+            middle = (good + bad) / 2
+            good, bad = (middle, bad) if excess(np.array([middle]))[0] <= 0 else (good, middle)
+        return bad
 
-    low = end(first, first - 1) if first else 0.0
-    high = end(last, last + 1) if last + 1 < len(GRID) else 1.0
+    low = end(points[first], points[first - 1]) if first else 0.0
+    high = end(points[last], points[last + 1]) if last + 1 < len(points) else 1.0
     return min(low, value), max(high, value)
 
 
@@ -68,22 +70,24 @@ def share(inside: float, whole: float, cells: tuple[int, int], variance: float, 
 
     weights = own * (1 - value) ** 4 + other * value**4, own * (1 - value) ** 2 + other * value**2
     fourth = weights[0] / weights[1] ** 2 if weights[1] else 1.0
+    if not _there(whole, own + other, variance, level):
+        return _nothing()
     return _ratio(inside, whole, value, noise, sampling, fourth, level)
 
 
 def ordering(own: Floats, other: Floats, within: Floats, variance: float, level: Level) -> Share:
     """AUC: the chance that a row of the class scores higher than another, from noisy rows by class and bin.
 
-    `within` is that chance inside each bin, of which half the way from one half is taken to be uncertain.
+    `within` is that chance inside each bin. It is a guess, so what it adds to the chance of a tie counts as an error.
     """
     bins = len(own)
     order = np.tri(bins, k=-1) + np.diag(within)
     ahead, behind = order @ other, own @ order
     mine, others = float(own.sum()), float(other.sum())
     above, whole = float(own @ ahead), mine * others
-    known = mine > 0 and others > 0
+    known = _there(mine, bins, variance, level) and _there(others, bins, variance, level)
     value = min(1.0, max(0.0, above / whole)) if known else 0.5
-    guess = float((np.abs(within - 0.5) * np.maximum(own, 0.0) * np.maximum(other, 0.0)).sum()) / 2
+    guess = float((np.abs(within - 0.5) * np.maximum(own, 0.0) * np.maximum(other, 0.0)).sum())
 
     def noise(a: Floats) -> Floats:
         left = (ahead**2).sum() - 2 * a * others * ahead.sum() + bins * a**2 * others**2
@@ -91,14 +95,16 @@ def ordering(own: Floats, other: Floats, within: Floats, variance: float, level:
         return np.asarray(variance * (left + right) + guess**2)
 
     def sampling(a: Floats) -> Floats:
-        if not known:
-            return np.zeros_like(a)
         return np.maximum(_hanley(a, max(mine, 1.0), max(others, 1.0)), _delong(own, other, ahead, behind)) * whole**2
 
     weights = np.concatenate([ahead - value * others, behind - value * mine]) ** 2
     fourth = float((weights**2).sum() / weights.sum() ** 2) if weights.sum() > 0 else 1.0
-    found = _ratio(above, whole, value, noise, sampling, fourth, level)
-    return found if known else _nothing()
+    return _ratio(above, whole, value, noise, sampling, fourth, level) if known else _nothing()
+
+
+def _there(total: float, cells: int, variance: float, level: Level) -> bool:
+    """Whether some noisy cells hold any rows for sure; a part of what may be nothing can be any part."""
+    return total > 0 and total > level.reach(1.0, 1.0 / cells) * math.sqrt(cells * variance)
 
 
 def _hanley(a: Floats, mine: float, others: float) -> Floats:
@@ -131,8 +137,6 @@ def _ratio(
     fourth: float,
     level: Level,
 ) -> Share:
-    if whole <= 0:
-        return _nothing()
     at = np.array([value])
 
     def bounds(drawn: bool) -> tuple[float, float]:
