@@ -85,6 +85,9 @@ def evaluation_certificate(plan: EvaluationPlan, schema: Schema, sampler: Sample
     """What an evaluation guarantees for the rows it read."""
     private = plan.budget.private
     simulation = private and sampler.simulation
+    covers = COVERS + (
+        "; its classes, categories and bounds, and so the bins, were read off training data" if schema.inferred else ""
+    )
     return certify(
         plan.node if plan.charges else Sequential("an evaluation", ()),
         plan.budget,
@@ -96,6 +99,6 @@ def evaluation_certificate(plan: EvaluationPlan, schema: Schema, sampler: Sample
         schema_hash=schema.hash,
         rho=None,
         accounting="pure epsilon of counts in which every row has one cell of each table" if private else "none",
-        covers=COVERS if private and not simulation else "nothing: these figures are for study, not for release",
+        covers=covers if private and not simulation else "nothing: these figures are for study, not for release",
         assumptions=(RELEASED, LABELS),
     )
