@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -32,6 +34,11 @@ class Scale:
     edges: Floats
     reference: Floats
 
+    @cached_property
+    def _distinct(self) -> tuple[Floats, NDArray[np.int64]]:
+        values, counts = np.unique(self.reference, return_counts=True)
+        return values, counts
+
     @property
     def bins(self) -> int:
         """How many there are."""
@@ -56,14 +63,13 @@ class Scale:
         bin as real ones do. Scores that are equal stay ties.
         """
         chances = np.full(self.bins, 0.5)
-        where = self.place(self.reference)
-        order = np.argsort(self.reference, kind="stable")
-        for i in range(self.bins):
-            scores = self.reference[order][where[order] == i]
-            values, counts = np.unique(scores, return_counts=True)
+        every, often = self._distinct
+        ends = np.searchsorted(every, self.edges, side="right")
+        for i, (first, last) in enumerate(pairwise([0, *ends.tolist(), len(every)])):
+            values, counts = every[first:last], often[first:last]
             if len(values) < 2:
                 continue
-            tilt = np.clip(slope * (values - np.average(values, weights=counts)) / 2, -30.0, 30.0)
+            tilt = np.clip(slope * (values - counts @ values / counts.sum()) / 2, -30.0, 30.0)
             own, other = counts * np.exp(tilt), counts * np.exp(-tilt)
             own, other = own / own.sum(), other / other.sum()
             chances[i] = float(own @ (np.cumsum(other) - other / 2))

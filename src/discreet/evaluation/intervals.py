@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from discreet.privacy.measured import Figure, Share
 
 Floats = NDArray[np.float64]
-GRID: Floats = np.linspace(0.0, 1.0, 201)
+GRID: Floats = np.linspace(0.0, 1.0, 401)
+Quadratic = tuple[float, float, float]  # coefficients of 1, a and a²
 KURTOSIS = 3.0  # of a Laplace law, in excess of the normal one
 
 
@@ -38,41 +39,55 @@ class Level:
         return max(z, z + KURTOSIS * fourth * weight**2 * (z**3 - 3 * z) / 24)
 
 
-def _hull(excess: Callable[[Floats], Floats], value: float, spread: float) -> tuple[float, float]:
-    """The least interval around the values with excess ≤ 0."""
-    points = np.unique([*GRID, value])
-    inside = np.flatnonzero(excess(points) <= 0)
-    if not len(inside):  # noise has carried the estimate beyond 0 or 1
-        return max(0.0, value - spread), min(1.0, value + spread)
-    first, last = int(inside[0]), int(inside[-1])
+def _between(inside: float, whole: float, reach: float, variance: Quadratic) -> tuple[float, float]:
+    """The values a with (inside − a·whole)² ≤ reach²·variance(a), from the least to the largest."""
+    square = reach**2
+    c = inside**2 - square * variance[0]
+    b = -2 * inside * whole - square * variance[1]
+    a = whole**2 - square * variance[2]
+    inner = b**2 - 4 * a * c
+    if a <= 0:
+        return 0.0, 1.0
+    root = math.sqrt(max(inner, 0.0))
+    return (-b - root) / (2 * a), (-b + root) / (2 * a)
 
-    def end(good: float, bad: float) -> float:
-        for _ in range(30):
-            middle = (good + bad) / 2
-            good, bad = (middle, bad) if excess(np.array([middle]))[0] <= 0 else (good, middle)
-        return bad
 
-    low = end(points[first], points[first - 1]) if first else 0.0
-    high = end(points[last], points[last + 1]) if last + 1 < len(points) else 1.0
-    return min(low, value), max(high, value)
+def _searched(inside: float, whole: float, reach: float, variance: Callable[[Floats], Floats]) -> tuple[float, float]:
+    """The same where the variance is no polynomial: the ends of what a grid finds, refined."""
+
+    def fits(a: Floats) -> NDArray[np.bool_]:
+        return np.asarray((inside - a * whole) ** 2 <= reach**2 * variance(a))
+
+    found = np.flatnonzero(fits(GRID))
+    middle = min(1.0, max(0.0, inside / whole))
+    if not len(found):
+        low, high = middle, middle
+    else:
+        low, high = min(float(GRID[found[0]]), middle), max(float(GRID[found[-1]]), middle)
+    step = float(GRID[1] - GRID[0])
+    down, up = low - np.linspace(0, step, 65), high + np.linspace(0, step, 65)
+    return tuple(float(side[np.argmin(fits(side))]) if not fits(side).all() else float(side[-1]) for side in (down, up))  # type: ignore[return-value]
 
 
 def share(inside: float, whole: float, cells: tuple[int, int], variance: float, level: Level) -> Share:
     """A part of the rows: `inside` sums cells[0] noisy cells, `whole` those and cells[1] others."""
     value = min(1.0, max(0.0, inside / whole)) if whole > 0 else 0.5
     own, other = cells
-
-    def noise(a: Floats) -> Floats:
-        return np.asarray(variance * (own * (1 - a) ** 2 + other * a**2))
-
-    def sampling(a: Floats) -> Floats:
-        return np.asarray(max(whole, 1.0) * a * (1 - a))
-
+    noise = (variance * own, -2 * variance * own, variance * (own + other))
+    drawn = max(whole, 1.0)
     weights = own * (1 - value) ** 4 + other * value**4, own * (1 - value) ** 2 + other * value**2
     fourth = weights[0] / weights[1] ** 2 if weights[1] else 1.0
     if not _there(whole, own + other, variance, level):
         return _nothing()
-    return _ratio(inside, whole, value, noise, sampling, fourth, level)
+    both = (noise[0], noise[1] + drawn, noise[2] - drawn)
+    narrow = _between(inside, whole, level.reach(1.0, fourth), noise)
+    there = _at(noise, value)
+    reach = level.reach(there / _at(both, value) if there > 0 else 0.0, fourth)
+    return _share(value, narrow, _between(inside, whole, reach, both))
+
+
+def _at(variance: Quadratic, a: float) -> float:
+    return variance[0] + variance[1] * a + variance[2] * a**2
 
 
 def ordering(own: Floats, other: Floats, within: Floats, variance: float, level: Level) -> Share:
@@ -89,17 +104,25 @@ def ordering(own: Floats, other: Floats, within: Floats, variance: float, level:
     value = min(1.0, max(0.0, above / whole)) if known else 0.5
     guess = float((np.abs(within - 0.5) * np.maximum(own, 0.0) * np.maximum(other, 0.0)).sum())
 
-    def noise(a: Floats) -> Floats:
-        left = (ahead**2).sum() - 2 * a * others * ahead.sum() + bins * a**2 * others**2
-        right = (behind**2).sum() - 2 * a * mine * behind.sum() + bins * a**2 * mine**2
-        return np.asarray(variance * (left + right) + guess**2)
+    noise = (
+        variance * float((ahead**2).sum() + (behind**2).sum()) + guess**2,
+        -2 * variance * float(others * ahead.sum() + mine * behind.sum()),
+        variance * bins * (others**2 + mine**2),
+    )
+    if not known:
+        return _nothing()
+    least = _delong(own, other, ahead, behind)
 
-    def sampling(a: Floats) -> Floats:
-        return np.maximum(_hanley(a, max(mine, 1.0), max(others, 1.0)), _delong(own, other, ahead, behind)) * whole**2
+    def both(a: Floats) -> Floats:
+        drawn = np.maximum(_hanley(a, max(mine, 1.0), max(others, 1.0)), least) * whole**2
+        return np.asarray(noise[0] + noise[1] * a + noise[2] * a**2 + drawn)
 
     weights = np.concatenate([ahead - value * others, behind - value * mine]) ** 2
     fourth = float((weights**2).sum() / weights.sum() ** 2) if weights.sum() > 0 else 1.0
-    return _ratio(above, whole, value, noise, sampling, fourth, level) if known else _nothing()
+    there = _at(noise, value)
+    reach = level.reach(there / float(both(np.array([value]))[0]) if there > 0 else 0.0, fourth)
+    narrow = _between(above, whole, level.reach(1.0, fourth), noise)
+    return _share(value, narrow, _searched(above, whole, reach, both))
 
 
 def _there(total: float, cells: int, variance: float, level: Level) -> bool:
@@ -128,34 +151,15 @@ def _delong(own: Floats, other: Floats, ahead: Floats, behind: Floats) -> float:
     return part(own, ahead / other.sum()) + part(other, behind / own.sum())
 
 
-def _ratio(
-    inside: float,
-    whole: float,
-    value: float,
-    noise: Callable[[Floats], Floats],
-    sampling: Callable[[Floats], Floats],
-    fourth: float,
-    level: Level,
-) -> Share:
-    at = np.array([value])
-
-    def bounds(drawn: bool) -> tuple[float, float]:
-        extra = sampling if drawn else np.zeros_like
-        whole_variance = float(noise(at)[0] + extra(at)[0])
-        reach = level.reach(float(noise(at)[0]) / whole_variance if whole_variance > 0 else 0.0, fourth)
-        return _hull(
-            lambda a: (inside - a * whole) ** 2 - reach**2 * (noise(a) + extra(a)),
-            value,
-            reach * math.sqrt(whole_variance) / whole,
-        )
-
-    narrow, wide = bounds(False), bounds(True)
+def _share(value: float, narrow: tuple[float, float], wide: tuple[float, float]) -> Share:
+    """A share with its two intervals, cut to what is possible and around the estimate."""
+    low, high = max(0.0, min(narrow[0], value)), min(1.0, max(narrow[1], value))
     return Share(
         value=value,
-        low=min(narrow[0], wide[0]),
-        high=max(narrow[1], wide[1]),
-        noise_low=narrow[0],
-        noise_high=narrow[1],
+        low=max(0.0, min(wide[0], low)),
+        high=min(1.0, max(wide[1], high)),
+        noise_low=low,
+        noise_high=high,
     )
 
 

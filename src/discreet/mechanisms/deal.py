@@ -47,6 +47,8 @@ class RowCoins:
     keyed = False
 
     def __init__(self, share: Fraction, sampler: Sampler) -> None:
+        if isinstance(sampler, SimulationSampler):  # coins of a seed must not wait on what else is drawn meanwhile
+            sampler = SimulationSampler(int(sampler.rng.integers(FINE)))
         self._below, self._sampler, self._bits = int(share * FINE), sampler, bytearray()
 
     def held(self, start: int, size: int, keys: Sequence[bytes] | None = None) -> Bits:
