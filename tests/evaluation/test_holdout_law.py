@@ -95,7 +95,7 @@ def pairs(adjacency):
                 for i, new in itertools.product(range(size), CELLS):
                     yield rows, (*rows[:i], new, *rows[i + 1 :])
     if adjacency == "replace":
-        for first, second, new in itertools.product(CELLS[:2], CELLS, CELLS):
+        for first, second, new in itertools.product(CELLS[:2], CELLS[1:3], CELLS):
             yield (first, second), (new, second)
 
 
