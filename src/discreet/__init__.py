@@ -10,11 +10,13 @@ if TYPE_CHECKING:
     from discreet.auto import PrivateClassifier
     from discreet.bayes import NaiveBayesModel, PrivateNB
     from discreet.errors import (
+        AccountError,
         BudgetError,
         DataError,
         DiscreetError,
         ModelError,
         QueryError,
+        RepeatedFitWarning,
         SchemaError,
         SolverError,
         StatisticsError,
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
     from discreet.local import LocalNB
     from discreet.networks import JointModel, PrivateJointHistogram, PrivateTAN, TANModel
     from discreet.prediction import PrivatePredictor
-    from discreet.privacy import Adjacency, Budget, Certificate, Ledger
+    from discreet.privacy import Account, Adjacency, Budget, Certificate, Ledger
     from discreet.schema import Categorical, Numeric, Schema
     from discreet.selection import PrivateSelectKBest, SelectiveNB
     from discreet.settle import Settlement, settle_schema
@@ -43,11 +45,13 @@ _ROOMS = {
     "discreet.auto": ("PrivateClassifier",),
     "discreet.bayes": ("NaiveBayesModel", "PrivateNB"),
     "discreet.errors": (
+        "AccountError",
         "BudgetError",
         "DataError",
         "DiscreetError",
         "ModelError",
         "QueryError",
+        "RepeatedFitWarning",
         "SchemaError",
         "SolverError",
         "StatisticsError",
@@ -60,7 +64,7 @@ _ROOMS = {
     "discreet.local": ("LocalNB",),
     "discreet.networks": ("JointModel", "PrivateJointHistogram", "PrivateTAN", "TANModel"),
     "discreet.prediction": ("PrivatePredictor",),
-    "discreet.privacy": ("Adjacency", "Budget", "Certificate", "Ledger"),
+    "discreet.privacy": ("Account", "Adjacency", "Budget", "Certificate", "Ledger"),
     "discreet.schema": ("Categorical", "Numeric", "Schema"),
     "discreet.selection": ("PrivateSelectKBest", "SelectiveNB"),
     "discreet.settle": ("Settlement", "settle_schema"),
@@ -71,6 +75,8 @@ _ROOMS = {
 }
 _HOME = {name: room for room, names in _ROOMS.items() for name in names}
 __all__ = [
+    "Account",
+    "AccountError",
     "AdditiveModel",
     "Adjacency",
     "Budget",
@@ -103,6 +109,7 @@ __all__ = [
     "PrivateTAN",
     "PrivateTreeClassifier",
     "QueryError",
+    "RepeatedFitWarning",
     "Schema",
     "SchemaError",
     "SelectiveNB",

@@ -23,6 +23,14 @@ class BudgetError(DiscreetError, ValueError):
     """More privacy was asked for than is left, or a budget makes no sense."""
 
 
+class AccountError(BudgetError):
+    """An account on disk that is missing, damaged, of another kind or out of reach; it was left as it is."""
+
+
+class RepeatedFitWarning(UserWarning):
+    """The same data were fitted again and nobody keeps count of what the fits cost together."""
+
+
 class QueryError(BudgetError):
     """More answers were asked for than are left; none was given."""
 

@@ -26,12 +26,12 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
         with open(temporary, "rb") as done:
             os.fsync(done.fileno())
         os.replace(temporary, target)
-        _sync(target.parent)
+        sync_folder(target.parent)
     finally:
         temporary.unlink(missing_ok=True)
 
 
-def _sync(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
     """Make a new name in a folder outlive a power cut, where the system lets folders be opened."""
     with suppress(OSError):
         handle = os.open(folder, os.O_RDONLY)

@@ -214,7 +214,7 @@ def test_steps_between_neighbours_divide_the_epsilon(frame):
 
 
 def test_a_ledger_adds_deltas_and_refuses_what_has_no_rho(frame):
-    ledger = Ledger(Budget(2, delta=2e-6))
+    ledger = Ledger(Budget(2, delta=2e-6), composition="basic")
     settings = {"schema": SCHEMA, "numeric": "gaussian", "sensitivity": "smooth", "random_state": 0}
     for _ in range(2):
         PrivateNB(0.5, 1e-6, noise="laplace", **settings).fit(frame, ledger=ledger)

@@ -114,7 +114,7 @@ def test_skellam_shares_are_charged_epsilon_and_delta(frame, schema):
     certificate = shared.model(outcome.total, 3).certificate
     assert (certificate.epsilon, certificate.delta, certificate.rho) == ("1", "1/1000000", None)
     assert "Renyi" in certificate.accounting
-    ledger = Ledger(Budget(1, 1e-6))
+    ledger = Ledger(Budget(1, 1e-6), composition="basic")
     ledger.charge(shared.node, shared.plan.budget)
     with pytest.raises(BudgetError):
         ledger.charge(shared.node, shared.plan.budget)

@@ -21,7 +21,8 @@ from discreet.mechanisms.noise import Sampler, sampler_for
 from discreet.mechanisms.vectors import bits_of
 from discreet.privacy.budget import Adjacency, Budget
 from discreet.privacy.certificate import Certificate, certify
-from discreet.privacy.ledger import Charge, Ledger, Sequential
+from discreet.privacy.ledger import Charge, Sequential
+from discreet.privacy.payer import Payer, paying
 from discreet.schema import Schema
 from discreet.sources import Progress
 
@@ -95,25 +96,26 @@ class PrivateAdditiveClassifier(ScoreEstimator):
         X: Any,
         y: Any = None,
         *,
-        ledger: Ledger | None = None,
+        ledger: Payer | None = None,
+        account: Any = None,
         progress: Progress | None = None,
         counts: ClassCounts | None = None,
     ) -> Self:
         """Fit to an array or data frame with labels `y`, or to a file or database table that has the target.
 
         `counts` are noisy rows per class that the caller has paid for; without them 4 % of the budget buy them. The
-        whole cost is known and, if there is a `ledger`, charged before the first row is read.
+        whole cost is known and charged to the `account` (or `ledger`), if there is one, before a row is read.
         """
-        if ledger is not None and isinstance(self.schema, str):
+        payer = paying(ledger, account, X, self)
+        if isinstance(self.schema, str):
             # The cost does not depend on the schema, which is read off the rows only once the ledger can pay for it.
-            ledger.afford(Budget(self.epsilon), self._plan(self.schema, counts).node)  # type: ignore[arg-type]
+            payer.allow_inference(Budget(self.epsilon), self._plan(self.schema, counts).node)  # type: ignore[arg-type]
         schema = self._schema_for(X, y)
         plan = self._plan(schema, counts)
         if counts is not None and len(counts.values) != len(schema.classes):
             raise BudgetError(f"there must be one count per class: {len(schema.classes)}, not {len(counts.values)}")
         sampler = sampler_for(self.random_state)
-        if ledger is not None:
-            ledger.charge(plan.node, plan.budget, plan.unit, self)
+        payer.charge(plan.node, plan.budget, plan.unit, self, schema=schema)
         rows = read_held(X, y, schema, contributions=plan.contributions, progress=progress)
         known = counts if counts is not None else noisy_counts(rows.counts(), plan.count_charge, sampler)
         fitted = fit_additive(rows, plan, known, sampler)

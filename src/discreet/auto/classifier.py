@@ -18,7 +18,8 @@ from discreet.errors import BudgetError
 from discreet.mechanisms.noise import sampler_for
 from discreet.models import Model
 from discreet.privacy.budget import Adjacency, Budget
-from discreet.privacy.ledger import Charge, Ledger, Sequential, SmoothCharge
+from discreet.privacy.ledger import Charge, Sequential, SmoothCharge
+from discreet.privacy.payer import Payer, paying
 from discreet.schema import Schema
 from discreet.settle.plan import SettlePlan
 from discreet.sources import Progress, check_lasting, collect
@@ -177,30 +178,42 @@ class PrivateClassifier(ScoreEstimator):
         if isinstance(given, bool) or not isinstance(given, Integral) or int(given) < 1:
             raise BudgetError("contributions must be a whole number of rows, at least 1")
 
-    def fit(self, X: Any, y: Any = None, *, ledger: Ledger | None = None, progress: Progress | None = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        ledger: Payer | None = None,
+        account: Any = None,
+        progress: Progress | None = None,
+    ) -> Self:
         """Fit to an array or data frame with labels `y`, or to a file or database table that has the target.
 
-        What the whole fit costs is known, and refused if a `ledger` does not have it, before the first row is read.
+        What the whole fit costs is known, and refused if the `account` (or `ledger`) does not have it, before the first
+        row is read.
         """
         self._check()
         check_lasting(X)
-        if self._fit_settled(X, y, ledger, progress):
+        payer = paying(ledger, account, X, self)
+        if self._fit_settled(X, y, payer, progress):
             return self
         plan = AutoPlan(Budget(self.epsilon), Adjacency.of(self.adjacency), int(self.contributions), str(self.model))
         budget, adjacency = plan.budget, plan.adjacency
         sampler = sampler_for(_one_stream(self.random_state))
-        if ledger is not None:
-            ledger.afford(budget, plan.node)
+        if isinstance(self.schema, str):
+            payer.allow_inference(budget, plan.node)
+        payer.afford(budget, plan.node)
         schema = self._schema_for(X, y)
-        if ledger is not None and plan.charge is not None:
-            ledger.charge(Sequential("rows by class", (plan.charge,)), Budget(plan.charge.cost), plan.unit, self)
+        if plan.charge is not None:
+            counting = Sequential("rows by class", (plan.charge,))
+            payer.charge(counting, Budget(plan.charge.cost), plan.unit, self, schema=schema)
         rows = collect(X, schema, y, detail=BINS, contributions=plan.contributions, progress=progress).counts
         counts = noisy_counts(np.asarray(rows), plan.charge, sampler)
         rest = math.inf if budget.epsilon is None else budget.epsilon - _spent(counts)
         choice = choose(schema, counts, rest, adjacency=adjacency, contributions=plan.contributions, model=self.model)
         fitted = fit_family(
             choice, X, y, schema=schema, counts=counts, epsilon=rest, adjacency=str(adjacency), bins=self.bins,
-            contributions=plan.contributions, random_state=getattr(sampler, "rng", None), ledger=ledger,
+            contributions=plan.contributions, random_state=getattr(sampler, "rng", None), ledger=payer,
             progress=progress,
         )  # fmt: skip
         self.counts_, self.choice_ = counts, choice

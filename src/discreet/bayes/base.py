@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from discreet.bayes.model import NaiveBayesModel, normalised
 from discreet.bayes.settled import Purchase, purchase
 from discreet.errors import BudgetError, DataError, SchemaError
-from discreet.privacy.ledger import Ledger
+from discreet.privacy.payer import Carrier, Payer
 from discreet.schema import Schema
 from discreet.sources import Progress, is_outside
 from discreet.sources.frames import as_matrix, open_frame
@@ -31,7 +31,7 @@ def check_smoothing(given: Any) -> None:
         raise BudgetError(f"smoothing must be a number above zero, not {given!r}")
 
 
-class SchemaEstimator(ClassifierMixin, BaseEstimator):
+class SchemaEstimator(Carrier, ClassifierMixin, BaseEstimator):
     """The part of an estimator that has nothing to do with its kind of model or how that came about."""
 
     epsilon: Any
@@ -66,12 +66,12 @@ class SchemaEstimator(ClassifierMixin, BaseEstimator):
         """The bounds and edges to be bought before a fit, for an estimator with the settings that say so."""
         return purchase(self, getattr(self, "bounds", "declared"), getattr(self, "edges", None), self.bounds_share)
 
-    def _fit_settled(self, X: Any, y: Any, ledger: Ledger | None, progress: Progress | None) -> bool:
+    def _fit_settled(self, X: Any, y: Any, payer: Payer, progress: Progress | None) -> bool:
         """Buy bounds and edges with a part of the budget and fit with the rest; False if all of them are declared."""
         bought = self._purchase()
         if bought is None:
             return False
-        fitted = bought.fit(X, y, ledger=ledger, progress=progress)
+        fitted = bought.fit(X, y, payer=payer, progress=progress)
         settings = self.get_params(deep=False)
         self.__dict__.pop("feature_names_in_", None)  # of an earlier fit
         self.__dict__.update({key: value for key, value in vars(fitted).items() if key not in settings})

@@ -16,7 +16,8 @@ from discreet.bayes.smooth import release_staged
 from discreet.errors import BudgetError, DataError
 from discreet.mechanisms.noise import Sampler, sampler_for
 from discreet.privacy.budget import Adjacency, Budget
-from discreet.privacy.ledger import Ledger, Node, Parallel, Tab
+from discreet.privacy.ledger import Node, Parallel, Tab
+from discreet.privacy.payer import Payer, paying
 from discreet.schema import Schema
 from discreet.settle.plan import SettlePlan
 from discreet.sources import Progress, collect
@@ -154,27 +155,41 @@ class PrivateNB(NaiveBayesEstimator):
         bought = self._purchase()
         return None if bought is None else bought.plan
 
-    def fit(self, X: Any, y: Any = None, *, ledger: Ledger | None = None, progress: Progress | None = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        ledger: Payer | None = None,
+        account: Any = None,
+        progress: Progress | None = None,
+    ) -> Self:
         """Fit to an array or data frame with labels `y`, or to a file or database table that has the target.
 
-        The whole cost is known and, if there is a `ledger`, charged before the first row is read.
+        The whole cost is known and charged to the `account` (or `ledger`), if there is one, before a row is read.
         """
-        if self._fit_settled(X, y, ledger, progress):
+        payer = paying(ledger, account, X, self)
+        if self._fit_settled(X, y, payer, progress):
             return self
-        if ledger is not None and isinstance(self.schema, str):
-            ledger.afford(Budget(self.epsilon, self.delta))  # the rows will be read for a schema: not in vain
+        if isinstance(self.schema, str):
+            payer.allow_inference(Budget(self.epsilon, self.delta))  # the rows will be read for a schema: not in vain
         schema = self._schema_for(X, y)
         plan = self._plan(schema)
-        self._tab = None if ledger is None else ledger.charge(plan.node, plan.budget, plan.unit, self)
+        self._tab = payer.charge(plan.node, plan.budget, plan.unit, self, schema=schema)
         released = self._release(X, y, plan, sampler_for(self.random_state), progress)
         self._remember(X, schema, released, released.node)
         return self
 
-    def partial_fit(self, X: Any, y: Any = None, classes: Any = None, *, ledger: Ledger | None = None) -> Self:
+    def partial_fit(
+        self, X: Any, y: Any = None, classes: Any = None, *, ledger: Payer | None = None, account: Any = None
+    ) -> Self:
         """Add a batch of new people. Batches compose in parallel under the assumption the certificate states."""
         if self._purchase() is not None:
             raise BudgetError("batches share one schema: settle it first by settle_schema, then use partial_fit")
         earlier: Release | None = getattr(self, "release_", None)
+        payer = paying(ledger, account, owner=self)
+        if isinstance(self.schema, str) and earlier is None:
+            payer.allow_inference(Budget(self.epsilon, self.delta))
         inferred = isinstance(self.schema, str) and earlier is not None
         schema = earlier.plan.schema if inferred and earlier else self._schema_for(X, y, classes)
         if classes is not None and {schema.label.lookup.find(c) for c in classes} != set(range(len(schema.classes))):
@@ -189,8 +204,8 @@ class PrivateNB(NaiveBayesEstimator):
         if earlier is not None:
             self._check_width(X)
         tab: Tab | None = getattr(self, "_tab", None)
-        if ledger is not None and not (tab is not None and earlier is not None and tab.covers(ledger, plan.node, self)):
-            self._tab = ledger.charge(plan.node, plan.budget, plan.unit, self)
+        if tab is None or earlier is None or not tab.covers(payer, plan.node, self):
+            self._tab = payer.charge(plan.node, plan.budget, plan.unit, self, schema=schema)
         fresh = self._release(
             X, y, plan, sampler_for(self.random_state, 0 if earlier is None else earlier.batches), None
         )

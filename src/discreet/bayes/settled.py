@@ -15,7 +15,8 @@ from discreet.errors import BudgetError, SchemaError
 from discreet.mechanisms.noise import sampler_for
 from discreet.privacy.budget import Adjacency, Budget, number
 from discreet.privacy.certificate import Certificate, GroupRecord, with_pure
-from discreet.privacy.ledger import Ledger, Sequential
+from discreet.privacy.ledger import Sequential
+from discreet.privacy.payer import Payer
 from discreet.schema import Numeric, Schema
 from discreet.settle.plan import SettlePlan, make_settle_plan
 from discreet.settle.release import settle
@@ -34,18 +35,17 @@ class Purchase:
     whole: Budget
     rest: Any
 
-    def fit(self, X: Any, y: Any, *, ledger: Ledger | None, progress: Progress | None) -> Any:
+    def fit(self, X: Any, y: Any, *, payer: Payer, progress: Progress | None) -> Any:
         """Settle, then fit the rest: the fitted estimator, with the certificate of both."""
         check_lasting(X)  # once for the bounds, and again for the fit
         fitted = self.rest.set_params(random_state=self.owner.random_state)
-        if ledger is not None:
-            # A plan for the limits of the schema costs what the fit will: what is too dear is refused unread.
-            ledger.afford(self.whole, Sequential("a settlement and a fit", (self.plan.node, fitted.plan().node)))
-            ledger.charge(self.plan.node, self.plan.budget, self.plan.unit)
+        # A plan for the limits of the schema costs what the fit will: what is too dear is refused unread.
+        payer.afford(self.whole, Sequential("a settlement and a fit", (self.plan.node, fitted.plan().node)))
+        payer.charge(self.plan.node, self.plan.budget, self.plan.unit, self.owner, schema=self.plan.schema)
         settlement = settle(X, self.plan, sampler_for(self.owner.random_state, STREAM), progress=progress)
         fitted.set_params(schema=settlement.schema)
         known = inspect.signature(fitted.fit).parameters  # not every estimator shows its progress
-        fitted.fit(X, y, **{k: v for k, v in {"ledger": ledger, "progress": progress}.items() if k in known})
+        fitted.fit(X, y, **{k: v for k, v in {"ledger": payer, "progress": progress}.items() if k in known})
         fitted.certificate_ = _together(settlement.certificate, fitted.certificate_, self.whole)
         fitted.model_ = copy.copy(fitted.model_)
         fitted.model_.certificate = fitted.certificate_

@@ -23,7 +23,8 @@ from discreet.mechanisms.noise import Sampler, sampler_for
 from discreet.mechanisms.vectors import bits_of
 from discreet.privacy.budget import Adjacency, Budget
 from discreet.privacy.certificate import Certificate, record, with_pure
-from discreet.privacy.ledger import Ledger, Sequential
+from discreet.privacy.ledger import Sequential
+from discreet.privacy.payer import Payer, paying
 from discreet.schema import Numeric
 from discreet.sources import Progress, check_lasting, check_people, is_outside, read_rows
 from discreet.sources.tables import Stream, Table, open_files, open_table
@@ -57,7 +58,8 @@ def calibrated(
     rows: float | None = None,
     keep: bool = False,
     random_state: Any = None,
-    ledger: Ledger | None = None,
+    ledger: Payer | None = None,
+    account: Any = None,
     progress: Progress | None = None,
 ) -> NaiveBayesModel:
     """The model with its scores calibrated on private rows, which costs `epsilon` on top of what the model cost.
@@ -82,8 +84,7 @@ def calibrated(
             "person: calibrate it for the same"
         )
     check_lasting(X)
-    if ledger is not None:
-        ledger.charge(plan.node, plan.budget, plan.unit)
+    paying(ledger, account).charge(plan.node, plan.budget, plan.unit, schema=model.schema)
     reach, sampler = score_reach(model), sampler_for(random_state)
     scores, labels = read_scores(model, X, y, reach, contributions=times, progress=progress)
     try:

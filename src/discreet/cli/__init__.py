@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from discreet.cli import (
+    account,
     audit,
     compare,
     demo,
@@ -54,6 +55,7 @@ def _root(
 
 for command in (demo, schema, settle, plan, fit, predict, evaluate, inspect, compare, select, audit, reproduce):
     app.command(name=command.__name__.rsplit(".", 1)[1])(command.command)
+app.add_typer(account.app, name="account")
 app.add_typer(local.app)
 app.add_typer(federate.app, name="federate")
 app.add_typer(gossip.app, name="gossip")

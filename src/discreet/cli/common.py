@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from discreet.schema import Schema
 
 
+DATA_SUFFIXES = {".csv", ".tsv", ".txt", ".parquet", ".pq", ".arrow", ".feather", ".ipc", ".gz", ".zst"}
+
+
 class AdjacencyName(StrEnum):
     """The neighbours a guarantee is about."""
 
@@ -114,6 +117,15 @@ MechanismOption = Annotated[
 NumericOption = Annotated[NumericName, typer.Option(help="How numbers are modelled.")]
 SplitOption = Annotated[SplitName, typer.Option(help="How the budget is shared out.")]
 ContributionsOption = Annotated[int, typer.Option(help="The most rows one person may have in the data.")]
+AccountOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--account", help="The account to charge; NAME.account beside NAME.csv unless told.", show_default=False
+    ),
+]
+NoAccountOption = Annotated[
+    bool, typer.Option("--no-account", help="Charge nothing, even if an account lies beside the data.")
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 
 
@@ -145,6 +157,56 @@ def check_out(path: Path | None) -> None:
         raise DiscreetError(f"there is no directory {path.parent}: make it first or choose another --out")
     if not os.access(path.parent, os.W_OK):
         raise DiscreetError(f"the directory {path.parent} is not writable: choose another --out")
+
+
+def account_for(data: str, account: Path | None, no_account: bool = False, *, what: str = "discreet") -> Any:
+    """The account that a command is charged to: the one it was given, else the one beside the data, else None.
+
+    `what` is what the account's log says. A remark on standard error tells which account it is, or that a charge is
+    left out.
+    """
+    if account is not None and no_account:
+        raise BudgetError("--account and --no-account contradict each other: leave one of them out")
+    beside = accounts_beside(data)
+    if no_account:
+        for one in beside:
+            note(
+                f"warning: nothing is charged to {one}: what this command spends is forgotten, and the account's "
+                "promise does not cover it"
+            )
+        return None
+    from discreet.privacy import Account
+
+    if account is not None:
+        found = Account.open(account, label=what)
+        for one in beside:
+            if not one.exists() or not os.path.samefile(one, found.path):
+                note(f"note: {one} lies beside the data, but {account} is charged, as you said")
+        return found
+    if len(beside) > 1:
+        names = ", ".join(str(one) for one in beside)
+        raise BudgetError(f"several accounts lie beside the data ({names}): say which by --account")
+    if not beside:
+        return None
+    note(f"note: charged to {beside[0]}, which lies beside the data")
+    return Account.open(beside[0], label=what)
+
+
+def accounts_beside(data: str) -> list[Path]:
+    """The accounts that belong to data files by their names: NAME.account beside NAME.csv, NAME.csv.gz, NAME.parquet."""
+    import glob
+
+    found: dict[str, Path] = {}
+    for name in sorted(glob.glob(data)) if glob.has_magic(data) and not os.path.exists(data) else [data]:
+        for place in dict.fromkeys((Path(name), Path(os.path.realpath(name)))):  # a link's own name, and its target's
+            stems = [place.name]
+            while Path(stems[-1]).suffix.lower() in DATA_SUFFIXES:
+                stems.append(Path(stems[-1]).stem)
+            for stem in stems:
+                beside = place.with_name(f"{stem}.account")
+                if os.path.lexists(beside):
+                    found.setdefault(os.path.realpath(beside), beside)
+    return list(found.values())
 
 
 def estimator(model: ModelName, special: dict[str, Any], **common: Any) -> Any:
@@ -248,7 +310,7 @@ def _asked() -> str:
         words.append(word)
     if not words:
         return "plan"
-    return " ".join(words if words[0] in {"local", "federate", "gossip"} else words[:1])
+    return " ".join(words if words[0] in {"account", "local", "federate", "gossip"} else words[:1])
 
 
 def run(app: typer.Typer) -> int:

@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from discreet.cli.common import (
+    AccountOption,
     AdjacencyName,
     AdjacencyOption,
     ContributionsOption,
     JsonOption,
+    NoAccountOption,
+    account_for,
     check_out,
     console,
     note,
@@ -44,6 +47,8 @@ def command(
         int | None, typer.Option(help="Make a private evaluation a reproducible simulation, not for release.")
     ] = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Also write the figures as JSON.")] = None,
+    account: AccountOption = None,
+    no_account: NoAccountOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Measure a released model on labelled rows: exactly, or with --epsilon on rows that are private."""
@@ -59,9 +64,12 @@ def command(
     if epsilon is not None:
         if twin is not None:
             raise BudgetError("--twin shows exact figures: leave it out of a private evaluation")
-        _privately(loaded, data, out, as_json, epsilon=epsilon, adjacency=adjacency.value,
+        paid = account_for(data, account, no_account, what="discreet evaluate")
+        _privately(loaded, data, out, as_json, account=paid, epsilon=epsilon, adjacency=adjacency.value,
                    contributions=contributions, confidence=confidence, random_state=seed)  # fmt: skip
         return
+    if account is not None:
+        raise BudgetError("exact figures are not private and no account can pay for them: pass --epsilon as well")
     with progress("evaluating", quiet=as_json) as report:
         result = evaluate(loaded, data, progress=report)
         result["majority"] = majority(loaded, result)

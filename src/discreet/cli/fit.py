@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from discreet.cli.common import (
+    AccountOption,
     AdjacencyName,
     AdjacencyOption,
     BoundsName,
@@ -23,6 +24,7 @@ from discreet.cli.common import (
     MechanismOption,
     ModelName,
     ModelOption,
+    NoAccountOption,
     NumericName,
     NumericOption,
     SchemaOption,
@@ -30,6 +32,7 @@ from discreet.cli.common import (
     SensitivityOption,
     SplitName,
     SplitOption,
+    account_for,
     check_out,
     console,
     estimator,
@@ -66,6 +69,8 @@ def command(
     seed: Annotated[
         int | None, typer.Option(help="Make it a reproducible simulation, which is not for release.")
     ] = None,
+    account: AccountOption = None,
+    no_account: NoAccountOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Train a private model and write it with its certificate."""
@@ -82,8 +87,9 @@ def command(
         from discreet.evaluation import PrivateHoldout
 
         classifier = PrivateHoldout(classifier, share=holdout, random_state=seed)
+    paid = account_for(data, account, no_account, what="discreet fit")
     with progress("reading rows", quiet=as_json) as report:
-        classifier.fit(data, progress=report)
+        classifier.fit(data, progress=report, account=paid)
     classifier.model_.save(out)
     certificate, measured = classifier.certificate_, classifier.model_.evaluation
     choice = getattr(getattr(classifier, "estimator_", classifier), "choice_", None)

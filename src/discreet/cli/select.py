@@ -9,11 +9,14 @@ from typing import Annotated
 import typer
 
 from discreet.cli.common import (
+    AccountOption,
     AdjacencyName,
     AdjacencyOption,
     ContributionsOption,
     JsonOption,
+    NoAccountOption,
     SchemaOption,
+    account_for,
     check_out,
     console,
     load_schema,
@@ -69,6 +72,8 @@ def command(
     seed: Annotated[
         int | None, typer.Option(help="Make it a reproducible simulation, which is not for release.")
     ] = None,
+    account: AccountOption = None,
+    no_account: NoAccountOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Choose features privately, print them, and write the reduced schema that the other commands take."""
@@ -83,8 +88,9 @@ def command(
     chooser = PrivateSelectKBest(
         k, epsilon, public, score.value, selector.value, adjacency.value, contributions, max_rows, threshold, seed
     )
+    paid = account_for(data, account, no_account, what="discreet select")
     with progress("reading rows", quiet=as_json) as report:
-        chooser.fit(data, progress=report)
+        chooser.fit(data, progress=report, account=paid)
     found = chooser.certificate_
     chooser.schema_.save(out, comment=f"{k} of {len(public.features)} features, chosen by 'discreet select'")
     if certificate is not None:

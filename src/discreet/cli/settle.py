@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from discreet.cli.common import (
+    AccountOption,
     AdjacencyName,
     AdjacencyOption,
     BoundsName,
@@ -15,7 +16,9 @@ from discreet.cli.common import (
     ContributionsOption,
     EdgesOption,
     JsonOption,
+    NoAccountOption,
     SchemaOption,
+    account_for,
     check_out,
     console,
     load_schema,
@@ -45,6 +48,8 @@ def command(
     seed: Annotated[
         int | None, typer.Option(help="Make it a reproducible simulation, which is not for release.")
     ] = None,
+    account: AccountOption = None,
+    no_account: NoAccountOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Buy the bounds and bins that a schema leaves open, and write an ordinary schema that any command takes."""
@@ -58,10 +63,12 @@ def command(
     check_out(record)
     if record.absolute() == out.absolute():
         raise DiscreetError("the schema and its certificate need files of their own: choose another --certificate")
+    paid = account_for(data, account, no_account, what="discreet settle")
     with progress("reading rows", quiet=as_json) as report:
         found = settle_schema(
             public, data, epsilon, bounds=bounds.value, edges=None if edges is None else edges.value,
             adjacency=adjacency.value, contributions=contributions, random_state=seed, progress=report,
+            account=paid,
         )  # fmt: skip
     write_text(record, found.certificate.model_dump_json(indent=2) + "\n")  # what was spent must not be forgotten
     cost = f"The bounds and bins of {', '.join(found.plan.bounds)} were bought with {spent(found.certificate)}."

@@ -12,8 +12,9 @@ from discreet.evaluation.release import add_noise, count_rows
 from discreet.mechanisms.noise import Sampler, sampler_for
 from discreet.privacy.budget import Adjacency, Budget, number
 from discreet.privacy.certificate import Certificate, certify
-from discreet.privacy.ledger import Ledger, Sequential
+from discreet.privacy.ledger import Sequential
 from discreet.privacy.measured import PrivateEvaluation
+from discreet.privacy.payer import Payer, paying
 from discreet.schema import Schema
 from discreet.sources import Progress
 
@@ -42,7 +43,8 @@ def evaluate_privately(
     adjacency: str = "add-remove",
     contributions: int = 1,
     confidence: float = 0.95,
-    ledger: Ledger | None = None,
+    ledger: Payer | None = None,
+    account: Any = None,
     random_state: Any = None,
     progress: Progress | None = None,
 ) -> PrivateEvaluation:
@@ -50,7 +52,7 @@ def evaluate_privately(
 
     The rows (an array or data frame with labels `y`, a file, or a database table) are counted by true class and score
     bin, and the counts released with exact discrete Laplace noise at `epsilon`; all figures come from them, each with
-    an interval that holds the noise. Charged to the `ledger`, if there is one, before a row is read. Data without any
+    an interval that holds the noise. Charged to the `account` (or `ledger`), if any, before a row is read. Data without any
     row, or with rows of one class, are answered like any other: by noise and wide intervals.
     """
     sure = check_confidence(confidence)
@@ -59,8 +61,10 @@ def evaluate_privately(
         raise BudgetError("evaluate_privately needs a released model: pass estimator.model_ or load_model(file)")
     plan = make_evaluation_plan(model, Budget(epsilon), adjacency=Adjacency.of(adjacency), contributions=contributions)
     sampler = sampler_for(random_state)
-    if ledger is not None:
-        ledger.charge(plan.node if plan.charges else Sequential("an evaluation", ()), plan.budget, plan.unit)
+    payer = paying(ledger, account)
+    payer.charge(
+        plan.node if plan.charges else Sequential("an evaluation", ()), plan.budget, plan.unit, schema=model.schema
+    )
     return measure(model, plan, sampler, data, y, confidence=sure, progress=progress,
                    certificate=evaluation_certificate(plan, model.schema, sampler))  # fmt: skip
 

@@ -22,7 +22,8 @@ from discreet.mechanisms.deal import KeyCoins, RowCoins
 from discreet.mechanisms.noise import Sampler, SimulationSampler, sampler_for
 from discreet.privacy.budget import Adjacency, Budget, number
 from discreet.privacy.certificate import Certificate, GroupRecord, record
-from discreet.privacy.ledger import Charge, Ledger, Node, Parallel, Sequential, SmoothCharge
+from discreet.privacy.ledger import Charge, Node, Parallel, Sequential, SmoothCharge
+from discreet.privacy.payer import PAID, Payer, paying, unit_of
 from discreet.schema import Schema
 from discreet.sources import Progress
 from discreet.sources.part import deal_rows
@@ -55,7 +56,7 @@ class HoldoutPlan:
     @property
     def unit(self) -> str:
         """Whom the cost is counted for."""
-        return f"{self.adjacency} neighbours with up to {self.contributions} row(s) per person"
+        return unit_of(self.adjacency, self.contributions)
 
 
 def _has(name: str) -> Any:
@@ -119,20 +120,29 @@ class PrivateHoldout(SchemaEstimator):
         node = _node(self.estimator, budget, adjacency, int(rows), schema)
         return HoldoutPlan(budget, adjacency, int(rows), share, node)
 
-    def fit(self, X: Any, y: Any = None, *, ledger: Ledger | None = None, progress: Progress | None = None) -> Self:
-        """Deal, fit and measure; one charge for all, to the `ledger` if there is one, before a row is read."""
-        plan = self.plan()
-        sampler = sampler_for(self.random_state)
-        if ledger is not None:
-            ledger.charge(plan.node, plan.budget, plan.unit, self)
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        ledger: Payer | None = None,
+        account: Any = None,
+        progress: Progress | None = None,
+    ) -> Self:
+        """Deal, fit and measure; one charge for all, to the `account` (or `ledger`), before a row is read."""
+        plan, sampler = self.plan(), sampler_for(self.random_state)
+        payer = paying(ledger, account, X, self)
+        if not isinstance(self.estimator.schema, Schema):
+            payer.allow_inference(plan.budget, plan.node)  # the rows will be read for a schema: not in vain
         schema = _schema_of(self.estimator, X, y)
+        payer.charge(plan.node, plan.budget, plan.unit, self, schema=schema)
         coins = (RowCoins if schema.id is None else KeyCoins)(plan.share, sampler)
         train, test = deal_rows(X, schema, y, coins)
         fitted = clone(self.estimator).set_params(schema=schema)
         if isinstance(sampler, SimulationSampler):
             fitted.set_params(random_state=int(sampler.rng.integers(2**31)))
         known = inspect.signature(fitted.fit).parameters  # not every estimator shows its progress
-        fitted.fit(*train, **({"progress": progress} if "progress" in known else {}))
+        fitted.fit(*train, ledger=PAID, **({"progress": progress} if "progress" in known else {}))
         _require_kept(fitted, plan)
         model = copy.copy(fitted.model_)
         pure = Budget(float("inf") if plan.budget.epsilon is None else plan.budget.epsilon)

@@ -13,6 +13,7 @@ from discreet.errors import BudgetError
 from discreet.evaluation.edges import Scale, scales
 from discreet.privacy.budget import Adjacency, Budget
 from discreet.privacy.ledger import Charge, Node, Sequential
+from discreet.privacy.payer import unit_of
 
 CONFUSION_SHARE = Fraction(1, 4)  # of the budget, if there are more than two classes; the scores' tables share the rest
 
@@ -40,7 +41,7 @@ class EvaluationPlan:
     @property
     def unit(self) -> str:
         """Whom the cost is counted for."""
-        return f"{self.adjacency} neighbours with up to {self.contributions} row(s) per person"
+        return unit_of(self.adjacency, self.contributions)
 
 
 def make_evaluation_plan(

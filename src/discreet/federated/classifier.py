@@ -19,7 +19,8 @@ from discreet.federated.update import Settings, node_plan, update_of
 from discreet.mechanisms.noise import sampler_for
 from discreet.mechanisms.shares import ExactShares, SimulationShares
 from discreet.privacy.budget import Budget
-from discreet.privacy.ledger import Ledger, Node, Parallel
+from discreet.privacy.ledger import Node, Parallel
+from discreet.privacy.payer import Payer, paying
 from discreet.schema import Schema
 from discreet.sources import check_people, is_outside
 from discreet.sources.parts import Coded
@@ -101,18 +102,20 @@ class FederatedNB(NaiveBayesEstimator):
         self.honest = honest
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None, *, ledger: Ledger | None = None) -> Self:
+    def fit(self, X: Any, y: Any = None, *, ledger: Payer | None = None, account: Any = None) -> Self:
         """Deal the rows out to nodes, let each send its update, and make the model of what arrives."""
         if is_outside(X):
             raise DataError("FederatedNB deals out rows that are in memory: pass an array or a data frame")
+        payer = paying(ledger, account, X, self)
+        if isinstance(self.schema, str):
+            payer.allow_inference(Budget(self.epsilon, self.delta))
         schema = self._schema_for(X, y)
         rng = self._generator()
         plans, settings = self._plans(schema, rng)
         aggregate = self._empty(schema, settings)
-        if ledger is not None:
-            dearest = [(plan.budget.epsilon or 0, plan.budget.delta) for plan in plans]
-            grant = Budget(*(max(side) for side in zip(*dearest, strict=True))) if plans[0].budget.private else None
-            ledger.charge(self._cost(plans), grant or plans[0].budget, plans[0].unit)
+        dearest = [(plan.budget.epsilon or 0, plan.budget.delta) for plan in plans]
+        grant = Budget(*(max(side) for side in zip(*dearest, strict=True))) if plans[0].budget.private else None
+        payer.charge(self._cost(plans), grant or plans[0].budget, plans[0].unit, self, schema=schema)
         check_people(X, schema, self.contributions)
         rows = Coded(X, schema, y)
         if not len(rows):

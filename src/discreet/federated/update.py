@@ -22,7 +22,7 @@ from discreet.federated.refusal import demand
 from discreet.mechanisms.noise import Sampler, sampler_for
 from discreet.privacy.budget import Adjacency, Budget, number
 from discreet.privacy.certificate import Certificate
-from discreet.privacy.ledger import Ledger
+from discreet.privacy.payer import Payer, paying
 from discreet.schema import Schema
 from discreet.sources import Progress, collect
 from discreet.statistics import Statistics
@@ -163,7 +163,8 @@ def node_update(
     mechanism: str = "auto",
     contributions: int = 1,
     random_state: Any = None,
-    ledger: Ledger | None = None,
+    ledger: Payer | None = None,
+    account: Any = None,
     y: Any = None,
     progress: Progress | None = None,
     round_id: str | None = None,
@@ -179,8 +180,7 @@ def node_update(
     settings = Settings.of(adjacency, numeric, split, contributions)
     plan = node_plan(schema, settings, budget, mechanism)
     sampler = sampler_for(random_state)
-    if ledger is not None:
-        ledger.charge(plan.node, plan.budget, plan.unit)
+    paying(ledger, account).charge(plan.node, plan.budget, plan.unit, schema=schema)
     # No rows is an answer like any other: an error would tell that there are none.
     statistics = collect(
         source, schema, y, detail=plan.detail, contributions=contributions, progress=progress, empty=True

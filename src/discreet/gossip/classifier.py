@@ -17,7 +17,7 @@ from discreet.gossip.simulate import PROTOCOLS, Simulation
 from discreet.gossip.topology import Network
 from discreet.gossip.vector import Layout, whole
 from discreet.mechanisms.noise import sampler_for
-from discreet.privacy.ledger import Ledger
+from discreet.privacy.payer import Payer
 from discreet.schema import Schema
 from discreet.sources import is_outside
 from discreet.sources.parts import Coded
@@ -104,7 +104,7 @@ class GossipNB(FederatedNB):
         self.contributions = contributions
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None, *, ledger: Ledger | None = None) -> Self:
+    def fit(self, X: Any, y: Any = None, *, ledger: Payer | None = None, account: Any = None) -> Self:
         """Deal the rows out to nodes, let them gossip, and take the first node's model."""
         if is_outside(X):
             raise DataError("GossipNB deals out rows that are in memory: pass an array or a data frame")
@@ -115,7 +115,7 @@ class GossipNB(FederatedNB):
         if isinstance(self.n_nodes, bool) or not isinstance(self.n_nodes, Integral):
             raise BudgetError(f"n_nodes must be a whole number of nodes, at least 2, not {self.n_nodes!r}")
         self._network()
-        super().fit(X, y, ledger=ledger)
+        super().fit(X, y, ledger=ledger, account=account)
         return self
 
     def _network(self) -> Network:

@@ -20,7 +20,7 @@ from discreet.linear.release import LinearRelease, release
 from discreet.mechanisms.noise import sampler_for
 from discreet.privacy.budget import Adjacency, Budget, number
 from discreet.privacy.certificate import Certificate, certify
-from discreet.privacy.ledger import Ledger
+from discreet.privacy.payer import Payer, paying
 from discreet.schema import Schema
 from discreet.sources import Progress
 
@@ -71,17 +71,25 @@ class LinearEstimator(SchemaEstimator):
             tolerance=self.tolerance,
         )
 
-    def fit(self, X: Any, y: Any = None, *, ledger: Ledger | None = None, progress: Progress | None = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        ledger: Payer | None = None,
+        account: Any = None,
+        progress: Progress | None = None,
+    ) -> Self:
         """Fit to an array or data frame with labels `y`, or to a file or database table that has the target.
 
-        The whole cost is known and, if there is a `ledger`, charged before the first row is read.
+        The whole cost is known and charged to the `account` (or `ledger`), if there is one, before a row is read.
         """
-        if ledger is not None and isinstance(self.schema, str):
-            ledger.afford(Budget(self.epsilon))  # the rows will be read for a schema: not in vain
+        payer = paying(ledger, account, X, self)
+        if isinstance(self.schema, str):
+            payer.allow_inference(Budget(self.epsilon))  # the rows will be read for a schema: not in vain
         schema = self._schema_for(X, y)
         plan = self._plan(schema)
-        if ledger is not None:
-            ledger.charge(plan.node, plan.budget, plan.unit, self)
+        payer.charge(plan.node, plan.budget, plan.unit, self, schema=schema)
         design = read_design(X, y, plan.encoding, contributions=plan.contributions, progress=progress)
         released = release(design, plan, sampler_for(self.random_state))
         self.certificate_ = release_certificate(released)

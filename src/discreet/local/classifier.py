@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from numbers import Integral
 from typing import Any, Self
 
@@ -22,6 +23,8 @@ from discreet.local.oracles import Oracle
 from discreet.mechanisms.noise import ExactSampler
 from discreet.privacy.budget import Adjacency, Budget
 from discreet.privacy.certificate import certify
+from discreet.privacy.ledger import Response
+from discreet.privacy.payer import Payer, paying, unit_of
 from discreet.schema import Schema
 from discreet.sources import Progress, Rows, check_people, collect, read_rows
 
@@ -86,18 +89,37 @@ class LocalNB(NaiveBayesEstimator):
         self.smoothing = smoothing
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None, *, progress: Progress | None = None) -> Self:
-        """Let everybody in an array or data frame with labels `y`, or in a file or table with the target, report."""
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        ledger: Payer | None = None,
+        account: Any = None,
+        progress: Progress | None = None,
+    ) -> Self:
+        """Let everybody in an array or data frame with labels `y`, or in a file or table with the target, report.
+
+        What all that one person sends costs is charged to the `account` (or `ledger`), if there is one, before a row is
+        read.
+        """
         check_smoothing(self.smoothing)
+        payer, grant = paying(ledger, account, X, self), Budget(self.epsilon)
+        if isinstance(self.schema, str):
+            payer.allow_inference(grant)
         smoothing, rng = float(self.smoothing), self._generator()
         schema = self._schema_for(X, y)
-        if isinstance(self.epsilon, float | np.floating) and self.epsilon == math.inf:
+        unit = unit_of(Adjacency.REPLACE, 1)
+        if grant.epsilon is None:
+            payer.charge(Response("none", "everything, exactly", Fraction(0)), grant, unit, self, schema=schema)
             self.campaign_, self.tallies_ = None, []
             self.model_ = self._exact_model(X, y, schema, smoothing, progress)
         else:
             campaign = Campaign(
                 schema, self.epsilon, oracle=self.oracle, numeric=self.numeric, reports=self.reports, theta=self.theta
             )
+            reports = Response("local reports", "all that one person sends", grant.epsilon)
+            payer.charge(reports, grant, unit, self, schema=schema)
             self.campaign_, self.tallies_ = campaign, survey(campaign, X, y, rng=rng, progress=progress)
             if not any(one.reports for one in self.tallies_):
                 raise DataError("there are no rows: found array with 0 sample(s) while a minimum of 1 is required")

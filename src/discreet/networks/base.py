@@ -11,7 +11,7 @@ from discreet.mechanisms.noise import Sampler, sampler_for
 from discreet.networks.plan import NetworkPlan
 from discreet.networks.rows import HeldRows, hold_rows
 from discreet.privacy.budget import Adjacency, Budget
-from discreet.privacy.ledger import Ledger
+from discreet.privacy.payer import Payer, paying
 from discreet.schema import Schema
 from discreet.sources import Progress
 
@@ -39,21 +39,22 @@ class NetworkEstimator(ScoreEstimator):
         X: Any,
         y: Any = None,
         *,
-        ledger: Ledger | None = None,
+        ledger: Payer | None = None,
+        account: Any = None,
         progress: Progress | None = None,
         counts: ClassCounts | None = None,
     ) -> Self:
         """Fit to an array or data frame with labels `y`, or to a file or database table that has the target.
 
-        The whole cost is known and, if there is a `ledger`, charged before the first row is read. `counts` are noisy
-        rows by class that the caller has bought; the certificate then covers what comes on top of them.
+        The whole cost is known and charged to the `account` (or `ledger`), if there is one, before a row is read.
+        `counts` are noisy rows by class that the caller has bought; the certificate then covers what comes on top.
         """
-        if ledger is not None and isinstance(self.schema, str):
-            ledger.afford(Budget(self.epsilon))
+        payer = paying(ledger, account, X, self)
+        if isinstance(self.schema, str):
+            payer.allow_inference(Budget(self.epsilon))
         schema = self._schema_for(X, y)
         plan = self._plan(schema, counts)
-        if ledger is not None:
-            ledger.charge(plan.node, plan.budget, plan.unit, self)
+        payer.charge(plan.node, plan.budget, plan.unit, self, schema=schema)
         held = hold_rows(X, schema, y, contributions=plan.contributions, progress=progress)
         sampler = sampler_for(self.random_state)
         if counts is None:

@@ -20,7 +20,8 @@ from discreet.prediction.plan import AnswerPlan, make_answer_plan
 from discreet.prediction.votes import Ballot, FittedVoters, Voters, coded, read_coded
 from discreet.privacy.budget import Adjacency, Budget
 from discreet.privacy.certificate import Certificate, certify
-from discreet.privacy.ledger import Ledger, Sequential
+from discreet.privacy.ledger import Sequential
+from discreet.privacy.payer import Payer, paying
 from discreet.schema import Schema
 from discreet.sources import Progress, read_rows
 
@@ -108,12 +109,22 @@ class PrivatePredictor(SchemaEstimator):
             adjacency=Adjacency.of(self.adjacency), contributions=self.contributions, tables=self.voter is None,
         )  # fmt: skip
 
-    def fit(self, X: Any, y: Any = None, *, ledger: Ledger | None = None, progress: Progress | None = None) -> Self:
-        """Take in the rows; all answers together are charged to the `ledger`, if there is one, before any is read."""
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        ledger: Payer | None = None,
+        account: Any = None,
+        progress: Progress | None = None,
+    ) -> Self:
+        """Take in the rows; all answers together are charged to the `account` (or `ledger`) before any is read."""
+        payer = paying(ledger, account, X, self)
+        if isinstance(self.schema, str):
+            payer.allow_inference(Budget(self.epsilon, self.delta))
         schema = self._schema_for(X, y)
         plan, sampler = self._plan(schema), sampler_for(self.random_state)
-        if ledger is not None:
-            ledger.charge(plan.node, plan.budget, plan.unit)
+        payer.charge(plan.node, plan.budget, plan.unit, self, schema=schema)
         cells, labels = read_coded(X, schema, y, plan.contributions, progress)
         rows = np.array([len(labels)])
         if plan.count is not None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, TypeAdapter, model_validator
 
 from discreet.privacy.budget import Adjacency, Budget
-from discreet.privacy.ledger import Charge, Node, Parallel, Response, SmoothCharge
+from discreet.privacy.nodes import Charge, Node, Parallel, Response, SmoothCharge
 
 Exact = Annotated[str, StringConstraints(pattern=r"^[0-9]{1,400}(/[1-9][0-9]{0,399})?$")]
 
@@ -143,6 +143,17 @@ def _concentrated(node: Leaf | GroupRecord) -> Fraction:
         return Fraction(node.cost) if node.measure == "rho" else Fraction(node.cost) ** 2 / 2
     costs = [_concentrated(part) for part in node.parts]
     return max(costs, default=Fraction(0)) if node.node == "parallel" else sum(costs, Fraction(0))
+
+
+def parse_record(fields: Any) -> Leaf | GroupRecord:
+    """A ledger node that was recorded as plain values; anything else is a ValueError."""
+    found: Leaf | GroupRecord = TypeAdapter(LedgerRecord).validate_python(fields)
+    return found
+
+
+def recorded_rho(node: Leaf | GroupRecord) -> Fraction | None:
+    """The ρ of a recorded ledger, with ε²/2 for what is pure; None if a release has a δ of its own."""
+    return None if _spent(node, "delta") else _concentrated(node)
 
 
 def with_pure(certificate: Certificate, epsilon: Fraction, what: str) -> dict[str, str]:

@@ -21,7 +21,8 @@ from discreet.mechanisms.noise import sampler_for
 from discreet.mechanisms.odds import odds_for
 from discreet.privacy.budget import Adjacency, Budget, number
 from discreet.privacy.certificate import Certificate, certify
-from discreet.privacy.ledger import Charge, Ledger, Node, Sequential, SmoothCharge
+from discreet.privacy.ledger import Charge, Node, Sequential, SmoothCharge
+from discreet.privacy.payer import Payer, paying
 from discreet.schema import Numeric, Schema
 from discreet.selection.kbest import narrowed
 from discreet.selection.plan import (
@@ -96,28 +97,35 @@ class SelectiveNB(NaiveBayesEstimator):
         self.smoothing = smoothing
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None, *, ledger: Ledger | None = None, progress: Progress | None = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        ledger: Payer | None = None,
+        account: Any = None,
+        progress: Progress | None = None,
+    ) -> Self:
         """Fit to rows from any source; the whole cost is charged before the first row is read."""
         check_smoothing(self.smoothing)
         schema = self._public_schema()
         self._schema_for(X, y)  # complains about missing labels
-        promise = self.plan()
-        if ledger is not None:
-            ledger.charge(promise, Budget(self.epsilon), self._unit(), self)
+        self._charge(paying(ledger, account, X, self))
         statistics = collect(X, schema, y, detail=BINS, contributions=self.contributions, progress=progress)
         self._fit(statistics)
         self._describe(X, schema)
         return self
 
-    def fit_statistics(self, statistics: Statistics, *, ledger: Ledger | None = None) -> Self:
+    def fit_statistics(self, statistics: Statistics, *, ledger: Payer | None = None, account: Any = None) -> Self:
         """Fit to exact statistics, wherever their rows are."""
         check_smoothing(self.smoothing)
-        promise = self.plan()
-        if ledger is not None:
-            ledger.charge(promise, Budget(self.epsilon), self._unit(), self)
+        self._charge(paying(ledger, account, statistics, self))
         self._fit(statistics)
         self._describe(np.zeros((1, len(statistics.schema.features))), statistics.schema)
         return self
+
+    def _charge(self, payer: Payer) -> None:
+        payer.charge(self.plan(), Budget(self.epsilon), self._unit(), self, schema=self.schema)
 
     # ---- what it costs
 

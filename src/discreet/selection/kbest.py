@@ -15,7 +15,7 @@ from discreet.errors import DataError, SchemaError
 from discreet.mechanisms.noise import sampler_for
 from discreet.mechanisms.odds import odds_for
 from discreet.privacy.budget import Adjacency, Budget
-from discreet.privacy.ledger import Ledger
+from discreet.privacy.payer import Carrier, Payer, paying
 from discreet.schema import Schema
 from discreet.selection.plan import SelectionPlan, make_selection_plan
 from discreet.selection.select import Selection, select
@@ -25,7 +25,7 @@ from discreet.sources.frames import as_matrix, open_frame
 from discreet.statistics import Statistics
 
 
-class PrivateSelectKBest(TransformerMixin, BaseEstimator):
+class PrivateSelectKBest(Carrier, TransformerMixin, BaseEstimator):
     """The k features that tell most about the class, chosen with differential privacy.
 
     Parameters
@@ -105,12 +105,20 @@ class PrivateSelectKBest(TransformerMixin, BaseEstimator):
             threshold=self.threshold,
         )
 
-    def fit(self, X: Any, y: Any = None, *, ledger: Ledger | None = None, progress: Progress | None = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        ledger: Payer | None = None,
+        account: Any = None,
+        progress: Progress | None = None,
+    ) -> Self:
         """Choose from an array or data frame with labels `y`, or a file or database table that has the target."""
         plan = self.plan()
         if y is None and not is_outside(X) and open_frame(X) is None:
             raise DataError(f"{type(self).__name__} requires y to be passed, but the target y is None")
-        self._charge(plan, ledger)
+        paying(ledger, account, X, self).charge(plan.node, plan.budget, plan.unit, self, schema=plan.schema)
         statistics = collect(
             X, plan.schema, y, detail=BINS, contributions=plan.contributions, progress=progress
         )  # fmt: skip
@@ -118,15 +126,11 @@ class PrivateSelectKBest(TransformerMixin, BaseEstimator):
         named = frame is not None and all(isinstance(name, str) for name in frame.columns)
         return self._remember(select_with(statistics, plan, self.random_state), named)
 
-    def fit_statistics(self, statistics: Statistics, *, ledger: Ledger | None = None) -> Self:
+    def fit_statistics(self, statistics: Statistics, *, ledger: Payer | None = None, account: Any = None) -> Self:
         """Choose from exact statistics, wherever their rows are: of a node, or summed over several."""
         plan = self.plan()
-        self._charge(plan, ledger)
+        paying(ledger, account, statistics, self).charge(plan.node, plan.budget, plan.unit, self, schema=plan.schema)
         return self._remember(select_with(statistics, plan, self.random_state), True)
-
-    def _charge(self, plan: SelectionPlan, ledger: Ledger | None) -> None:
-        if ledger is not None:
-            ledger.charge(plan.node, plan.budget, plan.unit, self)
 
     def _remember(self, selection: Selection, named: bool) -> Self:
         self.selection_, self.certificate_ = selection, selection.certificate

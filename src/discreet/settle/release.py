@@ -13,7 +13,8 @@ from discreet.features import Numeric
 from discreet.mechanisms.noise import Sampler, sampler_for
 from discreet.privacy.budget import Adjacency, Budget
 from discreet.privacy.certificate import Certificate, certify
-from discreet.privacy.ledger import Charge, Ledger
+from discreet.privacy.ledger import Charge
+from discreet.privacy.payer import Payer, paying
 from discreet.schema import Schema
 from discreet.settle.grid import PARTS, Integers, Octaves
 from discreet.settle.plan import SettlePlan, make_settle_plan
@@ -44,14 +45,15 @@ def settle_schema(
     adjacency: str = "add-remove",
     contributions: int = 1,
     random_state: Any = None,
-    ledger: Ledger | None = None,
+    ledger: Payer | None = None,
+    account: Any = None,
     progress: Progress | None = None,
 ) -> Settlement:
     """Buy the bounds and bin edges that a schema leaves open, from an array, a data frame, a file or a table.
 
     `bounds` "private" buys the bounds of every number, "declared" those of numbers whose schema says private. `edges`
     "private" buys bins of about equal weight too, "declared" leaves them equally wide; None follows the bounds. The
-    cost is charged to the `ledger`, if there is one, before the first row is read.
+    cost is charged to the `account` (or `ledger`), if there is one, before the first row is read.
     """
     if not isinstance(schema, Schema):
         raise SchemaError("a schema is needed: declare one with Schema(...), or draft one with 'discreet schema'")
@@ -60,8 +62,7 @@ def settle_schema(
         contributions=contributions,
     )  # fmt: skip
     sampler = sampler_for(random_state)
-    if ledger is not None:
-        ledger.charge(plan.node, plan.budget, plan.unit)
+    paying(ledger, account).charge(plan.node, plan.budget, plan.unit, schema=schema)
     return settle(data, plan, sampler, progress=progress)
 
 

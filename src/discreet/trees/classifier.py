@@ -11,7 +11,7 @@ from discreet.bayes.certificates import INFERRED, MODEL
 from discreet.mechanisms.noise import sampler_for
 from discreet.privacy.budget import Adjacency, Budget
 from discreet.privacy.certificate import Certificate, certify
-from discreet.privacy.ledger import Ledger
+from discreet.privacy.payer import Payer, paying
 from discreet.schema import Schema
 from discreet.sources import Progress
 from discreet.sources.coded import CodedRows, read_codes
@@ -39,18 +39,26 @@ class _TreeEstimator(ScoreEstimator):
         """How the budget would be spent, from public knowledge alone."""
         return self._plan(self._public_schema())
 
-    def fit(self, X: Any, y: Any = None, *, ledger: Ledger | None = None, progress: Progress | None = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        ledger: Payer | None = None,
+        account: Any = None,
+        progress: Progress | None = None,
+    ) -> Self:
         """Fit to an array or data frame with labels `y`, or to a file or database table that has the target.
 
-        The whole cost is known and, if there is a `ledger`, charged before the first row is read.
+        The whole cost is known and charged to the `account` (or `ledger`), if there is one, before a row is read.
         """
-        if ledger is not None and isinstance(self.schema, str):
-            ledger.afford(Budget(self.epsilon))
+        payer = paying(ledger, account, X, self)
+        if isinstance(self.schema, str):
+            payer.allow_inference(Budget(self.epsilon))
         schema = self._schema_for(X, y)
         check_smoothing(self.smoothing)
         plan = self._plan(schema)
-        if ledger is not None:
-            ledger.charge(plan.node, plan.budget, plan.unit, self)
+        payer.charge(plan.node, plan.budget, plan.unit, self, schema=schema)
         rows = read_codes(X, schema, y, contributions=plan.contributions, progress=progress)
         grown = self._grow(rows, plan)
         self.certificate_ = _certificate(grown)

@@ -11,6 +11,7 @@ import numpy as np
 
 from discreet.errors import BudgetError, DataError
 from discreet.kinds import MODELS
+from discreet.privacy.payer import PAID
 from discreet.schema import Schema
 from discreet.tuning.rows import HeldRows
 
@@ -88,7 +89,7 @@ def _measure(
             common = np.full(len(test), int(np.bincount(labels, minlength=classes).argmax()))
             yield (MAJORITY, math.inf), _rates(truth, common, classes)
         fitted = make_model(name, epsilon=epsilon, schema=rows.schema, random_state=seed + repeat)
-        fitted.fit(*rows.take(train))
+        fitted.fit(*rows.take(train), ledger=PAID)  # the rows were given up
         find = rows.schema.label.lookup.find
         answers = np.array([find(one) for one in fitted.predict(rows.take(test)[0]).tolist()])
         yield (name, epsilon), _rates(truth, answers, classes)

@@ -20,7 +20,8 @@ from discreet.mechanisms.noise import Sampler, SimulationSampler, sampler_for
 from discreet.mechanisms.stopping import best_of_random_runs, check_stopping, repeated_cost
 from discreet.privacy.budget import Adjacency, Budget, number
 from discreet.privacy.certificate import Certificate, certify
-from discreet.privacy.ledger import Charge, Ledger, Node, Parallel, Sequential
+from discreet.privacy.ledger import Charge, Node, Parallel, Sequential
+from discreet.privacy.payer import PAID, Payer, Unpaid, paying
 from discreet.schema import Schema
 from discreet.tuning.candidates import common_schema, list_candidates, prepared, require_certificate
 from discreet.tuning.rows import HeldRows, Indices
@@ -150,15 +151,15 @@ class PrivateGridSearch(SchemaEstimator):
         node = _holdout_node(candidates, look, again, adjacency)
         return SearchPlan(budget, adjacency, self.method, count, look / count, look, again or None, eta, gamma, node)
 
-    def fit(self, X: Any, y: Any = None, *, ledger: Ledger | None = None) -> Self:
-        """Choose and fit; the whole cost is charged to the `ledger`, if there is one, before a row is read."""
+    def fit(self, X: Any, y: Any = None, *, ledger: Payer | None = None, account: Any = None) -> Self:
+        """Choose and fit; the whole cost is charged to the `account` (or `ledger`) before a row is read."""
         candidates = list_candidates(self.estimator, self.param_grid)
         plan = self._plan(candidates)
         known = common_schema(candidates, self.schema)
-        if ledger is not None:
-            if known is None:
-                raise SchemaError("a search that is charged to a ledger needs a declared schema")
-            ledger.charge(plan.node, plan.budget, plan.unit, self)
+        payer = paying(ledger, account, X, self)
+        if known is None and not isinstance(payer, Unpaid):
+            raise SchemaError("a search that is charged needs a declared schema")
+        payer.charge(plan.node, plan.budget, plan.unit, self, schema=known)
         self._need_labels(X, y)
         schema = Schema.infer(X, y) if known is None else known
         rows, sampler = HeldRows.of(X, schema, y), sampler_for(self.random_state)
@@ -206,7 +207,7 @@ class _Search:
         seed = int(self.sampler.rng.integers(2**31)) if isinstance(self.sampler, SimulationSampler) else None
         amount: Any = math.inf if epsilon is None else epsilon
         fitted = prepared(self.candidates[index][1], amount, self.schema, self.plan.adjacency, seed)
-        fitted.fit(*self.rows.take(rows))
+        fitted.fit(*self.rows.take(rows), ledger=PAID)  # as a part of the search
         require_certificate(fitted, epsilon, self.schema, self.plan.adjacency)
         return fitted
 

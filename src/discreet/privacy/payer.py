@@ -1,0 +1,216 @@
+"""Who pays for a fit: one interface for ledgers and accounts, and the account that a block of code is charged to."""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+from abc import ABC, abstractmethod
+from fractions import Fraction
+from typing import Any, ClassVar, Self
+
+from discreet.errors import BudgetError
+from discreet.privacy.budget import Adjacency, Budget
+from discreet.privacy.composition import Composition, Room, Totals
+from discreet.privacy.nodes import Node
+
+
+def unit_of(adjacency: Any, contributions: int) -> str:
+    """Whom costs are counted for."""
+    return f"{Adjacency.of(adjacency)} neighbours with up to {contributions} row(s) per person"
+
+
+class Tab:
+    """A charge that batches of other people may share; a copy of it is worthless."""
+
+    def __init__(self, payer: Payer, node: Node, owner: Any, receipt: str | None = None) -> None:
+        self._payer, self._node, self.receipt = payer, node, receipt
+        self._owner = None if owner is None else weakref.ref(owner)
+
+    def covers(self, payer: Payer, node: Node, owner: Any) -> bool:
+        """Whether this very payer was charged by this very owner for releases like `node`."""
+        mine = self._owner is not None and self._owner() is owner
+        return mine and self._payer == payer and self._node == node and payer.holds(self)
+
+    def __copy__(self) -> None:
+        return None
+
+    def __deepcopy__(self, memo: Any) -> None:
+        return None
+
+    def __reduce__(self) -> tuple[type[None], tuple[()]]:
+        return type(None), ()
+
+
+class Payer(ABC):
+    """What a fit can be charged to. `with payer:` makes it pay for every fit inside the block, in all threads."""
+
+    noun: ClassVar[str] = "budget"
+
+    @abstractmethod
+    def charge(
+        self, node: Node, grant: Budget, unit: str | None = None, owner: Any = None, *, schema: Any = None
+    ) -> Tab:
+        """Enter a release, or raise before any data are read if the budget does not allow it.
+
+        `unit` says whom the cost is counted for: neighbours and rows per person. Costs for different units do not
+        add up, so the first one holds for all.
+        """
+
+    @abstractmethod
+    def afford(self, grant: Budget, node: Node | None = None) -> None:
+        """Raise if a budget of that size, or the release it is for, could not be charged now."""
+
+    def allow_inference(self, grant: Budget, node: Node | None = None) -> None:
+        """Raise if the rows may not be read for a schema: what cannot be paid for is not looked at."""
+        self.afford(grant, node)
+
+    def holds(self, tab: Tab) -> bool:
+        """Whether a charge that was made here is still entered."""
+        return True
+
+    def carried(self) -> Payer:
+        """What an estimator that is sent to another process takes along."""
+        return self
+
+    def __enter__(self) -> Self:
+        with _LOCK:
+            _ACTIVE.append(self)
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        with _LOCK:
+            place = len(_ACTIVE) - 1 - [one is self for one in reversed(_ACTIVE)].index(True)
+            del _ACTIVE[place]
+
+
+class BudgetedPayer(Payer):
+    """A payer with a budget of its own and a rule that was fixed beforehand."""
+
+    @property
+    @abstractmethod
+    def composition(self) -> Composition:
+        """The budget and its rule."""
+
+    @property
+    @abstractmethod
+    def totals(self) -> Totals:
+        """What all charges add up to."""
+
+    @property
+    def budget(self) -> Budget:
+        """All that may ever be spent."""
+        return self.composition.budget
+
+    @property
+    def spent(self) -> Fraction:
+        """What is used up of ε (or of ρ, for a zCDP budget), as the rule reads the charges."""
+        return self.composition.spent(self.totals)
+
+    @property
+    def remaining(self) -> Fraction | None:
+        """The budget's ε or ρ less what is spent; None if the budget is infinite. `room` says what would fit."""
+        limit = self.budget.rho if self.budget.rho is not None else self.budget.epsilon
+        return None if limit is None else limit - self.spent
+
+    @property
+    def room(self) -> Room:
+        """The largest single charges that would be admitted now."""
+        return self.composition.room(self.totals)
+
+    def afford(self, grant: Budget, node: Node | None = None) -> None:
+        """Raise if a budget of that size, or the release it is for, could not be charged now."""
+        composition = self.composition
+        if node is None:
+            if composition.budget.kind != "pure":
+                return  # other budgets need the whole plan to tell
+            from discreet.privacy.nodes import Sequential
+
+            node = Sequential("a fit", ())
+        composition.check(self.totals, node, grant, self.noun)
+
+
+def check_unit(held: str | None, unit: str | None, noun: str) -> str | None:
+    """The unit that holds from now on, or an error if costs would be counted for different people."""
+    if unit is not None and held is not None and unit != held:
+        raise BudgetError(f"this {noun} counts costs for {held}, not for {unit}: use another {noun}")
+    return held if unit is None else unit
+
+
+class Unpaid(Payer):
+    """Nobody pays: nothing is remembered, but a second fit on the same data is pointed out."""
+
+    def __init__(self, data: Any = None, owner: Any = None) -> None:
+        self._data, self._owner = data, owner
+
+    def charge(
+        self, node: Node, grant: Budget, unit: str | None = None, owner: Any = None, *, schema: Any = None
+    ) -> Tab:
+        """Point out a repeated fit, once for all steps of this one."""
+        if grant.private and self._data is not None and self._owner is not None:
+            from discreet.privacy.repeats import note_fit
+
+            data, self._data = self._data, None
+            note_fit(type(self._owner), data)
+        return Tab(self, node, owner)
+
+    def afford(self, grant: Budget, node: Node | None = None) -> None:
+        """Anything goes."""
+
+
+PAID = Unpaid()  # for steps of a whole that was charged already
+
+_LOCK = threading.Lock()
+_ACTIVE: list[Payer] = []
+
+
+def _fresh_lock() -> None:
+    global _LOCK
+    _LOCK = threading.Lock()  # another thread may have held it as this process was forked
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_fresh_lock)
+
+
+def active() -> Payer | None:
+    """The payer of the innermost `with` block that is open in this process."""
+    with _LOCK:
+        return _ACTIVE[-1] if _ACTIVE else None
+
+
+def paying(ledger: Any = None, account: Any = None, data: Any = None, owner: Any = None) -> Payer:
+    """Who pays for a fit: what it was given, else the open block, else what the estimator brought along, else nobody.
+
+    `account` is an Account, a Ledger or the path of an account. `data` and `owner` are of the fit, for the warning that
+    nobody pays for a repeated one.
+    """
+    if ledger is not None and account is not None:
+        raise BudgetError("a fit is charged once: give either account or ledger, not both")
+    given = ledger if account is None else account
+    if isinstance(given, str | os.PathLike):
+        from discreet.privacy.account import Account
+
+        return Account.open(given)
+    if given is not None and not isinstance(given, Payer):
+        raise BudgetError(f"a fit is charged to an Account, a Ledger or the path of an account, not to {given!r}")
+    found = given or active() or getattr(owner, CARRIED, None)
+    return Unpaid(data, owner) if found is None else found
+
+
+CARRIED = "_carried_payer"
+
+
+class Carrier:
+    """An estimator that takes the account of an open block along to other processes, when it is pickled or cloned."""
+
+    def __getstate__(self) -> Any:
+        state = super().__getstate__()
+        found = active() or getattr(self, CARRIED, None)
+        return state if found is None else {**state, CARRIED: found.carried()}
+
+    def __sklearn_clone__(self) -> Any:
+        fresh = super().__sklearn_clone__()  # type: ignore[misc]
+        if CARRIED in vars(self):
+            setattr(fresh, CARRIED, getattr(self, CARRIED))
+        return fresh

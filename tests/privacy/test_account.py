@@ -1,0 +1,434 @@
+"""Accounts on disk: what they remember and refuse, and that nothing can be changed, lost or overwritten unseen."""
+
+import copy
+import json
+import os
+import pickle
+import resource
+import signal
+import sqlite3
+import stat
+import subprocess
+import sys
+import threading
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from discreet import Account, AccountError, Budget, BudgetError, Categorical, Ledger, PrivateNB, Schema
+from discreet.privacy import Charge, SmoothCharge
+from discreet.privacy.chain import TABLES
+
+SCHEMA = Schema([Categorical("a", [0, 1])], "y", [0, 1])
+NAMED = Schema([Categorical("a", [0, 1])], "y", [0, 1], id="who")
+
+
+def release(amount, measure="epsilon"):
+    return Charge("noise", "something", "L1", "1", Fraction(1), measure, Fraction(amount))
+
+
+def spend(payer, amount="1/10", **more):
+    return payer.charge(release(amount), Budget(Fraction(amount)), **more)
+
+
+@pytest.fixture
+def account(tmp_path):
+    return Account.create(tmp_path / "people.account", Budget(1))
+
+
+@pytest.fixture
+def rows():
+    rng = np.random.default_rng(0)
+    return rng.integers(0, 2, (200, 1)), rng.integers(0, 2, 200)
+
+
+# ---- what it remembers
+
+
+def test_it_remembers_exactly_and_refuses_what_is_not_left(account):
+    for _ in range(10):
+        spend(account)
+    again = Account.open(account.path)
+    assert again.spent == 1 and again.remaining == 0 and len(again.entries()) == 10
+    with pytest.raises(BudgetError, match=r"the account has 0 of epsilon = 1 left.*would still fit is nothing"):
+        spend(again, "1/1000000000000")
+    assert len(account.entries()) == 10
+
+
+def test_equal_charges_are_entered_each(account):
+    spend(account), spend(account)
+    first, second = account.entries()
+    assert (first.grant, first.node) == (second.grant, second.node) and first.hash != second.hash
+    assert account.spent == Fraction(1, 5)
+
+
+@pytest.mark.parametrize(
+    ("budget", "rule"),
+    [(Budget(2), "basic"), (Budget(2, "1e-6"), "either"), (Budget(2, "1e-6"), "zcdp"), (Budget(rho="1/4"), "zcdp")],
+    ids=str,
+)
+def test_it_decides_as_a_ledger_does(tmp_path, budget, rule):
+    """The same charges, one after the other, to a ledger and to an account."""
+    account = Account.create(tmp_path / "a.account", budget, composition=rule)
+    ledger, decided = Ledger(budget, composition=rule), set()
+    charges = [
+        (release("1/4"), Budget("1/4")),
+        (release("1/50", "rho"), Budget("1/2", "1e-7")),
+        (release("1/100", "rho"), Budget(rho="1/100")),
+        (SmoothCharge("n", "x", "epsilon", Fraction(1, 4), Fraction(1, 10**7)), Budget("1/4", "1e-7")),
+    ]
+    for node, grant in [*charges[:3], *charges, *charges[:2] * 8]:
+        said = []
+        for payer in (ledger, account):
+            try:
+                payer.afford(grant, node)
+                payer.charge(node, grant)
+                said.append("yes")
+            except BudgetError as error:
+                said.append(str(error).replace("an account", "a ledger").replace("account", "ledger"))
+        assert said[0] == said[1]
+        decided.add(said[0] == "yes")
+        assert (account.spent, account.remaining, account.room) == (ledger.spent, ledger.remaining, ledger.room)
+    assert decided == {True, False}
+    assert account.verify().totals == ledger.totals
+
+
+def test_whom_costs_are_counted_for_is_fixed(tmp_path, account, rows):
+    PrivateNB(0.1, schema=SCHEMA, contributions=2).fit(*rows, account=account)
+    with pytest.raises(BudgetError, match="use another account"):
+        PrivateNB(0.1, schema=SCHEMA).fit(*rows, account=account)
+    told = Account.create(tmp_path / "b.account", Budget(1), adjacency="replace")
+    assert told.unit == "replace neighbours with up to 1 row(s) per person"
+    with pytest.raises(BudgetError, match="use another account"):
+        PrivateNB(0.1, schema=SCHEMA).fit(*rows, account=told)
+    PrivateNB(0.1, schema=SCHEMA, adjacency="replace").fit(*rows, account=told)
+    assert [len(one.entries()) for one in (account, told)] == [1, 1]
+
+
+def test_people_are_told_apart_by_the_id_that_the_account_names(tmp_path, rows):
+    import pandas as pd
+
+    account = Account.create(tmp_path / "p.account", Budget(1), people="who")
+    assert account.people == "who"
+    frame = pd.DataFrame({"a": rows[0][:, 0], "y": rows[1], "who": np.arange(200)})
+    with pytest.raises(BudgetError, match="counts people by their 'who'"):
+        PrivateNB(0.1, schema=SCHEMA).fit(frame, account=account)
+    assert not account.entries()
+    PrivateNB(0.1, schema=NAMED).fit(frame, account=account)
+    (entry,) = account.entries()
+    assert (entry.schema, entry.label, entry.grant) == (NAMED.hash, "PrivateNB", Budget("1/10"))
+
+
+def test_no_privacy_and_no_limit_are_refused(tmp_path, account, rows):
+    with pytest.raises(BudgetError, match="without a limit"):
+        Account.create(tmp_path / "c.account", Budget(float("inf")))
+    with pytest.raises(BudgetError, match="without privacy"):
+        PrivateNB(float("inf"), schema=SCHEMA).fit(*rows, account=account)
+    for wrong in ({"people": ""}, {"people": 3}, {"contributions": 0}, {"adjacency": "none"}, {"composition": "min"}):
+        with pytest.raises(BudgetError):
+            Account.create(tmp_path / "c.account", Budget(1), **wrong)
+    assert sorted(os.listdir(tmp_path)) == ["people.account"]
+
+
+def test_it_is_no_more_than_a_path(account, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    relative = Account.open("people.account")
+    monkeypatch.chdir("/")
+    for twin in (relative, copy.copy(account), copy.deepcopy(account), pickle.loads(pickle.dumps(account))):
+        spend(twin)
+        assert twin == account
+    assert len(account.entries()) == 4
+
+
+def test_no_connection_stays_open(account):
+    """A connection that outlives its transaction would be carried over a fork, with locks that are not the child's."""
+
+    def open_files():
+        links = (f"/proc/self/fd/{number}" for number in os.listdir("/proc/self/fd"))
+        return [one for one in links if os.path.exists(one) and os.readlink(one).startswith(account.path)]
+
+    if not os.path.isdir("/proc/self/fd"):
+        pytest.skip("this system does not list open files")
+    spend(account)
+    account.verify()
+    account.afford(Budget("1/2"), release("1/2"))
+    assert account.spent == Fraction(1, 10)
+    assert open_files() == []
+    with pytest.raises(BudgetError):
+        spend(account, 2)
+    assert open_files() == []
+
+
+def test_a_fork_waits_for_the_charges_of_other_threads(account):
+    """Children that are forked while threads charge can charge at once: no half-open state is carried over."""
+    stop = threading.Event()
+
+    def charge():
+        while not stop.wait(0.001):
+            spend(account, "1/100000")
+
+    thread = threading.Thread(target=charge)
+    thread.start()
+    statuses = []
+    for _ in range(8):
+        child = os.fork()
+        if not child:
+            status = 1
+            try:
+                signal.alarm(30)
+                spend(account, "1/100000")
+                status = 0
+            finally:
+                os._exit(status)
+        statuses.append(os.waitpid(child, 0)[1])
+    stop.set()
+    thread.join()
+    assert statuses == [0] * 8
+    account.verify()
+
+
+# ---- files
+
+
+def test_it_is_private_from_the_first_moment(tmp_path):
+    before = os.umask(0)
+    try:
+        account = Account.create(tmp_path / "open.account", Budget(1))
+        assert stat.S_IMODE(os.stat(account.path).st_mode) == 0o600
+        connection = sqlite3.connect(account.path, isolation_level=None)
+        connection.execute("BEGIN IMMEDIATE")
+        connection.execute("INSERT INTO entries VALUES (1, x'00', 'x')")
+        seen = {(name, stat.S_IMODE(os.stat(tmp_path / name).st_mode)) for name in os.listdir(tmp_path)}
+        connection.execute("ROLLBACK")
+        connection.close()
+        assert {mode for _, mode in seen} == {0o600} and len(seen) == 2  # the journal, too
+    finally:
+        os.umask(before)
+
+
+def test_creating_never_overwrites(tmp_path, account):
+    spend(account)
+    (tmp_path / "notes.txt").write_text("notes")
+    (tmp_path / "link.account").symlink_to(tmp_path / "gone")
+    for name in ("people.account", "notes.txt", "link.account"):
+        with pytest.raises(AccountError, match="never overwritten"):
+            Account.create(tmp_path / name, Budget(5))
+    assert len(account.entries()) == 1 and (tmp_path / "notes.txt").read_text() == "notes"
+    with pytest.raises(AccountError, match="no directory"):
+        Account.create(tmp_path / "nowhere" / "a.account", Budget(1))
+    with pytest.raises(AccountError, match="there is no account"):
+        Account.open(tmp_path / "none.account")
+    assert not (tmp_path / "none.account").exists()
+    assert sorted(os.listdir(tmp_path)) == ["link.account", "notes.txt", "people.account"]
+
+
+def _foreign(path, kind):
+    if kind == "text":
+        path.write_text("epsilon = 3\n" * 500)
+    elif kind == "empty":
+        path.write_bytes(b"")
+    elif kind == "sqlite":
+        db = sqlite3.connect(path)
+        db.execute("CREATE TABLE entries (number INTEGER)")
+        db.commit()
+        db.close()
+    elif kind == "journal":
+        from discreet.federated.journal import Journal
+
+        Journal(path, total=Budget(1)).close()
+
+
+@pytest.mark.parametrize("kind", ["text", "empty", "sqlite", "journal"])
+def test_foreign_files_get_one_sentence_and_stay_as_they_are(tmp_path, kind):
+    path = tmp_path / "x.account"
+    _foreign(path, kind)
+    before = path.read_bytes()
+    for use in (Account.open, lambda p: spend(Account(p)), lambda p: Account(p).verify()):
+        with pytest.raises(AccountError, match="no account") as caught:
+            use(path)
+        assert "\n" not in str(caught.value)
+    assert path.read_bytes() == before and os.listdir(tmp_path) == ["x.account"]
+
+
+def test_a_journal_that_cannot_be_made_charges_nothing(account, rows):
+    os.mkdir(account.path + "-journal")
+    with pytest.raises(AccountError, match="nothing was charged and no row was read"):
+        PrivateNB(0.1, schema=SCHEMA).fit(Unread(), Unread(), account=account)
+    os.rmdir(account.path + "-journal")
+    assert not account.verify().entries
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="everything is writable for root")
+def test_a_read_only_directory_gets_one_sentence(account, tmp_path):
+    os.chmod(tmp_path, 0o500)
+    try:
+        with pytest.raises(AccountError, match="cannot be"):
+            spend(account)
+        with pytest.raises(AccountError, match="cannot be made"):
+            Account.create(tmp_path / "b.account", Budget(1))
+    finally:
+        os.chmod(tmp_path, 0o700)
+    assert not account.entries()
+
+
+FULL = """
+import resource, signal, sys
+from fractions import Fraction
+from discreet import Account, AccountError, Budget
+from discreet.privacy import Charge
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+account, said = Account(sys.argv[1]), "nothing"
+resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]),) * 2)
+try:
+    for _ in range(200):
+        account.charge(Charge("n" * 2000, "s", "L1", "1", Fraction(1), "epsilon", Fraction(1, 999)), Budget("1/999"))
+except AccountError as error:
+    said = str(error)
+print(len(account.entries()), said)
+"""
+
+
+def test_a_full_disk_charges_nothing_and_breaks_nothing(account):
+    spend(account)
+    limit = os.path.getsize(account.path) + 40_000
+    done = subprocess.run(
+        [sys.executable, "-c", FULL, account.path, str(limit)], capture_output=True, text=True, check=True
+    )
+    count, said = done.stdout.split(" ", 1)
+    assert "nothing was charged and no row was read" in said and said.count("\n") == 1
+    assert len(account.verify().entries) == int(count) > 1
+    spend(account)
+    assert resource.getrlimit(resource.RLIMIT_FSIZE)[0] == resource.RLIM_INFINITY
+
+
+# ---- changes from outside
+
+
+def outside(account, *statements):
+    """Change the file as someone who knows SQLite would: the triggers are taken away and put back."""
+    db = sqlite3.connect(account.path, isolation_level=None)
+    triggers = [sql for sql in TABLES if sql.startswith("CREATE TRIGGER")]
+    for sql in triggers:
+        db.execute(f"DROP TRIGGER {sql.split()[2]}")
+    for statement in statements:
+        db.execute(*statement) if isinstance(statement, tuple) else db.execute(statement)
+    for sql in triggers:
+        db.execute(sql)
+    db.close()
+
+
+@pytest.fixture
+def filled(account):
+    for amount in ("1/10", "1/5", "1/10", "1/7"):
+        spend(account, amount, schema=SCHEMA, unit="rows")
+    return account
+
+
+def test_sqlite_itself_refuses_changes(filled):
+    db = sqlite3.connect(filled.path, isolation_level=None)
+    for statement in (
+        "UPDATE entries SET hash = 'x'",
+        "DELETE FROM entries WHERE number = 4",
+        "UPDATE about SET header = x'00'",
+        "DELETE FROM about",
+        "DELETE FROM head",
+        "UPDATE head SET count = 3",
+    ):
+        with pytest.raises(sqlite3.IntegrityError, match="append only"):
+            db.execute(statement)
+    db.close()
+    filled.verify()
+
+
+@pytest.mark.parametrize(
+    "statements",
+    [
+        ["DELETE FROM entries WHERE number = 4"],
+        ["DELETE FROM entries WHERE number = 2"],
+        ["DELETE FROM entries WHERE number = 2", "UPDATE entries SET number = number - 1 WHERE number > 2"],
+        ["DELETE FROM entries"],
+        ["UPDATE entries SET number = 9 WHERE number = 1", "UPDATE entries SET number = 1 WHERE number = 3",
+         "UPDATE entries SET number = 3 WHERE number = 9"],
+        ["INSERT INTO entries SELECT 5, entry, hash FROM entries WHERE number = 4"],
+        ["UPDATE head SET count = 3"],
+        ["UPDATE head SET hash = (SELECT hash FROM entries WHERE number = 3), count = 3"],
+        ["DELETE FROM head"],
+        ["INSERT INTO head SELECT count, hash FROM head"],
+        ["UPDATE about SET header = CAST(replace(CAST(header AS TEXT), '\"basic\"', '\"zcdp\"') AS BLOB)"],
+        ["CREATE TRIGGER forget AFTER INSERT ON entries BEGIN DELETE FROM entries; END"],
+    ],
+)  # fmt: skip
+def test_removed_reordered_and_doubled_entries_show(filled, statements):
+    outside(filled, *statements)
+    for use in (filled.verify, lambda: spend(filled), lambda: filled.spent):
+        with pytest.raises(AccountError, match=r"changed from outside|no account"):
+            use()
+
+
+def test_every_single_byte_of_every_entry_shows(filled):
+    """Each byte of each entry, its hash and the header, changed by one bit in the middle of the alphabet."""
+    original = Path(filled.path).read_bytes()
+    db = sqlite3.connect(filled.path)
+    texts = [bytes(raw) for row in db.execute("SELECT entry, CAST(hash AS BLOB) FROM entries") for raw in row]
+    texts.append(db.execute("SELECT header FROM about").fetchone()[0])
+    db.close()
+    tried = 0
+    with open(filled.path, "r+b") as file:
+        for text in texts:
+            start = original.index(text)
+            for place in range(start, start + len(text), 3 if len(text) > 64 else 1):
+                for bit in (1, 0x20):
+                    file.seek(place)
+                    file.write(bytes([original[place] ^ bit]))
+                    file.flush()
+                    with pytest.raises(AccountError):
+                        filled.verify()
+                    tried += 1
+                file.seek(place)
+                file.write(original[place : place + 1])
+                file.flush()
+    assert tried > 1000
+    filled.verify()
+
+
+def test_an_anchor_shows_what_a_chain_alone_cannot(filled, tmp_path):
+    anchor = filled.head
+    spend(filled)
+    assert filled.verify(anchor).head != anchor
+    forged = Account.create(tmp_path / "forged.account", Budget(1))
+    spend(forged)
+    forged.verify()  # whole in itself
+    with pytest.raises(AccountError, match="does not pass through"):
+        forged.verify(anchor)
+
+
+def test_amounts_that_contradict_the_recorded_charge_show(account):
+    """Even someone who recomputes the chain cannot state another rho than the recorded charges have."""
+    import hashlib
+
+    from discreet.privacy.chain import canonical
+
+    spend(account)
+    db = sqlite3.connect(account.path)
+    entry = json.loads(db.execute("SELECT entry FROM entries").fetchone()[0])
+    db.close()
+    entry["concentrated"] = "1/1000"
+    raw = canonical(entry)
+    made = hashlib.sha256(raw).hexdigest()
+    outside(account, ("UPDATE entries SET entry = ?, hash = ?", (raw, made)), ("UPDATE head SET hash = ?", (made,)))
+    with pytest.raises(AccountError, match="another rho"):
+        account.verify()
+
+
+# ---- before a row is read
+
+
+class Unread:
+    """Rows that must not be looked at, but for what kind of thing they are."""
+
+    def __getattribute__(self, name):
+        if name in {"__class__", "__weakref__"}:
+            return object.__getattribute__(self, name)
+        raise AssertionError("a row was read")

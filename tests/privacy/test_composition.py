@@ -1,0 +1,250 @@
+"""Composition is fixed beforehand: what the rules admit, and an adversary who breaks the one that is not."""
+
+import itertools
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+from discreet import Budget, BudgetError, Ledger
+from discreet.privacy import Charge, Sequential, SmoothCharge
+from discreet.privacy.calibrate import zcdp_delta, zcdp_epsilon, zcdp_rho
+from discreet.privacy.composition import Composition, Totals, amounts, below
+
+TAIL = Fraction(1, 10**6)
+
+
+def pure(amount):
+    return Charge("noise", "something", "L1", "1", Fraction(1), "epsilon", Fraction(amount))
+
+
+def gauss(rho):
+    return Charge("noise", "something", "L2", "1", Fraction(1), "rho", Fraction(rho))
+
+
+def test_the_rule_follows_from_the_budget_unless_it_is_given():
+    assert Composition.of(Budget(1)).rule == "basic"
+    assert Composition.of(Budget(rho=1)).rule == "zcdp"
+    assert Composition.of(Budget(1, TAIL)).rule == "either"
+    assert Composition.of(Budget(1, TAIL), "zcdp").rule == "zcdp"
+    for budget, rule in (
+        (Budget(1), "zcdp"),
+        (Budget(rho=1), "basic"),
+        (Budget(1, TAIL), "min"),
+        (Budget(1), "either"),
+    ):
+        with pytest.raises(BudgetError):
+            Ledger(budget, composition=rule)
+
+
+def reference(budget, rule, charges):
+    """The rules as they are stated in docs/proofs/composition.md, written down a second time."""
+    epsilons, deltas = [grant.epsilon for _, grant in charges], [grant.delta for _, grant in charges]
+    shifted = any(isinstance(node, SmoothCharge) for node, _ in charges)
+    rhos = [node.cost if node.measure == "rho" else node.cost**2 / 2 for node, _ in charges]
+
+    def basic(tail):
+        return None not in epsilons and sum(epsilons) <= budget.epsilon and sum(deltas) <= tail
+
+    def concentrated(tail):
+        return not shifted and sum(rhos) <= zcdp_rho(budget.epsilon, tail)
+
+    whole, half = budget.delta, budget.delta / 2
+    return {
+        "basic": lambda: basic(whole), "zcdp": lambda: concentrated(whole),
+        "either": lambda: basic(half) or concentrated(half),
+    }[rule]()  # fmt: skip
+
+
+CHARGES = (
+    (pure("1/2"), Budget("1/2")),
+    (pure("1/8"), Budget("1/8")),
+    (gauss("1/125"), Budget("1/2", TAIL / 2)),
+    (gauss("1/60"), Budget(1, TAIL)),
+    (gauss("1/125"), Budget(rho="1/125")),
+    (SmoothCharge("noise", "x", "epsilon", Fraction(1, 4), TAIL / 2), Budget("1/4", TAIL / 2)),
+)
+
+
+@pytest.mark.parametrize("rule", ["basic", "zcdp", "either"])
+def test_what_is_admitted_is_what_the_proof_allows(rule):
+    """All sequences of up to four charges of six kinds: admitted and refused exactly as stated, charge by charge."""
+    budget, seen = Budget(1, TAIL), set()
+    for kinds in itertools.product(range(len(CHARGES)), repeat=4):
+        ledger, held = Ledger(budget, composition=rule), []
+        for kind in kinds:
+            allowed = reference(budget, rule, [*held, CHARGES[kind]])
+            try:
+                ledger.charge(*CHARGES[kind])
+                admitted = True
+                held.append(CHARGES[kind])
+            except BudgetError:
+                admitted = False
+            assert admitted == allowed, (kinds, held)
+            seen.add(admitted)
+        assert len(ledger.nodes) == len(held)
+    assert seen == {True, False}
+
+
+def test_neither_filter_borrows_the_delta_of_the_other():
+    """What only the least of two readings at the whole delta would admit is refused."""
+    budget = Budget(1, TAIL)
+    one = gauss(zcdp_rho(Fraction(1), TAIL) * Fraction(999_999, 10**6))
+    assert zcdp_epsilon(float(one.cost), float(TAIL)) <= 1  # the old rule admits it
+    with pytest.raises(BudgetError, match="half of its delta"):
+        Ledger(budget).charge(one, Budget(1, TAIL))
+    Ledger(budget, composition="basic").charge(one, Budget(1, TAIL))
+    Ledger(budget, composition="zcdp").charge(one, Budget(1, TAIL))
+
+
+# ---- an adversary who adapts
+
+
+class Gaussian:
+    """The loss of a ρ-zCDP Gaussian release is normal: mean ρ and variance 2ρ on the one table, −ρ on the other."""
+
+    grid = np.linspace(-14, 14, 40_001)
+
+    @staticmethod
+    def delta(rho, epsilon):
+        """The exact δ(ε) of a Gaussian release."""
+        mean, deviation = rho, math.sqrt(2 * rho)
+        return norm.sf((epsilon - mean) / deviation) - math.exp(epsilon) * norm.sf((epsilon + mean) / deviation)
+
+
+def excess(first, then, epsilon):
+    """δ(ε) of a Gaussian release of `first`, followed by `then[branch](loss)`: the excess of the rest at ε − loss."""
+    losses = first + math.sqrt(2 * first) * Gaussian.grid
+    weights = norm.pdf(Gaussian.grid) * (Gaussian.grid[1] - Gaussian.grid[0])
+    # Where the first loss is l, the rest exceeds ε − l by so much: E over P of the part of the mass above e^ε.
+    return float(sum(weights * then(losses)))
+
+
+def attack(admits, epsilon, tail):
+    """The δ that an adversary reaches at ε, who chooses the second release by the loss of the first.
+
+    `admits(charges)` is the rule. The first release is Gaussian, granted (ε₀, δ) as tightly as it can be. If its loss
+    is high, a coin that is ε₁-randomised is asked for, which basic composition allows; else as much Gaussian noise as
+    the other rule allows.
+    """
+    best = 0.0
+    for start, share in itertools.product((0.5, 1.0), (Fraction(1), Fraction(1, 2))):
+        low, high = 0.0, 20.0
+        for _ in range(60):  # the largest ρ whose exact δ(start) is no more than its share of the tail
+            middle = (low + high) / 2
+            low, high = (middle, high) if Gaussian.delta(middle, start) <= tail * share else (low, middle)
+        rho = Fraction(low).limit_denominator(10**9) * Fraction(999_999, 10**6)
+        opening = (gauss(rho), Budget(Fraction(start), Fraction(str(tail)) * share))
+        if not admits([opening]):
+            continue
+        coin = Fraction(epsilon) - Fraction(start)
+        first = (pure(coin), Budget(coin))
+        coin_allowed = admits([opening, first])
+        lo, hi = Fraction(0), Fraction(20)
+        for _ in range(24):
+            middle = (lo + hi) / 2
+            lo, hi = (middle, hi) if admits([opening, (gauss(middle), Budget(rho=middle))]) else (lo, middle)
+        more = float(lo)
+
+        def by_coin(losses, coin=float(coin)):
+            """Mass above e^ε after randomised response: its loss is ±coin."""
+            yes, no = math.exp(coin) / (1 + math.exp(coin)), 1 / (1 + math.exp(coin))
+            gain = yes * np.maximum(0, 1 - np.exp(epsilon - losses - coin))
+            return gain + no * np.maximum(0, 1 - np.exp(epsilon - losses + coin))
+
+        def by_noise(losses, more=more):
+            left, deviation = epsilon - losses, math.sqrt(2 * more) if more else 1.0
+            if not more:
+                return np.maximum(0, 1 - np.exp(left))
+            return norm.sf((left - more) / deviation) - np.exp(left) * norm.sf((left + more) / deviation)
+
+        def adapt(losses, allowed=coin_allowed, coin=by_coin, noise=by_noise):
+            stop = np.maximum(0, 1 - np.exp(epsilon - losses))
+            options = [stop, noise(losses)] + ([coin(losses)] if allowed else [])
+            return np.max(options, axis=0)  # the best answer to what was seen
+
+        best = max(best, excess(float(rho), adapt, epsilon))
+    return best
+
+
+def least_of_two(budget, charges):
+    """The rule as it was: either reading, with the whole delta each."""
+    epsilons = [grant.epsilon for _, grant in charges]
+    rho = sum(node.cost if node.measure == "rho" else node.cost**2 / 2 for node, _ in charges)
+    fits = None not in epsilons and sum(grant.delta for _, grant in charges) <= budget.delta
+    joint = zcdp_delta(float(rho), float(budget.epsilon)) <= float(budget.delta)  # as zcdp_epsilon(ρ, δ) ≤ ε
+    return (fits and sum(epsilons) <= budget.epsilon) or joint
+
+
+@pytest.mark.parametrize("tail", [0.05, 0.01])
+def test_an_adversary_who_adapts_breaks_the_least_of_two_and_not_the_filters(tail):
+    """The old rule is exceeded by more than a tenth; each of the three rules holds its delta."""
+    budget = Budget(4, str(tail))
+    assert attack(lambda charges: least_of_two(budget, charges), 4.0, tail) > 1.1 * tail
+    for rule in ("either", "basic", "zcdp"):
+        composition = Composition.of(budget, rule)
+
+        def admits(charges, composition=composition):
+            totals = Totals()
+            for node, grant in charges:
+                totals = totals.plus(amounts(node, grant))
+                if not composition.admits(totals):
+                    return False
+            return True
+
+        assert 0 < attack(admits, 4.0, tail) <= tail, rule
+
+
+# ---- what is told
+
+
+def test_what_would_still_fit_does_fit_and_hardly_more_does():
+    for rule in ("basic", "zcdp", "either"):
+        ledger = Ledger(Budget(2, TAIL), composition=rule)
+        ledger.charge(pure("1/10"), Budget("1/10"))
+        room = ledger.room
+        for node, grant, more in (
+            (pure(room.epsilon), Budget(room.epsilon), lambda x: (pure(x), Budget(x))),
+            (gauss(room.rho or 1), Budget(rho=room.rho or 1), lambda x: (gauss(x), Budget(rho=x))),
+        ):
+            if grant.rho is not None and room.rho is None:
+                continue
+            ledger.afford(grant, node)
+            with pytest.raises(BudgetError):
+                ledger.afford(*reversed(more((grant.rho or grant.epsilon) * Fraction(1_000_001, 1_000_000))))
+        if room.approximate is not None:
+            ledger.afford(room.approximate, SmoothCharge("n", "x", "epsilon", Fraction(1, 9), room.approximate.delta))
+    used = Ledger(Budget(1))
+    used.charge(pure(1), Budget(1))
+    assert str(used.room) == "nothing"
+    with pytest.raises(BudgetError, match=r"has 0 of epsilon = 1 left.*would still fit is nothing"):
+        used.charge(pure("1/9"), Budget("1/9"))
+
+
+def test_a_charge_cannot_say_less_than_it_costs():
+    for node, grant in (
+        (pure(2), Budget(1)),
+        (gauss("1/10"), Budget(1)),
+        (gauss("1/10"), Budget(rho="1/11")),
+        (pure(1), Budget(rho="1/3")),
+        (SmoothCharge("n", "x", "epsilon", Fraction(1), Fraction(1, 10)), Budget(1, "1/11")),
+    ):
+        for budget in (Budget(50), Budget(50, "1/2"), Budget(rho=50)):
+            with pytest.raises(BudgetError):
+                Ledger(budget).charge(node, grant)
+
+
+def test_equal_charges_are_charged_twice():
+    ledger = Ledger(Budget(1))
+    ledger.charge(Sequential("two", (pure("1/4"), pure("1/4"))), Budget("1/2"))
+    ledger.charge(pure("1/4"), Budget("1/4"))
+    ledger.charge(pure("1/4"), Budget("1/4"))
+    assert ledger.remaining == 0 and len(ledger.nodes) == 3
+
+
+@pytest.mark.parametrize("value", ["1/3", "2/3", "1/1000003", "123456789/1000", "0.0229374", "9.9999999"])
+def test_short_numbers_are_never_above(value):
+    exact = Fraction(value)
+    assert exact * Fraction(99999, 100000) <= Fraction(below(exact)) <= exact
