@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         StatisticsError,
         UpdateError,
     )
+    from discreet.evaluation import PrivateEvaluation, PrivateHoldout, evaluate_privately
     from discreet.federated import FederatedNB
     from discreet.gossip import GossipNB
     from discreet.linear import LinearModel, PrivateLogisticRegression, PrivateSVC
@@ -56,6 +57,7 @@ _ROOMS = {
         "StatisticsError",
         "UpdateError",
     ),
+    "discreet.evaluation": ("PrivateEvaluation", "PrivateHoldout", "evaluate_privately"),
     "discreet.federated": ("FederatedNB",),
     "discreet.gossip": ("GossipNB",),
     "discreet.linear": ("LinearModel", "PrivateLogisticRegression", "PrivateSVC"),
@@ -94,8 +96,10 @@ __all__ = [
     "Numeric",
     "PrivateAdditiveClassifier",
     "PrivateClassifier",
+    "PrivateEvaluation",
     "PrivateForestClassifier",
     "PrivateGridSearch",
+    "PrivateHoldout",
     "PrivateJointHistogram",
     "PrivateLogisticRegression",
     "PrivateNB",
@@ -118,6 +122,7 @@ __all__ = [
     "TreeModel",
     "UpdateError",
     "collect",
+    "evaluate_privately",
     "settle_schema",
 ]
 

@@ -10,6 +10,7 @@ from typing import Any, Protocol, cast
 from discreet.errors import ModelError
 from discreet.files import parse_json
 from discreet.privacy.certificate import Certificate
+from discreet.privacy.measured import PrivateEvaluation
 from discreet.schema import Schema
 
 # The "format" of a model file, and the module and class that read it.
@@ -28,6 +29,7 @@ class Model(Protocol):
 
     schema: Schema
     certificate: Certificate
+    evaluation: PrivateEvaluation | None
 
     @property
     def probabilistic(self) -> bool:

@@ -17,6 +17,7 @@ from discreet.files import parse_json, write_text
 from discreet.linear.encode import UNIT
 from discreet.linear.kernels import compiled
 from discreet.privacy.certificate import Certificate
+from discreet.privacy.measured import PrivateEvaluation, measured_fields, with_measured
 from discreet.schema import Schema
 from discreet.sources import Progress, Rows, read_rows
 
@@ -31,6 +32,8 @@ class AdditiveModel:
     `weights` has one row per class, or one row (the log-odds of the second class) if there are two; its columns are
     those of `blocks`, the constant last.
     """
+
+    evaluation: PrivateEvaluation | None = None  # figures measured on rows held out, if any
 
     def __init__(self, blocks: Blocks, weights: Any, certificate: Certificate) -> None:
         self.blocks, self.schema, self.certificate = blocks, blocks.schema, certificate
@@ -138,6 +141,7 @@ class AdditiveModel:
             "pairs": [list(pair) for pair in self.blocks.pairs],
             "weights": self.weights.tolist(),
             "certificate": self.certificate.model_dump(mode="json"),
+            **measured_fields(self),
         }
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -157,11 +161,12 @@ class AdditiveModel:
                 tuple(None if knots is None else tuple(knots) for knots in fields["knots"]),
                 tuple(tuple(pair) for pair in fields["pairs"]),
             )
-            return cls(
+            found = cls(
                 blocks,
                 np.array(fields["weights"], dtype=np.float64),
                 Certificate.model_validate_json(json.dumps(fields["certificate"])),
             )
+            return with_measured(found, fields)
         except ModelError:
             raise
         except SchemaError as error:

@@ -17,6 +17,7 @@ from discreet.bayes.score import joint_log_probability, most_probable
 from discreet.errors import ModelError, SchemaError
 from discreet.files import parse_json, write_text
 from discreet.privacy.certificate import Certificate
+from discreet.privacy.measured import PrivateEvaluation, measured_fields, with_measured
 from discreet.schema import Numeric, Schema
 from discreet.sources import Progress, Rows, read_rows
 
@@ -27,6 +28,8 @@ VERSION = 1
 
 class NaiveBayesModel:
     """log P(class) and one likelihood per feature of a schema; classes stand in the schema's order."""
+
+    evaluation: PrivateEvaluation | None = None  # figures measured on rows held out, if any
 
     def __init__(
         self, schema: Schema, log_prior: Any, likelihoods: Sequence[Likelihood], certificate: Certificate
@@ -103,7 +106,7 @@ class NaiveBayesModel:
             levels = np.cumsum(np.exp(likelihood.log_prob), axis=1)
             spots = rng.random(size) * levels[groups, -1]
             codes = (spots[:, None] >= levels[groups]).sum(axis=1).clip(0, feature.cells - 1)
-            columns[feature.name] = _decode(feature, codes, rng)
+            columns[feature.name] = decode(feature, codes, rng)
         columns[self.schema.target] = [self.schema.classes[group] for group in groups]
         return columns
 
@@ -116,6 +119,7 @@ class NaiveBayesModel:
             "log_prior": self.log_prior.tolist(),
             "features": [likelihood.to_dict() for likelihood in self.likelihoods],
             "certificate": self.certificate.model_dump(mode="json"),
+            **measured_fields(self),
         }
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -130,12 +134,13 @@ class NaiveBayesModel:
         if fields.get("version") != VERSION:
             raise ModelError(f"the model is of version {fields.get('version')!r}; this library reads {VERSION}")
         try:
-            return cls(
+            found = cls(
                 Schema.from_dict(fields["schema"]),
                 np.array(fields["log_prior"], dtype=np.float64),
                 [from_dict(feature) for feature in fields["features"]],
                 Certificate.model_validate_json(json.dumps(fields["certificate"])),
             )
+            return with_measured(found, fields)
         except ModelError:
             raise
         except SchemaError as error:
@@ -185,7 +190,7 @@ def _numbers(feature: Numeric, draws: Floats) -> list[Any]:
     return [int(v) for v in np.rint(draws)] if feature.integer else [float(v) for v in draws]
 
 
-def _decode(feature: Any, codes: NDArray[Any], rng: np.random.Generator) -> list[Any]:
+def decode(feature: Any, codes: NDArray[Any], rng: np.random.Generator) -> list[Any]:
     """Values that fall into the given cells: a category, or a number drawn evenly from its bin."""
     if isinstance(feature, Numeric):
         edges = np.array(feature.edges)

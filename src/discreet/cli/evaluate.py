@@ -1,13 +1,32 @@
-"""discreet evaluate: how good a released model is on labelled rows."""
+"""discreet evaluate: how good a released model is on labelled rows, privately or not."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from discreet.cli.common import JsonOption, check_out, console, note, print_json, progress, table
+from discreet.cli.common import (
+    AccountOption,
+    AdjacencyName,
+    AdjacencyOption,
+    ContributionsOption,
+    JsonOption,
+    NoAccountOption,
+    account_for,
+    check_out,
+    console,
+    note,
+    print_json,
+    progress,
+    spent,
+    table,
+)
+from discreet.errors import BudgetError
+
+if TYPE_CHECKING:
+    from discreet.privacy.measured import Figure, PrivateEvaluation
 
 
 def command(
@@ -17,10 +36,22 @@ def command(
         str | None,
         typer.Option(help="Training rows: also fit the non-private twin on them and show it beside."),
     ] = None,
+    epsilon: Annotated[
+        float | None,
+        typer.Option(help="Measure privately for this budget; without it the figures are exact and not private."),
+    ] = None,
+    adjacency: AdjacencyOption = AdjacencyName.add_remove,
+    contributions: ContributionsOption = 1,
+    confidence: Annotated[float, typer.Option(help="Of the intervals of a private evaluation.")] = 0.95,
+    seed: Annotated[
+        int | None, typer.Option(help="Make a private evaluation a reproducible simulation, not for release.")
+    ] = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Also write the figures as JSON.")] = None,
+    account: AccountOption = None,
+    no_account: NoAccountOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Measure a released model on labelled rows, beside the majority class."""
+    """Measure a released model on labelled rows: exactly, or with --epsilon on rows that are private."""
     import json
 
     from discreet.bayes.evaluation import evaluate, majority
@@ -30,6 +61,15 @@ def command(
 
     check_out(out)
     loaded = load_model(model)
+    if epsilon is not None:
+        if twin is not None:
+            raise BudgetError("--twin shows exact figures: leave it out of a private evaluation")
+        paid = account_for(data, account, no_account, what="discreet evaluate")
+        _privately(loaded, data, out, as_json, account=paid, epsilon=epsilon, adjacency=adjacency.value,
+                   contributions=contributions, confidence=confidence, random_state=seed)  # fmt: skip
+        return
+    if account is not None:
+        raise BudgetError("exact figures are not private and no account can pay for them: pass --epsilon as well")
     with progress("evaluating", quiet=as_json) as report:
         result = evaluate(loaded, data, progress=report)
         result["majority"] = majority(loaded, result)
@@ -59,4 +99,73 @@ def show(result: dict[str, Any], target: str) -> None:
     counts = [[label, *(str(n) for n in row)] for label, row in zip(labels, result["confusion"], strict=True)]
     screen.print()
     screen.print(table(f"{target}: true class by row, predicted by column", ["", *labels], counts))
-    note("note: these figures are exact statistics of the evaluation rows; the certificate does not cover them")
+    note(
+        "note: these figures are exact and NOT private: they disclose the evaluation rows, and no certificate covers "
+        "them; for rows that are private use --epsilon"
+    )
+
+
+def _privately(loaded: Any, data: str, out: Path | None, as_json: bool, **settings: Any) -> None:
+    """Release the figures of private rows, print them and write them with their certificate."""
+    from discreet.evaluation import evaluate_privately
+
+    with progress("evaluating", quiet=as_json) as report:
+        found = evaluate_privately(loaded, data, progress=report, **settings)
+    if out is not None:
+        found.save(out)
+    if as_json:
+        print_json(found.to_dict())
+        return
+    certificate = found.certificate
+    assert certificate is not None
+    show_private(found, str(loaded.schema.target))
+    screen = console()
+    if certificate.simulation:
+        note("warning: a seed was given, so the noise can be repeated: these figures are for study, not for release")
+    screen.print(f"measured with {spent(certificate)} ({certificate.adjacency} neighbours)")
+    if out is not None:
+        screen.print(f"wrote {out}")
+
+
+def span(low: float, high: float) -> str:
+    """An interval of shares."""
+    return f"{low:.4f} - {high:.4f}"
+
+
+def headline(found: PrivateEvaluation) -> Any:
+    """A table of the main figures and their intervals."""
+    rows = [
+        [name, f"{one.value:.4f}", span(one.low, one.high), span(one.noise_low, one.noise_high)]
+        for name, one in found.lines()
+    ]
+    sure = f"{found.confidence:.4g}".removeprefix("0")
+    heads = ["", "estimate", f"{sure} interval", "noise alone"]
+    return table(f"{_about(found.rows)} rows, counted with noise", heads, rows)
+
+
+def show_private(found: PrivateEvaluation, target: str) -> None:
+    """Print private figures for a person."""
+    screen = console()
+    screen.print(headline(found))
+    counts = [[name, *(_about(cell) for cell in row)] for name, row in zip(found.classes, found.confusion, strict=True)]
+    screen.print()
+    screen.print(table(f"{target}: true class by row, predicted by column", ["", *found.classes], counts))
+    for curve in found.calibration:
+        bins = [
+            [_score(one.above, "-"), _score(one.upto, "+"), _about(one.rows), f"{one.share.value:.3f}",
+             span(one.share.low, one.share.high)]
+            for one in curve.bins
+            if one.share.high - one.share.low < 0.5  # of other bins the noise leaves nothing to see
+        ]  # fmt: skip
+        if bins:
+            screen.print()
+            heads = [f"{curve.score} above", "up to", "rows", "share", "interval"]
+            screen.print(table(f"calibration: share of {curve.of} among rows by score", heads, bins, left=0))
+
+
+def _about(figure: Figure) -> str:
+    return f"{round(figure.value)} ± {round((figure.noise_high - figure.noise_low) / 2)}"
+
+
+def _score(end: float | None, sign: str) -> str:
+    return f"{sign}∞" if end is None else f"{end:.4g}"

@@ -67,6 +67,10 @@ def command(
     edges: EdgesOption = None,
     bounds_share: BoundsShareOption = 0.1,
     unexpected: UnexpectedOption = UnexpectedName.refuse,
+    holdout: Annotated[
+        float | None,
+        typer.Option(help="The share of rows to deal aside and measure the model on, at no further cost."),
+    ] = None,
     seed: Annotated[
         int | None, typer.Option(help="Make it a reproducible simulation, which is not for release.")
     ] = None,
@@ -87,14 +91,20 @@ def command(
         "bounds": bounds, "edges": edges, "bounds_share": bounds_share,
     }  # fmt: skip
     classifier = estimator(model, special, **common, random_state=seed)
+    if holdout is not None:
+        from discreet.evaluation import PrivateHoldout
+
+        classifier = PrivateHoldout(classifier, share=holdout, random_state=seed)
     paid = account_for(data, account, no_account, what="discreet fit")
     with absorbing(unexpected), progress("reading rows", quiet=as_json) as report:
         classifier.fit(data, progress=report, account=paid)
     classifier.model_.save(out)
-    certificate = classifier.certificate_
+    certificate, measured = classifier.certificate_, classifier.model_.evaluation
+    choice = getattr(getattr(classifier, "estimator_", classifier), "choice_", None)
     if as_json:
-        chosen = {"choice": vars(classifier.choice_)} if hasattr(classifier, "choice_") else {}
-        print_json({"model": str(out), **chosen, "certificate": certificate.model_dump(mode="json")})
+        more = {} if choice is None else {"choice": vars(choice)}
+        more |= {} if measured is None else {"evaluation": measured.to_dict()}
+        print_json({"model": str(out), **more, "certificate": certificate.model_dump(mode="json")})
         return
     tell_room(paid)
     if certificate.simulation:
@@ -104,7 +114,11 @@ def command(
             "warning: the schema was read off the data (an unedited draft, or bounds settled without privacy), and the "
             "certificate says that the data's ranges were disclosed"
         )
-    if hasattr(classifier, "choice_"):
-        console().print(f"chose {classifier.choice_}")
+    if choice is not None:
+        console().print(f"chose {choice}")
+    if measured is not None:
+        from discreet.cli.evaluate import headline
+
+        console().print(headline(measured))
     console().print(f"released with {spent(certificate)} ({certificate.adjacency} neighbours)")
     console().print(f"wrote {out}: try 'discreet inspect {out}' or 'discreet evaluate {out} TEST_DATA'")

@@ -29,6 +29,7 @@ def command(
                 "delta": loaded.certificate.delta_value,
                 "schema": loaded.schema.to_dict(),
                 "features": loaded.kinds,
+                "evaluation": None if loaded.evaluation is None else loaded.evaluation.to_dict(),
             }
         )
         return
@@ -72,6 +73,13 @@ def show(loaded: Model) -> None:
     for name, value in facts:
         screen.print(f"{name:<11} ", style="bold", end="")
         screen.print(value)
+    if loaded.evaluation is not None:
+        from discreet.cli.evaluate import headline
+
+        share = loaded.evaluation.held_out
+        screen.print()
+        screen.print("measured privately on rows held out" + ("" if share is None else f" (share {share:g})"))
+        screen.print(headline(loaded.evaluation))
     charges = certificate.charges()
     responses = [c for c in charges if isinstance(c, ResponseRecord)]
     if responses:

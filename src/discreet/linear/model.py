@@ -16,6 +16,7 @@ from discreet.files import parse_json, write_text
 from discreet.linear.encode import UNIT, Encoding
 from discreet.linear.kernels import compiled
 from discreet.privacy.certificate import Certificate
+from discreet.privacy.measured import PrivateEvaluation, measured_fields, with_measured
 from discreet.schema import Schema
 from discreet.sources import Progress, Rows, read_rows
 
@@ -30,6 +31,8 @@ class LinearModel:
 
     `settings` are those of the estimator, so that a twin without noise can be fitted.
     """
+
+    evaluation: PrivateEvaluation | None = None  # figures measured on rows held out, if any
 
     def __init__(
         self,
@@ -149,6 +152,7 @@ class LinearModel:
             "schema": self.schema.to_dict(),
             "weights": self.weights.tolist(),
             "certificate": self.certificate.model_dump(mode="json"),
+            **measured_fields(self),
         }
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -166,7 +170,7 @@ class LinearModel:
             settings = fields["settings"]
             if not isinstance(settings, dict) or not set(settings) <= {"method", "ridge", "h"}:
                 raise ModelError("the model's settings are damaged")
-            return cls(
+            found = cls(
                 Schema.from_dict(fields["schema"]),
                 np.array(fields["weights"], dtype=np.float64),
                 Certificate.model_validate_json(json.dumps(fields["certificate"])),
@@ -174,6 +178,7 @@ class LinearModel:
                 numeric=fields["numeric"],
                 settings=settings,
             )
+            return with_measured(found, fields)
         except ModelError:
             raise
         except SchemaError as error:

@@ -16,6 +16,7 @@ from discreet.bayes.model import normalised
 from discreet.errors import ModelError, SchemaError
 from discreet.files import parse_json, write_text
 from discreet.privacy.certificate import Certificate
+from discreet.privacy.measured import PrivateEvaluation, measured_fields, with_measured
 from discreet.schema import Schema
 from discreet.sources import Progress, Rows, read_rows
 
@@ -30,6 +31,7 @@ class NetworkModel(ABC):
     FORMAT: ClassVar[str]
     NAME: ClassVar[str]
     probabilistic = True
+    evaluation: PrivateEvaluation | None = None  # figures measured on rows held out, if any
 
     def __init__(self, schema: Schema, log_prior: Any, certificate: Certificate) -> None:
         self.schema = schema
@@ -101,6 +103,7 @@ class NetworkModel(ABC):
             "log_prior": self.log_prior.tolist(),
             **self._fields(),
             "certificate": self.certificate.model_dump(mode="json"),
+            **measured_fields(self),
         }
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -117,7 +120,7 @@ class NetworkModel(ABC):
         try:
             schema = Schema.from_dict(fields["schema"])
             certificate = Certificate.model_validate_json(json.dumps(fields["certificate"]))
-            return cls._build(schema, fields, certificate)
+            return with_measured(cls._build(schema, fields, certificate), fields)
         except ModelError:
             raise
         except SchemaError as error:

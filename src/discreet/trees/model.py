@@ -16,6 +16,7 @@ from discreet.bayes.model import normalised
 from discreet.errors import ModelError, SchemaError
 from discreet.files import parse_json, write_text
 from discreet.privacy.certificate import Certificate
+from discreet.privacy.measured import PrivateEvaluation, measured_fields, with_measured
 from discreet.schema import Schema
 from discreet.sources import Progress, Rows, read_rows
 from discreet.sources.coded import encode_rows
@@ -29,6 +30,8 @@ VERSION = 1
 
 class TreeModel:
     """log P(class), trees over a schema's questions, and what each leaf adds to the score of each class."""
+
+    evaluation: PrivateEvaluation | None = None  # figures measured on rows held out, if any
 
     def __init__(self, schema: Schema, log_prior: Any, nodes: Nodes, values: Any, certificate: Certificate) -> None:
         self.schema = schema
@@ -137,6 +140,7 @@ class TreeModel:
             "trees": self.nodes.to_dict(),
             "values": self.values.tolist(),
             "certificate": self.certificate.model_dump(mode="json"),
+            **measured_fields(self),
         }
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -151,13 +155,14 @@ class TreeModel:
         if fields.get("version") != VERSION:
             raise ModelError(f"the model is of version {fields.get('version')!r}; this library reads {VERSION}")
         try:
-            return cls(
+            found = cls(
                 Schema.from_dict(fields["schema"]),
                 np.array(fields["log_prior"], dtype=np.float64),
                 Nodes.from_dict(fields["trees"]),
                 np.array(fields["values"], dtype=np.float64),
                 Certificate.model_validate_json(json.dumps(fields["certificate"])),
             )
+            return with_measured(found, fields)
         except ModelError:
             raise
         except SchemaError as error:

@@ -1,0 +1,136 @@
+"""What an audit needs of evaluations: noisy counts of a few rows, whole hold-outs, and deals that are broken."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.audit import AuditCase, Claim, Pair
+from discreet.bayes import NaiveBayesModel, PrivateNB
+from discreet.domain import exact
+from discreet.evaluation.holdout import PrivateHoldout
+from discreet.evaluation.plan import make_evaluation_plan
+from discreet.evaluation.release import add_noise, count_rows
+from discreet.mechanisms.deal import RowCoins
+from discreet.mechanisms.noise import SimulationSampler, discrete_laplace
+from discreet.privacy.budget import Adjacency, Budget
+from discreet.schema import Categorical, Schema
+
+Row = tuple[int, int]
+SCHEMA = Schema([Categorical("a", [0, 1])], "y", [0, 1])
+FEW: tuple[Row, ...] = ((0, 0), (1, 1)) * 12  # enough that training rows are always dealt
+SHARE = Fraction(1, 5)
+
+
+@cache
+def _model() -> NaiveBayesModel:
+    X, y = _columns(((0, 0),) * 3 + ((1, 1),) * 3 + ((0, 1), (1, 0)))
+    model: NaiveBayesModel = PrivateNB(math.inf, schema=SCHEMA).fit(X, y).model_
+    return model
+
+
+def _columns(rows: Sequence[Row]) -> tuple[NDArray[Any], NDArray[Any]]:
+    return np.array([[a] for a, _ in rows]).reshape(-1, 1), np.array([label for _, label in rows])
+
+
+@dataclass(frozen=True)
+class Counted:
+    """The noisy table of a private evaluation; `factor` shortens its noise."""
+
+    epsilon: float
+    adjacency: str = "add-remove"
+    factor: Fraction = Fraction(1)
+
+    def sample(self, data: Sequence[Row], size: int, *, rng: np.random.Generator) -> NDArray[Any]:
+        """One release per row of the result."""
+        budget = Budget(exact(self.epsilon) / self.factor)
+        plan = make_evaluation_plan(_model(), budget, adjacency=Adjacency.of(self.adjacency))
+        tables, sampler = count_rows(_model(), plan, *_columns(data)), SimulationSampler(rng)
+        return np.array([add_noise(tables, plan, sampler)[0].counts.ravel() for _ in range(size)])
+
+
+@dataclass(frozen=True)
+class WholeHoldout:
+    """A fit with a hold-out: the model's parameters and what was counted on the rows held out."""
+
+    epsilon: float
+
+    def __call__(self, data: Sequence[Row]) -> Any:
+        """Fit once with exact noise and return what is published."""
+        fitted = PrivateHoldout(PrivateNB(self.epsilon, schema=SCHEMA), share=0.4).fit(*_columns(data))
+        told = [cell.value for line in fitted.evaluation_.confusion for cell in line]
+        scores = fitted.model_.predict_joint_log_proba(np.array([[0], [1]]))
+        return [fitted.model_.log_prior, scores, told]
+
+
+@dataclass(frozen=True)
+class DealtCounts:
+    """Rows of each class on either side of a deal, each side with noise for all of ε.
+
+    Faults: `position` deals every other row by where it stands; `again` counts the training rows among the others too.
+    """
+
+    epsilon: float
+    fault: str = ""
+
+    def sample(self, data: Sequence[int], size: int, *, rng: np.random.Generator) -> NDArray[Any]:
+        """Noisy counts of both sides, training first."""
+        rows, sampler = np.array(data, np.int64), SimulationSampler(rng)
+        found = np.empty((size, 4), np.int64)
+        coins = RowCoins(SHARE, sampler).held(0, size * len(rows)).reshape(size, len(rows))
+        if self.fault == "position":
+            coins = np.broadcast_to(np.arange(len(rows)) % 2 == 1, (size, len(rows)))
+        for k in (0, 1):
+            found[:, k] = (~coins & (rows == k)).sum(axis=1)
+            found[:, 2 + k] = (((self.fault == "again") | coins) & (rows == k)).sum(axis=1)
+        return found + discrete_laplace(4 * size, 1 / self.epsilon, rng=rng).reshape(size, 4)
+
+
+def audit_cases() -> list[AuditCase]:
+    """The counts under both adjacencies, hold-outs, and controls with short noise or a deal that is none."""
+
+    def counted(adjacency: str, factor: Fraction = Fraction(1)) -> Callable[[float], Counted]:
+        return lambda epsilon: Counted(epsilon, adjacency, factor)
+
+    def dealt(fault: str) -> Callable[[float], DealtCounts]:
+        return lambda epsilon: DealtCounts(epsilon, fault)
+
+    base: tuple[Row, ...] = ((0, 0), (1, 1))
+    added, changed = Pair(base, (*base, (0, 1)), "a row more"), Pair(base, ((0, 0), (0, 0)), "a row changes its label")
+    every_other = (0, 1) * 8
+    listed: list[tuple[str, Callable[[float], Any], str, Pair, bool, str, int]] = [
+        ("private-evaluation-add-remove", counted("add-remove"), "add-remove", added, False,
+         "rows by true class and score bin", 20_000),
+        ("private-evaluation-replace", counted("replace"), "replace", changed, False,
+         "rows by true class and score bin", 20_000),
+        ("control-evaluation-half-noise", counted("add-remove", Fraction(1, 2)), "add-remove", added, True,
+         "counts with half the noise", 20_000),
+        ("holdout", WholeHoldout, "add-remove", Pair(FEW, (*FEW, (0, 1)), "a row against the others"), False,
+         "a model and the counts of the rows held out", 1_000),
+        ("holdout-counts", dealt(""), "add-remove", Pair((0,), (0, 0), "a row more"), False,
+         "noisy counts of both sides of a deal", 40_000),
+        ("control-holdout-by-position", dealt("position"), "add-remove",
+         Pair(every_other, (1, *every_other), "a row more in front"), True, "rows dealt by where they stand", 5_000),
+        ("control-holdout-tests-training-rows", dealt("again"), "add-remove", Pair((0,), (0, 0), "a row more"), True,
+         "training rows among those tested, each side at full epsilon", 80_000),
+    ]  # fmt: skip
+    return [
+        AuditCase(
+            name=name,
+            claim=Claim(1.0),
+            build=build,
+            pairs=lambda epsilon, pair=pair: [pair],  # type: ignore[misc]
+            adjacency=adjacency,
+            control=control,
+            note=note,
+            samples=samples,
+        )
+        for name, build, adjacency, pair, control, note, samples in listed
+    ]

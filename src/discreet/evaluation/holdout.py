@@ -1,0 +1,265 @@
+"""PrivateHoldout: a fit that measures itself on rows dealt aside, for the cost of the fit alone."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from discreet.bayes.base import SchemaEstimator
+from discreet.errors import BudgetError
+from discreet.evaluation.evaluate import check_confidence, measure
+from discreet.evaluation.plan import EvaluationPlan, evaluation_charges, make_evaluation_plan
+from discreet.mechanisms.deal import KeyCoins, RowCoins
+from discreet.mechanisms.noise import Sampler, SimulationSampler, sampler_for
+from discreet.privacy.budget import Adjacency, Budget, number
+from discreet.privacy.certificate import Certificate, GroupRecord, record
+from discreet.privacy.ledger import Charge, Node, Parallel, Sequential, SmoothCharge
+from discreet.privacy.payer import PAID, Payer, paying, unit_of
+from discreet.schema import Schema
+from discreet.sources import Progress
+from discreet.sources.part import deal_rows
+
+ROOMS = {"bayes", "linear", "trees", "additive", "networks", "auto", "selection", "tuning"}
+NEEDED = ("epsilon", "schema", "adjacency", "random_state")
+SIDES = "training rows and rows held out"
+DEALT_ROWS = "every row is dealt to training or to testing by a coin of its own, whatever the rows say"
+DEALT_PEOPLE = (
+    "every person is dealt with all their rows to training or to testing by a coin of their own, a keyed hash of their "
+    "id with a secret that is thrown away"
+)
+EMPTY = (
+    "that a fit ends in a model rather than in a refusal because no row was dealt to training is not protected: n rows "
+    "are all held out with chance share^n"
+)
+MEASURED = ", and the figures measured on the rows held out"
+
+
+@dataclass(frozen=True)
+class HoldoutPlan:
+    """What the whole costs: the dearer of the fit and the measurement, which read different rows."""
+
+    budget: Budget
+    adjacency: Adjacency
+    contributions: int
+    share: Fraction
+    node: Node
+
+    @property
+    def unit(self) -> str:
+        """Whom the cost is counted for."""
+        return unit_of(self.adjacency, self.contributions)
+
+
+def _has(name: str) -> Any:
+    """Whether the estimator, fitted or not, can do something."""
+
+    def check(holdout: Any) -> bool:
+        return hasattr(getattr(holdout, "estimator_", holdout.estimator), name)
+
+    return check
+
+
+class PrivateHoldout(SchemaEstimator):
+    """Fit a private estimator on some rows and measure it on the others, at no further cost.
+
+    Every row (every person, if the schema names an id column) is dealt to training or to testing by a coin of its own.
+    The estimator is fitted on one part and its figures are released from the other, each at the estimator's epsilon:
+    a row is in one of the two, so the whole costs epsilon too. The model then carries its own figures.
+
+    Parameters
+    ----------
+    estimator : a private estimator with a schema
+        It says epsilon, adjacency and contributions.
+    share : float, default 0.2
+        The chance that a row is held out for testing, at most one half.
+    confidence : float, default 0.95
+        Of the figures' intervals.
+    random_state : int, Generator or None
+        A seed makes everything a reproducible simulation, which is not for release.
+
+    Attributes
+    ----------
+    estimator_ : the fitted estimator
+    evaluation_ : PrivateEvaluation, with accuracy, AUC and others
+    model_ : the released model, with `evaluation` in it
+    certificate_ : Certificate of both
+    classes_, n_features_in_, feature_names_in_ : as in scikit-learn
+    """
+
+    def __init__(
+        self, estimator: Any = None, share: float = 0.2, confidence: float = 0.95, random_state: Any = None
+    ) -> None:
+        self.estimator = estimator
+        self.share = share
+        self.confidence = confidence
+        self.random_state = random_state
+
+    def plan(self) -> HoldoutPlan:
+        """What it would cost, from public knowledge alone."""
+        settings = _private(self.estimator)
+        share = number(self.share, "share")
+        if not 0 < share <= Fraction(1, 2):
+            raise BudgetError("share is the chance that a row is held out: above 0 and not above 0.5")
+        check_confidence(self.confidence)
+        budget = Budget(settings["epsilon"], settings.get("delta", 0))
+        adjacency, rows = Adjacency.of(settings["adjacency"]), settings.get("contributions", 1)
+        if isinstance(rows, bool) or not isinstance(rows, int | np.integer) or rows < 1:
+            raise BudgetError("contributions must be a whole number of rows, at least 1")
+        schema = settings["schema"] if isinstance(settings["schema"], Schema) else None
+        if schema is None and settings["schema"] != "infer":
+            self.estimator._public_schema()  # says what is missing
+        node = _node(self.estimator, budget, adjacency, int(rows), schema)
+        return HoldoutPlan(budget, adjacency, int(rows), share, node)
+
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        ledger: Payer | None = None,
+        account: Any = None,
+        progress: Progress | None = None,
+    ) -> Self:
+        """Deal, fit and measure; one charge for all, to the `account` (or `ledger`), before a row is read."""
+        plan, sampler = self.plan(), sampler_for(self.random_state)
+        payer = paying(ledger, account, X, self)
+        if not isinstance(self.estimator.schema, Schema):
+            payer.allow_inference(plan.budget, plan.node)  # the rows will be read for a schema: not in vain
+        schema = _schema_of(self.estimator, X, y)
+        payer.charge(plan.node, plan.budget, plan.unit, self, schema=schema)
+        coins = (RowCoins if schema.id is None else KeyCoins)(plan.share, sampler)
+        train, test = deal_rows(X, schema, y, coins)
+        fitted = clone(self.estimator).set_params(schema=schema)
+        if isinstance(sampler, SimulationSampler):
+            fitted.set_params(random_state=int(sampler.rng.integers(2**31)))
+        known = inspect.signature(fitted.fit).parameters  # not every estimator shows its progress
+        fitted.fit(*train, ledger=PAID, **({"progress": progress} if "progress" in known else {}))
+        _require_kept(fitted, plan)
+        model = copy.copy(fitted.model_)
+        pure = Budget(float("inf") if plan.budget.epsilon is None else plan.budget.epsilon)
+        looked = make_evaluation_plan(model, pure, adjacency=plan.adjacency, contributions=plan.contributions)
+        self.evaluation_ = measure(
+            model, looked, sampler, *test, confidence=check_confidence(self.confidence), progress=progress,
+            held_out=float(plan.share),
+        )  # fmt: skip
+        self.certificate_ = _certificate(fitted.certificate_, looked, sampler, coins.keyed)
+        model.certificate, model.evaluation = self.certificate_, self.evaluation_
+        fitted.model_, fitted.certificate_ = model, self.certificate_
+        self.estimator_, self.model_ = fitted, model
+        self._describe(X, model.schema)
+        return self
+
+    # ---- prediction
+
+    @available_if(_has("predict_proba"))  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """P(class | features) by the fitted estimator, columns in the order of `classes_`."""
+        return self._ask("predict_proba", X)
+
+    @available_if(_has("predict_log_proba"))  # type: ignore[untyped-decorator]
+    def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
+        """log P(class | features) by the fitted estimator, columns in the order of `classes_`."""
+        return self._ask("predict_log_proba", X)
+
+    @available_if(_has("decision_function"))  # type: ignore[untyped-decorator]
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """The margins of the fitted estimator."""
+        return self._ask("decision_function", X)
+
+    def _ask(self, what: str, X: Any) -> NDArray[np.float64]:
+        check_is_fitted(self)
+        self._check_width(X)
+        found: NDArray[np.float64] = getattr(self.estimator_, what)(X)
+        return found
+
+    @property
+    def epsilon(self) -> Any:  # type: ignore[override]
+        """The budget of the estimator, and of the whole."""
+        return getattr(self.estimator, "epsilon", None)
+
+    @property
+    def schema(self) -> Any:  # type: ignore[override]
+        """The schema of the estimator."""
+        return getattr(self.estimator, "schema", None)
+
+
+def _private(estimator: Any) -> dict[str, Any]:
+    """The settings of a private estimator of this library that releases a model; any other is refused."""
+    room = type(estimator).__module__.split(".")
+    home = room[0] == "discreet" and len(room) > 1 and room[1] in ROOMS
+    settings: dict[str, Any] = estimator.get_params(deep=False) if home and hasattr(estimator, "get_params") else {}
+    takes = inspect.signature(estimator.fit).parameters if hasattr(estimator, "fit") else {}
+    if any(name not in settings for name in NEEDED) or "ledger" not in takes or not hasattr(estimator, "predict"):
+        raise BudgetError(
+            f"{type(estimator).__name__} is not a private estimator that releases a model: use PrivateNB, "
+            "PrivateClassifier or another of this library's that is fitted by a trusted curator"
+        )
+    return settings
+
+
+def _schema_of(estimator: Any, X: Any, y: Any) -> Schema:
+    """The estimator's schema, which may leave bounds open that it buys; or one read off the data, if it says so."""
+    schema = estimator.schema
+    if isinstance(schema, Schema):
+        return schema
+    found: Schema = estimator._schema_for(X, y)
+    return found
+
+
+def _node(estimator: Any, budget: Budget, adjacency: Adjacency, contributions: int, schema: Schema | None) -> Node:
+    if budget.epsilon is None:
+        return Parallel(SIDES, DEALT_ROWS, ())
+    fit = SmoothCharge(
+        type(estimator).__name__, "the fit on the training rows, as its certificate says", "epsilon", budget.epsilon,
+        budget.delta,
+    )  # fmt: skip
+    people = schema is not None and schema.id is not None
+    classes = 2 if schema is None else len(schema.classes)  # tables differ with the classes, their cost does not
+    looked: tuple[Charge, ...] = evaluation_charges(
+        Budget(budget.epsilon), classes, adjacency=adjacency, contributions=contributions
+    )
+    measured = looked[0] if len(looked) == 1 else Sequential("a private evaluation", looked)
+    return Parallel(SIDES, DEALT_PEOPLE if people else DEALT_ROWS, (fit, measured))
+
+
+def _require_kept(fitted: Any, plan: HoldoutPlan) -> None:
+    """Check what the fit says that it spent against what was charged."""
+    own: Certificate = fitted.certificate_
+    kept = own.adjacency == plan.adjacency and own.contributions == plan.contributions
+    if plan.budget.epsilon is not None:
+        kept = kept and own.private and own.epsilon is not None and Fraction(own.epsilon) <= plan.budget.epsilon
+        kept = kept and Fraction(own.delta) <= plan.budget.delta
+    if not kept:
+        raise BudgetError(f"{type(fitted).__name__} did not keep to the budget of the hold-out: nothing is released")
+
+
+def _certificate(own: Certificate, looked: EvaluationPlan, sampler: Sampler, people: bool) -> Certificate:
+    """One certificate for a fit and a measurement on different rows: the dearer of the two is the cost."""
+    dealt = DEALT_PEOPLE if people else DEALT_ROWS
+    if not own.private:
+        return own
+    assert looked.budget.epsilon is not None
+    simulation = own.simulation or sampler.simulation
+    epsilon = looked.budget.epsilon
+    whole = GroupRecord(node="parallel", what=SIDES, assumption=dealt, parts=(own.ledger, record(looked.node)))
+    fields = own.model_dump(mode="json") | {
+        "epsilon": str(epsilon),
+        "ledger": whole.model_dump(mode="json"),
+        "simulation": simulation,
+        "sampler": own.sampler if sampler.name in own.sampler else f"{own.sampler} and {sampler.name}",
+        "accounting": f"{own.accounting}; the measurement, on other rows, costs pure epsilon {epsilon}",
+        "assumptions": list(dict.fromkeys([*own.assumptions, dealt, EMPTY])),
+        "covers": "nothing: this model is for study, not for release" if simulation else own.covers + MEASURED,
+    }
+    if own.rho is not None:
+        fields["rho"] = str(max(Fraction(own.rho), epsilon**2 / 2))
+    return Certificate.model_validate(fields)

@@ -1,0 +1,77 @@
+"""The plan of a private evaluation: which tables of counts, at what cost (proof: docs/proofs/evaluation.md)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from numbers import Integral
+from typing import Any
+
+from discreet.bayes.evaluation import Scoring
+from discreet.bayes.sensitivity import table_sensitivity
+from discreet.errors import BudgetError
+from discreet.evaluation.edges import Scale, scales
+from discreet.privacy.budget import Adjacency, Budget
+from discreet.privacy.ledger import Charge, Node, Sequential
+from discreet.privacy.payer import unit_of
+
+CONFUSION_SHARE = Fraction(1, 4)  # of the budget, if there are more than two classes; the scores' tables share the rest
+
+
+@dataclass(frozen=True, eq=False)
+class EvaluationPlan:
+    """What is known before a row is read: the bins, and a charge for each table in which a row has one cell.
+
+    Two classes have one table, by true class and score bin, whose margins are the confusion table. More have the
+    confusion table and, for each class, a table of whether a row is of the class by the bin of its score.
+    """
+
+    budget: Budget
+    adjacency: Adjacency
+    contributions: int
+    classes: int
+    scales: tuple[Scale, ...]
+    charges: tuple[Charge, ...]
+
+    @property
+    def node(self) -> Node:
+        """The ledger entry."""
+        return self.charges[0] if len(self.charges) == 1 else Sequential("a private evaluation", self.charges)
+
+    @property
+    def unit(self) -> str:
+        """Whom the cost is counted for."""
+        return unit_of(self.adjacency, self.contributions)
+
+
+def make_evaluation_plan(
+    model: Scoring, budget: Budget, *, adjacency: Adjacency, contributions: Any = 1
+) -> EvaluationPlan:
+    """The plan for a released model, from public knowledge alone."""
+    if isinstance(contributions, bool) or not isinstance(contributions, Integral) or int(contributions) < 1:
+        raise BudgetError("contributions must be a whole number of rows, at least 1")
+    if budget.kind not in {"pure", "none"}:
+        raise BudgetError("an evaluation adds Laplace noise, which needs no delta: give epsilon alone")
+    classes = len(model.schema.classes)
+    charges = evaluation_charges(budget, classes, adjacency=adjacency, contributions=int(contributions))
+    return EvaluationPlan(budget, adjacency, int(contributions), classes, tuple(scales(model)), charges)
+
+
+def evaluation_charges(
+    budget: Budget, classes: int, *, adjacency: Adjacency, contributions: int = 1
+) -> tuple[Charge, ...]:
+    """The cost of each table; known before there is a model."""
+    if budget.epsilon is None:
+        return ()
+    reach = table_sensitivity(adjacency, contributions).l1
+
+    def charge(what: str, epsilon: Fraction) -> Charge:
+        return Charge("discrete Laplace", what, "L1", str(reach), reach / epsilon, "epsilon", epsilon)
+
+    if classes == 2:
+        return (charge("rows by true class and score", budget.epsilon),)
+    each = budget.epsilon * (1 - CONFUSION_SHARE) / classes
+    return (
+        charge("rows by true and predicted class", budget.epsilon * CONFUSION_SHARE),
+        *(charge(f"rows by the score of class {k + 1}, of it or not", each) for k in range(classes)),
+    )

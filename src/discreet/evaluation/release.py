@@ -1,0 +1,77 @@
+"""The release of a private evaluation: rows are counted into public cells, and exact noise is added to the counts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.bayes.evaluation import Scoring
+from discreet.evaluation.edges import gaps
+from discreet.evaluation.plan import EvaluationPlan
+from discreet.mechanisms.laws import laplace_variance
+from discreet.mechanisms.noise import Sampler
+from discreet.privacy.ledger import Charge
+from discreet.sources import Progress, Rows, read_rows
+from discreet.sources.coded import check_ids
+
+Integers = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class NoisyTable:
+    """Counts with noise, and the variance of that noise."""
+
+    counts: Floats
+    variance: float
+
+
+def cells_of(model: Scoring, plan: EvaluationPlan, rows: Rows) -> list[Integers]:
+    """The cell of every row in every table, by what that row says and the released model."""
+    assert rows.label is not None
+    truth = rows.label.encode()
+    if (truth == plan.classes).any():
+        rows.label.complain()
+    scores = np.asarray(model.score_rows(rows), dtype=np.float64)
+    lead = gaps(scores, model.probabilistic)
+    bins = [scale.place(lead[:, k]) for k, scale in enumerate(plan.scales)]
+    if plan.classes == 2:
+        return [truth * plan.scales[0].bins + bins[0]]
+    answered = truth * plan.classes + scores.argmax(axis=1)
+    return [answered, *((truth == k) * scale.bins + bins[k] for k, scale in enumerate(plan.scales))]
+
+
+def shapes(plan: EvaluationPlan) -> list[tuple[int, int]]:
+    """Rows and columns of every table."""
+    curves = [(2, scale.bins) for scale in plan.scales]
+    return curves if plan.classes == 2 else [(plan.classes, plan.classes), *curves]
+
+
+def count_rows(
+    model: Scoring, plan: EvaluationPlan, data: Any, y: Any = None, *, progress: Progress | None = None
+) -> list[Integers]:
+    """The exact tables of labelled rows of any source, which may have no row at all. As private as the rows."""
+    if model.schema.id is not None:
+        check_ids(data, model.schema, plan.contributions)
+    sizes = shapes(plan)
+    tables = [np.zeros(a * b, np.int64) for a, b in sizes]
+    for rows in read_rows(data, model.schema, y, progress=progress):
+        if rows.size:
+            for table, cells in zip(tables, cells_of(model, plan, rows), strict=True):
+                table += np.bincount(cells, minlength=len(table))
+    return [table.reshape(size) for table, size in zip(tables, sizes, strict=True)]
+
+
+def add_noise(tables: list[Integers], plan: EvaluationPlan, sampler: Sampler) -> list[NoisyTable]:
+    """Release the tables. The caller has entered the charges before reading any row."""
+    if not plan.charges:
+        return [NoisyTable(table.astype(np.float64), 0.0) for table in tables]
+    return [_noisy(table, charge, sampler) for table, charge in zip(tables, plan.charges, strict=True)]
+
+
+def _noisy(table: Integers, charge: Charge, sampler: Sampler) -> NoisyTable:
+    noisy = sampler.laplace(table, charge.spread)
+    return NoisyTable(noisy.astype(np.float64), laplace_variance(float(charge.spread)))

@@ -1,0 +1,328 @@
+"""Hold-outs: which rows each side sees, in every source; what is charged; what the model carries."""
+
+import math
+import sqlite3
+from fractions import Fraction
+
+import duckdb
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.feather as feather
+import pyarrow.parquet as parquet
+import pytest
+
+from discreet import (
+    Budget,
+    Categorical,
+    DataError,
+    Ledger,
+    LocalNB,
+    ModelError,
+    Numeric,
+    PrivateAdditiveClassifier,
+    PrivateClassifier,
+    PrivateForestClassifier,
+    PrivateGridSearch,
+    PrivateHoldout,
+    PrivateJointHistogram,
+    PrivateLogisticRegression,
+    PrivateNB,
+    PrivatePredictor,
+    PrivateSVC,
+    PrivateTAN,
+    PrivateTreeClassifier,
+    Schema,
+    SelectiveNB,
+    Table,
+)
+from discreet.errors import BudgetError, SchemaError
+from discreet.evaluation import holdout as room
+from discreet.files import parse_json
+from discreet.mechanisms.deal import KeyCoins, RowCoins
+from discreet.mechanisms.noise import ExactSampler, SimulationSampler
+from discreet.models import load_model
+from discreet.sources.part import Part, deal_rows, person_key
+from discreet.sources.tables import open_files
+
+SCHEMA = Schema([Categorical("a", ["u", "v", "w"]), Numeric("x", 0, 10, integer=True)], "y", ["n", "p"])
+WHO = Schema(SCHEMA.features, "y", ["n", "p"], id="who")
+KINDS = [
+    PrivateNB, PrivateSVC, PrivateLogisticRegression, PrivateTreeClassifier, PrivateForestClassifier,
+    PrivateAdditiveClassifier, PrivateTAN, PrivateJointHistogram, PrivateClassifier, SelectiveNB,
+]  # fmt: skip
+
+
+def frame(size=400, seed=0, people=None):
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(0, 2, size)
+    found = pd.DataFrame({
+        "a": np.array(["u", "v", "w"])[np.minimum(rng.integers(0, 2, size) + truth, 2)],
+        "x": np.minimum(rng.integers(0, 8, size) + 3 * truth, 10),
+        "y": np.array(["n", "p"])[truth],
+    })  # fmt: skip
+    found["who"] = np.arange(size) if people is None else rng.integers(0, people, size)
+    return found
+
+
+def sources(rows, folder):
+    """The same rows in the same order, from everywhere."""
+    rows.to_csv(folder / "rows.csv", index=False)
+    table = pa.Table.from_pandas(rows, preserve_index=False)
+    parquet.write_table(table, folder / "rows.parquet", row_group_size=64)
+    feather.write_feather(table, folder / "rows.arrow")
+    parquet.write_table(table[: len(table) // 2], folder / "part-1.parquet")
+    parquet.write_table(table[len(table) // 2 :], folder / "part-2.parquet")
+    lite, duck = sqlite3.connect(":memory:"), duckdb.connect()
+    rows.to_sql("people", lite, index=False)
+    duck.register("view", table)
+    duck.execute("CREATE TABLE people AS SELECT * FROM view")
+    return {
+        "pandas": rows, "polars": pl.from_pandas(rows), "arrow": table, "csv": folder / "rows.csv",
+        "parquet": str(folder / "rows.parquet"), "feather": folder / "rows.arrow",
+        "parts": str(folder / "part-*.parquet"), "sqlite": Table(lite, "people"), "duckdb": Table(duck, "people"),
+        "stream": open_files(folder / "rows.csv", ordered=True),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("schema", [SCHEMA, WHO], ids=["rows", "people"])
+@pytest.mark.parametrize("kind", [PrivateNB, PrivateClassifier])
+def test_every_source_is_dealt_alike(tmp_path, schema, kind):
+    rows = frame(300)
+    fits = {
+        name: PrivateHoldout(kind(math.inf, schema=schema), share=0.3, random_state=4).fit(data)
+        for name, data in sources(rows, tmp_path).items()
+    }
+    first = fits["pandas"]
+    assert 50 < first.evaluation_.rows.value < 140
+    for name, one in fits.items():
+        assert one.evaluation_ == first.evaluation_, name
+        assert np.array_equal(one.predict(rows), first.predict(rows)), name
+    plain = PrivateHoldout(kind(math.inf, schema=SCHEMA), share=0.3, random_state=4)
+    if schema is SCHEMA:
+        X = rows[["a", "x"]].to_numpy(dtype=object)
+        assert plain.fit(X, rows["y"]).evaluation_ == first.evaluation_
+        assert plain.fit(X.tolist(), list(rows["y"])).evaluation_ == first.evaluation_
+
+
+def seen(monkeypatch, data, schema, y=None, **settings):
+    """(training, tested) rows of a production call, in the order they came."""
+    tested, trained = [], []
+    measure, collect = room.measure, PrivateNB._release
+
+    def watch_test(model, plan, sampler, X, labels=None, **rest):
+        tested.append((X, labels))
+        return measure(model, plan, sampler, X, labels, **rest)
+
+    def watch_train(self, X, labels, *rest):
+        trained.append((X, labels))
+        return collect(self, X, labels, *rest)
+
+    monkeypatch.setattr(room, "measure", watch_test)
+    monkeypatch.setattr(PrivateNB, "_release", watch_train)
+    fitted = PrivateHoldout(PrivateNB(1.0, schema=schema, **settings)).fit(data, y)
+    assert len(tested) == len(trained) == 1
+    return trained[0][0], tested[0][0], fitted
+
+
+def test_a_row_is_on_one_side_and_not_by_where_it_stands(monkeypatch):
+    """Odds of a false alarm below 1e-6: each of 60 sides would have to repeat itself thirty times."""
+    rows, sides = frame(60), []
+    for _ in range(30):
+        train, test, _ = seen(monkeypatch, rows, SCHEMA)
+        assert sorted([*train["who"], *test["who"]]) == list(range(60))
+        sides.append(np.isin(np.arange(60), test["who"]))
+    sides = np.array(sides)
+    assert (sides.any(axis=0).sum() >= 50) and not sides.all(axis=0).any()
+    assert len({tuple(one) for one in sides.tolist()}) == 30
+
+
+def test_coins_do_not_look_at_rows_and_a_row_more_does_not_shift_them():
+    for share in (Fraction(1, 5), Fraction(1, 2)):
+        coins = RowCoins(share, SimulationSampler(1))
+        whole = coins.held(0, 20_000)
+        assert abs(whole.mean() - share) < 6 * math.sqrt(float(share * (1 - share)) / 20_000)
+        assert np.array_equal(coins.held(5, 11), whole[5:16]) and np.array_equal(
+            coins.held(9_999, 3), whole[9999:10002]
+        )
+        again = RowCoins(share, SimulationSampler(1))
+        steps = [again.held(i, 1)[0] for i in range(100)]
+        assert steps == whole[:100].tolist()
+        more = coins.held(0, 30_000)
+        assert np.array_equal(more[:20_000], whole)
+    a, b = (RowCoins(Fraction(1, 2), ExactSampler()).held(0, 400) for _ in range(2))
+    assert (a != b).any()
+
+
+def test_rows_of_one_person_stay_together(monkeypatch, tmp_path):
+    rows = frame(400, people=80)
+    most = int(rows["who"].value_counts().max())
+    for data in (rows, pl.from_pandas(rows)):
+        train, test, _ = seen(monkeypatch, data, WHO, contributions=most)
+        assert not set(train["who"]) & set(test["who"]) and len(test) > 10
+    for name, data in sources(rows, tmp_path).items():
+        if name == "pandas":
+            continue
+        fitted = PrivateHoldout(PrivateNB(math.inf, schema=WHO, contributions=most), random_state=0).fit(data)
+        sides = deal_rows(rows, WHO, None, KeyCoins(Fraction(1, 5), SimulationSampler(0)))
+        assert fitted.evaluation_.rows.value == len(sides[1][0]), name
+    with pytest.raises(DataError, match="more than 1 row"):
+        PrivateHoldout(PrivateNB(1.0, schema=WHO)).fit(rows)
+
+
+def test_spellings_of_one_id_share_a_key():
+    assert len({person_key(v) for v in (1, 1.0, "1", " 01", "1.0", np.int64(1), np.float64(1), "1e0")}) == 1
+    assert len({person_key(v) for v in (0.0, -0.0, "0", "-0", "00")}) == 1
+    assert person_key("Ann") == person_key(" ann ") != person_key("Bob")
+    assert len({person_key(v) for v in (1, 2, "a1", "1a", "nan", None)}) == 6
+    coins = KeyCoins(Fraction(1, 5), ExactSampler())
+    keys = [person_key(i) for i in range(5000)]
+    held = coins.held(0, 5000, keys)
+    assert abs(held.mean() - 0.2) < 6 * 0.4 / math.sqrt(5000)
+    assert np.array_equal(coins.held(0, 5000, keys[::-1]), held[::-1])
+    assert (KeyCoins(Fraction(1, 5), ExactSampler()).held(0, 5000, keys) != held).any()
+
+
+def test_a_file_is_read_in_one_order_whatever_columns_are_asked_for(tmp_path):
+    rows = frame(20_000)
+    rows["who"] = np.arange(len(rows))
+    parquet.write_table(pa.Table.from_pandas(rows, preserve_index=False), tmp_path / "r.parquet", row_group_size=1000)
+    rows.to_csv(tmp_path / "r.csv", index=False)
+    for name in ("r.parquet", "r.csv"):
+        coins = RowCoins(Fraction(1, 5), SimulationSampler(0))
+        for wanted in (["who"], ["x", "who"], ["a", "x", "y", "who"]):
+            got = []
+            for side in (False, True):
+                stream = Part(str(tmp_path / name), "", coins, side).stream()
+                got.append(np.concatenate([np.asarray(b["who"]).astype(int) for b in stream.batches(wanted, set())]))
+                stream.close()
+            assert np.array_equal(got[1], np.flatnonzero(coins.held(0, len(rows))))
+            assert np.array_equal(np.sort(np.concatenate(got)), np.arange(len(rows)))
+
+
+# ---- cost
+
+
+@pytest.mark.parametrize("adjacency", ["add-remove", "replace"])
+@pytest.mark.parametrize("kind", [PrivateNB, PrivateClassifier, PrivateTreeClassifier])
+def test_one_charge_of_epsilon_before_a_row_is_read(kind, adjacency):
+    ledger = Ledger(Budget(1))
+    held = PrivateHoldout(kind(0.8, schema=SCHEMA, adjacency=adjacency))
+    with pytest.raises(DataError):
+        held.fit("no such file", ledger=ledger)
+    assert ledger.spent == Fraction(4, 5) and len(ledger.nodes) == 1
+    with pytest.raises(BudgetError, match="left"):
+        held.fit("no such file", ledger=ledger)
+    ledger = Ledger(Budget(1))
+    held.fit(frame(), ledger=ledger)
+    assert ledger.spent == Fraction(4, 5) and len(ledger.nodes) == 1
+    assert held.certificate_.epsilon == "4/5" and held.certificate_.ledger.node == "parallel"
+    assert "coin of its own" in held.certificate_.ledger.assumption
+    assert "held out" in held.certificate_.covers
+    parts = held.certificate_.ledger.parts
+    assert len(parts) == 2 and parts[1].cost == "4/5"
+
+
+def test_both_sides_get_all_of_epsilon(monkeypatch):
+    scales = []
+
+    class Recorder:
+        name, simulation = "recorder", False
+
+        def laplace(self, values, scale):
+            scales.append((values.sum(), scale))
+            return values
+
+    monkeypatch.setattr(room, "sampler_for", lambda random_state: Recorder())
+    monkeypatch.setattr("discreet.bayes.classifier.sampler_for", lambda random_state: Recorder())
+    monkeypatch.setattr(room, "RowCoins", lambda share, sampler: RowCoins(share, SimulationSampler(0)))
+    one = Schema(SCHEMA.features[:1], "y", ["n", "p"])
+    PrivateHoldout(PrivateNB(0.5, schema=one, mechanism="laplace", adjacency="replace")).fit(frame(100))
+    assert len(scales) > 1 and {scale for _, scale in scales} == {4}
+    assert sum(total for total, _ in scales) == 100  # every row reaches one sampler, and one only
+
+
+def test_approximate_budgets():
+    held = PrivateHoldout(PrivateNB(1.0, schema=SCHEMA, delta=1e-6)).fit(frame())
+    assert held.certificate_.epsilon == "1" and held.certificate_.delta == "1/1000000"
+    assert Fraction(held.certificate_.rho) >= Fraction(1, 2)
+    ledger = Ledger(Budget(1, 1e-6))
+    held.fit(frame(), ledger=ledger)
+    assert ledger.spent == 1
+
+
+def test_bounds_that_are_bought_are_in_the_same_charge():
+    open_schema = Schema([SCHEMA.features[0], Numeric("x", bounds="private", lower=-100, upper=100)], "y", ["n", "p"])
+    ledger = Ledger(Budget(1))
+    held = PrivateHoldout(PrivateNB(1.0, schema=open_schema)).fit(frame(), ledger=ledger)
+    assert ledger.spent == 1 and held.certificate_.epsilon == "1"
+    assert held.model_.schema.features[1].upper <= 100
+
+
+# ---- what it yields
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_model_carries_its_figures(kind, tmp_path):
+    held = PrivateHoldout(kind(8.0, schema=SCHEMA), share=0.5).fit(frame(800))
+    held.model_.save(tmp_path / "model.json")
+    loaded = load_model(tmp_path / "model.json")
+    assert loaded.evaluation == held.evaluation_ == held.model_.evaluation
+    assert loaded.certificate == held.certificate_ and not held.certificate_.simulation
+    assert loaded.evaluation.held_out == 0.5 and loaded.evaluation.certificate is None
+    assert held.evaluation_.accuracy.value > 0.6 and held.score(frame(200, 1)[["a", "x"]], frame(200, 1)["y"]) > 0.6
+    fields = parse_json((tmp_path / "model.json").read_bytes())
+    old = {key: value for key, value in fields.items() if key != "evaluation"}
+    assert type(loaded).from_dict(old).evaluation is None  # files from before still load
+    for broken in (
+        {**fields["evaluation"], "auc": {"value": 2}},
+        {"x": 1},
+        3,
+        {**fields["evaluation"], "classes": ["n"]},
+    ):
+        with pytest.raises(ModelError, match="measured figures"):
+            type(loaded).from_dict({**fields, "evaluation": broken})
+
+
+def test_a_search_can_be_held_out():
+    trees = PrivateTreeClassifier(schema=SCHEMA)
+    search = PrivateGridSearch(trees, {"depth": [0, 2]}, epsilon=4.0, schema=SCHEMA)
+    held = PrivateHoldout(search).fit(frame(600))
+    assert held.certificate_.epsilon == "4" and held.model_.evaluation is not None
+
+
+def test_three_classes_and_infinite_epsilon():
+    schema = Schema(SCHEMA.features, "y", ["n", "p", "q"])
+    rows = frame(600)
+    rows.loc[::3, "y"] = "q"
+    held = PrivateHoldout(PrivateNB(2.0, schema=schema)).fit(rows)
+    assert len(held.evaluation_.recall) == 3 and len(held.certificate_.charges()) > 4
+    twin = PrivateHoldout(PrivateNB(math.inf, schema=schema), random_state=0).fit(rows)
+    assert not twin.certificate_.private
+
+
+@pytest.mark.parametrize("wrong", [
+    None, LocalNB(schema=SCHEMA), PrivatePredictor(schema=SCHEMA), PrivateNB, "model",
+])  # fmt: skip
+def test_what_does_not_release_a_model_centrally_is_refused(wrong):
+    with pytest.raises(BudgetError, match="not a private estimator"):
+        PrivateHoldout(wrong).fit("no such file")
+
+
+def test_bad_settings_are_refused_unread():
+    ledger = Ledger(Budget(1))
+    for settings in ({"share": 0}, {"share": 0.7}, {"share": "some"}, {"confidence": 1}, {"random_state": -3}):
+        with pytest.raises(BudgetError):
+            PrivateHoldout(PrivateNB(1.0, schema=SCHEMA), **settings).fit("no such file", ledger=ledger)
+    with pytest.raises(SchemaError):
+        PrivateHoldout(PrivateNB(1.0)).fit(frame(), ledger=ledger)
+    assert ledger.spent == 0
+    with pytest.raises(DataError, match="target column"):
+        PrivateHoldout(PrivateNB(1.0, schema=SCHEMA)).fit("rows.csv", ["n"])
+
+
+def test_a_seed_makes_it_a_simulation():
+    fits = [PrivateHoldout(PrivateNB(1.0, schema=SCHEMA), random_state=7).fit(frame()) for _ in range(2)]
+    assert fits[0].evaluation_ == fits[1].evaluation_ and fits[0].certificate_.simulation
+    assert PrivateHoldout(PrivateNB(1.0, schema=SCHEMA, random_state=1)).fit(frame()).certificate_.simulation
