@@ -232,7 +232,7 @@ def test_evaluate_for_people(job, discreet):
     done = ok(discreet("evaluate", "model.json", "test.csv", "--twin", "train.csv", cwd=job))
     for words in ("this model", "majority class", "without privacy", "accuracy", "balanced", "AUC", "1500 rows"):
         assert words in done.stdout
-    assert "exact statistics" in done.stderr  # figures of evaluation rows are not covered
+    assert "exact and NOT private" in done.stderr and "--epsilon" in done.stderr
 
 
 def test_evaluate_on_one_class_has_no_auc(job, discreet):

@@ -14,6 +14,7 @@ import pyarrow.parquet as parquet
 import pytest
 
 from discreet import (
+    Account,
     Budget,
     Categorical,
     DataError,
@@ -36,6 +37,7 @@ from discreet import (
     Schema,
     SelectiveNB,
     Table,
+    evaluate_privately,
 )
 from discreet.errors import BudgetError, SchemaError
 from discreet.evaluation import holdout as room
@@ -224,6 +226,24 @@ def test_one_charge_of_epsilon_before_a_row_is_read(kind, adjacency):
     assert len(parts) == 2 and parts[1].cost == "4/5"
 
 
+def test_an_account_is_charged_once(tmp_path):
+    rows = frame()
+    account = Account.create(tmp_path / "rows.account", Budget(2))
+    held = PrivateHoldout(PrivateClassifier(0.5, schema=SCHEMA)).fit(rows, account=account)
+    assert account.spent == Fraction(1, 2)
+    evaluate_privately(held.model_, rows, epsilon=0.25, account=tmp_path / "rows.account")
+    assert account.spent == Fraction(3, 4)
+    with account:  # pays for what is fitted inside, and the fit inside the hold-out is paid for already
+        PrivateHoldout(PrivateNB(0.5, schema=SCHEMA)).fit(rows)
+        PrivateHoldout(PrivateGridSearch([PrivateNB()], epsilon=0.25, schema=SCHEMA)).fit(rows)
+        evaluate_privately(held.model_, rows, epsilon=0.25)
+    assert account.spent == Fraction(7, 4)
+    with pytest.raises(BudgetError, match="left"):
+        PrivateHoldout(PrivateNB(0.5, schema=SCHEMA)).fit("no such file", account=account)
+    with pytest.raises(BudgetError, match="left"):
+        evaluate_privately(held.model_, "no such file", epsilon=0.5, account=account)
+
+
 def test_both_sides_get_all_of_epsilon(monkeypatch):
     scales = []
 
@@ -247,9 +267,9 @@ def test_approximate_budgets():
     held = PrivateHoldout(PrivateNB(1.0, schema=SCHEMA, delta=1e-6)).fit(frame())
     assert held.certificate_.epsilon == "1" and held.certificate_.delta == "1/1000000"
     assert Fraction(held.certificate_.rho) >= Fraction(1, 2)
-    ledger = Ledger(Budget(1, 1e-6))
+    ledger = Ledger(Budget(2, 4e-6))
     held.fit(frame(), ledger=ledger)
-    assert ledger.spent == 1
+    assert ledger.spent == 1 and len(ledger.nodes) == 1
 
 
 def test_bounds_that_are_bought_are_in_the_same_charge():

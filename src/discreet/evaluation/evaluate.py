@@ -52,8 +52,8 @@ def evaluate_privately(
 
     The rows (an array or data frame with labels `y`, a file, or a database table) are counted by true class and score
     bin, and the counts released with exact discrete Laplace noise at `epsilon`; all figures come from them, each with
-    an interval that holds the noise. Charged to the `account` (or `ledger`), if any, before a row is read. Data without any
-    row, or with rows of one class, are answered like any other: by noise and wide intervals.
+    an interval that holds the noise. Charged to the `account` (or `ledger`), if any, before a row is read. Data
+    without any row, or with rows of one class, are answered like any other: by noise and wide intervals.
     """
     sure = check_confidence(confidence)
     model = getattr(model, "model_", model)
