@@ -259,7 +259,7 @@ def test_the_stated_distance_covers_steps_that_are_off_by_all_they_may(
 ) -> None:
     """Exponential variables are good to 2^−50·(1 + themselves): nine tenths of that, whichever way, stay within.
 
-    `share` of the bound is then used up. The proof adds up more than can come together, and leaves the rest to rounding;
+    `share` of the bound is then used up. The proof adds up more than can come together and leaves the rest to rounding;
     a part of the sum that was left out would show as a larger share (seeds are fixed, so there is no chance in it).
     """
     noise, honest, worst = KVector(sizes), kvectors.exponentials, 0.0

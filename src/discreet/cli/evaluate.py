@@ -14,6 +14,9 @@ from discreet.cli.common import (
     ContributionsOption,
     JsonOption,
     NoAccountOption,
+    UnexpectedName,
+    UnexpectedOption,
+    absorbing,
     account_for,
     check_out,
     console,
@@ -42,6 +45,7 @@ def command(
     ] = None,
     adjacency: AdjacencyOption = AdjacencyName.add_remove,
     contributions: ContributionsOption = 1,
+    unexpected: UnexpectedOption = UnexpectedName.refuse,
     confidence: Annotated[float, typer.Option(help="Of the intervals of a private evaluation.")] = 0.95,
     seed: Annotated[
         int | None, typer.Option(help="Make a private evaluation a reproducible simulation, not for release.")
@@ -66,7 +70,8 @@ def command(
             raise BudgetError("--twin shows exact figures: leave it out of a private evaluation")
         paid = account_for(data, account, no_account, what="discreet evaluate")
         _privately(loaded, data, out, as_json, account=paid, epsilon=epsilon, adjacency=adjacency.value,
-                   contributions=contributions, confidence=confidence, random_state=seed)  # fmt: skip
+                   contributions=contributions, unexpected=unexpected.value, confidence=confidence,
+                   random_state=seed)  # fmt: skip
         return
     if account is not None:
         raise BudgetError("exact figures are not private and no account can pay for them: pass --epsilon as well")
@@ -109,7 +114,7 @@ def _privately(loaded: Any, data: str, out: Path | None, as_json: bool, **settin
     """Release the figures of private rows, print them and write them with their certificate."""
     from discreet.evaluation import evaluate_privately
 
-    with progress("evaluating", quiet=as_json) as report:
+    with absorbing(UnexpectedName(settings["unexpected"])), progress("evaluating", quiet=as_json) as report:
         found = evaluate_privately(loaded, data, progress=report, **settings)
     if out is not None:
         found.save(out)

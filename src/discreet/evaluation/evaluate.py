@@ -9,12 +9,13 @@ from discreet.errors import BudgetError
 from discreet.evaluation.figures import figures
 from discreet.evaluation.plan import EvaluationPlan, make_evaluation_plan
 from discreet.evaluation.release import add_noise, count_rows
-from discreet.mechanisms.noise import Sampler, sampler_for
+from discreet.mechanisms.noise import Sampler, bytes_of, sampler_for
 from discreet.privacy.budget import Adjacency, Budget, number
-from discreet.privacy.certificate import Certificate, certify
+from discreet.privacy.certificate import Certificate, certify, standing
 from discreet.privacy.ledger import Sequential
 from discreet.privacy.measured import PrivateEvaluation
 from discreet.privacy.payer import Payer, paying
+from discreet.privacy.unexpected import REFUSE
 from discreet.schema import Schema
 from discreet.sources import Progress
 
@@ -23,7 +24,6 @@ RELEASED = (
     "the model was released before: what it owes to these rows, if it was trained on any of them, is on its own "
     "certificate, and the two costs add up"
 )
-LABELS = "rows whose label or columns the schema does not know are refused, and a refusal is not protected"
 
 
 def check_confidence(given: Any) -> float:
@@ -43,6 +43,7 @@ def evaluate_privately(
     adjacency: str = "add-remove",
     contributions: int = 1,
     confidence: float = 0.95,
+    unexpected: str = REFUSE,
     ledger: Payer | None = None,
     account: Any = None,
     random_state: Any = None,
@@ -53,13 +54,16 @@ def evaluate_privately(
     The rows (an array or data frame with labels `y`, a file, or a database table) are counted by true class and score
     bin, and the counts released with exact discrete Laplace noise at `epsilon`; all figures come from them, each with
     an interval that holds the noise. Charged to the `account` (or `ledger`), if any, before a row is read. Data
-    without any row, or with rows of one class, are answered like any other: by noise and wide intervals.
+    without any row, or with rows of one class, are answered like any other: by noise and wide intervals. With
+    `unexpected="absorb"` rows that do not fit the schema are placed or left out instead of being refused.
     """
     sure = check_confidence(confidence)
     model = getattr(model, "model_", model)
     if not hasattr(model, "score_rows"):
         raise BudgetError("evaluate_privately needs a released model: pass estimator.model_ or load_model(file)")
-    plan = make_evaluation_plan(model, Budget(epsilon), adjacency=Adjacency.of(adjacency), contributions=contributions)
+    plan = make_evaluation_plan(
+        model, Budget(epsilon), adjacency=Adjacency.of(adjacency), contributions=contributions, unexpected=unexpected
+    )
     sampler = sampler_for(random_state)
     payer = paying(ledger, account)
     payer.charge(
@@ -81,7 +85,7 @@ def measure(
     **fields: Any,
 ) -> PrivateEvaluation:
     """Read, release and compute; the caller has charged the plan."""
-    noisy = add_noise(count_rows(model, plan, data, y, progress=progress), plan, sampler)
+    noisy = add_noise(count_rows(model, plan, data, y, draw=bytes_of(sampler), progress=progress), plan, sampler)
     return figures(noisy, plan, model.schema, probabilistic=model.probabilistic, confidence=confidence, **fields)
 
 
@@ -104,5 +108,6 @@ def evaluation_certificate(plan: EvaluationPlan, schema: Schema, sampler: Sample
         rho=None,
         accounting="pure epsilon of counts in which every row has one cell of each table" if private else "none",
         covers=covers if private and not simulation else "nothing: these figures are for study, not for release",
-        assumptions=(RELEASED, LABELS),
+        assumptions=(RELEASED, *standing(schema, plan.contributions)),
+        unexpected=plan.unexpected,
     )

@@ -24,6 +24,7 @@ from discreet.privacy.budget import Adjacency, Budget, number
 from discreet.privacy.certificate import Certificate, GroupRecord, record
 from discreet.privacy.ledger import Charge, Node, Parallel, Sequential, SmoothCharge
 from discreet.privacy.payer import PAID, Payer, paying, unit_of
+from discreet.privacy.unexpected import ABSORB, REFUSE, check_unexpected
 from discreet.schema import Schema
 from discreet.sources import Progress
 from discreet.sources.part import deal_rows
@@ -52,6 +53,7 @@ class HoldoutPlan:
     contributions: int
     share: Fraction
     node: Node
+    unexpected: str = REFUSE
 
     @property
     def unit(self) -> str:
@@ -118,7 +120,8 @@ class PrivateHoldout(SchemaEstimator):
         if schema is None and settings["schema"] != "infer":
             self.estimator._public_schema()  # says what is missing
         node = _node(self.estimator, budget, adjacency, int(rows), schema)
-        return HoldoutPlan(budget, adjacency, int(rows), share, node)
+        policy = check_unexpected(settings.get("unexpected", REFUSE))
+        return HoldoutPlan(budget, adjacency, int(rows), share, node, policy)
 
     def fit(
         self,
@@ -137,7 +140,7 @@ class PrivateHoldout(SchemaEstimator):
         schema = _schema_of(self.estimator, X, y)
         payer.charge(plan.node, plan.budget, plan.unit, self, schema=schema)
         coins = (RowCoins if schema.id is None else KeyCoins)(plan.share, sampler)
-        train, test = deal_rows(X, schema, y, coins)
+        train, test = deal_rows(X, schema, y, coins, lenient=plan.unexpected == ABSORB)
         fitted = clone(self.estimator).set_params(schema=schema)
         if isinstance(sampler, SimulationSampler):
             fitted.set_params(random_state=int(sampler.rng.integers(2**31)))
@@ -146,7 +149,9 @@ class PrivateHoldout(SchemaEstimator):
         _require_kept(fitted, plan)
         model = copy.copy(fitted.model_)
         pure = Budget(float("inf") if plan.budget.epsilon is None else plan.budget.epsilon)
-        looked = make_evaluation_plan(model, pure, adjacency=plan.adjacency, contributions=plan.contributions)
+        looked = make_evaluation_plan(
+            model, pure, adjacency=plan.adjacency, contributions=plan.contributions, unexpected=plan.unexpected
+        )
         self.evaluation_ = measure(
             model, looked, sampler, *test, confidence=check_confidence(self.confidence), progress=progress,
             held_out=float(plan.share),
@@ -182,12 +187,12 @@ class PrivateHoldout(SchemaEstimator):
         return found
 
     @property
-    def epsilon(self) -> Any:  # type: ignore[override]
+    def epsilon(self) -> Any:
         """The budget of the estimator, and of the whole."""
         return getattr(self.estimator, "epsilon", None)
 
     @property
-    def schema(self) -> Any:  # type: ignore[override]
+    def schema(self) -> Any:
         """The schema of the estimator."""
         return getattr(self.estimator, "schema", None)
 
@@ -257,7 +262,9 @@ def _certificate(own: Certificate, looked: EvaluationPlan, sampler: Sampler, peo
         "simulation": simulation,
         "sampler": own.sampler if sampler.name in own.sampler else f"{own.sampler} and {sampler.name}",
         "accounting": f"{own.accounting}; the measurement, on other rows, costs pure epsilon {epsilon}",
-        "assumptions": list(dict.fromkeys([*own.assumptions, dealt, EMPTY])),
+        "assumptions": list(
+            dict.fromkeys([*own.assumptions, dealt, *([EMPTY] if looked.unexpected == REFUSE else [])])
+        ),
         "covers": "nothing: this model is for study, not for release" if simulation else own.covers + MEASURED,
     }
     if own.rho is not None:

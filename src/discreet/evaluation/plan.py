@@ -14,6 +14,7 @@ from discreet.evaluation.edges import Scale, scales
 from discreet.privacy.budget import Adjacency, Budget
 from discreet.privacy.ledger import Charge, Node, Sequential
 from discreet.privacy.payer import unit_of
+from discreet.privacy.unexpected import REFUSE, check_unexpected
 
 CONFUSION_SHARE = Fraction(1, 4)  # of the budget, if there are more than two classes; the scores' tables share the rest
 
@@ -32,6 +33,7 @@ class EvaluationPlan:
     classes: int
     scales: tuple[Scale, ...]
     charges: tuple[Charge, ...]
+    unexpected: str = REFUSE
 
     @property
     def node(self) -> Node:
@@ -45,7 +47,7 @@ class EvaluationPlan:
 
 
 def make_evaluation_plan(
-    model: Scoring, budget: Budget, *, adjacency: Adjacency, contributions: Any = 1
+    model: Scoring, budget: Budget, *, adjacency: Adjacency, contributions: Any = 1, unexpected: str = REFUSE
 ) -> EvaluationPlan:
     """The plan for a released model, from public knowledge alone."""
     if isinstance(contributions, bool) or not isinstance(contributions, Integral) or int(contributions) < 1:
@@ -54,7 +56,8 @@ def make_evaluation_plan(
         raise BudgetError("an evaluation adds Laplace noise, which needs no delta: give epsilon alone")
     classes = len(model.schema.classes)
     charges = evaluation_charges(budget, classes, adjacency=adjacency, contributions=int(contributions))
-    return EvaluationPlan(budget, adjacency, int(contributions), classes, tuple(scales(model)), charges)
+    policy = check_unexpected(unexpected)
+    return EvaluationPlan(budget, adjacency, int(contributions), classes, tuple(scales(model)), charges, policy)
 
 
 def evaluation_charges(

@@ -14,8 +14,7 @@ from discreet.evaluation.plan import EvaluationPlan
 from discreet.mechanisms.laws import laplace_variance
 from discreet.mechanisms.noise import Sampler
 from discreet.privacy.ledger import Charge
-from discreet.sources import Progress, Rows, read_rows
-from discreet.sources.coded import check_ids
+from discreet.sources import Draw, Progress, Rows, map_rows
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -51,17 +50,29 @@ def shapes(plan: EvaluationPlan) -> list[tuple[int, int]]:
 
 
 def count_rows(
-    model: Scoring, plan: EvaluationPlan, data: Any, y: Any = None, *, progress: Progress | None = None
+    model: Scoring,
+    plan: EvaluationPlan,
+    data: Any,
+    y: Any = None,
+    *,
+    draw: Draw | None = None,
+    progress: Progress | None = None,
 ) -> list[Integers]:
     """The exact tables of labelled rows of any source, which may have no row at all. As private as the rows."""
-    if model.schema.id is not None:
-        check_ids(data, model.schema, plan.contributions)
     sizes = shapes(plan)
+
+    def counted(rows: Rows) -> list[Integers]:
+        if not rows.size:
+            return [np.zeros(a * b, np.int64) for a, b in sizes]
+        cells = cells_of(model, plan, rows)
+        return [np.bincount(one, minlength=a * b) for one, (a, b) in zip(cells, sizes, strict=True)]
+
     tables = [np.zeros(a * b, np.int64) for a, b in sizes]
-    for rows in read_rows(data, model.schema, y, progress=progress):
-        if rows.size:
-            for table, cells in zip(tables, cells_of(model, plan, rows), strict=True):
-                table += np.bincount(cells, minlength=len(table))
+    for found in map_rows(
+        counted, data, model.schema, y, contributions=plan.contributions, unexpected=plan.unexpected, draw=draw,
+        progress=progress, empty=True,
+    ):  # fmt: skip
+        tables = [table + more for table, more in zip(tables, found, strict=True)]
     return [table.reshape(size) for table, size in zip(tables, sizes, strict=True)]
 
 

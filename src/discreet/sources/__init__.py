@@ -12,7 +12,7 @@ import numpy as np
 from discreet.errors import DataError, SchemaError
 from discreet.privacy.unexpected import ABSORB, REFUSE, check_unexpected
 from discreet.schema import Schema
-from discreet.sources.absorb import Absorbed, absorb, absorb_all, new_reading, nobody
+from discreet.sources.absorb import Absorbed, absorb, absorb_all, even_rows, new_reading, nobody
 from discreet.sources.blocks import Rows
 from discreet.sources.count import tally
 from discreet.sources.fewer import Draw, Fewer, person_keys
@@ -170,7 +170,7 @@ def _batches(
         if most is not None and not total:
             check_people(data, schema, most)
         if total and isinstance(data, list | tuple):
-            data, labels = _even(data, labels, len(schema.features), count)
+            data, labels = even_rows(data, labels, len(schema.features), count)
         frame = open_frame(data)
         rows = (
             frame_rows(frame, schema, labels, labelled=labelled)
@@ -202,21 +202,6 @@ def _batches(
         count.rows += stream.rejected()
     finally:
         stream.close()
-
-
-def _even(rows: Any, labels: Any, width: int, count: Absorbed) -> tuple[Any, Any]:
-    """Lists of as many values as there are features, and their labels; the others are no rows of the table."""
-    fits = [hasattr(row, "__len__") and not isinstance(row, str | bytes) and len(row) == width for row in rows]
-    if all(fits) and rows:
-        return rows, labels
-    if labels is not None:
-        values = label_values(labels)
-        if len(values) == len(rows):
-            mask = np.array(fits, bool)
-            labels = values[mask] if isinstance(values, np.ndarray) else values.filter(mask)
-    count.rows += len(rows) - sum(fits)
-    kept = [row for row, fit in zip(rows, fits, strict=True) if fit]
-    return kept or np.empty((0, width), object), labels
 
 
 def _too_many(stream: Stream, schema: Schema, most: int, draw: Draw | None, unknown: bool) -> Fewer | None:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from discreet.schema import Categorical, Numeric, Schema
 from discreet.sources.blocks import Rows
 from discreet.sources.columns import Codes, Column, Numbers
+from discreet.sources.frames import label_values
 
 Mask = NDArray[np.bool_]
 
@@ -77,6 +78,21 @@ def absorb(rows: Rows, count: Absorbed) -> Rows:
     count.rows += rows.size - int(np.count_nonzero(kept))
     placed = replace(rows, columns=columns)
     return placed if kept.all() else placed.take(np.flatnonzero(kept))
+
+
+def even_rows(rows: Any, labels: Any, width: int, count: Absorbed) -> tuple[Any, Any]:
+    """Lists of as many values as there are features, and their labels; the others are no rows of the table."""
+    fits = [hasattr(row, "__len__") and not isinstance(row, str | bytes) and len(row) == width for row in rows]
+    if all(fits) and rows:
+        return rows, labels
+    if labels is not None:
+        values = label_values(labels)
+        if len(values) == len(rows):
+            mask = np.array(fits, bool)
+            labels = values[mask] if isinstance(values, np.ndarray) else values.filter(mask)
+    count.rows += len(rows) - sum(fits)
+    kept = [row for row, fit in zip(rows, fits, strict=True) if fit]
+    return kept or np.empty((0, width), object), labels
 
 
 def absorb_all(rows: Rows, count: Absorbed) -> Rows:

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from decimal import Decimal, InvalidOperation
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.domain import text
 from discreet.errors import DataError
 from discreet.schema import Schema
-from discreet.sources.columns import is_arrow
+from discreet.sources.absorb import even_rows, new_reading
+from discreet.sources.fewer import person_keys
 from discreet.sources.frames import as_matrix, frame_ids, label_values, make_label, open_frame, require
+from discreet.sources.stored import is_arrow
 from discreet.sources.tables import Stream, Table, open_files, open_table
 
 
@@ -29,31 +28,34 @@ class Coins(Protocol):
         ...
 
 
-def person_key(value: Any) -> bytes:
-    """One key for all spellings of an id that might be one person: 1, 1.0, "1" and " 01" share theirs."""
-    name = text(value).strip().casefold()
-    try:
-        number = Decimal(name)
-        if number.is_finite():
-            name = "0" if not number else str(number.normalize())
-    except InvalidOperation:
-        pass
-    return name.encode("utf-8", "surrogatepass")
+def _keys(column: Any) -> list[bytes]:
+    """The key of each row's person, by the rule of ids; rows without an id share one, and are refused or left out."""
+    return [_written(key) for key in person_keys(column)]
 
 
-def deal_rows(data: Any, schema: Schema, y: Any, coins: Coins) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
+def _written(key: float | str | None) -> bytes:
+    if key is None:
+        return b""
+    return b"n" + repr(key).encode() if isinstance(key, float) else b"t" + key.encode("utf-8", "surrogatepass")
+
+
+def deal_rows(
+    data: Any, schema: Schema, y: Any, coins: Coins, *, lenient: bool = False
+) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
     """((X, y) to train on, (X, y) held out) of any source, in the form that estimators read.
 
     Files are read twice in the same order. Rows that might come in another order the next time, or only once, are read
-    once and kept in memory.
+    once and kept in memory. `lenient` leaves out what is no row of its table, such as a line of another length.
     """
     if isinstance(data, Stream) or (isinstance(data, Table) and not coins.keyed):
         data = _keep(data, schema)
     if isinstance(data, Table | str) or hasattr(data, "__fspath__"):
         if y is not None:
             raise DataError("the labels of a file or table are its target column: do not pass y as well")
-        kept, held = (Part(data, "", coins, side, schema.id) for side in (False, True))
+        kept, held = (Part(data, "", coins, side, schema.id, lenient) for side in (False, True))
         return (kept, None), (held, None)
+    if lenient and isinstance(data, list | tuple):
+        data, y = even_rows(data, y, len(schema.features), new_reading())
     frame = open_frame(data)
     table = as_matrix(data) if frame is None else frame
     keys = None
@@ -75,11 +77,6 @@ def _take(table: Any, labels: Any, rows: NDArray[np.int64]) -> tuple[Any, Any]:
     return X, labels[rows] if isinstance(labels, np.ndarray) else labels.take(rows)
 
 
-def _keys(column: Any) -> list[bytes]:
-    values = column.to_pylist() if is_arrow(column) else column.tolist()
-    return [person_key(value) for value in values]
-
-
 @dataclass(frozen=True, eq=False)
 class Part(Table):
     """The rows of a file, table or kept rows (`connection`) that were held out, or those that were not."""
@@ -87,11 +84,12 @@ class Part(Table):
     coins: Coins
     held: bool
     person: str | None = None
+    lenient: bool = False
 
     def stream(self) -> Stream:
         """Its rows, batch by batch, in the order of the source."""
         whole = self.connection
-        inner = open_table(whole) if isinstance(whole, Table) else open_files(whole, ordered=True)
+        inner = open_table(whole) if isinstance(whole, Table) else open_files(whole, ordered=True, lenient=self.lenient)
         return _PartStream(inner, self)
 
 
@@ -101,7 +99,7 @@ class _PartStream(Stream):
     def __init__(self, inner: Stream, part: Part) -> None:
         self.inner, self.part, self.names = inner, part, inner.names
 
-    def batches(self, wanted: list[str], numbers: set[str]) -> Iterator[dict[str, Any]]:
+    def batches(self, wanted: list[str]) -> Iterator[dict[str, Any]]:
         coins, person = self.part.coins, self.part.person
         asked = list(wanted)
         if coins.keyed:
@@ -110,17 +108,13 @@ class _PartStream(Stream):
                 raise DataError(f"the data have no id column {person!r}, which the schema names")
             asked += [] if person in wanted else [person]
         start = 0
-        for batch in self.inner.batches(asked, numbers):
+        for batch in self.inner.batches(asked):
             size = len(batch[asked[0]])
             keys = _keys(batch[person]) if coins.keyed and person is not None else None
             mine = coins.held(start, size, keys) == self.part.held
             start += size
             if mine.any():
                 yield {name: _filtered(batch[name], mine) for name in wanted}
-
-    def most_rows_of_one(self, name: str) -> int:
-        # All rows of one person are on one side, so the most of the whole is what one of the two sides has.
-        return self.inner.most_rows_of_one(name)
 
     def close(self) -> None:
         self.inner.close()
@@ -149,19 +143,9 @@ class _KeptStream(Stream):
     def __init__(self, kept: _Kept) -> None:
         self.kept, self.names = kept, kept.names
 
-    def batches(self, wanted: list[str], numbers: set[str]) -> Iterator[dict[str, Any]]:
+    def batches(self, wanted: list[str]) -> Iterator[dict[str, Any]]:
         for batch in self.kept.stored:
             yield {name: batch[name] for name in wanted}
-
-    def most_rows_of_one(self, name: str) -> int:
-        found: Counter[bytes] = Counter()
-        for batch in self.kept.stored:
-            column = batch[name]
-            values = column.to_pylist() if is_arrow(column) else column.tolist()
-            if any(value is None or value != value for value in values):
-                return -1
-            found.update(person_key(value) for value in values)
-        return max(found.values(), default=0)
 
 
 def _keep(data: Stream | Table, schema: Schema) -> _Kept:
@@ -170,7 +154,7 @@ def _keep(data: Stream | Table, schema: Schema) -> _Kept:
     try:
         require(schema, stream.names, labelled=True, identified=schema.id is not None)
         wanted = [*schema.names, schema.target, *([schema.id] if schema.id else [])]
-        stored = list(stream.batches(wanted, {feature.name for feature in schema.numeric}))
+        stored = list(stream.batches(wanted))
     finally:
         stream.close()
     return _Kept(None, "", wanted, stored)
