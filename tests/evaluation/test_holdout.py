@@ -202,7 +202,7 @@ def test_a_file_is_read_in_one_order_whatever_columns_are_asked_for(tmp_path):
             got = []
             for side in (False, True):
                 stream = Part(str(tmp_path / name), "", coins, side).stream()
-                got.append(np.concatenate([np.asarray(b["who"]).astype(int) for b in stream.batches(wanted, set())]))
+                got.append(np.concatenate([np.asarray(b["who"]).astype(int) for b in stream.batches(wanted)]))
                 stream.close()
             assert np.array_equal(got[1], np.flatnonzero(coins.held(0, len(rows))))
             assert np.array_equal(np.sort(np.concatenate(got)), np.arange(len(rows)))

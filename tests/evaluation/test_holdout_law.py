@@ -54,7 +54,7 @@ def log_density(monkeypatch, rows, bits, trained, adjacency, tested=None):
     monkeypatch.setattr(room, "RowCoins", lambda share, sampler: Fixed(bits))
     monkeypatch.setattr("discreet.bayes.classifier.collect", lambda *a, **k: collect(*a, **{**k, "empty": True}))
     if tested is not None:  # a fault: other rows are measured than those held out
-        monkeypatch.setattr(room, "deal_rows", lambda X, s, y, coins: (deal(X, s, y, coins)[0], (X, y)))
+        monkeypatch.setattr(room, "deal_rows", lambda X, s, y, coins, **k: (deal(X, s, y, coins, **k)[0], (X, y)))
     X, y = np.array([[a] for a, _ in rows]).reshape(-1, 1), np.array([label for _, label in rows], int)
     nb = PrivateNB(EPSILON, schema=SCHEMA, mechanism="laplace", adjacency=adjacency)
     PrivateHoldout(nb, share=SHARE).fit(X, y)
