@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from discreet import PrivateAdditiveClassifier, Schema, SolverError
+from discreet import Categorical, PrivateAdditiveClassifier, Schema, SolverError
 from discreet.additive import release as releasing
 from discreet.additive import solve as solving
 from discreet.additive.blocks import Blocks, place_knots
@@ -19,6 +19,7 @@ from discreet.additive.solve import Objective
 from discreet.bayes.counts import ClassCounts
 from discreet.linear import solve as linear_solving
 from discreet.linear.solve import certify_minimum, minimise
+from discreet.mechanisms.vectors import Drawn
 
 
 def labelled(schema, frame, classes):
@@ -69,43 +70,58 @@ def test_gradient_is_that_of_the_value(schema, frame, classes):
     assert (up - down) / 2e-5 == pytest.approx(float(one.gradient(weights, one.at(weights)) @ way), rel=1e-7)
 
 
+def exact_gradient(one, flat):
+    """∇J in as many digits as are set, from the same doubles, in the order of the weights."""
+    design, chain, vectors, number = one.design, one.chain, one.vectors, mpmath.mpf
+    theta = flat.reshape(one.centre.shape)
+    exact = [[number(float(b)) for b in row] for row in one.tilt]
+    for k in range(vectors):
+        gap = [number(float(t)) - number(float(c)) for t, c in zip(theta[k], one.centre[k], strict=True)]
+        for c in range(design.columns):
+            link, pull = number(float(chain.link[c])), number(float(chain.pull[c]))
+            part = pull * (gap[c] - link * (gap[c - 1] if c else 0))
+            exact[k][c] += part
+            if c:
+                exact[k][c - 1] -= link * part
+    for i in range(len(design)):
+        cols = [int(c) for c in design.codes[i]] + [design.columns - 1]
+        sizes = [number(int(v)) / 4096 for v in design.values[i]]
+        scores = [sum(number(float(row[c])) * v for c, v in zip(cols, sizes, strict=True)) for row in theta]
+        own = int(design.labels[i])
+        if vectors == 1:
+            rates = [1 / (1 + mpmath.exp(-scores[0])) - own]
+        else:
+            parts = [mpmath.exp(s) for s in scores]
+            rates = [p / sum(parts) - (k == own) for k, p in enumerate(parts)]
+        for k, rate in enumerate(rates):
+            for c, v in zip(cols, sizes, strict=True):
+                exact[k][c] += rate * v
+    return [value for row in exact for value in row]
+
+
+def check_bound(one, flat):
+    """The gradient at 60 digits is within the stated rounding of the computed one."""
+    with mpmath.workdps(60):
+        exact, computed = exact_gradient(one, flat), one.gradient(flat, one.at(flat))
+        off = mpmath.sqrt(sum((e - mpmath.mpf(float(g))) ** 2 for e, g in zip(exact, computed, strict=True)))
+        assert off <= one.rounding(flat, one.at(flat))
+        assert mpmath.sqrt(sum(e**2 for e in exact)) <= one.certified(flat)
+        return float(off)
+
+
 @pytest.mark.parametrize("classes", [2, 3])
 def test_bound_holds_in_exact_arithmetic(schema, frame, classes):
-    """The gradient at 60 digits, from the same doubles, is within the stated rounding of the computed one."""
     one = objective(schema, frame.head(60), classes)
-    design, chain, vectors = one.design, one.chain, one.vectors
-    number = mpmath.mpf
-    with mpmath.workdps(60):
-        for flat in (minimise(one, 1e-7).weights, np.random.default_rng(1).normal(size=one.centre.size) * 30):
-            theta = flat.reshape(one.centre.shape)
-            exact = [[number(float(b)) for b in row] for row in one.tilt]
-            for k in range(vectors):
-                gap = [number(float(t)) - number(float(c)) for t, c in zip(theta[k], one.centre[k], strict=True)]
-                for c in range(design.columns):
-                    link, pull = number(float(chain.link[c])), number(float(chain.pull[c]))
-                    part = pull * (gap[c] - link * (gap[c - 1] if c else 0))
-                    exact[k][c] += part
-                    if c:
-                        exact[k][c - 1] -= link * part
-            for i in range(len(design)):
-                cols = [int(c) for c in design.codes[i]] + [design.columns - 1]
-                sizes = [number(int(v)) / 4096 for v in design.values[i]]
-                scores = [sum(number(float(row[c])) * v for c, v in zip(cols, sizes, strict=True)) for row in theta]
-                own = int(design.labels[i])
-                if vectors == 1:
-                    rates = [1 / (1 + mpmath.exp(-scores[0])) - own]
-                else:
-                    parts = [mpmath.exp(s) for s in scores]
-                    rates = [p / sum(parts) - (k == own) for k, p in enumerate(parts)]
-                for k, rate in enumerate(rates):
-                    for c, v in zip(cols, sizes, strict=True):
-                        exact[k][c] += rate * v
-            computed = one.gradient(flat, one.at(flat)).reshape(theta.shape)
-            pairs = [(e, float(g)) for row, line in zip(exact, computed, strict=True)
-                     for e, g in zip(row, line, strict=True)]  # fmt: skip
-            off = mpmath.sqrt(sum((e - number(g)) ** 2 for e, g in pairs))
-            assert off <= one.rounding(flat, one.at(flat))
-            assert mpmath.sqrt(sum(e**2 for e, _ in pairs)) <= one.certified(flat)
+    for flat in (minimise(one, 1e-7).weights, np.random.default_rng(1).normal(size=one.centre.size) * 30):
+        check_bound(one, flat)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_bound_holds_where_rows_alone_are_rounded(schema, frame, classes):
+    """At the centre and without noise neither penalty nor tilt has anything to round."""
+    one = objective(schema, frame.head(60), classes)
+    bare = Objective(one.design, one.blocks, one.chain, one.centre, np.zeros_like(one.tilt))
+    assert check_bound(bare, bare.centre.ravel()) > 0
 
 
 def test_refuses_without_certificate(schema, frame):
@@ -277,3 +293,21 @@ def test_the_last_noise_pays_for_the_distance_of_answers_and_for_every_rounding(
     for _, scale in sampler.asked:
         assert moved / scale <= plan.epsilons[1]
     assert plan.epsilons[1] > 0
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_the_tilt_is_as_far_off_as_all_its_draws_and_their_sum_together(classes, monkeypatch):
+    """Every draw off by all that it says, in the direction that moves the constant most, is within the bound."""
+    schema = Schema([Categorical("a", [0, 1])], "y", list(range(classes)))
+    plan = plan_fit(place_knots(schema, 2), Fraction(1), ClassCounts(np.full(classes, 100.0), 1.0, None))
+    assert [len(bundle.places) for bundle in plan.bundles] == [1]
+    tilts = []
+    for way in (0.0, 1.0):
+        monkeypatch.setattr(
+            releasing,
+            "laplace_vector",
+            lambda size, scale, bits, way=way: Drawn(np.arange(size) + way * 0.5 / np.sqrt(size), 0.5),
+        )
+        tilts.append(releasing.draw_tilt(plan, releasing.bits_of(Recorder())))
+    assert np.linalg.norm(tilts[0].vectors - tilts[1].vectors) <= tilts[0].error
+    assert tilts[0].error <= 0.5 * 3 * np.sqrt(plan.vectors)
