@@ -182,12 +182,12 @@ class PrivateHoldout(SchemaEstimator):
         return found
 
     @property
-    def epsilon(self) -> Any:  # type: ignore[override]
+    def epsilon(self) -> Any:
         """The budget of the estimator, and of the whole."""
         return getattr(self.estimator, "epsilon", None)
 
     @property
-    def schema(self) -> Any:  # type: ignore[override]
+    def schema(self) -> Any:
         """The schema of the estimator."""
         return getattr(self.estimator, "schema", None)
 
