@@ -46,7 +46,7 @@ class Scale:
 
     def place(self, scores: Any) -> NDArray[np.int64]:
         """The bin of each score: of that score alone."""
-        return np.asarray(np.searchsorted(self.edges, scores, side="left"))
+        return np.asarray(np.searchsorted(self.edges, scores, side="left"), np.int64)
 
     def centres(self) -> Floats:
         """A typical score of each bin."""
