@@ -6,13 +6,14 @@ import argparse
 import importlib
 import json
 import math
+import warnings
 from contextlib import nullcontext
 from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 
-from discreet.errors import DiscreetError
+from discreet.errors import DiscreetError, RepeatedFitWarning
 
 ALL = tuple(sorted(file.stem for file in Path(__file__).parent.glob("[a-z]*.py") if file.stem != "common"))
 LONG = {"row_rule", "utility"}  # minutes and hours: run only when they are named
@@ -38,6 +39,7 @@ def main() -> None:
     settings = {key: value for key, value in vars(options).items() if key not in ("names", "out") and value is not None}
     settings["folder"] = options.out.parent
     results = {}
+    warnings.simplefilter("ignore", RepeatedFitWarning)  # reference data are fitted again and again
     table = Table("benchmark", "what", "measured", "unit", "bar", "met", box=None)
     console = Console(width=150, stderr=options.json)
     for name in options.names or sorted(set(ALL) - LONG):

@@ -141,17 +141,18 @@ class Unpaid(Payer):
     """Nobody pays: nothing is remembered, but a second fit on the same data is pointed out."""
 
     def __init__(self, data: Any = None, owner: Any = None) -> None:
-        self._data, self._owner = data, owner
+        self._data, self._owner = (None, None) if owner is None else (data, owner)
 
     def charge(
         self, node: Node, grant: Budget, unit: str | None = None, owner: Any = None, *, schema: Any = None
     ) -> Tab:
         """Point out a repeated fit, once for all steps of this one."""
-        if grant.private and self._data is not None and self._owner is not None:
+        data, kind = self._data, type(self._owner)
+        self._data = self._owner = None  # a fitted estimator remembers who paid, and must not keep its rows by that
+        if grant.private and data is not None:
             from discreet.privacy.repeats import note_fit
 
-            data, self._data = self._data, None
-            note_fit(type(self._owner), data)
+            note_fit(kind, data)
         return Tab(self, node, owner)
 
     def afford(self, grant: Budget, node: Node | None = None) -> None:

@@ -7,6 +7,7 @@ import json
 import os
 import threading
 import time
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
@@ -16,6 +17,7 @@ from multiprocessing import connection, get_context, parent_process
 from pathlib import Path
 from typing import Any
 
+from discreet.errors import RepeatedFitWarning
 from discreet.files import replacing, write_text
 from discreet.studies import StudyError
 from discreet.studies.results import Results, Row
@@ -188,7 +190,9 @@ def _measure_chunk(tasks: list[Task], execute: Execute, seed: int) -> list[Row]:
 def _measure(task: Task, execute: Execute, root: int) -> Row:
     start = time.perf_counter()
     try:
-        measured = execute(task, seed_of(root, task.key))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RepeatedFitWarning)  # reference data are fitted again and again
+            measured = execute(task, seed_of(root, task.key))
         error = None
     except Exception as failure:
         measured, error = {}, f"{type(failure).__name__}: {failure}"
