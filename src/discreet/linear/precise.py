@@ -128,7 +128,7 @@ def decay(x: Wholes) -> Wholes:
     for _ in range(HALVES):
         total = total * total >> BITS
     # Beyond 2^−400 nothing is left anyway, and the shift stays small.
-    return total >> np.minimum(times, 2 * BITS)
+    return np.asarray(total >> np.minimum(times, 2 * BITS))
 
 
 def scores(design: Design, weights: Wholes, rows: slice) -> Wholes:

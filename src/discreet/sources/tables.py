@@ -69,7 +69,8 @@ class Stream:
     def rows(self, schema: Schema, *, labelled: bool = True, identified: bool = False) -> Iterator[tuple[Rows, Any]]:
         """The rows in the form that counting and prediction read, with the ids beside them if they are wanted."""
         require(schema, self.names, labelled=labelled, identified=identified)
-        wanted = [*schema.names, *([schema.target] if labelled else []), *([schema.id] if identified else [])]
+        wanted = [*schema.names, *([schema.target] if labelled else [])]
+        wanted += [schema.id] if identified and schema.id else []
         for batch in self.batches(list(dict.fromkeys(wanted))):
             size = len(batch[wanted[0]])
             columns = [make_column(feature, batch[feature.name]) for feature in schema.features]
