@@ -364,3 +364,35 @@ def test_a_seed_repeats_the_choice_among_rows():
     table = pd.DataFrame({"who": [1] * 50, "a": ["x", "y"] * 25, "t": [0, 1] * 25})
     fits = [PrivateNB(schema=IDS, unexpected="absorb", random_state=3).fit(table).model_.to_dict() for _ in range(2)]
     assert fits[0] == fits[1]
+
+
+def test_the_command_line_absorbs_and_tells_the_holder(tmp_path, monkeypatch, capsys):
+    import json
+    import sys
+
+    from discreet.cli import main
+
+    monkeypatch.chdir(tmp_path)
+    IDS.save("s.toml")
+    people = [f"{i // 2},{'xy'[i % 2]},{i % 2}" for i in range(40)]
+    (tmp_path / "d.csv").write_text("\n".join(["who,a,t", *people, "91,zz,0", "92,x", ",x,1", "93,x,"]) + "\n")
+
+    def run(*words):
+        monkeypatch.setattr(sys, "argv", ["discreet", *words])
+        with pytest.raises(SystemExit) as end:
+            main()
+        return end.value.code, capsys.readouterr()
+
+    fit = ("fit", "d.csv", "--schema", "s.toml", "--out", "m.json")
+    code, said = run(*fit)
+    assert code == 2 and said.err.count("\n") == 1
+    code, said = run(*fit, "--unexpected", "absorb")
+    assert code == 0 and "0 value(s) absorbed, 24 row(s) left out" in said.err and "holder of the data only" in said.err
+    assert "absorbed" not in said.out
+    assert json.loads((tmp_path / "m.json").read_text())["certificate"]["tables"] == TOTAL
+    code, said = run("inspect", "m.json")
+    assert code == 0 and "no content of a row can make the fit fail" in said.out
+    code, said = run("select", "d.csv", "--schema", "s.toml", "--k", "1", "--unexpected", "absorb")
+    assert code == 0 and "24 row(s) left out" in said.err
+    code, said = run(*fit, "--unexpected", "ignore")
+    assert code == 2

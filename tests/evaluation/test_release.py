@@ -15,7 +15,7 @@ from discreet.evaluation.edges import scales
 from discreet.evaluation.plan import make_evaluation_plan
 from discreet.evaluation.release import cells_of, count_rows
 from discreet.privacy.budget import Adjacency
-from discreet.sources import map_rows
+from discreet.sources import map_rows, read_rows
 
 TWO = Schema([Categorical("a", range(6)), Numeric("x", -4, 4)], "y", ["n", "p"])
 THREE = Schema([Categorical("a", range(6)), Numeric("x", -4, 4)], "y", ["n", "p", "q"])

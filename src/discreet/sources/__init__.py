@@ -271,14 +271,14 @@ def collect(
     if not isinstance(schema, Schema):
         raise SchemaError("a schema is needed: declare one with Schema(...), or draft one with 'discreet schema'")
     total, count = check_unexpected(unexpected) == ABSORB, new_reading()
-    result = Statistics.empty(schema, detail)
+    result: Statistics | None = None
     for rows in _batches(
         data, schema, y, labelled=True, contributions=contributions, total=total, draw=draw, progress=progress,
         ordered=False, count=count,
     ):  # fmt: skip
         if rows.size:
             found = tally(schema, rows, detail, count if total else None)
-            result = result.saturated(found) if total else result + found
-    if not total and not empty and not result.counts.any():
+            result = found if result is None else result.saturated(found) if total else result + found
+    if not total and not empty and (result is None or not result.counts.any()):
         raise DataError(NO_ROWS)
-    return result
+    return Statistics.empty(schema, detail) if result is None else result

@@ -38,12 +38,6 @@ class Table:
     connection: Any
     name: str
 
-    def stream(self) -> Stream:
-        """Its rows, batch by batch."""
-        if type(self.connection).__module__.split(".")[0] in {"duckdb", "_duckdb"}:
-            return _Duck(self.connection, _quote_table(self.name), [], owned=False)
-        return _DBAPI(self)
-
 
 def quote(name: str) -> str:
     """An SQL identifier."""
@@ -75,11 +69,8 @@ class Stream:
     def rows(self, schema: Schema, *, labelled: bool = True, identified: bool = False) -> Iterator[tuple[Rows, Any]]:
         """The rows in the form that counting and prediction read, with the ids beside them if they are wanted."""
         require(schema, self.names, labelled=labelled, identified=identified)
-        wanted = [
-            *schema.names,
-            *([schema.target] if labelled else []),
-            *([schema.id] if identified and schema.id else []),
-        ]
+        wanted = [*schema.names, *([schema.target] if labelled else [])]
+        wanted += [schema.id] if identified and schema.id else []
         for batch in self.batches(list(dict.fromkeys(wanted))):
             size = len(batch[wanted[0]])
             columns = [make_column(feature, batch[feature.name]) for feature in schema.features]
@@ -262,7 +253,9 @@ def private_duckdb(**settings: Any) -> tuple[Any, tempfile.TemporaryDirectory[st
 
 def open_table(table: Table) -> Stream:
     """Stream a database table."""
-    return table.stream()
+    if type(table.connection).__module__.split(".")[0] in {"duckdb", "_duckdb"}:
+        return _Duck(table.connection, _quote_table(table.name), [], owned=False)
+    return _DBAPI(table)
 
 
 def open_files(path: str | os.PathLike[str], *, ordered: bool = False, lenient: bool = False) -> Stream:
