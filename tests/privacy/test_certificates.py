@@ -25,6 +25,7 @@ from discreet import (
     PrivateClassifier,
     PrivateForestClassifier,
     PrivateGridSearch,
+    PrivateHoldout,
     PrivateJointHistogram,
     PrivateLogisticRegression,
     PrivateNB,
@@ -35,6 +36,7 @@ from discreet import (
     PrivateTreeClassifier,
     Schema,
     SelectiveNB,
+    evaluate_privately,
     settle_schema,
 )
 from discreet.bayes.plan import make_plan
@@ -101,6 +103,19 @@ def settlement(schema: Schema, epsilon: Any, seed: Any) -> list[Certificate]:
     return [settle_schema(schema, frame()[0], epsilon, bounds="private", random_state=seed).certificate]
 
 
+def evaluation(schema: Schema, epsilon: Any, seed: Any) -> list[Certificate]:
+    X, y = frame()
+    model = PrivateNB(epsilon, schema=schema, random_state=seed).fit(X, y).model_
+    found = evaluate_privately(model, X, y, epsilon=epsilon, random_state=seed)
+    assert found.certificate is not None
+    return [found.certificate]
+
+
+def held_out(schema: Schema, epsilon: Any, seed: Any) -> list[Certificate]:
+    X, y = frame()
+    return [PrivateHoldout(PrivateNB(epsilon, schema=schema), random_state=seed).fit(X, y).certificate_]
+
+
 def chosen(schema: Schema, epsilon: Any, seed: Any) -> list[Certificate]:
     X, y = frame()
     return [PrivateSelectKBest(2, epsilon=epsilon, schema=schema, random_state=seed).fit(X, y).certificate_]
@@ -151,6 +166,8 @@ KINDS: dict[str, tuple[str, Callable[..., list[Certificate]]]] = {
     "forest": ("trees.classifier", fitted(PrivateForestClassifier)),
     "tree-augmented": ("networks.plan", fitted(PrivateTAN)),
     "joint histogram": ("networks.plan", fitted(PrivateJointHistogram)),
+    "evaluation": ("evaluation.evaluate", evaluation),
+    "hold-out": ("bayes.certificates", held_out),
     "choice of features": ("selection.select", chosen),
     "choice and training": ("selection.classifier", fitted(SelectiveNB, k=2)),
     "settlement": ("settle.release", settlement),

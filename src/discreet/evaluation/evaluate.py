@@ -11,7 +11,7 @@ from discreet.evaluation.plan import EvaluationPlan, make_evaluation_plan
 from discreet.evaluation.release import add_noise, count_rows
 from discreet.mechanisms.noise import Sampler, bytes_of, sampler_for
 from discreet.privacy.budget import Adjacency, Budget, number
-from discreet.privacy.certificate import Certificate, certify, standing
+from discreet.privacy.certificate import Certificate, certify, covering, standing
 from discreet.privacy.ledger import Sequential
 from discreet.privacy.measured import PrivateEvaluation
 from discreet.privacy.payer import Payer, paying
@@ -93,9 +93,6 @@ def evaluation_certificate(plan: EvaluationPlan, schema: Schema, sampler: Sample
     """What an evaluation guarantees for the rows it read."""
     private = plan.budget.private
     simulation = private and sampler.simulation
-    covers = COVERS + (
-        "; its classes, categories and bounds, and so the bins, were read off training data" if schema.inferred else ""
-    )
     return certify(
         plan.node if plan.charges else Sequential("an evaluation", ()),
         plan.budget,
@@ -107,7 +104,7 @@ def evaluation_certificate(plan: EvaluationPlan, schema: Schema, sampler: Sample
         schema_hash=schema.hash,
         rho=None,
         accounting="pure epsilon of counts in which every row has one cell of each table" if private else "none",
-        covers=covers if private and not simulation else "nothing: these figures are for study, not for release",
+        covers=covering(COVERS, schema, usable=private and not simulation, study="these figures are"),
         assumptions=(RELEASED, *standing(schema, plan.contributions)),
         unexpected=plan.unexpected,
     )
