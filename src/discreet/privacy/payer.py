@@ -141,7 +141,8 @@ class Unpaid(Payer):
     """Nobody pays: nothing is remembered, but a second fit on the same data is pointed out."""
 
     def __init__(self, data: Any = None, owner: Any = None) -> None:
-        self._data, self._owner = (None, None) if owner is None else (data, owner)
+        self._data: Any = None if owner is None else data
+        self._owner: Any = owner
 
     def charge(
         self, node: Node, grant: Budget, unit: str | None = None, owner: Any = None, *, schema: Any = None
