@@ -121,7 +121,8 @@ def _run(folder: Path, nodes: Sequence[str], output: Path, compiled: bool) -> No
         numba.config.reload_config()
         os.chdir(folder)
         pytest = importlib.import_module("pytest")
-        quick = ["-x", "-q", "--no-header", "--tb=line", "-p", "no:cacheprovider", "-p", "no:xdist", "-o", "addopts="]
+        quick = ["-x", "-q", "--no-header", "--tb=line", "--disable-warnings", "-o", "addopts="]
+        quick += ["-p", "no:cacheprovider", "-p", "no:xdist"]
         code = int(pytest.main([*quick, "-m", "not slow", *nodes]))
         sys.stdout.flush()
         sys.stderr.flush()
