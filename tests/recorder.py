@@ -84,7 +84,9 @@ def _choice(event: Event) -> float:
 
 def _subset(event: Event) -> float:
     rate, size = event.public
-    one, two = (LAWS[event.kind.split()[0]](scores.tolist(), size, float(rate)) for scores in (event.given, event.other))
+    one, two = (
+        LAWS[event.kind.split()[0]](scores.tolist(), size, float(rate)) for scores in (event.given, event.other)
+    )
     return max(abs(math.log(one[key] / two[key])) for key in one)
 
 
@@ -186,7 +188,9 @@ class Tape:
                 given = [int(score) for score in scores]
                 chances = law(given, float(rate))
                 return int(
-                    self.draw(kind, (rate, len(given)), given, lambda: rng.choice(len(given), p=chances / chances.sum()))
+                    self.draw(
+                        kind, (rate, len(given)), given, lambda: rng.choice(len(given), p=chances / chances.sum())
+                    )
                 )
 
             return choice
@@ -211,7 +215,9 @@ class Tape:
             return int(self.draw("below", (bound,), None, lambda: rng.integers(bound)))
 
         def bits(_: Any, count: int) -> int:
-            return int(self.draw("bits", (count,), None, lambda: int.from_bytes(rng.bytes(16), "little") % (1 << count)))
+            return int(
+                self.draw("bits", (count,), None, lambda: int.from_bytes(rng.bytes(16), "little") % (1 << count))
+            )
 
         def draws(size: int, _: Any) -> Any:
             return self.draw("deal", (), size, lambda: rng.integers(0, deal.FINE, size))
@@ -258,4 +264,3 @@ def with_rows(data: tuple[np.ndarray, np.ndarray], rows: Sequence[Any], labels: 
     """(X, y) with rows put in at one place, by default before all others: nothing may depend on where a row stands."""
     X, y = data
     return np.insert(X, [at] * len(rows), rows, axis=0), np.insert(y, [at] * len(labels), labels)
-

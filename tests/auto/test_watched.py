@@ -1,5 +1,6 @@
 """What the automatic choice hands to samplers in a real fit: the counts that it follows are the noisy ones."""
 
+import itertools
 from fractions import Fraction
 
 import numpy as np
@@ -52,7 +53,9 @@ def call(schema, model, epsilon=1, **settings):
 
 
 @pytest.mark.parametrize(("adjacency", "moved"), [("add-remove", 1), ("add-remove", 2), ("replace", 1)])
-@pytest.mark.parametrize(("schema", "model"), [(BITS, "naive-bayes"), (BITS, "tan"), (FREE, "joint"), (FREE, "naive-bayes")])
+@pytest.mark.parametrize(
+    ("schema", "model"), [(BITS, "naive-bayes"), (BITS, "tan"), (FREE, "joint"), (FREE, "naive-bayes")]
+)
 def test_counts_and_model_cost_epsilon_together(monkeypatch, schema, model, adjacency, moved):
     data = (bits if schema is BITS else points)(1600 * moved)
     other, inserted = neighbour(data, adjacency, moved)
@@ -71,8 +74,11 @@ def test_counts_and_model_cost_epsilon_together(monkeypatch, schema, model, adja
 
 def test_the_choice_follows_the_noisy_counts(monkeypatch):
     """Around the number of rows from which on another kind of model would be chosen."""
-    exact = [(n, choose(BITS, ClassCounts(np.array([n / 2, n / 2]), 1.0, None), Fraction(96, 100)).model) for n in range(30, 300)]
-    turns = [n for (n, one), (_, two) in zip(exact, exact[1:], strict=False) if one != two]
+    exact = [
+        (n, choose(BITS, ClassCounts(np.array([n / 2, n / 2]), 1.0, None), Fraction(96, 100)).model)
+        for n in range(30, 300)
+    ]
+    turns = [n for (n, one), (_, two) in itertools.pairwise(exact) if one != two]
     assert turns
     for size in turns[:1]:
         data = bits(size)

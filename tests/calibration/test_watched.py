@@ -67,7 +67,9 @@ def test_several_classes_have_a_tilted_objective_and_a_covered_answer(monkeypatc
         return seen["drawn"]
 
     def minimum(objective, tolerance, *, spare=0.0):
-        seen.update(objective=objective, tolerance=tolerance, spare=spare, answer=solve(objective, tolerance, spare=spare))
+        seen.update(
+            objective=objective, tolerance=tolerance, spare=spare, answer=solve(objective, tolerance, spare=spare)
+        )
         return seen["answer"]
 
     def covered(answer, plan, sampler):
@@ -92,9 +94,14 @@ def test_several_classes_have_a_tilted_objective_and_a_covered_answer(monkeypatc
     assert float(last.public[0]) * share / 128 >= apart
     assert np.array_equal(last.given, np.rint(np.ldexp(seen["answer"], seen["lattice"])).astype(np.int64))
     biases = np.ldexp(last.outcome[1:].astype(float), -seen["lattice"])
-    again, released = calibrate.Calibration(
-        float(np.clip(np.ldexp(float(last.outcome[0]), -seen["lattice"]) / calibrate.score_reach(model), 0.02, 20.0)),
-        biases - biases.mean(),
-    ), found.to_dict()
+    again, released = (
+        calibrate.Calibration(
+            float(
+                np.clip(np.ldexp(float(last.outcome[0]), -seen["lattice"]) / calibrate.score_reach(model), 0.02, 20.0)
+            ),
+            biases - biases.mean(),
+        ),
+        found.to_dict(),
+    )
     assert calibrate.applied(model, again, found.certificate).to_dict() == released
     assert Fraction(found.certificate.epsilon) == Fraction(5, 2)

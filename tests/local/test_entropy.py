@@ -18,6 +18,8 @@ def test_the_rest_of_the_division_is_drawn_again(size):
 
 
 def test_many_draws_throw_the_rest_away_too(monkeypatch):
-    given = iter([np.array([(1 << 64) - 1, 5], np.uint64), np.array([(1 << 64) - 1], np.uint64), np.array([8], np.uint64)])
+    given = iter(
+        [np.array([(1 << 64) - 1, 5], np.uint64), np.array([(1 << 64) - 1], np.uint64), np.array([8], np.uint64)]
+    )
     monkeypatch.setattr(bulk, "words", lambda size, rng=None: next(given))
     assert bulk.below_many(3, 2).tolist() == [2, 2]

@@ -21,9 +21,12 @@ from tests.mutants.runner import KILLED, Outcome, run
 def main() -> int:
     """Parse the command line, run the faults, report."""
     parser = argparse.ArgumentParser(prog="python -m tests.mutants", description=__doc__)
-    parser.add_argument("--only", action="append", metavar="PATTERN", help="ids to run, such as 'settle/*' or '*noise*'")
+    parser.add_argument(
+        "--only", action="append", metavar="PATTERN", help="ids to run, such as 'settle/*' or '*noise*'"
+    )
     parser.add_argument("--jobs", type=int, default=1, help="scratch copies to work in at the same time")
     parser.add_argument("--list", action="store_true", help="print the list and run nothing")
+    parser.add_argument("--table", action="store_true", help="print the table of docs/mutants.md and run nothing")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the outcomes to a file")
     parser.add_argument("--no-baseline", action="store_true", help="do not first run the tests without any fault")
     options = parser.parse_args()
@@ -33,9 +36,14 @@ def main() -> int:
         parser.error("no fault has such an id: --list shows them all")
     if options.jobs < 1:
         parser.error("--jobs must be at least 1")
+    if options.table:
+        print(room_table(faults))
+        return 0
     if options.list:
         for fault in faults:
-            console.print(f"[bold]{fault.id}[/]  {fault.path}\n    {fault.means}\n    noticed by {', '.join(fault.tests)}")
+            console.print(
+                f"[bold]{fault.id}[/]  {fault.path}\n    {fault.means}\n    noticed by {', '.join(fault.tests)}"
+            )
         return 0
     try:
         for fault in faults:
@@ -56,6 +64,16 @@ def main() -> int:
     return int(any(outcome.verdict != KILLED for outcome in outcomes))
 
 
+def room_table(faults: list[Fault]) -> str:
+    """Rooms, how many faults each has, and a few of them in words."""
+    lines = ["| room | faults | for instance |", "|---|---|---|"]
+    for room in dict.fromkeys(fault.room for fault in faults):
+        mine = [fault for fault in faults if fault.room == room]
+        some = "; ".join(dict.fromkeys(fault.means for fault in mine[:: max(1, len(mine) // 3)][:3]))
+        lines.append(f"| {room} | {len(mine)} | {some} |")
+    return "\n".join([*lines, f"| all | {len(faults)} | |"])
+
+
 def chosen(faults: list[Fault], patterns: list[str] | None) -> list[Fault]:
     """The faults whose id fits a pattern or contains it."""
     if not patterns:
@@ -64,7 +82,7 @@ def chosen(faults: list[Fault], patterns: list[str] | None) -> list[Fault]:
 
 
 def watched(faults: list[Fault], jobs: int, baseline: bool, console: Console) -> tuple[list[Outcome], str]:
-    """The run behind a progress bar; survivors are named at once."""
+    """The run behind a progress bar; survivors are named at once, and every fault where there is no terminal."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True) as bar:
         task = bar.add_task("copying the tree", total=len(faults))
@@ -74,8 +92,9 @@ def watched(faults: list[Fault], jobs: int, baseline: bool, console: Console) ->
                 bar.update(task, description=news)
                 return
             bar.update(task, advance=1, description=news.fault.id)
-            if news.verdict != KILLED:
-                console.print(f"{news.verdict}: {news.fault.id} ({news.noticed})", markup=False)
+            if news.verdict != KILLED or not console.is_terminal:
+                line = f"{news.verdict} in {news.seconds:.1f} s: {news.fault.id} ({news.noticed})"
+                console.print(line, markup=False, highlight=False)
 
         return run(faults, jobs=jobs, baseline=baseline, tell=tell)
 

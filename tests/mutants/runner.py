@@ -114,7 +114,10 @@ def _run(folder: Path, nodes: Sequence[str], output: Path, compiled: bool) -> No
         sys.path[:] = here + [path for path in sys.path if path not in ("", str(ROOT), str(ROOT / "src"))]
         cache = folder / "compiled" if compiled else Path(tempfile.mkdtemp(dir=folder))
         os.environ.update(
-            PYTHONPATH=os.pathsep.join(here), PYTHONDONTWRITEBYTECODE="1", NUMBA_CACHE_DIR=str(cache), DISCREET_THREADS="1"
+            PYTHONPATH=os.pathsep.join(here),
+            PYTHONDONTWRITEBYTECODE="1",
+            NUMBA_CACHE_DIR=str(cache),
+            DISCREET_THREADS="1",
         )
         sys.dont_write_bytecode = True
         numba = importlib.import_module("numba")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.mutants.__main__ import chosen
+from tests.mutants.__main__ import chosen, room_table
 from tests.mutants.fault import ROOT, Fault, StaleError, every_fault
 
 FAULTS = every_fault()
@@ -53,3 +53,8 @@ def test_patterns_choose_by_id():
 def test_the_list_has_a_module_per_room():
     rooms = {fault.room for fault in FAULTS}
     assert rooms == {path.stem for path in (Path(__file__).parent / "faults").glob("[a-z]*.py")}
+
+
+def test_the_page_shows_the_list_as_it_is():
+    """`python -m tests.mutants --table` prints what belongs there."""
+    assert room_table(FAULTS) in (ROOT / "docs" / "mutants.md").read_text()

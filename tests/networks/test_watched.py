@@ -1,5 +1,6 @@
 """What the tree-augmented model and the joint table hand to samplers and choices in a real fit."""
 
+import itertools
 from fractions import Fraction
 
 import numpy as np
@@ -93,13 +94,15 @@ def test_bins_follow_the_noisy_number_of_rows(monkeypatch):
         assert tape.loss() == pytest.approx(1)
     data = points(40)  # 20 rows times ε for each of two features
     assert tan_schema(FREE, 40, 1.0) != tan_schema(FREE, 41, 1.0)
-    replayed(monkeypatch, call(PrivateTAN, FREE, 1), data, with_rows(data, [[4.0, 0.0]], ["n"]), inserted=(0,), loudness=0)
+    replayed(
+        monkeypatch, call(PrivateTAN, FREE, 1), data, with_rows(data, [[4.0, 0.0]], ["n"]), inserted=(0,), loudness=0
+    )
 
 
 def test_rounds_follow_the_noisy_number_of_rows(monkeypatch):
     pairs, scale = candidates(BITS), 1 / (EPSILON * 0.96 * 0.7)
     rounds = [tree_rounds(BITS, pairs, size, scale) for size in range(30, 600)]
-    turns = [30 + i for i, (a, b) in enumerate(zip(rounds, rounds[1:], strict=False)) if a != b]
+    turns = [30 + i for i, (a, b) in enumerate(itertools.pairwise(rounds)) if a != b]
     assert turns
     for size in turns:
         data = bits(size)
