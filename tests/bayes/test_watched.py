@@ -5,9 +5,11 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from discreet import Budget, Categorical, Ledger, Numeric, PrivateNB, Schema
 from discreet.bayes import smooth
+from discreet.mechanisms import smooth_plan
 from tests.recorder import recorded, replayed, with_rows
 
 SCHEMA = Schema(
@@ -163,3 +165,40 @@ def test_several_bundles_share_the_budget(monkeypatch, adjacency):
     tape = replayed(monkeypatch, fitted, (X, y), other, inserted=inserted)
     assert len({event.public for event in tape.of("tables")}) > 1
     assert tape.loss() == pytest.approx(1)
+
+
+@pytest.mark.parametrize("estimator", ["trimmed", "bun-steinke"])
+def test_the_noise_of_trimmed_statistics_hides_a_row(monkeypatch, estimator):
+    """Centre and scale as they reach the draw, for rows at one bound and a new one at the other.
+
+    The log-ratio of the two Student laws, on a wide grid, stays within what each release costs, and comes near it.
+    """
+    schema = Schema([Numeric("a", -4, 4, step=0.5)], "y", ["n", "p"])
+    drawn = []
+
+    def draw(center, scale, law, **limits):
+        drawn.append((float(center), float(scale), law.degrees))
+        return 0
+
+    monkeypatch.setattr(smooth_plan, "draw_rounded", draw)
+    X, y = np.full((24, 1), -4.0), np.array(["n"] * 12 + ["p"] * 12)
+
+    def fitted(data):
+        settings = {"numeric": "gaussian", "sensitivity": "smooth", "estimator": estimator, "trim": 0}
+        estimator_ = PrivateNB(3, schema=schema, noise="cauchy", **settings).fit(*data)
+        charges = [charge for charge in estimator_.certificate_.charges() if "smooth" in charge.mechanism]
+        return [float(Fraction(charge.cost)) for charge in charges]
+
+    costs = []
+    replayed(monkeypatch, lambda data: costs.append(fitted(data)), (X, y), with_rows((X, y), [[4.0]], ["n"]), inserted=(0,))
+    half = len(drawn) // 2
+    assert half == 4 and costs[0] == costs[1]
+    z, losses = np.sinh(np.linspace(-14, 14, 40_001)), []
+    for (one, wide, d), (two, other, _) in zip(drawn[:half], drawn[half:], strict=True):
+        x = one + wide * z
+        first = stats.t.logpdf((x - one) / wide, d) - math.log(wide)
+        second = stats.t.logpdf((x - two) / other, d) - math.log(other)
+        losses.append(float(np.abs(first - second).max()))
+    assert sum(loss > 0 for loss in losses) == 2  # mean and variance of the class that the row is in
+    assert all(loss <= cost * (1 + 1e-6) for loss, cost in zip(sorted(losses)[2:], sorted(costs[0])[2:], strict=True))
+    assert max(losses) > 0.75 * max(costs[0])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import fnmatch
 import json
+import os
 import sys
 import time
 from collections import Counter
@@ -56,10 +57,11 @@ def main() -> int:
         console.print(wrong, markup=False)
         parser.error("these tests fail without any fault: mend them first")
     seconds = time.monotonic() - started
-    report(outcomes, seconds, console)
+    spent = sum(os.times()[:4])  # of processors, whatever else the machine does
+    report(outcomes, seconds, spent, console)
     if options.json is not None:
         options.json.parent.mkdir(parents=True, exist_ok=True)
-        text = {"seconds": round(seconds, 1), "faults": [outcome.to_dict() for outcome in outcomes]}
+        text = {"seconds": round(seconds, 1), "processor_seconds": round(spent, 1), "faults": [outcome.to_dict() for outcome in outcomes]}
         options.json.write_text(json.dumps(text, indent=2) + "\n")
     return int(any(outcome.verdict != KILLED for outcome in outcomes))
 
@@ -99,7 +101,7 @@ def watched(faults: list[Fault], jobs: int, baseline: bool, console: Console) ->
         return run(faults, jobs=jobs, baseline=baseline, tell=tell)
 
 
-def report(outcomes: list[Outcome], seconds: float, console: Console) -> None:
+def report(outcomes: list[Outcome], seconds: float, spent: float, console: Console) -> None:
     """Killed and survived by room, and every fault that was not killed."""
     table = Table("room", "faults", "killed", "seconds", box=None)
     rooms: dict[str, list[Outcome]] = {}
@@ -114,7 +116,7 @@ def report(outcomes: list[Outcome], seconds: float, console: Console) -> None:
             console.print(f"[bold]{one.verdict}[/] {one.fault.id}: {one.fault.means}")
     verdicts = Counter(outcome.verdict for outcome in outcomes)
     summary = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.items())
-    console.print(f"{len(outcomes)} faults: {summary}; {seconds:.0f} s")
+    console.print(f"{len(outcomes)} faults: {summary}; {seconds:.0f} s, {spent:.0f} s of processor time")
 
 
 if __name__ == "__main__":

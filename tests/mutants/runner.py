@@ -108,6 +108,7 @@ def _run(folder: Path, nodes: Sequence[str], output: Path, compiled: bool) -> No
         into = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
         os.dup2(into, 1)
         os.dup2(into, 2)
+        sys.stdout, sys.stderr = open(1, "w", closefd=False), open(2, "w", closefd=False)  # noqa: SIM115
         for name in [name for name in sys.modules if name.split(".")[0] in {"tests", "discreet"}]:
             del sys.modules[name]
         here = [str(folder / "src"), str(folder)]
@@ -120,8 +121,8 @@ def _run(folder: Path, nodes: Sequence[str], output: Path, compiled: bool) -> No
             DISCREET_THREADS="1",
         )
         sys.dont_write_bytecode = True
-        numba = importlib.import_module("numba")
-        numba.config.reload_config()
+        if "numba" in sys.modules:
+            sys.modules["numba"].config.reload_config()
         os.chdir(folder)
         pytest = importlib.import_module("pytest")
         quick = ["-x", "-q", "--no-header", "--tb=line", "--disable-warnings", "-o", "addopts="]

@@ -74,9 +74,6 @@ plant("threshold-of-half", "federated/threshold.py",
 plant("both-secrets-given", "federated/secure/node.py",
       "        if set(active) & set(dropped):\n", "        if False:\n",
       "a coordinator gets both secrets of a node and opens its input", f"{ATTACKS}::test_both_secrets_of_a_node_are_never_given")
-plant("second-survivor-set", "federated/secure/node.py",
-      "        if active != agreed:\n", "        if False:\n",
-      "a node helps to open another sum than it agreed to", f"{ATTACKS}")
 plant("survivors-unsigned", "federated/secure/node.py",
       "        if len(signatures) < self.round.threshold:\n", "        if False:\n",
       "a sum is opened that other nodes were not shown", f"{ATTACKS}")

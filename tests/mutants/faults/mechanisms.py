@@ -9,6 +9,7 @@ STOP = "mechanisms/test_stopping.py"
 SUBSETS = "mechanisms/test_subsets.py"
 SMOOTH = "mechanisms/test_smooth.py"
 HEAVY = "mechanisms/test_heavy.py"
+HIDES = "bayes/test_watched.py::test_the_noise_of_trimmed_statistics_hides_a_row"
 
 plant("laplace-scale-halved", "mechanisms/noise.py",
       'return _through(_opendp("laplace", float_up(scale)), values)', 'return _through(_opendp("laplace", float_up(scale / 2)), values)',
@@ -117,11 +118,18 @@ plant("student-fewer-degrees", "mechanisms/heavy.py",
       "heavy-tailed noise is too small for its degrees of freedom", f"{HEAVY}::test_student_supremum_is_epsilon_and_no_less")
 plant("log-normal-forgets-smoothness", "mechanisms/heavy.py",
       "left = eps - rate / self.sigma\n", "left = eps\n",
-      "Laplace-log-normal noise is not paid for a changing bound", f"{HEAVY}::test_laplace_log_normal_is_concentrated")
-plant("smooth-release-of-half-the-scale", "mechanisms/smooth_plan.py",
+      "Laplace-log-normal noise is not paid for a changing bound", f"{HEAVY}::test_the_divisor_of_the_log_normal_law_is_the_theorems")
+plant("smooth-mean-of-half-the-scale", "mechanisms/smooth_plan.py",
       "return sample.mean(), smooth_mean_bound(sample, plan.beta) / plan.divisor",
       "return sample.mean(), smooth_mean_bound(sample, plan.beta) / (2 * plan.divisor)",
-      "trimmed means have half of their noise", f"{HEAVY}::test_pure_privacy_of_every_neighbour_pair")
+      "trimmed means have half of their noise", HIDES)
+plant("smooth-variance-of-half-the-scale", "mechanisms/smooth_plan.py",
+      "return sample.variance(), smooth_variance_bound(sample, plan.beta) / plan.divisor",
+      "return sample.variance(), smooth_variance_bound(sample, plan.beta) / (2 * plan.divisor)",
+      "trimmed variances have half of their noise", HIDES)
+plant("smooth-plan-of-no-smoothness", "mechanisms/smooth_plan.py",
+      "divisor = tuned.scale_divisor(epsilon, charged)", "divisor = tuned.scale_divisor(2 * epsilon, charged)",
+      "heavy-tailed noise is drawn for twice the epsilon that is charged", HIDES)
 plant("laplace-shares-thinned", "mechanisms/shares.py",
       "for _ in range(coins.poisson(2 * size * groups * part)):", "for _ in range(coins.poisson(size * groups * part)):",
       "shares add up to less noise than is claimed", "mechanisms/test_shares.py")
