@@ -190,7 +190,8 @@ def test_the_noise_of_trimmed_statistics_hides_a_row(monkeypatch, estimator):
         return [float(Fraction(charge.cost)) for charge in charges]
 
     costs = []
-    replayed(monkeypatch, lambda data: costs.append(fitted(data)), (X, y), with_rows((X, y), [[4.0]], ["n"]), inserted=(0,))
+    other = with_rows((X, y), [[4.0]], ["n"])
+    replayed(monkeypatch, lambda data: costs.append(fitted(data)), (X, y), other, inserted=(0,))
     half = len(drawn) // 2
     assert half == 4 and costs[0] == costs[1]
     z, losses = np.sinh(np.linspace(-14, 14, 40_001)), []

@@ -61,7 +61,8 @@ def main() -> int:
     report(outcomes, seconds, spent, console)
     if options.json is not None:
         options.json.parent.mkdir(parents=True, exist_ok=True)
-        text = {"seconds": round(seconds, 1), "processor_seconds": round(spent, 1), "faults": [outcome.to_dict() for outcome in outcomes]}
+        times = {"seconds": round(seconds, 1), "processor_seconds": round(spent, 1)}
+        text = times | {"faults": [outcome.to_dict() for outcome in outcomes]}
         options.json.write_text(json.dumps(text, indent=2) + "\n")
     return int(any(outcome.verdict != KILLED for outcome in outcomes))
 
