@@ -157,7 +157,11 @@ def run_tests(folder: Path, nodes: Sequence[str]) -> tuple[int, str]:
     """Run tests in a copy without a fault: the exit code and the end of what they wrote."""
     job = Job(folder)
     job.start(nodes, compiled=True)
-    _, status = os.waitpid(job.child, 0)
+    try:
+        _, status = os.waitpid(job.child, 0)
+    except BaseException:
+        os.killpg(job.child, signal.SIGKILL)
+        raise
     return os.waitstatus_to_exitcode(status), job.output.read_text(errors="replace")[-2000:]
 
 
