@@ -68,3 +68,8 @@ def test_counting_is_tighter_than_zcdp_and_no_better_than_the_gaussian():
 def test_zero_rho_costs_nothing():
     assert zcdp_delta(0.0, 0.1) == 0.0
     assert np.isfinite(zcdp_epsilon(1e-9, 1e-6))
+
+
+@pytest.mark.parametrize("value", [1e-25, 1 / 3, 0.1, 1.0, 7.25])
+def test_what_is_rounded_down_is_never_above(value):
+    assert Fraction(value) - Fraction(1, 2**64) < fraction_down(value) <= Fraction(value)

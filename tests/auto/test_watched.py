@@ -1,0 +1,116 @@
+"""What the automatic choice hands to samplers in a real fit: the counts that it follows are the noisy ones."""
+
+import itertools
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from discreet import Budget, Categorical, Ledger, Numeric, PrivateClassifier, Schema
+from discreet.auto.rule import choose
+from discreet.bayes.bins import bin_count
+from discreet.bayes.counts import ClassCounts
+from tests.recorder import recorded, replayed, with_rows
+
+BITS = Schema([Categorical(f"f{j}", [0, 1]) for j in range(4)], "y", ["n", "p"])
+FREE = Schema([Numeric("a", 0, 8), Numeric("b", -1, 1)], "y", ["n", "p"])
+
+
+def bits(size):
+    rng = np.random.default_rng(1)
+    X = rng.integers(0, 2, (size, 4))
+    X[:, 1] = X[:, 0] ^ (rng.random(size) < 0.1)
+    y = np.where(X[:, 2] ^ (rng.random(size) < 0.2), "p", "n")
+    X[:2], y[:2] = 0, "n"
+    return X, y
+
+
+def points(size):
+    rng = np.random.default_rng(2)
+    X = np.column_stack([rng.uniform(0, 8, size), rng.uniform(-1, 1, size)])
+    X[:2] = [0.1, -0.9]
+    return X, np.array(["n", "p"])[(X[:, 0] > 4).astype(int)]
+
+
+def neighbour(data, adjacency, moved=1):
+    row = [1, 0, 1, 1] if data[0].dtype.kind == "i" else [7.9, 0.9]
+    if adjacency == "add-remove":
+        return with_rows(data, [row] * moved, ["p"] * moved), tuple(range(moved))
+    X, y = data[0].copy(), data[1].copy()
+    X[:moved], y[:moved] = row, "p"
+    return (X, y), ()
+
+
+def call(schema, model, epsilon=1, **settings):
+    def fitted(data):
+        ledger = Ledger(Budget(epsilon))
+        estimator = PrivateClassifier(epsilon, schema, model, **settings).fit(*data, ledger=ledger)
+        assert ledger.spent == epsilon == Fraction(estimator.certificate_.epsilon)
+        assert sum(Fraction(charge.cost) for charge in estimator.certificate_.charges()) == epsilon
+        return estimator.model_.to_dict()
+
+    return fitted
+
+
+@pytest.mark.parametrize(("adjacency", "moved"), [("add-remove", 1), ("add-remove", 2), ("replace", 1)])
+@pytest.mark.parametrize(
+    ("schema", "model"), [(BITS, "naive-bayes"), (BITS, "tan"), (FREE, "joint"), (FREE, "naive-bayes")]
+)
+def test_counts_and_model_cost_epsilon_together(monkeypatch, schema, model, adjacency, moved):
+    data = (bits if schema is BITS else points)(1600 * moved)
+    other, inserted = neighbour(data, adjacency, moved)
+    fit = call(schema, model, adjacency=adjacency, contributions=moved)
+    tape = replayed(monkeypatch, fit, data, other, inserted=inserted)
+    steps = moved * (2 if adjacency == "replace" else 1)
+    assert tape.events[0].public == (Fraction(25 * steps), (2,))
+    assert tape.events[0].loss == pytest.approx(1 / 25 if data[1][0] != other[1][0] or inserted else 0)
+    if model == "tan":  # scores of pairs rarely move by all that they might
+        assert tape.loss() <= 1 + 1e-9 and tape.loss("laplace", "tables") == pytest.approx(0.04 + 0.96 * 0.7)
+    else:
+        assert tape.loss() == pytest.approx(1)
+    calibrations = [event for event in tape.of("laplace") if event.public[1] == (2, 6)]
+    assert len(calibrations) == (model == "naive-bayes")
+
+
+def test_the_choice_follows_the_noisy_counts(monkeypatch):
+    """Around the number of rows from which on another kind of model would be chosen."""
+    exact = [
+        (n, choose(BITS, ClassCounts(np.array([n / 2, n / 2]), 1.0, None), Fraction(96, 100)).model)
+        for n in range(30, 300)
+    ]
+    turns = [n for (n, one), (_, two) in itertools.pairwise(exact) if one != two]
+    assert turns
+    for size in turns[:1]:
+        data = bits(size)
+        other, inserted = neighbour(data, "add-remove")
+        kinds = []
+
+        def fitted(rows, kinds=kinds):
+            estimator = PrivateClassifier(1, BITS).fit(*rows)
+            kinds.append(estimator.choice_.model)
+            return kinds[0], estimator.counts_.values.tolist()
+
+        replayed(monkeypatch, lambda rows: fitted(rows), data, other, inserted=inserted, loudness=0)
+        assert len(set(kinds)) == 1
+
+
+def test_the_calibration_follows_the_noisy_counts(monkeypatch):
+    """From 625 rows on, at 24/25 of ε = 1, a calibration of two classes is worth its share."""
+    data = bits(624)
+    other, inserted = neighbour(data, "add-remove")
+    tape = replayed(monkeypatch, call(BITS, "naive-bayes"), data, other, inserted=inserted, loudness=0)
+    assert not [event for event in tape.of("laplace") if event.public[1] == (2, 6)]
+    tape, _ = recorded(monkeypatch, lambda: call(BITS, "naive-bayes")(other), loudness=0)
+    assert [event for event in tape.of("laplace") if event.public[1] == (2, 6)]
+
+
+def test_bins_follow_the_noisy_counts(monkeypatch):
+    """The cells of every number are the same for a row more, where an exact number of rows would change them."""
+    sizes = range(100, 400)
+    turns = [n for n in sizes if bin_count(n, 0.96, 2, 2) != bin_count(n + 1, 0.96, 2, 2)]
+    assert turns
+    for size in turns[:3]:
+        data = points(size)
+        other, inserted = neighbour(data, "add-remove")
+        tape = replayed(monkeypatch, call(FREE, "naive-bayes"), data, other, inserted=inserted, loudness=0)
+        assert tape.loss() == pytest.approx(1)

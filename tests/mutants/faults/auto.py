@@ -1,0 +1,59 @@
+"""Faults of the automatic choice: the counts it follows and what is left for the model."""
+
+from tests.mutants.fault import Room
+
+plant = Room("auto")
+WATCHED = "auto/test_watched.py"
+WHOLE = f"{WATCHED}::test_counts_and_model_cost_epsilon_together"
+
+plant("counts-exact", "auto/classifier.py",
+      "counts = noisy_counts(np.asarray(rows), plan.charge, sampler)",
+      "counts = ClassCounts(np.asarray(rows) * 1.0, 1.0, plan.charge)",
+      "kind, bins and calibration follow exact class counts", WHOLE)
+plant("counts-noise-halved", "bayes/counts.py",
+      "noisy = sampler.laplace(exact, charge.spread)", "noisy = sampler.laplace(exact, charge.spread / 2)",
+      "class counts have half of their noise", WHOLE)
+plant("counts-free", "auto/classifier.py",
+      "rest = math.inf if budget.epsilon is None else budget.epsilon - _spent(counts)",
+      "rest = math.inf if budget.epsilon is None else budget.epsilon",
+      "class counts are bought with budget that the model spends again", WHOLE)
+plant("counts-not-charged", "auto/classifier.py",
+      'ledger.charge(Sequential("rows by class", (plan.charge,)), Budget(plan.charge.cost), plan.unit, self)', "pass",
+      "class counts cost nothing in the ledger", WHOLE)
+plant("counts-add-remove", "auto/classifier.py",
+      "return count_charge(self.budget.epsilon * SHARE, self.adjacency, self.contributions)",
+      "return count_charge(self.budget.epsilon * SHARE)",
+      "class counts are noised for one row that comes or goes, not for replaced or several", WHOLE)
+plant("count-charge-sensitivity", "bayes/counts.py",
+      "reach = table_sensitivity(adjacency, contributions).l1\n    return Charge",
+      "reach = table_sensitivity(Adjacency.ADD_REMOVE, 1).l1\n    return Charge",
+      "class counts are noised for one row that comes or goes, not for replaced or several", WHOLE)
+plant("choice-by-exact-counts", "auto/classifier.py",
+      "choice = choose(schema, counts, rest,",
+      "choice = choose(schema, ClassCounts(np.asarray(rows) * 1.0, counts.variance, counts.charge), rest,",
+      "the kind of model follows exact class counts", f"{WATCHED}::test_the_choice_follows_the_noisy_counts")
+plant("calibration-share-by-exact-rows", "auto/families.py",
+      "share = epsilon * calibration_share(counts.rows, float(epsilon / steps), len(schema.classes))",
+      "share = epsilon * calibration_share(len(X), float(epsilon / steps), len(schema.classes))",
+      "whether and how a model is calibrated follows the exact number of rows",
+      f"{WATCHED}::test_the_calibration_follows_the_noisy_counts")
+plant("calibration-free", "auto/families.py",
+      "    kept = epsilon - share\n", "    kept = epsilon\n",
+      "the calibration is bought with budget that the model spends again", WHOLE)
+plant("bins-by-exact-rows", "auto/families.py",
+      "public = binned(schema, counts.rows, max(kept / steps, LEAST))",
+      "public = binned(schema, len(X), max(kept / steps, LEAST))",
+      "the number of bins follows the exact number of rows", f"{WATCHED}::test_bins_follow_the_noisy_counts")
+plant("network-one-row-per-person", "auto/families.py",
+      "        estimator = kind(**settings)\n", '        estimator = kind(**(settings | {"contributions": 1}))\n',
+      "tables are noised for one row per person", WHOLE)
+plant("bayes-add-remove", "auto/families.py",
+      "model = PrivateNB(kept, schema=public, **settings)",
+      'model = PrivateNB(kept, schema=public, **(settings | {"adjacency": "add-remove"}))',
+      "tables are noised for a row that comes or goes, not for a replaced one", WHOLE)
+plant("certificate-forgets-counts", "auto/classifier.py",
+      "self.model_ = with_counts(fitted, counts, self.epsilon)", "self.model_ = fitted",
+      "the certificate leaves out the class counts", WHOLE)
+plant("certificate-understates-counts", "bayes/counts.py",
+      '"epsilon": str(Budget(epsilon).epsilon),', '"epsilon": own.epsilon,',
+      "the certificate states the cost of the model without that of the counts", WHOLE)

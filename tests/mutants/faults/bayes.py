@@ -1,0 +1,102 @@
+"""Faults of Naive Bayes: sensitivities, shares, noise and trimmed statistics."""
+
+from tests.mutants.fault import Room
+
+plant = Room("bayes")
+WATCHED = "bayes/test_watched.py"
+TABLES = f"{WATCHED}::test_tables_cost_epsilon"
+SUMS = f"{WATCHED}::test_sums_and_squares_cost_epsilon"
+RHO = f"{WATCHED}::test_gaussian_noise_costs_rho"
+LISTED = f"{WATCHED}::test_every_charge_of_the_certificate_was_drawn"
+TRIMMED = f"{WATCHED}::test_what_comes_before_trimmed_statistics_is_noisy"
+
+plant("table-l1-under-replace", "bayes/sensitivity.py",
+      "return Sensitivity(Fraction(moved * contributions), Fraction(moved * contributions**2))",
+      "return Sensitivity(Fraction(contributions), Fraction(moved * contributions**2))",
+      "a changed row moves two cells, and Laplace noise is for one", TABLES)
+plant("table-l2-under-replace", "bayes/sensitivity.py",
+      "return Sensitivity(Fraction(moved * contributions), Fraction(moved * contributions**2))",
+      "return Sensitivity(Fraction(moved * contributions), Fraction(contributions**2))",
+      "a changed row moves two cells, and Gaussian noise is for one", "exhaustive/test_release.py")
+plant("table-one-row-per-person", "bayes/sensitivity.py",
+      "return Sensitivity(Fraction(moved * contributions), Fraction(moved * contributions**2))",
+      "return Sensitivity(Fraction(moved), Fraction(moved))",
+      "people have several rows, and tables are noised for one", TABLES)
+plant("sum-under-replace", "bayes/sensitivity.py",
+      "reach = Fraction(half if adjacency is Adjacency.ADD_REMOVE else 2 * half) * contributions",
+      "reach = Fraction(half) * contributions",
+      "a changed row moves a sum from one bound to the other, and the noise is for half of that",
+      "exhaustive/test_release.py::test_laplace_log_ratio_never_exceeds_epsilon")
+plant("sum-of-half-the-reach", "bayes/sensitivity.py",
+      "reach = Fraction(half if adjacency is Adjacency.ADD_REMOVE else 2 * half) * contributions",
+      "reach = Fraction(half if adjacency is Adjacency.ADD_REMOVE else 2 * half, 2) * contributions",
+      "a row at a bound moves a sum by twice what the noise is for", SUMS)
+plant("sum-one-row-per-person", "bayes/sensitivity.py",
+      "reach = Fraction(half if adjacency is Adjacency.ADD_REMOVE else 2 * half) * contributions",
+      "reach = Fraction(half if adjacency is Adjacency.ADD_REMOVE else 2 * half)",
+      "people have several rows, and sums are noised for one", SUMS)
+plant("square-under-replace", "bayes/sensitivity.py",
+      "reach = Fraction(half**2, 2) * (1 if adjacency is Adjacency.ADD_REMOVE else 2) * contributions",
+      "reach = Fraction(half**2, 2) * contributions",
+      "a changed row moves a sum of squares by twice what the noise is for",
+      "exhaustive/test_release.py::test_laplace_log_ratio_never_exceeds_epsilon")
+plant("square-one-row-per-person", "bayes/sensitivity.py",
+      "reach = Fraction(half**2, 2) * (1 if adjacency is Adjacency.ADD_REMOVE else 2) * contributions",
+      "reach = Fraction(half**2, 2) * (1 if adjacency is Adjacency.ADD_REMOVE else 2)",
+      "people have several rows, and sums of squares are noised for one", SUMS)
+plant("squares-not-recentred", "bayes/release.py",
+      "return squares - rows * (half * half // 2)", "return squares",
+      "sums of squares move by twice what the noise is for", SUMS)
+plant("tables-exact", "bayes/release.py",
+      "            result[item.key] = sampler.laplace(values, charge.spread)\n", "            result[item.key] = values\n",
+      "statistics are released as they are", TABLES)
+plant("noise-halved", "bayes/release.py",
+      "result[item.key] = sampler.laplace(values, charge.spread)", "result[item.key] = sampler.laplace(values, charge.spread / 2)",
+      "statistics have half of their noise", TABLES)
+plant("gaussian-variance-as-scale", "bayes/release.py",
+      "result[item.key] = sampler.gaussian(values, charge.spread)", "result[item.key] = sampler.gaussian(values, charge.spread / 2)",
+      "Gaussian noise has half of its variance", RHO)
+plant("knorm-rate-doubled", "bayes/release.py",
+      "noisy = sampler.tables([bundle[item.key] for item in together], 1 / charge.spread)",
+      "noisy = sampler.tables([bundle[item.key] for item in together], 2 / charge.spread)",
+      "tables that are drawn together have half of their noise", TABLES)
+plant("knorm-exact", "bayes/release.py",
+      "noisy = sampler.tables([bundle[item.key] for item in together], 1 / charge.spread)",
+      "noisy = [bundle[item.key] for item in together]",
+      "tables that should be drawn together are released as they are", TABLES)
+plant("knorm-spread-of-one-table", "bayes/bundling.py",
+      "move = inside[0].sensitivity(plan.adjacency, plan.contributions).l1",
+      "move = inside[0].sensitivity(plan.adjacency, 1).l1",
+      "people have several rows, and bundles are noised for one", TABLES)
+plant("knorm-add-remove", "bayes/bundling.py",
+      "move = inside[0].sensitivity(plan.adjacency, plan.contributions).l1",
+      "move = inside[0].sensitivity(type(plan.adjacency)('add-remove'), plan.contributions).l1",
+      "a changed row moves every table of a bundle twice, and the noise is for once", TABLES)
+plant("gaussian-rho-doubled", "bayes/plan.py",
+      "rho = zcdp_rho(budget.epsilon, budget.delta)\n    accounting", "rho = 2 * zcdp_rho(budget.epsilon, budget.delta)\n    accounting",
+      "Gaussian noise is drawn for twice the rho that epsilon and delta allow", RHO)
+plant("counting-one-cell-under-replace", "bayes/plan.py",
+      "moved = 1 if adjacency is Adjacency.ADD_REMOVE else 2\n        tight", "moved = 1\n        tight",
+      "count tables for replaced rows are accounted as if one cell moved", "exhaustive/test_release.py")
+plant("counting-for-sums", "bayes/plan.py",
+      "if contributions == 1 and all(item.kind in COUNTS for item in items):", "if contributions == 1:",
+      "sums are accounted as if they were counts", "exhaustive/test_release.py", RHO)
+plant("shares-not-of-one", "bayes/plan.py",
+      "    whole = sum(weights)\n    return [weight / whole for weight in weights]",
+      "    whole = sum(weights) / 2\n    return [weight / whole for weight in weights]",
+      "statistics together spend twice the budget", TABLES)
+plant("trims-by-exact-rows", "bayes/smooth.py",
+      "rows, _ = rows_present(counts, feature, totals)", "rows = statistics.counts.astype(float)",
+      "trims, laws and smoothness follow exact class counts", TRIMMED)
+plant("trimmed-steps-dropped", "bayes/smooth.py",
+      "return Fraction(1) if item.charge is None else smooth.step(item.charge.cost)",
+      "return Fraction(1) if item.charge is None else item.charge.cost",
+      "trimmed statistics are noised for one row that comes or goes, not for replaced or several", TRIMMED)
+plant("trimmed-exact", "bayes/smooth.py",
+      "result.append(release_smooth(sample, plan))",
+      "result.append(round((sample.variance() if plan.statistic == 'variance' else sample.mean()) * plan.fineness))",
+      "trimmed means and variances are released as they are", TRIMMED)
+plant("bundles-charged-once-for-all", "bayes/bundling.py",
+      "spent = sum((item.share for item in inside), Fraction(0)) * plan.budget.epsilon",
+      "spent = plan.budget.epsilon",
+      "every bundle spends the whole budget", f"{WATCHED}::test_several_bundles_share_the_budget")

@@ -1,0 +1,118 @@
+"""Faults of federations: updates, noise shares, secure aggregation, the journal."""
+
+from tests.mutants.fault import Room
+
+plant = Room("federated")
+WATCHED = "federated/test_watched.py"
+UPDATE = f"{WATCHED}::test_an_update_costs_epsilon_and_holds_nothing_exact"
+FIT = f"{WATCHED}::test_a_federation_costs_what_its_node_spends"
+SHARES = f"{WATCHED}::test_shares_are_sized_for_the_honest_who_are_left"
+ATTACKS = "federated/secure/test_attacks.py"
+JOURNAL = "federated/test_journal.py"
+
+plant("update-states-exact-rows", "federated/update.py",
+      "        noised_rows(released),\n", "        int(statistics.counts.sum()),\n",
+      "an update tells the exact number of rows", UPDATE)
+plant("update-exact", "federated/update.py",
+      "        released.values,\n        certificate,\n",
+      "        release(statistics, make_plan(plan.schema, Budget(float('inf'))), sampler).values,\n        certificate,\n",
+      "an update holds exact integers", UPDATE)
+plant("update-not-charged", "federated/update.py",
+      "ledger.charge(plan.node, plan.budget, plan.unit)", "ledger.afford(plan.budget, plan.node)",
+      "an update costs nothing in the ledger", UPDATE)
+plant("node-plan-add-remove", "federated/update.py",
+      "        adjacency=settings.adjacency,\n        mechanism=", "        mechanism=",
+      "updates for replaced rows have half of their noise", UPDATE)
+plant("node-plan-one-row-per-person", "federated/update.py",
+      "        split=split,\n        contributions=settings.contributions,\n", "        split=split,\n",
+      "updates are noised for one row per person", UPDATE)
+plant("federation-not-charged", "federated/classifier.py",
+      "ledger.charge(self._cost(plans), grant or plans[0].budget, plans[0].unit)", "ledger.afford(plans[0].budget)",
+      "a federation costs nothing in the ledger", FIT)
+plant("dearest-node-forgotten", "federated/certificate.py",
+      "return max(amount for amount, _ in amounts)", "return min(amount for amount, _ in amounts)",
+      "the certificate states the cost of the cheapest node",
+      "federated/test_aggregate.py::test_the_certificate_of_the_whole_counts_the_dearest_node")
+plant("overlap-as-apart", "federated/certificate.py",
+      "return sum((amount * count for amount, count in amounts), Fraction(0))", "return max(amount for amount, _ in amounts)",
+      "people at several nodes are certified as if they were at one",
+      "federated/test_aggregate.py::test_people_at_several_nodes_pay_the_sum")
+plant("dependent-partition-certified", "federated/classifier.py",
+      "if isinstance(self.partition, str) and self.partition in DEPENDENT and plans[0].budget.private:", "if False:",
+      "a deal that depends on other rows is certified",
+      "federated/test_classifier.py::test_a_partition_that_depends_on_other_rows_is_covered_by_nothing")
+plant("shares-for-all-nodes", "federated/shares.py",
+      "        return Fraction(1, self.least_honest)\n", "        return Fraction(1, self.nodes)\n",
+      "shares of those who leave or collude are counted on", SHARES)
+plant("shares-forget-dropouts", "federated/shares.py",
+      "least = nodes - colluding - dropouts", "least = nodes - colluding",
+      "the noise is short of the shares of those who drop out", SHARES)
+plant("shares-forget-colluders", "federated/shares.py",
+      "if survivors < self.least_honest + self.colluding:", "if survivors < self.least_honest:",
+      "a sum is used whose honest nodes are too few", SHARES)
+plant("shares-exact", "federated/shares.py",
+      "values = getattr(sampler, self.law)(values, item.charge.spread, part)", "pass",
+      "nodes mask integers that carry no noise", SHARES)
+plant("shares-noise-halved", "federated/shares.py",
+      "values = getattr(sampler, self.law)(values, item.charge.spread, part)",
+      "values = getattr(sampler, self.law)(values, item.charge.spread / 2, part)",
+      "the sum has half of its noise", SHARES)
+plant("secure-fit-of-one-share", "federated/classifier.py",
+      "total = shared.noised(statistics, Fraction(nodes, honest), sampler)", "total = shared.noised(statistics, Fraction(1, honest), sampler)",
+      "a secure fit carries the noise of one node alone", f"{WATCHED}::test_a_secure_fit_has_the_noise_of_all_nodes")
+plant("skellam-as-gaussian", "federated/shares.py",
+      "spread=charge.spread * factor, cost=charge.cost / factor", "spread=charge.spread, cost=charge.cost",
+      "Skellam noise is sized as if it were Gaussian", f"{WATCHED}::test_skellam_shares_are_wide_enough")
+plant("skellam-orders-too-kind", "privacy/skellam.py",
+      "total += order * l2 / (2 * mu) + min(((2 * order - 1) * l2 + 6 * l1) / (4 * mu * mu), 3 * l1 / (2 * mu))",
+      "total += l2 / (2 * mu)",
+      "the divergence of Skellam noise is understated", f"{WATCHED}::test_skellam_shares_are_wide_enough")
+plant("threshold-of-half", "federated/threshold.py",
+      "return (nodes + colluding) // 2 + 1", "return max(1, (nodes + colluding) // 2)",
+      "two different sums over the same inputs can be opened",
+      "federated/secure/test_protocol.py::test_the_threshold_leaves_no_room_for_two_survivor_sets")
+plant("both-secrets-given", "federated/secure/node.py",
+      "        if set(active) & set(dropped):\n", "        if False:\n",
+      "a coordinator gets both secrets of a node and opens its input", f"{ATTACKS}::test_both_secrets_of_a_node_are_never_given")
+plant("survivors-unsigned", "federated/secure/node.py",
+      "        if len(signatures) < self.round.threshold:\n", "        if False:\n",
+      "a sum is opened that other nodes were not shown", f"{ATTACKS}")
+plant("survivors-signatures-unchecked", "federated/secure/node.py",
+      'if name not in active or not self.round.verified(name, "survivors", statement, signature):', "if name not in active:",
+      "forged signatures open a sum", f"{ATTACKS}")
+plant("too-few-in-the-sum", "federated/secure/node.py",
+      '        enough(self.round, active, "are in the sum")\n', "",
+      "a sum is opened whose noise is too small", f"{ATTACKS}::test_nodes_end_the_round_before_opening_when_too_few_are_left")
+plant("no-self-mask", "federated/secure/node.py",
+      "total = vector.view(np.uint64) + self_mask(seed, self.round.digest, self.round.length)",
+      "total = vector.view(np.uint64) + self_mask(bytes(32), self.round.digest, self.round.length)",
+      "a late input is open once its pairwise masks are known", "federated/secure/test_protocol.py", "federated/secure/test_masks.py")
+plant("answers-twice", "federated/secure/node.py",
+      "            if request == message:\n                return reply\n            raise RefusedError(",
+      "            if request == message:\n                return reply\n            if kind == 'unmask':\n"
+      "                return _STEPS[kind](self, message)\n            raise RefusedError(",
+      "a node answers two requests to open", f"{ATTACKS}")
+plant("keys-unsigned", "federated/secure/statements.py",
+      'if not round_.verified(name, "keys", payload, signature):', "if False:",
+      "a coordinator puts its own keys in a node's place", ATTACKS)
+plant("shares-below-the-threshold", "federated/secure/shamir.py",
+      "coefficients = [random_element(entropy) for _ in range(threshold - 1)]",
+      "coefficients = [random_element(entropy) for _ in range(max(threshold - 2, 0))]",
+      "one node fewer than the threshold opens a secret", "federated/secure/test_masks.py")
+plant("journal-charges-after", "federated/journal.py",
+      "        if row is None:\n            self._charge(round_id, asked, cost)\n        made = make()\n",
+      "        made = make()\n        if row is None:\n            self._charge(round_id, asked, cost)\n",
+      "noise is drawn before it is paid for", f"{JOURNAL}::test_charge_is_on_disk_when_the_noise_is_drawn")
+plant("journal-draws-again", "federated/journal.py",
+      "        if row is not None and row[1] is not None:\n            return bytes(row[1])\n", "",
+      "a round that is asked for twice has fresh noise for one charge",
+      f"{JOURNAL}::test_round_asked_for_twice_gets_the_same_bytes_and_one_charge")
+plant("journal-overdrawn", "federated/journal.py",
+      "if not fits(self.total, [*(entry.cost for entry in self.entries()), cost]):", "if not fits(self.total, [cost]):",
+      "a node spends more than its total", f"{JOURNAL}::test_overspending_is_refused_before_the_noise_is_drawn")
+plant("journal-of-two-processes", "federated/journal.py",
+      '        self._db.execute("PRAGMA locking_mode = EXCLUSIVE")\n', "",
+      "two processes of a node spend the same total", f"{JOURNAL}::test_two_processes_are_locked_out")
+plant("journal-pays-epsilon-with-rho", "federated/journal.py",
+      "c.rho if c.rho is not None else (c.epsilon or 0) ** 2 / 2 for c in costs", "c.rho if c.rho is not None else 0 for c in costs",
+      "pure rounds are free in a total of rho", f"{JOURNAL}")

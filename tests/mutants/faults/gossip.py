@@ -1,0 +1,27 @@
+"""Faults of gossip: what a node shares, how often it pays, what it counts."""
+
+from tests.mutants.fault import Room
+
+plant = Room("gossip")
+WATCHED = "gossip/test_watched.py"
+SHARED = f"{WATCHED}::test_what_a_node_shares_is_its_noised_update"
+NETWORK = f"{WATCHED}::test_a_network_costs_what_its_node_spends"
+
+plant("unnoised-vector", "gossip/classifier.py",
+      "vectors.append(layout.flat(update.values))",
+      "vectors.append(layout.flat({k: np.stack([b[k] for b in __import__('discreet.bayes.release', fromlist=['x'])"
+      ".exact_bundles(parts.statistics(number), plan)]) for k in update.values}))",
+      "nodes gossip their exact integers", NETWORK)
+plant("house-adds-remove", "gossip/house.py",
+      "            adjacency=str(settings.adjacency),\n", "",
+      "updates for replaced rows have half of their noise", f"{WATCHED}::test_a_house_keeps_to_its_terms")
+plant("house-one-row-per-person", "gossip/house.py",
+      "            contributions=settings.contributions,\n", "",
+      "updates are noised for one row per person", f"{WATCHED}::test_a_house_keeps_to_its_terms")
+plant("house-draws-anew", "gossip/house.py",
+      "self.journal.answer(round_id, question, terms.budget, self._make)", "self._make()",
+      "every start of a node draws fresh noise for no charge", SHARED)
+plant("house-pays-another-budget", "gossip/house.py",
+      "self.journal.answer(round_id, question, terms.budget, self._make)",
+      "self.journal.answer(round_id, question, Budget(terms.budget.epsilon / 2), self._make)",
+      "the journal is charged half of what the update costs", SHARED)

@@ -1,0 +1,107 @@
+"""Faults of the local model: oracles, numbers, clients."""
+
+from tests.mutants.fault import Room
+
+plant = Room("local")
+LAW = "local/oracles/test_laws.py::test_no_report_is_more_than_e_to_the_epsilon_times_likelier_under_another_value"
+HISTOGRAM = "local/oracles/test_laws.py::test_histogram_noise_is_within_epsilon_for_every_component"
+DRAWS = "local/oracles/test_draws.py::test_single_draws_follow_the_law"
+BATCHES = "local/oracles/test_draws.py::test_batches_follow_the_law"
+NUMBERS = "local/numbers/test_laws.py::test_no_report_tells_more_than_epsilon"
+NUMBER_DRAWS = "local/numbers/test_draws.py::test_scalar_and_vector_draws_follow_the_law"
+CLIENT = "local/test_client.py"
+
+plant("grr-one-value-short", "local/oracles/grr.py",
+      "self.other = share_up(exp_bounds(self.epsilon)[0] + self.d - 1)",
+      "self.other = share_up(exp_bounds(self.epsilon)[0] + self.d)",
+      "the true value is favoured by more than e^epsilon", LAW)
+plant("grr-epsilon-doubled", "local/oracles/grr.py",
+      "self.other = share_up(exp_bounds(self.epsilon)[0] + self.d - 1)",
+      "self.other = share_up(exp_bounds(2 * self.epsilon)[0] + self.d - 1)",
+      "direct encoding spends twice its epsilon", LAW)
+plant("chances-rounded-down", "local/chances.py",
+      "return min(WHOLE, ceiling(WHOLE / weight))", "return min(WHOLE, math.floor(WHOLE / weight))",
+      "chances of untrue answers are rounded away from privacy", LAW)
+plant("exponential-from-above", "local/oracles/unary.py",
+      "flipped = share_up(exp_bounds(self.epsilon / 2)[0] + 1)", "flipped = share_up(exp_bounds(self.epsilon)[0] + 1)",
+      "both bits that differ spend the whole epsilon", LAW)
+plant("oue-true-bit-too-sure", "local/oracles/unary.py",
+      "return WHOLE // 2, share_up(exp_bounds(self.epsilon)[0] + 1)",
+      "return WHOLE // 4 * 3, share_up(exp_bounds(self.epsilon)[0] + 1)",
+      "the true bit is no fair coin, and reports tell more than epsilon", LAW)
+plant("subset-rounded-up", "local/oracles/subset.py",
+      "self.true = math.floor(WHOLE * weight / (weight + self.d - size))",
+      "self.true = math.floor(WHOLE * weight / (weight + self.d - size - 1))",
+      "the true value is in the subset more often than epsilon allows", LAW)
+plant("hashing-one-bucket-short", "local/oracles/hashing.py",
+      "self.other = share_up(least + self.buckets - 1)", "self.other = share_up(least + self.buckets)",
+      "the true bucket is favoured by more than e^epsilon", LAW)
+plant("hash-drawn-from-value", "local/oracles/hashing.py",
+      "a = 1 + below(source, self.prime - 1)\n", "a = 1 + (below(source, self.prime - 1) + value) % (self.prime - 1) // 2\n",
+      "which hash is drawn depends on the value", DRAWS)
+plant("hadamard-rounded-down", "local/oracles/hadamard.py",
+      "weight = self.half * exp_bounds(self.epsilon)[0] + self.reports - self.half",
+      "weight = self.half * exp_bounds(self.epsilon)[0] + self.reports",
+      "the own half block is favoured by more than e^epsilon", LAW)
+plant("the-scale-halved", "local/oracles/histogram.py",
+      "half = self.epsilon / 2\n", "half = self.epsilon\n",
+      "thresholded histogram encoding has half of its noise", LAW)
+plant("grr-draw-keeps-the-truth", "local/oracles/grr.py",
+      "        if word < self.true:\n", "        if word < self.true + self.other:\n",
+      "a client keeps the true value more often than its law says", DRAWS)
+plant("unary-draw-true-bits", "local/oracles/unary.py",
+      "others = coins(self.other, size * self.d // 64 + 2, rng)", "others = coins(self.other // 2, size * self.d // 64 + 2, rng)",
+      "batches flip untrue bits half as often as their law says", BATCHES)
+plant("even-draws-are-uneven", "local/entropy.py",
+      "limit = WHOLE - WHOLE % size\n", "limit = WHOLE\n",
+      "numbers drawn evenly favour the low ones by the rest of a division", "local/test_entropy.py")
+plant("one-bit-epsilon-doubled", "local/numbers/onebit.py",
+      "self.oracle = self._kind(2 * self.classes, self.epsilon)", "self.oracle = self._kind(2 * self.classes, 2 * self.epsilon)",
+      "the sign of a number spends twice its epsilon", NUMBERS)
+plant("one-bit-of-one-class", "local/numbers/onebit.py",
+      "self.coin = GRR(2, self.epsilon)", "self.coin = GRR(2, 2 * self.epsilon)",
+      "a sampled sign spends twice its epsilon", NUMBERS)
+plant("piecewise-window-too-likely", "local/numbers/piecewise.py",
+      "self.hi = math.floor(self.lo * low)", "self.hi = math.floor(self.lo * low * low)",
+      "outputs near the number are favoured by e^(2 epsilon)", NUMBERS)
+plant("sampled-class-of-the-row", "local/numbers/sampled.py",
+      "        chosen = below(source, self.classes)\n        return chosen, self.draw_value(",
+      "        chosen = label if below(source, 4) else below(source, self.classes)\n        return chosen, self.draw_value(",
+      "the class that is told openly depends on the row", NUMBER_DRAWS)
+plant("hybrid-epsilon-doubled", "local/numbers/hybrid.py",
+      "self.piecewise = Piecewise(self.classes, self.half, self.epsilon, self.grid)",
+      "self.piecewise = Piecewise(self.classes, self.half, 2 * self.epsilon, self.grid)",
+      "one of the two parts of a hybrid spends twice its epsilon", NUMBERS)
+plant("reports-not-shared", "local/campaign.py",
+      "share = self.epsilon / self.reports", "share = self.epsilon",
+      "each of several reports spends the whole epsilon", CLIENT, "local/test_classifier.py::test_several_reports_split_the_budget")
+plant("asked-after-the-row", "local/client.py",
+      "        asked = [campaign.questions[place] for place in campaign.choose(source)]\n"
+      "        person = Person.read(campaign.schema, row, label)\n",
+      "        person = Person.read(campaign.schema, row, label)\n"
+      "        asked = [campaign.questions[place] for place in campaign.choose(source)]\n",
+      "what is asked is drawn after the row was looked at", f"{CLIENT}::test_what_is_asked_is_drawn_before_the_row_is_read")
+plant("second-report-free", "local/client.py",
+      "if self._spent + self.campaign.epsilon > self.budget:", "if self._spent > self.budget:",
+      "a client sends one report more than its budget pays for",
+      f"{CLIENT}::test_a_second_report_is_refused_and_the_first_can_be_sent_again")
+plant("spending-not-remembered", "local/client.py",
+      "            self._remember(spent, frame)\n", "",
+      "a restarted client has forgotten what it spent", f"{CLIENT}::test_memory_outlives_the_process")
+plant("clients-race", "local/client.py",
+      "with self._turn, self._lock():", "with self._lock():",
+      "threads spend the same budget at once", f"{CLIENT}::test_threads_share_one_budget")
+plant("memories-race", "local/client.py",
+      "            self._recall()\n            yield\n", "            yield\n",
+      "two processes of one person each spend the whole budget", f"{CLIENT}::test_two_clients_share_one_memory")
+plant("epsilon-rounded-up", "local/campaign.py",
+      "self.epsilon = Fraction(math.floor(local_epsilon(epsilon) * MILLION), MILLION)",
+      "self.epsilon = Fraction(math.ceil(local_epsilon(epsilon) * MILLION), MILLION)",
+      "a report spends more than was asked for", f"{CLIENT}::test_epsilon_is_rounded_down_to_what_a_report_can_state")
+plant("several-reports-of-a-person", "local/classifier.py",
+      "    check_people(X, campaign.schema, 1)\n", "",
+      "a person with several rows sends several reports at full cost",
+      "local/test_classifier.py::test_one_report_per_person_is_enforced_by_the_id_column")
+plant("laplace-noise-halved", "local/geometric.py",
+      "low, high = exp_bounds(-Fraction(1 << digit) / self.scale)", "low, high = exp_bounds(-2 * Fraction(1 << digit) / self.scale)",
+      "noise on numbers and histograms has half of its scale", HISTOGRAM)

@@ -1,0 +1,93 @@
+"""Faults of private feature selection: scores, rates, class weights, the number of features."""
+
+from tests.mutants.fault import Room
+
+plant = Room("selection")
+WATCHED = "selection/test_watched.py"
+DRAWS = f"{WATCHED}::test_draws_of_features"
+NOISE = f"{WATCHED}::test_noise_on_scores_and_on_tables"
+SPARSE = f"{WATCHED}::test_the_sparse_vector_technique"
+MODEL = f"{WATCHED}::test_a_model_on_chosen_features"
+
+plant("rate-not-shared", "selection/plan.py",
+      "else epsilon / (k * score.reach)", "else epsilon / score.reach",
+      "each of k choices spends what all have together", DRAWS)
+plant("joint-rate-doubled", "selection/plan.py",
+      'return epsilon / (2 * score.reach) if selector == "joint"', 'return epsilon / score.reach if selector == "joint"',
+      "the joint mechanism costs twice what it says", DRAWS)
+plant("hits-under-replace", "selection/scores.py",
+      "return Score(name, moved, (2 if swap else 1) * moved)", "return Score(name, moved, moved)",
+      "a replaced row moves hits apart, and the choice is for hits that move together", DRAWS)
+plant("hits-one-row-per-person", "selection/scores.py",
+      'moved = (UNITS if name == "balanced" else 1) * contributions', 'moved = UNITS if name == "balanced" else 1',
+      "people have several rows, and scores are chosen by as if they had one", DRAWS)
+plant("balanced-in-rows", "selection/scores.py",
+      'moved = (UNITS if name == "balanced" else 1) * contributions', "moved = contributions",
+      "a weighted score moves by 64 units, and the choice is for one", DRAWS)
+plant("count-under-replace", "selection/scores.py",
+      "moved = (2 if swap else 1) * contributions", "moved = contributions",
+      "a replaced row moves a spread by two, and the choice is for one", DRAWS)
+plant("count-always-monotone", "selection/scores.py",
+      "return Score(name, moved, moved if binary else 2 * moved)", "return Score(name, moved, moved)",
+      "spreads of several values fall and rise at once, and the choice is for those that move together",
+      "exhaustive/test_selection.py")
+plant("information-bound-halved", "selection/scores.py",
+      "moved = (math.ceil(information_bound(schema, adjacency, max_rows) * BIT) + 2) * contributions",
+      "moved = (math.ceil(information_bound(schema, adjacency, max_rows) * BIT) + 2) // 2 * contributions",
+      "a row moves the information by more than the choice is made for",
+      f"{WATCHED}::test_a_row_apart_from_all_others_moves_information_by_nearly_its_bound")
+plant("scores-exact", "selection/select.py",
+      "return DRAWS[plan.selector](scores, k, plan.rate, odds=odds)",
+      "return np.argsort(-scores, kind='stable')[:k]",
+      "the features with the best exact scores are taken", DRAWS)
+plant("rate-doubled", "selection/select.py",
+      "return DRAWS[plan.selector](scores, k, plan.rate, odds=odds)",
+      "return DRAWS[plan.selector](scores, k, 2 * plan.rate, odds=odds)",
+      "the choice costs twice what it says", DRAWS)
+plant("weights-of-exact-counts", "selection/select.py",
+      "weights = class_weights(counts)", "weights = class_weights(statistics.counts)",
+      "scores are weighted by exact class counts", f"{WATCHED}::test_class_weights_follow_the_noisy_counts")
+plant("counts-noise-halved", "selection/select.py",
+      "Fraction(moved) / (plan.budget.epsilon * plan.counted))", "Fraction(moved) / (2 * plan.budget.epsilon * plan.counted))",
+      "class counts have half of their noise", DRAWS)
+plant("counts-steps-dropped", "selection/select.py",
+      "moved = (1 if plan.adjacency is Adjacency.ADD_REMOVE else 2) * plan.contributions", "moved = 1",
+      "class counts are noised for one row that comes or goes, not for replaced or several", DRAWS)
+plant("counts-free", "selection/plan.py",
+      "return self.budget.epsilon * (1 - self.counted)", "return self.budget.epsilon",
+      "class counts are bought with budget that the choice spends again", DRAWS)
+plant("tables-for-one-feature", "selection/plan.py",
+      'reach, norm = moved * len(schema.features), "L1"', 'reach, norm = moved, "L1"',
+      "a row moves a count of every table, and the noise is for one", NOISE)
+plant("tables-exact", "selection/select.py",
+      "noisy = [sampler.laplace(statistics.tables[name], scale) for name in names]",
+      "noisy = [statistics.tables[name] for name in names]",
+      "features are ranked by exact tables", NOISE)
+plant("scores-for-one-feature", "selection/plan.py",
+      'reach, norm = score.sensitivity * len(schema.features), "L1"', 'reach, norm = score.sensitivity, "L1"',
+      "a row moves every score, and the noise is for one", NOISE)
+plant("ranked-by-exact-scores", "selection/select.py",
+      "return draw_ranked(sampler.laplace(scores, scale), k, odds=odds)", "return draw_ranked(scores, k, odds=odds)",
+      "features are ranked by exact scores", NOISE)
+plant("sparse-query-for-one", "selection/plan.py",
+      "Fraction(k * score.reach) / (epsilon - first)", "Fraction(score.reach) / (epsilon - first)",
+      "k scores pass a noisy threshold, and the noise is for one", SPARSE)
+plant("sparse-budget-spent-twice", "selection/plan.py",
+      "Fraction(k * score.reach) / (epsilon - first)", "Fraction(k * score.reach) / epsilon",
+      "the threshold is bought with budget that the scores spend again", SPARSE)
+plant("number-of-rows-exact", "selection/classifier.py",
+      "                rows = sampler.laplace(rows, charge.spread)\n", "",
+      "how many features are chosen follows the exact number of rows", MODEL)
+plant("number-of-rows-free", "selection/classifier.py",
+      "rest = budget.epsilon - counted\n", "rest = budget.epsilon\n",
+      "the number of rows is bought with budget that is spent again", MODEL)
+plant("training-has-all", "selection/classifier.py",
+      "Budget(math.inf if parts is None else parts[2] + (parts[1] if everything else 0))",
+      "Budget(math.inf if parts is None else parts[2] + parts[1])",
+      "the training spends what the choice has spent already", MODEL)
+plant("choice-not-charged", "selection/classifier.py",
+      "            nodes.append(plan.node)\n", "",
+      "the certificate leaves out the choice of features", MODEL)
+plant("not-charged", "selection/kbest.py",
+      "ledger.charge(plan.node, plan.budget, plan.unit, self)", "ledger.afford(plan.budget, plan.node)",
+      "a selection costs nothing in the ledger", DRAWS)
