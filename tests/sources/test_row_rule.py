@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from decimal import Decimal
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -143,3 +145,18 @@ def test_a_text_is_the_same_number_everywhere(text, tmp_path):
     texts = pd.DataFrame({"x": [text, "1"], "y": [0, 1]})
     expected = by_the_rule(schema, frame.to_dict("records"))
     assert counted(tmp_path / "d.csv", schema) == counted(frame, schema) == counted(texts, schema) == expected
+
+
+def test_the_check_for_a_container_of_your_own_runs_as_documented():
+    page = Path(__file__).parents[2] / "docs" / "values.md"
+    (block,) = re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+    exec(compile(block, "values.md", "exec"), {})
+
+
+def test_the_check_finds_a_container_that_re_types_its_rows():
+    def joint(records):
+        return pd.DataFrame({"a": np.array([record["a"] for record in records]), "y": [r["y"] for r in records]})
+
+    schema = Schema([Categorical("a", ["1", "x"], other="another")], "y", ["no", "yes"])
+    rows = [{"a": True, "y": "no"}, {"a": "x", "y": "yes"}]
+    assert "not the sum of its rows" in str(row_rule_violation(joint, schema, rows))
