@@ -29,7 +29,8 @@ plant("histogram-row-in-two-bins", "calibration/histogram.py",
       "np.bincount((1 - labels) * BINS + bins, minlength=2 * BINS)).reshape(2, BINS)",
       "a row moves two counts, and the noise is for one", TWO)
 plant("not-charged", "calibration/calibrate.py",
-      "ledger.charge(plan.node, plan.budget, plan.unit)", "ledger.afford(plan.budget, plan.node)",
+      "paying(ledger, account).charge(plan.node, plan.budget, plan.unit, schema=model.schema)",
+      "paying(ledger, account).afford(plan.budget, plan.node)",
       "a calibration costs nothing in the ledger", TWO)
 plant("certificate-forgets-it", "calibration/calibrate.py",
       'str(Budget(own.epsilon).epsilon + plan.budget.epsilon),  # type: ignore[operator]',
@@ -59,16 +60,13 @@ plant("objective-finish-not-paid", "calibration/plan.py",
       "epsilons = (share * (1 - FINISH), share * FINISH)", "epsilons = (share, share * FINISH)",
       "the last step is paid for with budget that is spent already", MORE)
 plant("answer-not-covered", "calibration/calibrate.py",
-      "return finish(minimise(tilted, float(plan.tolerance), spare=drawn.error), plan, sampler)",
-      "return minimise(tilted, float(plan.tolerance), spare=drawn.error)",
+      "return found if drawn is None else finish(found, plan, sampler)", "return found",
       "the solver's answer is released with all its digits", MORE)
 plant("tolerance-widened", "calibration/calibrate.py",
-      "return finish(minimise(tilted, float(plan.tolerance), spare=drawn.error), plan, sampler)",
-      "return finish(minimise(tilted, 4 * float(plan.tolerance), spare=drawn.error), plan, sampler)",
+      "if drawn is None else float(plan.tolerance)", "if drawn is None else 4 * float(plan.tolerance)",
       "answers may lie four times as far apart as the last step covers", MORE)
 plant("draw-error-not-spared", "calibration/calibrate.py",
-      "return finish(minimise(tilted, float(plan.tolerance), spare=drawn.error), plan, sampler)",
-      "return finish(minimise(tilted, float(plan.tolerance)), plan, sampler)",
+      "spare=0.0 if drawn is None else drawn.error", "spare=0.0",
       "the inexactness of the noise vector is not covered", MORE)
 plant("steps-for-one-weight", "calibration/plan.py",
       "width = sqrt_up(Fraction(classes + 1))", "width = 1.0",

@@ -18,7 +18,8 @@ plant("update-exact", "federated/update.py",
       "        release(statistics, make_plan(plan.schema, Budget(float('inf'))), sampler).values,\n        certificate,\n",
       "an update holds exact integers", UPDATE)
 plant("update-not-charged", "federated/update.py",
-      "ledger.charge(plan.node, plan.budget, plan.unit)", "ledger.afford(plan.budget, plan.node)",
+      "paying(ledger, account).charge(plan.node, plan.budget, plan.unit, schema=schema)",
+      "paying(ledger, account).afford(plan.budget, plan.node)",
       "an update costs nothing in the ledger", UPDATE)
 plant("node-plan-add-remove", "federated/update.py",
       "        adjacency=settings.adjacency,\n        mechanism=", "        mechanism=",
@@ -27,7 +28,8 @@ plant("node-plan-one-row-per-person", "federated/update.py",
       "        split=split,\n        contributions=settings.contributions,\n", "        split=split,\n",
       "updates are noised for one row per person", UPDATE)
 plant("federation-not-charged", "federated/classifier.py",
-      "ledger.charge(self._cost(plans), grant or plans[0].budget, plans[0].unit)", "ledger.afford(plans[0].budget)",
+      "payer.charge(self._cost(plans), grant or plans[0].budget, plans[0].unit, self, schema=schema)",
+      "payer.afford(plans[0].budget)",
       "a federation costs nothing in the ledger", FIT)
 plant("dearest-node-forgotten", "federated/certificate.py",
       "return max(amount for amount, _ in amounts)", "return min(amount for amount, _ in amounts)",

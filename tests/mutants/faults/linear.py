@@ -51,7 +51,8 @@ plant("objective-untilted", "linear/release.py",
       "tilted = Objective(design, signs, plan.loss, ridge, 0 * drawn.vector)",
       "the objective is minimised without its noise", NOISE)
 plant("output-exact", "linear/release.py",
-      "return np.asarray(found.weights + drawn.vector)", "return np.asarray(found.weights)",
+      "settled(solver, exact, tolerance, spare, plan.unexpected) + drawn.vector",
+      "settled(solver, exact, tolerance, spare, plan.unexpected)",
       "the exact minimum is released", NOISE)
 plant("functional-linear-reach", "linear/plan.py",
       "return self.moved * self.encoding.slots * (UNIT if self.encoding.valued else 1)",

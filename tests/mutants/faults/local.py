@@ -99,7 +99,7 @@ plant("epsilon-rounded-up", "local/campaign.py",
       "self.epsilon = Fraction(math.ceil(local_epsilon(epsilon) * MILLION), MILLION)",
       "a report spends more than was asked for", f"{CLIENT}::test_epsilon_is_rounded_down_to_what_a_report_can_state")
 plant("several-reports-of-a-person", "local/classifier.py",
-      "    check_people(X, campaign.schema, 1)\n", "",
+      "X, campaign.schema, y, contributions=1, unexpected", "X, campaign.schema, y, unexpected",
       "a person with several rows sends several reports at full cost",
       "local/test_classifier.py::test_one_report_per_person_is_enforced_by_the_id_column")
 plant("laplace-noise-halved", "local/geometric.py",

@@ -32,8 +32,7 @@ plant("count-always-monotone", "selection/scores.py",
       "spreads of several values fall and rise at once, and the choice is for those that move together",
       "exhaustive/test_selection.py")
 plant("information-bound-halved", "selection/scores.py",
-      "moved = (math.ceil(information_bound(schema, adjacency, max_rows) * BIT) + 2) * contributions",
-      "moved = (math.ceil(information_bound(schema, adjacency, max_rows) * BIT) + 2) // 2 * contributions",
+      "moved = (math.ceil(bits * BIT) + 2) * contributions", "moved = (math.ceil(bits * BIT) + 2) // 2 * contributions",
       "a row moves the information by more than the choice is made for",
       f"{WATCHED}::test_a_row_apart_from_all_others_moves_information_by_nearly_its_bound")
 plant("scores-exact", "selection/select.py",
@@ -89,5 +88,6 @@ plant("choice-not-charged", "selection/classifier.py",
       "            nodes.append(plan.node)\n", "",
       "the certificate leaves out the choice of features", MODEL)
 plant("not-charged", "selection/kbest.py",
-      "ledger.charge(plan.node, plan.budget, plan.unit, self)", "ledger.afford(plan.budget, plan.node)",
+      "paying(ledger, account, X, self).charge(plan.node, plan.budget, plan.unit, self, schema=plan.schema)",
+      "paying(ledger, account, X, self).afford(plan.budget, plan.node)",
       "a selection costs nothing in the ledger", DRAWS)

@@ -24,7 +24,7 @@ plant("choice-rate-doubled", "tuning/search.py",
       "rate = choice_rate(self.plan.choice,", "rate = choice_rate(2 * self.plan.choice,",
       "the choice costs twice what it says", MORE)
 plant("fits-have-the-whole-look", "tuning/search.py",
-      "self.method, count, look / count, look, again or None", "self.method, count, look, look, again or None",
+      "each = look / count", "each = look",
       "every candidate spends what all of them have together", MORE)
 plant("validation-rows-trained-on", "tuning/search.py",
       "fitted = [self._fit(index, self.plan.fit, train) for index",
@@ -56,7 +56,7 @@ plant("stopping-costs-two-runs", "tuning/search.py",
       "each = None if epsilon is None else epsilon / (2 + eta)", "each = None if epsilon is None else epsilon / 2",
       "the law of the number of runs is not paid for", f"{RUN}[0-1]", f"{RUN}[{(1 << 50) - 1}-1]")
 plant("not-charged", "tuning/search.py",
-      "ledger.charge(plan.node, plan.budget, plan.unit, self)", "ledger.afford(plan.budget, plan.node)",
+      "payer.charge(plan.node, plan.budget, plan.unit, self, schema=known)", "payer.afford(plan.budget, plan.node)",
       "a search costs nothing in the ledger", MORE)
 plant("model-claims-its-fit-alone", "tuning/search.py",
       "        self.model_.certificate = self.certificate_\n", "",
