@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -13,7 +15,7 @@ from discreet.schema import Schema
 from discreet.sources.blocks import Rows
 from discreet.sources.columns import Codes, make_column
 from discreet.sources.people import People, refuse_people
-from discreet.sources.stored import objects
+from discreet.sources.stored import NUMBERS, objects
 
 _STORABLE = (
     {"ArrowDtype", "BooleanDtype", "DatetimeTZDtype", "StringDtype"}
@@ -73,6 +75,9 @@ def _table(data: Any) -> Any:
     odd = next((i for i, row in enumerate(data) if len(row) != width), None)
     if odd is not None:
         raise DataError(f"row {odd} has {len(data[odd])} values, but the rows before it have {width}")
+    if set(map(type, chain.from_iterable(data))) <= NUMBERS:
+        with suppress(ValueError, OverflowError, ArithmeticError):  # integers beyond all doubles, signalling NaN
+            return np.array(data, np.float64)
     matrix = np.empty((len(data), width), object, order="F")
     for j, values in enumerate(zip(*data, strict=True)):
         matrix[:, j] = objects(values, len(data))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from hashlib import blake2b
 from typing import Any
 
 import numpy as np
@@ -14,6 +16,7 @@ from discreet.values import NUMBERED, person
 
 _ROOM = 1 << 20  # keys that are gathered before equal ones are brought together
 EXACT = 2.0**53
+Integers = NDArray[np.int64]
 
 
 def id_keys(raw: Any) -> NDArray[Any]:
@@ -34,13 +37,17 @@ def id_keys(raw: Any) -> NDArray[Any]:
 
 
 class People:
-    """Rows per person, added up batch by batch: about 30 bytes a person, none of them on disk."""
+    """Rows per person, added up batch by batch: 16 bytes or 24 a person, none of them on disk.
+
+    Numbers are kept as they are and texts as digests of 16 bytes under a key of this process, so that nobody can choose
+    two texts that count as one, and none of two that come by chance is ever likely to.
+    """
 
     def __init__(self) -> None:
         self.missing = False
-        self._numbers: list[tuple[NDArray[np.float64], NDArray[np.int64]]] = []
-        self._texts: list[Any] = []
-        self._room = [_ROOM, _ROOM]
+        self._salt = os.urandom(32)
+        self._numbers = _Counter(1)
+        self._texts = _Counter(2)
 
     def add(self, raw: Any) -> None:
         """Take in the ids of some rows."""
@@ -52,47 +59,22 @@ class People:
         else:
             self._add_texts(found)
 
-    def most(self) -> tuple[int, float | str | None]:
-        """The largest number of rows that one person has, and that person's key."""
-        self._join_numbers()
-        self._join_texts()
-        best: tuple[int, float | str | None] = (0, None)
-        for values, counts in self._numbers:
-            if len(counts):
-                spot = int(np.argmax(counts))
-                best = max(best, (int(counts[spot]), float(values[spot])), key=lambda pair: pair[0])
-        for table in self._texts:
-            counts = table.column("rows").to_numpy()
-            if len(counts):
-                spot = int(np.argmax(counts))
-                best = max(best, (int(counts[spot]), table.column("key")[spot].as_py()), key=lambda pair: pair[0])
-        return best
+    def most(self) -> tuple[int, float | None]:
+        """The largest number of rows that one person has, and that person's number, if it is one."""
+        texts, _ = self._texts.most()
+        numbers, key = self._numbers.most()
+        return (texts, None) if texts > numbers else (numbers, None if key is None else float(key.view(np.float64)[0]))
 
-    def _add_numbers(self, values: NDArray[Any], counts: NDArray[np.int64] | None = None) -> None:
+    def _add_numbers(self, values: NDArray[Any], counts: Integers | None = None) -> None:
         doubles = np.asarray(values, np.float64) + 0.0
         gone = np.isnan(doubles)
         if gone.any():
             self.missing = True
             doubles, counts = doubles[~gone], None if counts is None else counts[~gone]
-        self._numbers.append((doubles, np.ones(len(doubles), np.int64) if counts is None else counts))
-        if sum(len(one) for one, _ in self._numbers) > self._room[0]:
-            self._join_numbers()
-
-    def _join_numbers(self) -> None:
-        if not self._numbers:
-            return
-        values = np.concatenate([one for one, _ in self._numbers])
-        counts = np.concatenate([one for _, one in self._numbers])
-        self._numbers.clear()
-        order = np.argsort(values, kind="stable")
-        values, counts = values[order], counts[order]
-        starts = np.flatnonzero(np.concatenate([[True], values[1:] != values[:-1]])) if len(values) else order
-        self._numbers.append((values[starts], np.add.reduceat(counts, starts) if len(starts) else counts))
-        self._room[0] = max(_ROOM, 2 * len(starts))
+        self._numbers.add(doubles.view(np.uint64)[:, None], counts)
 
     def _add_texts(self, raw: Any) -> None:
         """Texts in an Arrow array; those that write a number count as that number."""
-        import pyarrow as pa
         import pyarrow.compute as pc
 
         if raw.null_count:
@@ -103,12 +85,9 @@ class People:
             self._add_numbers(text_doubles(raw.filter(numbered))[0])
             raw = raw.filter(pc.invert(numbered))
         if len(raw):
-            rows = pa.array(np.ones(len(raw), np.int64))
-            self._append(pa.table({"key": raw.cast(pa.large_string()), "rows": rows}))
+            self._texts.add(self._digests(raw.to_pylist()))
 
     def _add_distinct(self, found: Distinct) -> None:
-        import pyarrow as pa
-
         counts = np.bincount(np.asarray(found.indices, np.int64), minlength=len(found.names) + 1)
         keys = [person(name) for name in found.names]
         used = [i for i, key in enumerate(keys) if counts[i]]
@@ -118,26 +97,50 @@ class People:
         if numbers:
             self._add_numbers(np.array([keys[i] for i in numbers]), counts[numbers])
         if texts:
-            # Text that is not Unicode has no place in Arrow; its escapes do.
-            written = [str(keys[i]).encode("utf-8", "backslashreplace") for i in texts]
-            key = pa.array(written, pa.large_binary()).cast(pa.large_string())
-            self._append(pa.table({"key": key, "rows": pa.array(counts[texts])}))
+            self._texts.add(self._digests([str(keys[i]) for i in texts]), counts[texts])
 
-    def _append(self, table: Any) -> None:
-        self._texts.append(table)
-        if sum(one.num_rows for one in self._texts) > self._room[1]:
-            self._join_texts()
+    def _digests(self, texts: list[str]) -> NDArray[np.uint64]:
+        def digest(text: str) -> bytes:
+            return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16, key=self._salt).digest()
 
-    def _join_texts(self) -> None:
-        import pyarrow as pa
+        return np.frombuffer(b"".join(map(digest, texts)), np.uint64).reshape(-1, 2)
 
-        if not self._texts:
-            return
-        whole = pa.concat_tables(self._texts)
-        self._texts.clear()
-        groups = pa.TableGroupBy(whole, ["key"], use_threads=False).aggregate([("rows", "sum")])
-        self._texts.append(groups.rename_columns({"rows_sum": "rows"}).select(["key", "rows"]))
-        self._room[1] = max(_ROOM, 2 * groups.num_rows)
+
+class _Counter:
+    """How often keys of one or two words occur; equal ones are brought together whenever their number has doubled."""
+
+    def __init__(self, words: int) -> None:
+        self.keys: list[NDArray[np.uint64]] = []
+        self.counts: list[Integers] = []
+        self.words, self.held, self.room = words, 0, _ROOM
+
+    def add(self, keys: NDArray[np.uint64], counts: Integers | None = None) -> None:
+        self.keys.append(keys)
+        self.counts.append(np.ones(len(keys), np.int64) if counts is None else counts)
+        self.held += len(keys)
+        if self.held > self.room:
+            self.join()
+
+    def join(self) -> None:
+        keys = np.concatenate([np.empty((0, self.words), np.uint64), *self.keys])
+        counts = np.concatenate([np.empty(0, np.int64), *self.counts])
+        self.keys.clear()
+        self.counts.clear()
+        order = np.argsort(keys[:, 0], kind="stable") if self.words == 1 else np.lexsort(keys.T)
+        keys, counts = keys[order], counts[order]
+        if len(keys):
+            starts = np.flatnonzero(np.concatenate([[True], (keys[1:] != keys[:-1]).any(axis=1)]))
+            keys, counts = keys[starts], np.add.reduceat(counts, starts)
+        self.keys.append(keys)
+        self.counts.append(counts)
+        self.held, self.room = len(keys), max(_ROOM, 2 * len(keys))
+
+    def most(self) -> tuple[int, NDArray[np.uint64] | None]:
+        self.join()
+        if not self.held:
+            return 0, None
+        spot = int(np.argmax(self.counts[0]))
+        return int(self.counts[0][spot]), self.keys[0][spot]
 
 
 def refuse_people(schema: Schema, contributions: int, people: People) -> None:
@@ -147,7 +150,7 @@ def refuse_people(schema: Schema, contributions: int, people: People) -> None:
     most, key = people.most()
     if most <= contributions:
         return
-    large = isinstance(key, float) and abs(key) >= EXACT
+    large = key is not None and abs(key) >= EXACT
     raise DataError(
         f"some value of the id column {schema.id!r} stands in more than {contributions} "
         f"row{'s' if contributions > 1 else ''}: keep at most that many rows per person, or raise contributions"

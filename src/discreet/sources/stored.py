@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from discreet.values import Nested, is_number, moment, number, read
 
 Array = NDArray[Any]
-_NUMBERS = {int, float, bool, type(None), Decimal, np.bool_, np.float16, np.float32, np.float64} | {
+# An array of doubles takes values of these types one by one, to the nearest double and None as NaN: the rule.
+NUMBERS = {int, float, bool, type(None), Decimal, np.bool_, np.float16, np.float32, np.float64} | {
     np.dtype(code).type for code in "bhilqBHILQ"
 }
 _KEPT = {str, int, float, bool, bytes}  # equal values of these types read alike, so each is read once
@@ -81,7 +82,7 @@ def _usual(raw: Array) -> Array:
 def _values(values: list[Any]) -> Any:
     """Python values of any types: together where their types allow it, else one by one."""
     kinds = set(map(type, values))
-    if kinds <= _NUMBERS:
+    if kinds <= NUMBERS:
         try:
             return np.array(values, np.float64)
         except (ValueError, OverflowError, ArithmeticError):  # integers beyond all doubles, signalling NaN
