@@ -187,7 +187,7 @@ def mean(parts: Sequence[Share], *, apart: bool) -> Share:
     """The mean of shares with independent noise, from their own intervals (Zou and Donner's way, MOVER).
 
     Their rows are others if they are `apart`; else the errors of drawing rows are taken to add up, the worst case.
-    So are distances to 0 or 1, which are not as far as the noise reaches: they hold the truth, but with nothing to spare.
+    So are distances to 0 or 1, which are shorter than the noise reaches: they hold the truth with nothing to spare.
     """
     value = float(np.mean([one.value for one in parts]))
 
