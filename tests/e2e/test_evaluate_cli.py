@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from fractions import Fraction
 
 import pytest
 
@@ -15,7 +16,7 @@ from tests.e2e.test_cli import as_json, ok
 def job(tmp_path_factory, discreet):
     """A directory with rows, a schema and a model that was measured on rows held out."""
     folder = tmp_path_factory.mktemp("measured")
-    demo.write_rows(folder / "train.csv", 3000, seed=11)
+    demo.write_rows(folder / "train.csv", 4000, seed=11)
     demo.write_rows(folder / "test.csv", 1500, seed=12)
     ok(discreet("schema", "train.csv", "--target", "income", "--out", "draft.toml", cwd=folder))
     text = (folder / "draft.toml").read_text()
@@ -27,7 +28,7 @@ def job(tmp_path_factory, discreet):
 
 def test_fit_prints_and_inspect_shows_what_was_measured(job, discreet):
     found = load_model(job / "model.json").evaluation
-    assert found.held_out == 0.3 and 600 < found.rows.value < 1200
+    assert found.held_out == 0.3 and 900 < found.rows.value < 1500
     shown = ok(discreet("inspect", "model.json", cwd=job)).stdout
     for out in ((job / "fit.out").read_text(), shown):
         assert "AUC" in out and f"{found.auc.value:.4f}" in out and f"{found.auc.low:.4f}" in out
@@ -52,15 +53,17 @@ def test_evaluate_privately(job, discreet):
 
 
 def test_an_account_beside_the_rows_pays(job, discreet):
-    account = Account.create(job / "test.account", Budget(1))
-    done = ok(discreet("evaluate", "model.json", "test.csv", "--epsilon", "0.75", cwd=job))
-    assert "test.account" in done.stderr and account.spent == Account.open(job / "test.account").spent == 0.75
-    before = (job / "figures.json").read_text() if (job / "figures.json").exists() else None
-    done = discreet("evaluate", "model.json", "test.csv", "--epsilon", "0.75", "--out", "figures.json", cwd=job)
+    (job / "ward.csv").write_text((job / "test.csv").read_text())
+    account = Account.create(job / "ward.account", Budget(1))
+    command = ["evaluate", "model.json", "ward.csv", "--epsilon", "0.75", "--out", "ward.json"]
+    done = ok(discreet(*command, cwd=job))
+    assert "ward.account" in done.stderr and account.spent == Fraction(3, 4)
+    before = (job / "ward.json").read_text()
+    done = discreet(*command, cwd=job)
     assert done.returncode == 2 and "left" in done.stderr and "Traceback" not in done.stderr
-    assert account.spent == 0.75
-    assert before is None or (job / "figures.json").read_text() == before
-    (job / "test.account").unlink()
+    assert account.spent == Fraction(3, 4) and (job / "ward.json").read_text() == before
+    done = discreet("evaluate", "model.json", "ward.csv", "--account", "ward.account", cwd=job)
+    assert done.returncode == 2 and "--epsilon" in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -187,14 +187,14 @@ def mean(parts: Sequence[Share], *, apart: bool) -> Share:
     """The mean of shares with independent noise, from their own intervals (Zou and Donner's way, MOVER).
 
     Their rows are others if they are `apart`; else the errors of drawing rows are taken to add up, the worst case.
-    So are the distances of parts of which nothing is known, whose estimates are no estimates.
+    So are distances to 0 or 1, which are shorter than the noise reaches: they hold the truth with nothing to spare.
     """
     value = float(np.mean([one.value for one in parts]))
-    known = np.array([one.noise_low > 0 or one.noise_high < 1 for one in parts])
 
     def side(end: str) -> tuple[float, float]:
         noise = np.array([abs(one.value - getattr(one, f"noise_{end}")) for one in parts])
         whole = np.array([abs(one.value - getattr(one, end)) for one in parts])
+        known = np.array([0 < getattr(one, f"noise_{end}") < 1 for one in parts])
         drawn = np.sqrt(np.maximum(whole**2 - noise**2, 0.0))
         together = (drawn**2).sum() if apart else drawn.sum() ** 2
         spread, lost = float((noise[known] ** 2).sum()), float(noise[~known].sum())
