@@ -20,8 +20,9 @@ _WHOLE = re.compile(r"\s*([+-]?)0*([0-9]+)(?:\.0*)?\s*")
 _SPELT = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?|-?inf")
 _POINT_ZERO = re.compile(r"-?(?:0|[1-9][0-9]*)\.0")
 _MOMENT = re.compile(r"([+-]?\d+-\d\d-\d\d)(?:[T ](\d\d)(?::(\d\d))?(?::(\d\d))?(?:\.(\d+))?)?")
-# Without an exponent: an identifier in hexadecimal digits such as 12e4567 is no number.
-NUMBERED = r"[ \t\n\r\f\v]*[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)[ \t\n\r\f\v]*"
+# Without an exponent: an identifier in hexadecimal digits such as 12e4567 is no number. And with digits that a double
+# tells apart: card and registry numbers of 16 digits or more are people of their own, each by its text.
+NUMBERED = r"[ \t\n\r\f\v]*[+-]?0*(?:[0-9]{1,15}(?:\.[0-9]{0,15})?|\.[0-9]{1,15})[ \t\n\r\f\v]*"
 _NUMBERED = re.compile(NUMBERED)
 _NUMPY_INTEGER = re.compile("u?(int|longlong)")
 

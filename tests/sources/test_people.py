@@ -131,8 +131,18 @@ def test_batches_add_up(room, monkeypatch):
 
 def test_large_numbers_say_what_to_do():
     data = pd.DataFrame({"who": [2**53, 2**53 + 1], "x": 0.5, "y": [0, 1]})
-    with pytest.raises(DataError, match="write such ids with a letter in front"):
+    with pytest.raises(DataError, match="store such ids as text"):
         check_people(data, IDS, 1)
+
+
+@pytest.mark.parametrize("wrap", [objects, pa.array, np.array])
+def test_long_numbers_in_texts_are_people_of_their_own(wrap):
+    ids = ["110101199003070010", "110101199003070011", "4000000000000002", "4000000000000003"]
+    assert len(set(id_keys(wrap(ids)).tolist())) == 4
+    data = pd.DataFrame({"who": ids, "x": 0.5, "y": [0, 1, 0, 1]})
+    check_people(data, IDS, 1)
+    with pytest.raises(DataError, match="more than 1 row"):
+        check_people(pd.concat([data, data[:1]]), IDS, 1)
 
 
 # ---- nothing raw on disk

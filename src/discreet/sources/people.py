@@ -154,5 +154,5 @@ def refuse_people(schema: Schema, contributions: int, people: People) -> None:
     raise DataError(
         f"some value of the id column {schema.id!r} stands in more than {contributions} "
         f"row{'s' if contributions > 1 else ''}: keep at most that many rows per person, or raise contributions"
-        + (" (numbers beyond 2**53 are compared as floats: write such ids with a letter in front)" if large else "")
+        + (" (numbers beyond 2**53 are compared as floats: store such ids as text)" if large else "")
     )
