@@ -2,6 +2,7 @@
 
 import math
 import pickle
+from collections import deque
 from decimal import Decimal
 from fractions import Fraction
 
@@ -16,7 +17,7 @@ from discreet import Categorical, Numeric, PrivateNB, Schema
 from discreet.additive import PrivateAdditiveClassifier
 from discreet.auto import PrivateClassifier
 from discreet.calibration import calibrated
-from discreet.errors import BudgetError, DiscreetError
+from discreet.errors import BudgetError, DiscreetError, SchemaError
 from discreet.federated import FederatedNB, node_update
 from discreet.gossip import GossipNB
 from discreet.linear import PrivateLogisticRegression, PrivateSVC
@@ -48,7 +49,7 @@ SCHEMA = Schema(
 NAMES = [*SCHEMA.names, "t"]
 GOOD = [["x", "u", 1, 2.5, 0.5, "no"], ["y", "v", 2, 9.0, None, "yes"], ["x", "v", 1, 0.0, -0.5, "yes"]] * 4
 ODD = [
-    None, math.nan, math.inf, -math.inf, "text", "", "\x00", "\ud800", b"\xff", True, 10**400, -(10**20), 1e308,
+    None, math.nan, math.inf, -math.inf, "text", "", "\x00", "\ud800", b"\xff", True, 10**400, 10**5000, -(10**20), 1e308,
     Decimal("NaN"), Decimal("sNaN"), Decimal("1e400"), Fraction(1, 3), 1j, [1, 2], {"k": 1}, object(),
     np.datetime64("NaT"), pd.NA, pd.NaT, np.float32(math.inf), (), "nan", "inf", "1e999", "0x10", pd.Timestamp(0),
 ]  # fmt: skip
@@ -298,12 +299,53 @@ def test_an_open_quote_is_a_fault_of_the_file(tmp_path):
     assert collect(path, IDS, unexpected="absorb").counts.tolist() == [1, 1]
 
 
-def test_lists_of_another_length_are_no_rows():
-    rows = [["x"], [], ["y", "y"], "x", ["y"]]
-    assert collect(rows, Schema(IDS.features, "t", [0, 1]), [0, 0, 1, 1, 1], unexpected="absorb").counts.tolist() == [
-        1,
-        1,
-    ]
+def test_rows_that_are_no_list_of_the_right_length_are_rows_without_values():
+    """Each goes where values go that cannot be read, by itself: no other row and no label moves."""
+
+    class Odd:
+        def __len__(self):
+            return -1
+
+        def __iter__(self):
+            raise RuntimeError
+
+    rows = [["x"], [], ["y", "y"], "x", {"x": 1}, {"x"}, np.zeros((1, 1)), np.array(3), 5, Odd(), [10**5000], ["y"]]
+    labels = [0, 0, 1, 1, 0, 0, 0, 0, 0, 0, 1, 1]
+    strict = Schema([Categorical("a", ["x", "y"])], "t", [0, 1])
+    assert collect(rows, strict, labels, unexpected="absorb").tables["a"].tolist() == [[1, 0], [0, 1]]
+    other = Schema([Categorical("a", ["x", "y"], other="o")], "t", [0, 1])
+    assert collect(rows, other, labels, unexpected="absorb").tables["a"].tolist() == [[1, 0, 7], [0, 1, 3]]
+    nodes = FederatedNB(schema=strict, n_nodes=2, partition=[0, 1] * 6, unexpected="absorb")
+    assert nodes.fit(rows, labels).certificate_.tables == TOTAL
+    people = LocalNB(2.0, schema=strict, unexpected="absorb", random_state=0).fit(rows, labels)
+    assert sum(one.reports for one in people.tallies_) == len(rows)
+
+
+@pytest.mark.parametrize("policy", ["refuse", "absorb"])
+def test_rows_and_labels_of_any_make_are_read_value_by_value(policy):
+    schema = Schema([Categorical("a", ["True", "False"], other="o")], "t", [0, 1])
+
+    def counted(X, y):
+        return collect(X, schema, y, unexpected=policy).tables["a"].tolist()
+
+    rows, labels = [[True]] * 4 + [[False]] * 3, [0] * 7
+    assert counted(rows, labels) == [[4, 3, 0], [0, 0, 0]]
+    for more in (range(5, 6), pd.Series(["x"]), deque(["x"]), np.array(["x"])):
+        assert counted([*rows, more], [*labels, 1]) == [[4, 3, 0], [0, 0, 1]]
+        assert counted(deque([*rows, more]), deque([*labels, 1])) == [[4, 3, 0], [0, 0, 1]]
+        assert counted([*rows, more], [[one] for one in labels] + [1]) == [[4, 3, 0], [0, 0, 1]]
+
+
+def test_a_schema_read_off_the_rows_absorbs_nothing():
+    with pytest.raises(SchemaError, match="declare one"):
+        PrivateNB(schema="infer", unexpected="absorb").fit(*lists(GOOD))
+
+
+def test_statistics_do_not_say_how_their_rows_were_read():
+    statistics = collect(*lists(GOOD)[:1], SCHEMA, lists(GOOD)[1], detail=("bins",))
+    for one in (SelectiveNB(k=2), PrivateSelectKBest(2)):
+        fitted = clone(one).set_params(schema=SCHEMA, unexpected="absorb", epsilon=1.0).fit_statistics(statistics)
+        assert fitted.certificate_.tables == REFUSED
 
 
 # ---- what is said
@@ -332,7 +374,10 @@ def test_functions_absorb_too():
     model = PrivateNB(schema=SCHEMA, unexpected="absorb").fit(X, y).model_
     assert calibrated(model, X, y, 0.1, unexpected="absorb").certificate.tables == TOTAL
     assert calibrated(model, *lists(GOOD), 0.1).certificate.tables == REFUSED
-    assert settle_schema(SCHEMA, objects(GOOD + NASTY), 1.0, bounds="private", unexpected="absorb").certificate.tables
+    assert (
+        settle_schema(SCHEMA, objects(GOOD + NASTY), 1.0, bounds="private", unexpected="absorb").certificate.tables
+        == TOTAL
+    )
     assert node_update(X, SCHEMA, Budget(1.0), node="n", y=y, unexpected="absorb").certificate.tables == TOTAL
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
@@ -22,8 +23,10 @@ _POINT_ZERO = re.compile(r"-?(?:0|[1-9][0-9]*)\.0")
 _MOMENT = re.compile(r"([+-]?\d+-\d\d-\d\d)(?:[T ](\d\d)(?::(\d\d))?(?::(\d\d))?(?:\.(\d+))?)?")
 # Without an exponent: an identifier in hexadecimal digits such as 12e4567 is no number. And with digits that a double
 # tells apart: card and registry numbers of 16 digits or more are people of their own, each by its text.
-NUMBERED = r"[ \t\n\r\f\v]*[+-]?0*(?:[0-9]{1,15}(?:\.[0-9]{0,15})?|\.[0-9]{1,15})[ \t\n\r\f\v]*"
+NUMBERED = r"[ \t\n\r\f\v]*[+-]?0*(?:[0-9]{1,15}(?:\.[0-9]{0,15}0*)?|\.[0-9]{1,15}0*)[ \t\n\r\f\v]*"
+LONG = r"[ \t\n\r\f\v]*(?:\+|(-))?0*([0-9]{16,})(?:\.0*)?[ \t\n\r\f\v]*"
 _NUMBERED = re.compile(NUMBERED)
+_LONG = re.compile(LONG)
 _NUMPY_INTEGER = re.compile("u?(int|longlong)")
 
 
@@ -80,8 +83,8 @@ def read(value: Any) -> Reading:
         return value + 0.0 if value == value else None
     if kind is int or kind is bool:
         return _integer(value)
-    if value is None:
-        return None
+    if value is None or isinstance(value, _Unreadable):
+        return value
     try:
         return _read_other(value)
     except Exception:
@@ -89,11 +92,14 @@ def read(value: Any) -> Reading:
         return UNREADABLE
 
 
-def _integer(value: int) -> float | str:
+def _integer(value: int) -> float | str | _Unreadable:
     try:
         return float(value)
     except OverflowError:  # beyond all doubles; a text of its own, if it can be written at all
-        return str(value)
+        try:
+            return str(value)
+        except ValueError:
+            return UNREADABLE
 
 
 def _double(value: Any) -> float | None:
@@ -230,7 +236,8 @@ def text(value: Any) -> str:
     if isinstance(value, bool) or type(value).__name__ in {"bool", "bool_"}:
         return "true" if value else "false"
     if isinstance(value, int) or (type(value).__module__ == "numpy" and _NUMPY_INTEGER.match(type(value).__name__)):
-        return str(int(value))
+        with suppress(ValueError):  # too long to be written
+            return str(int(value))
     found = read(value)
     if isinstance(found, float):
         return spell(found)
@@ -289,6 +296,8 @@ def person(value: Any) -> float | str | None:
         return found
     if type(found) is str and _NUMBERED.fullmatch(found):
         return float(found) + 0.0
+    if type(found) is str and (long := _LONG.fullmatch(found)):
+        return (long[1] or "") + long[2]
     return str(found)
 
 

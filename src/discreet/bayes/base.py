@@ -14,6 +14,7 @@ from discreet.bayes.model import NaiveBayesModel, normalised
 from discreet.bayes.settled import Purchase, purchase
 from discreet.errors import BudgetError, DataError, SchemaError
 from discreet.privacy.payer import Carrier, Payer
+from discreet.privacy.unexpected import ABSORB, REFUSE
 from discreet.schema import Schema
 from discreet.sources import Progress, is_outside
 from discreet.sources.frames import as_matrix, open_frame
@@ -59,6 +60,11 @@ class SchemaEstimator(Carrier, ClassifierMixin, BaseEstimator):
         if y is None and not is_outside(X) and open_frame(X) is None:
             raise DataError(f"{type(self).__name__} requires y to be passed, but the target y is None")
         if isinstance(self.schema, str) and self.schema == "infer":
+            if getattr(self, "unexpected", REFUSE) == ABSORB:
+                raise SchemaError(
+                    "a schema cannot be read off rows of which any content is to be absorbed: declare one, or draft it "
+                    "by Schema.infer and edit it"
+                )
             return Schema.infer(X, y, classes=() if classes is None else classes)
         return self._public_schema()
 

@@ -20,7 +20,7 @@ from discreet.mechanisms.joint import MOST_EVENTS
 from discreet.mechanisms.noise import sampler_for
 from discreet.mechanisms.odds import odds_for
 from discreet.privacy.budget import Adjacency, Budget, number
-from discreet.privacy.certificate import Certificate, certify
+from discreet.privacy.certificate import Certificate, certify, read_under
 from discreet.privacy.ledger import Charge, Node, Sequential, SmoothCharge
 from discreet.privacy.payer import Payer, paying
 from discreet.privacy.unexpected import REFUSE, check_unexpected
@@ -130,6 +130,8 @@ class SelectiveNB(NaiveBayesEstimator):
         check_smoothing(self.smoothing)
         self._charge(paying(ledger, account, statistics, self))
         self._fit(statistics)
+        # How the rows were read is not known here.
+        self.model_.certificate = self.certificate_ = read_under(self.certificate_, REFUSE)
         self._describe(np.zeros((1, len(statistics.schema.features))), statistics.schema)
         return self
 

@@ -15,6 +15,7 @@ from discreet.errors import DataError, SchemaError
 from discreet.mechanisms.noise import bytes_of, sampler_for
 from discreet.mechanisms.odds import odds_for
 from discreet.privacy.budget import Adjacency, Budget
+from discreet.privacy.certificate import read_under
 from discreet.privacy.payer import Carrier, Payer, paying
 from discreet.privacy.unexpected import REFUSE
 from discreet.schema import Schema
@@ -138,7 +139,9 @@ class PrivateSelectKBest(Carrier, TransformerMixin, BaseEstimator):
         """Choose from exact statistics, wherever their rows are: of a node, or summed over several."""
         plan = self.plan()
         paying(ledger, account, statistics, self).charge(plan.node, plan.budget, plan.unit, self, schema=plan.schema)
-        return self._remember(select_with(statistics, plan, self.random_state), True)
+        self._remember(select_with(statistics, plan, self.random_state), True)
+        self.certificate_ = read_under(self.certificate_, REFUSE)  # how the rows were read is not known here
+        return self
 
     def _remember(self, selection: Selection, named: bool) -> Self:
         self.selection_, self.certificate_ = selection, selection.certificate

@@ -169,9 +169,9 @@ def _batches(
     if not is_outside(data):
         if most is not None and not total:
             check_people(data, schema, most)
-        if total and isinstance(data, list | tuple):
-            data, labels = even_rows(data, labels, len(schema.features), count)
         frame = open_frame(data)
+        if total and frame is None:
+            data = even_rows(data, len(schema.features))
         rows = (
             frame_rows(frame, schema, labels, labelled=labelled)
             if frame is not None

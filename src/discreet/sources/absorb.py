@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from discreet.schema import Categorical, Numeric, Schema
 from discreet.sources.blocks import Rows
 from discreet.sources.columns import Codes, Column, Numbers
-from discreet.sources.frames import label_values
+from discreet.sources.frames import listing, row_values
+from discreet.values import UNREADABLE
 
 Mask = NDArray[np.bool_]
 
@@ -80,19 +81,17 @@ def absorb(rows: Rows, count: Absorbed) -> Rows:
     return placed if kept.all() else placed.take(np.flatnonzero(kept))
 
 
-def even_rows(rows: Any, labels: Any, width: int, count: Absorbed) -> tuple[Any, Any]:
-    """Lists of as many values as there are features, and their labels; the others are no rows of the table."""
-    fits = [hasattr(row, "__len__") and not isinstance(row, str | bytes) and len(row) == width for row in rows]
-    if all(fits) and rows:
-        return rows, labels
-    if labels is not None:
-        values = label_values(labels)
-        if len(values) == len(rows):
-            mask = np.array(fits, bool)
-            labels = values[mask] if isinstance(values, np.ndarray) else values.filter(mask)
-    count.rows += len(rows) - sum(fits)
-    kept = [row for row, fit in zip(rows, fits, strict=True) if fit]
-    return kept or np.empty((0, width), object), labels
+def even_rows(data: Any, width: int) -> Any:
+    """Rows in lists with as many values as there are features; of any other row no value can be read.
+
+    Arrays and tables are left as they are.
+    """
+    listed = listing(data)
+    if listed is None:
+        return data
+    rows = [row_values(row) for row in listed]
+    blank = (UNREADABLE,) * width
+    return [row if row is not None and len(row) == width else blank for row in rows] or np.empty((0, width), object)
 
 
 def absorb_all(rows: Rows, count: Absorbed) -> Rows:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping, Set
 from contextlib import suppress
 from itertools import chain
 from typing import Any
@@ -68,9 +68,15 @@ def _table(data: Any) -> Any:
     """An array of the type it came in; rows that are lists keep each value as it is, whatever the others are."""
     if isinstance(data, np.ma.MaskedArray):
         return _unmasked(data)
-    rows = isinstance(data, list | tuple) and all(isinstance(row, list | tuple) or _is_line(row) for row in data)
-    if not rows or not len(data):
+    listed = listing(data)
+    if listed is None or not listed:
         return np.asarray(data)
+    data = [row if isinstance(row, list | tuple) else row_values(row) for row in listed]
+    odd = next((i for i, row in enumerate(data) if row is None), None)
+    if odd is not None:
+        if all(row is None for row in data):
+            return np.empty(len(data), object)
+        raise DataError(f"row {odd} is no list of values, but other rows are")
     width = len(data[0])
     odd = next((i for i, row in enumerate(data) if len(row) != width), None)
     if odd is not None:
@@ -84,8 +90,25 @@ def _table(data: Any) -> Any:
     return matrix
 
 
-def _is_line(row: Any) -> bool:
-    return isinstance(row, np.ndarray) and row.ndim == 1
+def listing(data: Any) -> list[Any] | None:
+    """A list, or whatever else is gone through row by row; None for an array or table, which has types of its own."""
+    if isinstance(data, list | tuple):
+        return list(data)
+    if isinstance(data, np.ndarray | str | bytes | Mapping) or hasattr(data, "__array__"):
+        return None
+    return list(data) if isinstance(data, Iterable) else None
+
+
+def row_values(row: Any) -> tuple[Any, ...] | None:
+    """The values of one row, each as it is; None for what is no row, such as a word or a mapping."""
+    if isinstance(row, list | tuple):
+        return tuple(row)
+    if isinstance(row, str | bytes | Mapping | Set) or (isinstance(row, np.ndarray) and row.ndim != 1):
+        return None
+    try:
+        return tuple(row)
+    except Exception:  # whatever an object does when it is looked at is this row's affair
+        return None
 
 
 def _unmasked(data: Any) -> Any:
@@ -184,10 +207,16 @@ def _line(labels: Any) -> Any:
     """An array of the type it came in; a list keeps each value as it is, whatever the others are."""
     if isinstance(labels, np.ma.MaskedArray):
         return _unmasked(labels)
-    if not isinstance(labels, list | tuple):
+    listed = listing(labels)
+    if listed is None:
         return np.asarray(labels)
-    rows = labels and all(isinstance(one, list | tuple) or _is_line(one) for one in labels)
-    return _table(labels) if rows else objects(labels, len(labels))
+    # A label in a list of its own is that label, whatever the others are in.
+    return objects((_alone(one) for one in listed), len(listed))
+
+
+def _alone(label: Any) -> Any:
+    single = isinstance(label, list | tuple) or (isinstance(label, np.ndarray) and label.ndim == 1)
+    return label[0] if single and len(label) == 1 else label
 
 
 def make_label(schema: Schema, raw: Any, size: int) -> Codes:

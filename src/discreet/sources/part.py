@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from discreet.errors import DataError
 from discreet.schema import Schema
-from discreet.sources.absorb import even_rows, new_reading
+from discreet.sources.absorb import even_rows
 from discreet.sources.fewer import person_keys
 from discreet.sources.frames import as_matrix, frame_ids, label_values, make_label, open_frame, require
 from discreet.sources.stored import is_arrow
@@ -54,9 +54,9 @@ def deal_rows(
             raise DataError("the labels of a file or table are its target column: do not pass y as well")
         kept, held = (Part(data, "", coins, side, schema.id, lenient) for side in (False, True))
         return (kept, None), (held, None)
-    if lenient and isinstance(data, list | tuple):
-        data, y = even_rows(data, y, len(schema.features), new_reading())
     frame = open_frame(data)
+    if lenient and frame is None:
+        data = even_rows(data, len(schema.features))
     table = as_matrix(data) if frame is None else frame
     keys = None
     if coins.keyed:
