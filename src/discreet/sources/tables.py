@@ -38,6 +38,12 @@ class Table:
     connection: Any
     name: str
 
+    def stream(self) -> Stream:
+        """Its rows, batch by batch."""
+        if type(self.connection).__module__.split(".")[0] in {"duckdb", "_duckdb"}:
+            return _Duck(self.connection, _quote_table(self.name), [], owned=False)
+        return _DBAPI(self)
+
 
 def quote(name: str) -> str:
     """An SQL identifier."""
@@ -252,10 +258,8 @@ def private_duckdb(**settings: Any) -> tuple[Any, tempfile.TemporaryDirectory[st
 
 
 def open_table(table: Table) -> Stream:
-    """Stream a database table."""
-    if type(table.connection).__module__.split(".")[0] in {"duckdb", "_duckdb"}:
-        return _Duck(table.connection, _quote_table(table.name), [], owned=False)
-    return _DBAPI(table)
+    """Stream a database table, or what else is read as one."""
+    return table.stream()
 
 
 def open_files(path: str | os.PathLike[str], *, ordered: bool = False, lenient: bool = False) -> Stream:
