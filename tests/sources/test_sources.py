@@ -17,6 +17,7 @@ import pyarrow.parquet as parquet
 import pytest
 
 from discreet import Categorical, DataError, Numeric, PrivateNB, Schema, Statistics, StatisticsError, Table, collect
+from discreet.sources.tables import _ends_in_quotes
 from discreet.statistics import DETAILS
 
 
@@ -415,6 +416,41 @@ def test_a_row_that_looks_like_a_comment_is_not_dropped(tmp_path):
     schema = Schema(features=[Categorical("a", ["#x", "x"])], target="y", classes=["n", "p"])
     (tmp_path / "d.csv").write_text("a,y\nx,n\n#x,p\n#x,p\n")
     assert count(tmp_path / "d.csv", schema).tables["a"].tolist() == [[0, 1], [2, 0]]
+
+
+TEXTS = Schema([Categorical("a", ["x", "y"], other="?")], "b", ["0", "1"])
+
+
+@pytest.mark.parametrize("unexpected", ["refuse", "absorb"])
+def test_line_ends_in_quotes_are_no_rows_wherever_they_stand(unexpected, tmp_path):
+    """A file that a reader with several threads would cut within the quotes, where each line looks like a row."""
+    value = '"' + "x,1\n" * 300_000 + '"'
+    (tmp_path / "long.csv").write_text("a,b\n" + f"{value},0\n" * 30)
+    found = collect(tmp_path / "long.csv", TEXTS, unexpected=unexpected)
+    assert found.counts.tolist() == [30, 0]
+
+
+@pytest.mark.parametrize("unexpected", ["refuse", "absorb"])
+@pytest.mark.parametrize(
+    "body", ['x,0\n"y,1\nx,1\n', 'x,0\n"y,1', 'x,0\nx,"1\n', 'x,0\n"""y,1\n', 'x,0\n"y"x,1\nx,0\n']
+)
+@pytest.mark.parametrize("name", ["open.csv", "open.csv.gz"])
+def test_a_quote_that_is_not_closed_is_noticed(body, name, unexpected, tmp_path):
+    (tmp_path / name).write_bytes((gzip.compress if name.endswith("gz") else bytes)(f"a,b\n{body}".encode()))
+    with pytest.raises(DataError, match="quote"):
+        collect(tmp_path / name, TEXTS, unexpected=unexpected)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 50])
+@pytest.mark.parametrize(
+    ("body", "open_"),
+    [("", False), ('"x","y"\n', False), ('"x"",""y","', True), ('p"q,"r\n', True), ('p"q,"r"\n', False), ('"""', True),
+     ('""""', False), ('a,"b\n\n\n\n\n\n\n\n\n\n', True), ('"a\n",b\n' * 9, False), ('"a\n""",b\n' * 9 + '"', True)],
+)  # fmt: skip
+def test_the_end_of_a_file_is_inside_quotes_or_not(body, open_, size, tmp_path, monkeypatch):
+    monkeypatch.setattr("discreet.sources.tables._BLOCK", size)
+    (tmp_path / "t.csv").write_text(f"a,b\n{body}")
+    assert _ends_in_quotes(str(tmp_path / "t.csv"), ",") == open_
 
 
 def test_names_that_differ_in_case_only(tmp_path):

@@ -7,10 +7,13 @@ import glob
 import gzip
 import os
 import tempfile
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from discreet.errors import DataError
 from discreet.schema import Schema
@@ -29,6 +32,10 @@ _TEXT = {".csv", ".tsv", ".txt"}
 _REJECTED = (
     "SELECT count(DISTINCT (file_id, line)) FROM reject_errors WHERE scan_id = (SELECT max(scan_id) FROM reject_errors)"
 )
+_OPEN_QUOTE = (
+    "a quote is not closed, or text follows a closed one, so that nobody knows where a row ends: mend the file"
+)
+_BLOCK = 1 << 22
 
 
 @dataclass(frozen=True)
@@ -158,7 +165,9 @@ class _Duck(Stream):
         import duckdb
         import pyarrow as pa
 
-        items = ", ".join(f"{self._item(name)} AS c{i}" for i, name in enumerate(wanted))
+        # Which lines of a CSV file are left out must not hang on the columns asked for: DuckDB looks at those alone.
+        asked = [*wanted, *(name for name in self.names if self.lenient and name not in wanted)]
+        items = ", ".join(f"{self._item(name)} AS c{i}" for i, name in enumerate(asked))
         query = f"SELECT {items} FROM {self.source}"
         try:
             for batch in self.connection.sql(query, params=self.parameters).to_arrow_reader(BATCH):
@@ -167,9 +176,7 @@ class _Duck(Stream):
             raise self._refusal(error) from None
         if self.lenient and self.connection.execute(f"{_REJECTED} AND error_type = 'UNQUOTED VALUE'").fetchall()[0][0]:
             # What follows an open quote belongs to one value: where rows end is then a matter of the file.
-            raise DataError(
-                f"{self.label}: a quote is not closed, so that nobody knows where a row ends: mend the file"
-            )
+            raise DataError(f"{self.label}: {_OPEN_QUOTE}")
 
     def rejected(self) -> int:
         return int(self.connection.execute(_REJECTED).fetchall()[0][0]) if self.lenient else 0
@@ -284,11 +291,15 @@ def open_files(path: str | os.PathLike[str], *, ordered: bool = False, lenient: 
     for other in paths[1:]:
         if _header(other, lenient) != (names, delimiter):
             raise DataError(f"{other} has another header line than {paths[0]}")
-    # Everything is declared: a sniffer could take a row for a comment or skip it, and rows must not get lost.
+    for one in paths:
+        if _ends_in_quotes(one, delimiter):
+            raise DataError(f"{one}: {_OPEN_QUOTE}")
+    # Everything is declared: a sniffer could take a row for a comment or skip it, and rows must not get lost. Nor does
+    # DuckDB read a file in several places at once: it would guess there whether it is inside quotes, by what it finds.
     columns = ", ".join(f"'c{i}': 'VARCHAR'" for i in range(len(names)))
     source = (
         "read_csv(?, delim = ?, auto_detect = false, header = true, skip = 0, quote = '\"', escape = '\"', "
-        f"nullstr = '', strict_mode = true, hive_partitioning = false, store_rejects = {str(lenient).lower()}, "
+        f"nullstr = '', strict_mode = true, parallel = false, hive_partitioning = false, store_rejects = {str(lenient).lower()}, "
         f"columns = {{{columns}}})"
     )
     return _Duck(
@@ -369,6 +380,48 @@ def _header(path: str, lenient: bool = False) -> tuple[list[str], str]:
         raise DataError(f"{path}: every column needs a name of its own in the header line")
     names = [name or f"(column {i + 1})" for i, name in enumerate(names)]
     return names, delimiter
+
+
+def _ends_in_quotes(path: str, delimiter: str) -> bool:
+    """Whether a CSV file ends inside quotes, which DuckDB does not notice if it reads from start to end.
+
+    Of the runs of quotes only those of odd length change anything. Such a run toggles where a field may begin, and
+    elsewhere it closes or is part of a plain value: after that we are outside, whatever was before. So the end of a
+    file mostly tells, and it is read from the start only if it does not.
+    """
+    packed = path.lower().endswith(".gz")
+    opener: Any = gzip.open if packed else open
+    for start in (0,) if packed else (max(0, os.path.getsize(path) - _BLOCK), 0):
+        inside: bool | None = None if start else False
+        try:
+            with opener(path, "rb") as file:
+                file.seek(start)
+                kept = b"" if start else b"\n"
+                while block := file.read(_BLOCK):
+                    block = kept + block
+                    whole = block.rstrip(b'"')  # a run of quotes may go on in the next block
+                    inside, kept = _quoted(whole, delimiter, inside), block[max(0, len(whole) - 1) :]
+                inside = _quoted(kept, delimiter, inside)
+        except (OSError, EOFError, zlib.error) as error:
+            raise DataError(f"{path} cannot be read: {_first_line(error)}") from None
+        if inside is not None:
+            return inside
+    raise AssertionError("the start of a file is outside quotes")
+
+
+def _quoted(block: bytes, delimiter: str, inside: bool | None) -> bool | None:
+    """Whether the end of a block is inside quotes, given that of its first byte, or None if nobody knows."""
+    if b'"' not in block:
+        return inside
+    data = np.frombuffer(block, np.uint8)
+    edges = np.diff(np.concatenate([[0], (data == ord('"')).view(np.int8), [0]]))
+    starts, ends = np.flatnonzero(edges == 1), np.flatnonzero(edges == -1)
+    odd = starts[((ends - starts) % 2 == 1) & (starts > 0)]
+    toggles = np.isin(data[odd - 1], np.frombuffer(f"{delimiter}\r\n".encode(), np.uint8))
+    resets = np.flatnonzero(~toggles)
+    if len(resets):
+        return bool((len(odd) - 1 - resets[-1]) % 2)
+    return None if inside is None else inside != bool(len(odd) % 2)
 
 
 def _first_line(error: BaseException) -> str:
