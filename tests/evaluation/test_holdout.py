@@ -221,7 +221,7 @@ def test_lines_that_are_no_rows_are_the_same_ones_whatever_columns_are_asked_for
             stream = Part(str(tmp_path / "r.csv"), "", coins, side, lenient=True).stream()
             got.append([int(value) for b in stream.batches(wanted) for value in b["who"].to_pylist()])
             stream.close()
-        assert sorted(sum(got, [])) == sorted({*range(1000)} - {0, 500, 501})
+        assert sorted(got[0] + got[1]) == sorted({*range(1000)} - {0, 500, 501})
         readings.append(got)
     assert all(reading == readings[0] for reading in readings)
 

@@ -17,6 +17,7 @@ import pyarrow.parquet as parquet
 import pytest
 
 from discreet import Categorical, DataError, Numeric, PrivateNB, Schema, Statistics, StatisticsError, Table, collect
+from discreet.sources.draft import draft
 from discreet.sources.tables import _ends_in_quotes
 from discreet.statistics import DETAILS
 
@@ -436,7 +437,7 @@ def test_line_ends_in_quotes_are_no_rows_wherever_they_stand(unexpected, tmp_pat
 )
 @pytest.mark.parametrize("name", ["open.csv", "open.csv.gz"])
 def test_a_quote_that_is_not_closed_is_noticed(body, name, unexpected, tmp_path):
-    (tmp_path / name).write_bytes((gzip.compress if name.endswith("gz") else bytes)(f"a,b\n{body}".encode()))
+    (tmp_path / name).write_bytes((gzip.compress if name.endswith("gz") else bytes)(f"a,b\nx,0\n{body}".encode()))
     with pytest.raises(DataError, match="quote"):
         collect(tmp_path / name, TEXTS, unexpected=unexpected)
 
@@ -511,6 +512,62 @@ def test_columns_of_several_files_are_told_apart_by_name(suffix, tmp_path):
     except DataError:
         return  # to refuse such files is sound as well
     assert found == expected
+
+
+MIXED = Schema([Numeric("a", 0, 4, missing="bin")], "y", ["n", "p"], id="who")
+
+
+@pytest.mark.parametrize("unexpected", ["refuse", "absorb"])
+@pytest.mark.parametrize("suffix", ["parquet", "arrow"])
+@pytest.mark.parametrize(
+    "parts",
+    [
+        [[1, 2], [1.5, 2.5]],
+        [[1, 2, None], [1.5, 2.5]],
+        [[None], [1.5, 2.5]],
+        [[None], ["1.5"], [2]],
+        [[1, 2], ["1.5", "2.5"], [2.5]],
+        [["1.5"], [3, 4]],
+        [[True, False], [3, 2]],
+        [[decimal.Decimal("1.25")], [decimal.Decimal("1.3"), decimal.Decimal("2.125")]],
+        [[1], [2**63 - 1]],
+    ],
+    ids=str,
+)
+def test_the_types_of_one_file_do_not_re_code_another(parts, suffix, unexpected, tmp_path):
+    write = {"parquet": parquet.write_table, "arrow": feather.write_feather}[suffix]
+    values = [value for part in parts for value in part]
+    for order in (parts, parts[::-1]):
+        for i, part in enumerate(order):
+            names = range(10 * i, 10 * i + len(part))
+            who = [str(n) for n in names] if i % 2 else list(names)
+            write(pa.table({"a": part, "y": ["n"] * len(part), "who": who}), tmp_path / f"{i}.{suffix}")
+        listed = {"a": values, "y": ["n"] * len(values), "who": range(len(values))}
+        expected = collect(pd.DataFrame(listed, dtype=object), MIXED, detail=DETAILS, unexpected=unexpected)
+        found = collect(f"{tmp_path}/*.{suffix}", MIXED, detail=DETAILS, contributions=1, unexpected=unexpected)
+        assert found == expected
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "arrow"])
+def test_people_are_counted_over_all_files(suffix, tmp_path):
+    write = {"parquet": parquet.write_table, "arrow": feather.write_feather}[suffix]
+    write(pa.table({"a": [1, 2], "y": ["n", "p"], "who": [1, 2]}), tmp_path / f"1.{suffix}")
+    write(pa.table({"a": [1.5], "y": ["n"], "who": ["2.0"]}), tmp_path / f"2.{suffix}")
+    with pytest.raises(DataError, match="more than 1 row"):
+        collect(f"{tmp_path}/*.{suffix}", MIXED, contributions=1)
+    assert collect(f"{tmp_path}/*.{suffix}", MIXED, contributions=2).counts.tolist() == [2, 1]
+    assert collect(f"{tmp_path}/*.{suffix}", MIXED, contributions=1, unexpected="absorb").counts.sum() == 2
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "arrow"])
+def test_files_with_other_columns_are_refused_and_drafts_see_all_files(suffix, tmp_path):
+    write = {"parquet": parquet.write_table, "arrow": feather.write_feather}[suffix]
+    write(pa.table({"a": list(range(20)), "y": ["n", "p"] * 10}), tmp_path / f"1.{suffix}")
+    write(pa.table({"a": [1.5], "y": ["n"]}), tmp_path / f"2.{suffix}")
+    assert draft(f"{tmp_path}/*.{suffix}", target="y").schema.features[0].integer is False
+    write(pa.table({"a": [1.5], "b": [1], "y": ["n"]}), tmp_path / f"3.{suffix}")
+    with pytest.raises(DataError, match="other columns"):
+        collect(f"{tmp_path}/*.{suffix}", Schema([Numeric("a", 0, 4)], "y", ["n", "p"]))
 
 
 def test_no_row_of_a_second_csv_file_is_taken_for_its_header(tmp_path):

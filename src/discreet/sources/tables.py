@@ -197,28 +197,80 @@ class _Duck(Stream):
             self.connection.execute(f"SET enable_progress_bar = {str(self.bar).lower()}")
 
 
+class _Parquet(_Duck):
+    """Parquet files, one after the other: the types of one must not re-code the values of another."""
+
+    def __init__(self, paths: list[str], connection: Any, folder: tempfile.TemporaryDirectory[str]) -> None:
+        import pyarrow as pa
+        import pyarrow.parquet as parquet
+
+        self.files: list[tuple[list[str], str]] = []
+        self.total = 0
+        for path in paths:
+            try:
+                found = parquet.read_metadata(path)
+                names = list(found.schema.to_arrow_schema().names)
+            except (pa.ArrowException, OSError) as error:
+                raise DataError(f"{path} is not a readable Parquet file: {_first_line(error)}") from None
+            self.files.append((names, path))
+            self.total += found.num_rows
+        names = self.files[0][0]
+        _same_names(self.files)
+        # All files together, for questions about them; DuckDB finds one type for all only by names in any case.
+        joined = len(paths) > 1 and len({name.lower() for name in names}) == len(names)
+        source = f"read_parquet(?, hive_partitioning = false, union_by_name = {str(joined).lower()})"
+        literal = [_literal(path) for path in paths]
+        super().__init__(connection, source, [literal], names=names, label=paths[0], folder=folder)
+
+    def batches(self, wanted: list[str]) -> Iterator[dict[str, Any]]:
+        if len(self.files) == 1:
+            yield from super().batches(wanted)
+            return
+        for names, path in self.files:
+            source = "read_parquet(?, hive_partitioning = false)"
+            one = _Duck(self.connection, source, [[_literal(path)]], names=names, label=path, owned=False)
+            yield from one.batches(wanted)
+
+
 class _Arrow(Stream):
-    """Arrow IPC and Feather files, which need no conversion at all."""
+    """Arrow IPC and Feather files, which need no conversion at all, one after the other."""
 
     def __init__(self, paths: list[str]) -> None:
         import pyarrow as pa
         import pyarrow.dataset as dataset
 
+        self.paths, self.files = paths, []
+        for path in paths:
+            try:
+                self.files.append(dataset.dataset([path], format="ipc"))
+            except (pa.ArrowException, OSError) as error:
+                raise DataError(f"{path} is not an Arrow file: {_first_line(error)}") from None
+        named = [list(one.schema.names) for one in self.files]
+        _same_names(list(zip(named, paths, strict=True)))
+        self.names = named[0]
+
+    @property
+    def data(self) -> Any:
+        """All files together, with types that hold the values of each."""
+        import pyarrow as pa
+        import pyarrow.dataset as dataset
+
         try:
-            self.data = dataset.dataset(paths, format="ipc")
-        except (pa.ArrowException, OSError) as error:
-            raise DataError(f"{paths[0]} is not an Arrow file: {_first_line(error)}") from None
-        self.names = list(self.data.schema.names)
+            schema = pa.unify_schemas([one.schema for one in self.files], promote_options="permissive")
+        except pa.ArrowException as error:
+            raise DataError(f"{self.paths[0]} and others have no types in common: {_first_line(error)}") from None
+        return dataset.dataset(self.paths, format="ipc", schema=schema)
 
     def batches(self, wanted: list[str]) -> Iterator[dict[str, Any]]:
         import pyarrow as pa
 
-        try:
-            for batch in self.data.to_batches(columns=wanted, batch_size=BATCH, batch_readahead=2):
-                if batch.num_rows:
-                    yield {name: batch.column(i) for i, name in enumerate(wanted)}
-        except (pa.ArrowException, OSError) as error:
-            raise DataError(f"the Arrow file cannot be read: {_first_line(error)}") from None
+        for path, one in zip(self.paths, self.files, strict=True):
+            try:
+                for batch in one.to_batches(columns=wanted, batch_size=BATCH, batch_readahead=2):
+                    if batch.num_rows:
+                        yield {name: batch.column(i) for i, name in enumerate(wanted)}
+            except (pa.ArrowException, OSError) as error:
+                raise DataError(f"{path} cannot be read: {_first_line(error)}") from None
 
 
 class _DBAPI(Stream):
@@ -279,14 +331,8 @@ def open_files(path: str | os.PathLike[str], *, ordered: bool = False, lenient: 
     if kind == "arrow":
         return _Arrow(paths)
     connection, folder = private_duckdb(preserve_insertion_order=ordered, memory_limit="1GB")
-    # A real file name may hold the marks of a pattern; brackets around a mark make it stand for itself.
-    literal = ["".join(f"[{mark}]" if mark in "*?[" else mark for mark in one) for one in paths]
     if kind == "parquet":
-        names = _parquet_names(paths[0])
-        source = "read_parquet(?, hive_partitioning = false)"
-        stream = _Duck(connection, source, [literal], names=names, label=paths[0], folder=folder)
-        stream.total = int(stream.ask(f"SELECT count(*) FROM {source}")[0][0])
-        return stream
+        return _Parquet(paths, connection, folder)
     names, delimiter = _header(paths[0], lenient)
     for other in paths[1:]:
         if _header(other, lenient) != (names, delimiter):
@@ -299,23 +345,25 @@ def open_files(path: str | os.PathLike[str], *, ordered: bool = False, lenient: 
     columns = ", ".join(f"'c{i}': 'VARCHAR'" for i in range(len(names)))
     source = (
         "read_csv(?, delim = ?, auto_detect = false, header = true, skip = 0, quote = '\"', escape = '\"', "
-        f"nullstr = '', strict_mode = true, parallel = false, hive_partitioning = false, store_rejects = {str(lenient).lower()}, "
-        f"columns = {{{columns}}})"
+        f"nullstr = '', strict_mode = true, parallel = false, hive_partitioning = false, "
+        f"store_rejects = {str(lenient).lower()}, columns = {{{columns}}})"
     )
+    parameters = [[_literal(one) for one in paths], delimiter]
     return _Duck(
-        connection, source, [literal, delimiter], names=names, label=paths[0], texts=True, folder=folder,
-        lenient=lenient,
-    )  # fmt: skip
+        connection, source, parameters, names=names, label=paths[0], texts=True, folder=folder, lenient=lenient
+    )
 
 
-def _parquet_names(path: str) -> list[str]:
-    import pyarrow as pa
-    import pyarrow.parquet as parquet
+def _literal(path: str) -> str:
+    """A real file name may hold the marks of a pattern; brackets around a mark make it stand for itself."""
+    return "".join(f"[{mark}]" if mark in "*?[" else mark for mark in path)
 
-    try:
-        return list(parquet.read_schema(path).names)
-    except (pa.ArrowException, OSError) as error:
-        raise DataError(f"{path} is not a readable Parquet file: {_first_line(error)}") from None
+
+def _same_names(files: list[tuple[list[str], str]]) -> None:
+    first, path = files[0]
+    for names, other in files[1:]:
+        if sorted(names) != sorted(first):
+            raise DataError(f"{other} has other columns than {path}")
 
 
 def _expand(path: str) -> list[str]:
