@@ -18,7 +18,7 @@ import pytest
 
 from discreet import DataError, Numeric, Schema, Table, collect
 from discreet.sources import check_people
-from discreet.sources.people import People, id_keys
+from discreet.sources.people import People, _Counter, id_keys
 from discreet.sources.tables import open_files, private_duckdb
 
 IDS = Schema([Numeric("x", 0, 1)], "y", [0, 1], id="who")
@@ -127,6 +127,41 @@ def test_batches_add_up(room, monkeypatch):
     digits = np.concatenate([ids[s : s + 30] for s in range(0, 300, 30) if s // 30 % 3 != 2])
     assert people.most()[0] == max(np.bincount(words).max(), np.bincount(digits).max())
     assert not people.missing
+
+
+TEXTS = ["", "a", "b", "ab", "a\0", "abcd", "abcde", "é", "x" * 256, "x" * 257, "x" * 256 + "y", "z" * 5000, "a b c"]
+
+
+@pytest.mark.parametrize(
+    "kind", [pa.string(), pa.large_string(), pa.string_view(), pa.dictionary(pa.int32(), pa.string())]
+)
+def test_texts_of_any_length_are_one_person_each_however_they_come(kind):
+    people = People()
+    array = pa.array(["before", *TEXTS, *TEXTS], pa.string()).cast(kind)
+    people.add(array[1:])  # a slice, whose bytes do not begin where the array's do
+    assert people.most()[0] == 2
+    assert people._texts.held == len(TEXTS)
+    people.add(objects([*TEXTS, "\ud800"]))
+    people.add(np.array(TEXTS[1:4]))
+    assert people.most()[0] == 4
+    assert people._texts.held == len(TEXTS) + 1
+
+
+def test_digests_of_many_texts_differ():
+    rng = np.random.default_rng(2)
+    texts = sorted({"".join(rng.choice(list("ab\0"), rng.integers(0, 12))) for _ in range(20_000)})
+    digests = People()._digests(pa.array(texts))
+    for lane in digests.T:
+        assert len(np.unique(lane)) == len(texts)
+    assert (People()._digests(pa.array(texts[1:9])) != digests[1:9]).all()  # other factors each time
+
+
+def test_equal_first_words_are_told_apart_by_the_second():
+    counter = _Counter(2)
+    keys = [[1, 5], [1, 4], [1, 5], [0, 4], [1, 4], [1, 5]]
+    counter.add(np.array(keys, np.uint64))
+    found = counter.most()
+    assert (found[0], found[1].tolist(), counter.held) == (3, [1, 5], 3)
 
 
 def test_large_numbers_say_what_to_do():

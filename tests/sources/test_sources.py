@@ -17,6 +17,8 @@ import pyarrow.parquet as parquet
 import pytest
 
 from discreet import Categorical, DataError, Numeric, PrivateNB, Schema, Statistics, StatisticsError, Table, collect
+from discreet.sources.draft import draft
+from discreet.sources.tables import _ends_in_quotes
 from discreet.statistics import DETAILS
 
 
@@ -417,6 +419,41 @@ def test_a_row_that_looks_like_a_comment_is_not_dropped(tmp_path):
     assert count(tmp_path / "d.csv", schema).tables["a"].tolist() == [[0, 1], [2, 0]]
 
 
+TEXTS = Schema([Categorical("a", ["x", "y"], other="?")], "b", ["0", "1"])
+
+
+@pytest.mark.parametrize("unexpected", ["refuse", "absorb"])
+def test_line_ends_in_quotes_are_no_rows_wherever_they_stand(unexpected, tmp_path):
+    """A file that a reader with several threads would cut within the quotes, where each line looks like a row."""
+    value = '"' + "x,1\n" * 300_000 + '"'
+    (tmp_path / "long.csv").write_text("a,b\n" + f"{value},0\n" * 30)
+    found = collect(tmp_path / "long.csv", TEXTS, unexpected=unexpected)
+    assert found.counts.tolist() == [30, 0]
+
+
+@pytest.mark.parametrize("unexpected", ["refuse", "absorb"])
+@pytest.mark.parametrize(
+    "body", ['x,0\n"y,1\nx,1\n', 'x,0\n"y,1', 'x,0\nx,"1\n', 'x,0\n"""y,1\n', 'x,0\n"y"x,1\nx,0\n']
+)
+@pytest.mark.parametrize("name", ["open.csv", "open.csv.gz"])
+def test_a_quote_that_is_not_closed_is_noticed(body, name, unexpected, tmp_path):
+    (tmp_path / name).write_bytes((gzip.compress if name.endswith("gz") else bytes)(f"a,b\nx,0\n{body}".encode()))
+    with pytest.raises(DataError, match="quote"):
+        collect(tmp_path / name, TEXTS, unexpected=unexpected)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 50])
+@pytest.mark.parametrize(
+    ("body", "open_"),
+    [("", False), ('"x","y"\n', False), ('"x"",""y","', True), ('p"q,"r\n', True), ('p"q,"r"\n', False), ('"""', True),
+     ('""""', False), ('a,"b\n\n\n\n\n\n\n\n\n\n', True), ('"a\n",b\n' * 9, False), ('"a\n""",b\n' * 9 + '"', True)],
+)  # fmt: skip
+def test_the_end_of_a_file_is_inside_quotes_or_not(body, open_, size, tmp_path, monkeypatch):
+    monkeypatch.setattr("discreet.sources.tables._BLOCK", size)
+    (tmp_path / "t.csv").write_text(f"a,b\n{body}")
+    assert _ends_in_quotes(str(tmp_path / "t.csv"), ",") == open_
+
+
 def test_names_that_differ_in_case_only(tmp_path):
     schema = Schema(features=[Numeric("A", 0, 2), Numeric("a", 0, 2)], target="y", classes=["n", "p"])
     data = pd.DataFrame({"A": [0.0, 1.0], "a": [2.0, 2.0], "y": ["n", "p"]})
@@ -475,6 +512,62 @@ def test_columns_of_several_files_are_told_apart_by_name(suffix, tmp_path):
     except DataError:
         return  # to refuse such files is sound as well
     assert found == expected
+
+
+MIXED = Schema([Numeric("a", 0, 4, missing="bin")], "y", ["n", "p"], id="who")
+
+
+@pytest.mark.parametrize("unexpected", ["refuse", "absorb"])
+@pytest.mark.parametrize("suffix", ["parquet", "arrow"])
+@pytest.mark.parametrize(
+    "parts",
+    [
+        [[1, 2], [1.5, 2.5]],
+        [[1, 2, None], [1.5, 2.5]],
+        [[None], [1.5, 2.5]],
+        [[None], ["1.5"], [2]],
+        [[1, 2], ["1.5", "2.5"], [2.5]],
+        [["1.5"], [3, 4]],
+        [[True, False], [3, 2]],
+        [[decimal.Decimal("1.25")], [decimal.Decimal("1.3"), decimal.Decimal("2.125")]],
+        [[1], [2**63 - 1]],
+    ],
+    ids=str,
+)
+def test_the_types_of_one_file_do_not_re_code_another(parts, suffix, unexpected, tmp_path):
+    write = {"parquet": parquet.write_table, "arrow": feather.write_feather}[suffix]
+    values = [value for part in parts for value in part]
+    for order in (parts, parts[::-1]):
+        for i, part in enumerate(order):
+            names = range(10 * i, 10 * i + len(part))
+            who = [str(n) for n in names] if i % 2 else list(names)
+            write(pa.table({"a": part, "y": ["n"] * len(part), "who": who}), tmp_path / f"{i}.{suffix}")
+        listed = {"a": values, "y": ["n"] * len(values), "who": range(len(values))}
+        expected = collect(pd.DataFrame(listed, dtype=object), MIXED, detail=DETAILS, unexpected=unexpected)
+        found = collect(f"{tmp_path}/*.{suffix}", MIXED, detail=DETAILS, contributions=1, unexpected=unexpected)
+        assert found == expected
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "arrow"])
+def test_people_are_counted_over_all_files(suffix, tmp_path):
+    write = {"parquet": parquet.write_table, "arrow": feather.write_feather}[suffix]
+    write(pa.table({"a": [1, 2], "y": ["n", "p"], "who": [1, 2]}), tmp_path / f"1.{suffix}")
+    write(pa.table({"a": [1.5], "y": ["n"], "who": ["2.0"]}), tmp_path / f"2.{suffix}")
+    with pytest.raises(DataError, match="more than 1 row"):
+        collect(f"{tmp_path}/*.{suffix}", MIXED, contributions=1)
+    assert collect(f"{tmp_path}/*.{suffix}", MIXED, contributions=2).counts.tolist() == [2, 1]
+    assert collect(f"{tmp_path}/*.{suffix}", MIXED, contributions=1, unexpected="absorb").counts.sum() == 2
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "arrow"])
+def test_files_with_other_columns_are_refused_and_drafts_see_all_files(suffix, tmp_path):
+    write = {"parquet": parquet.write_table, "arrow": feather.write_feather}[suffix]
+    write(pa.table({"a": list(range(20)), "y": ["n", "p"] * 10}), tmp_path / f"1.{suffix}")
+    write(pa.table({"a": [1.5], "y": ["n"]}), tmp_path / f"2.{suffix}")
+    assert draft(f"{tmp_path}/*.{suffix}", target="y").schema.features[0].integer is False
+    write(pa.table({"a": [1.5], "b": [1], "y": ["n"]}), tmp_path / f"3.{suffix}")
+    with pytest.raises(DataError, match="other columns"):
+        collect(f"{tmp_path}/*.{suffix}", Schema([Numeric("a", 0, 4)], "y", ["n", "p"]))
 
 
 def test_no_row_of_a_second_csv_file_is_taken_for_its_header(tmp_path):

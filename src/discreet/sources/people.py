@@ -14,6 +14,7 @@ from discreet.schema import Schema
 from discreet.sources.stored import Distinct, distinct, is_arrow, is_wide_text, simple, text_doubles
 from discreet.values import NUMBERED, person
 
+_SHORT = 256  # bytes of a text that are multiplied by keys; longer ones are rare
 _ROOM = 1 << 20  # keys that are gathered before equal ones are brought together
 EXACT = 2.0**53
 Integers = NDArray[np.int64]
@@ -39,13 +40,15 @@ def id_keys(raw: Any) -> NDArray[Any]:
 class People:
     """Rows per person, added up batch by batch: 16 bytes or 24 a person, none of them on disk.
 
-    Numbers are kept as they are and texts as digests of 16 bytes under a key of this process, so that nobody can choose
-    two texts that count as one, and none of two that come by chance is ever likely to.
+    Numbers are kept as they are and texts as digests of 16 bytes under keys of this object alone, so that nobody can
+    choose two texts that count as one, and none of two that come by chance is ever likely to. If some did, rows would
+    be refused, or looked at again: one person never counts as two.
     """
 
     def __init__(self) -> None:
         self.missing = False
         self._salt = os.urandom(32)
+        self._factors = np.frombuffer(os.urandom(16 * (_SHORT // 4 + 1)), np.uint64).reshape(-1, 2)
         self._numbers = _Counter(1)
         self._texts = _Counter(2)
 
@@ -85,7 +88,7 @@ class People:
             self._add_numbers(text_doubles(raw.filter(numbered))[0])
             raw = raw.filter(pc.invert(numbered))
         if len(raw):
-            self._texts.add(self._digests(raw.to_pylist()))
+            self._texts.add(self._digests(raw))
 
     def _add_distinct(self, found: Distinct) -> None:
         counts = np.bincount(np.asarray(found.indices, np.int64), minlength=len(found.names) + 1)
@@ -97,13 +100,51 @@ class People:
         if numbers:
             self._add_numbers(np.array([keys[i] for i in numbers]), counts[numbers])
         if texts:
-            self._texts.add(self._digests([str(keys[i]) for i in texts]), counts[texts])
+            import pyarrow as pa
 
-    def _digests(self, texts: list[str]) -> NDArray[np.uint64]:
-        def digest(text: str) -> bytes:
-            return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16, key=self._salt).digest()
+            written = [str(keys[i]).encode("utf-8", "surrogatepass") for i in texts]
+            self._texts.add(self._digests(pa.array(written, pa.large_binary())), counts[texts])
 
-        return np.frombuffer(b"".join(map(digest, texts)), np.uint64).reshape(-1, 2)
+    def _digests(self, raw: Any) -> NDArray[np.uint64]:
+        """Two words for each text or bytes of an Arrow array, by its bytes.
+
+        A text of words w₁ … wₙ of 32 bits and size s gives s·k₀ + Σ wᵢ·kᵢ modulo 2⁶⁴, twice with random factors: two
+        texts differ in some word by at most 2³² − 1 and so agree in one sum with a chance below 2⁻³², in both below
+        2⁻⁶⁴, whatever they are (multilinear hashing). Long texts go through BLAKE2 instead.
+        """
+        import pyarrow as pa
+
+        raw = raw.cast(pa.large_binary())
+        _, places, content = raw.buffers()
+        offsets = np.frombuffer(places, np.int64)[raw.offset : raw.offset + len(raw) + 1]
+        data = np.frombuffer(content or b"", np.uint8)
+        sizes = np.diff(offsets)
+        result = np.empty((len(raw), 2), np.uint64)
+        for size in np.flatnonzero(np.bincount(np.minimum(sizes, _SHORT + 1))).tolist():
+            rows = np.flatnonzero(sizes == size) if size <= _SHORT else np.flatnonzero(sizes > _SHORT)
+            if size > _SHORT:
+                found = (blake2b(raw[row].as_py(), digest_size=16, key=self._salt).digest() for row in rows.tolist())
+                result[rows] = np.frombuffer(b"".join(found), np.uint64).reshape(-1, 2)
+                continue
+            words = np.zeros((len(rows), -(-size // 4) * 4), np.uint8)
+            if size:
+                words[:, :size] = np.lib.stride_tricks.sliding_window_view(data, size)[offsets[rows]]
+            factors = self._factors[1 : 1 + words.shape[1] // 4]
+            result[rows] = words.view(np.uint32).astype(np.uint64) @ factors + self._factors[0] * np.uint64(size)
+        return result
+
+
+def _differ(keys: NDArray[np.uint64]) -> NDArray[np.bool_]:
+    """Whether each key but the first is another one than that before it."""
+    result: NDArray[np.bool_] = keys[1:, 0] != keys[:-1, 0]
+    for word in range(1, keys.shape[1]):
+        result |= keys[1:, word] != keys[:-1, word]
+    return result
+
+
+def _clash(first: NDArray[np.uint64], second: NDArray[np.uint64]) -> bool:
+    """Whether keys in the order of their first words would have to be put in order by the second as well."""
+    return bool(((first[1:] == first[:-1]) & (second[1:] != second[:-1])).any())
 
 
 class _Counter:
@@ -126,10 +167,13 @@ class _Counter:
         counts = np.concatenate([np.empty(0, np.int64), *self.counts])
         self.keys.clear()
         self.counts.clear()
-        order = np.argsort(keys[:, 0], kind="stable") if self.words == 1 else np.lexsort(keys.T)
-        keys, counts = keys[order], counts[order]
-        if len(keys):
-            starts = np.flatnonzero(np.concatenate([[True], (keys[1:] != keys[:-1]).any(axis=1)]))
+        first = np.sort(keys[:, 0])
+        if (first[1:] == first[:-1]).any():  # else no two keys are equal
+            order = np.argsort(keys[:, 0])
+            if self.words > 1 and _clash(first, keys[order, 1]):
+                order = np.lexsort(keys.T)
+            keys, counts = keys[order], counts[order]
+            starts = np.flatnonzero(np.concatenate([[True], _differ(keys)]))
             keys, counts = keys[starts], np.add.reduceat(counts, starts)
         self.keys.append(keys)
         self.counts.append(counts)

@@ -7,10 +7,13 @@ import glob
 import gzip
 import os
 import tempfile
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from discreet.errors import DataError
 from discreet.schema import Schema
@@ -29,6 +32,10 @@ _TEXT = {".csv", ".tsv", ".txt"}
 _REJECTED = (
     "SELECT count(DISTINCT (file_id, line)) FROM reject_errors WHERE scan_id = (SELECT max(scan_id) FROM reject_errors)"
 )
+_OPEN_QUOTE = (
+    "a quote is not closed, or text follows a closed one, so that nobody knows where a row ends: mend the file"
+)
+_BLOCK = 1 << 22
 
 
 @dataclass(frozen=True)
@@ -37,6 +44,12 @@ class Table:
 
     connection: Any
     name: str
+
+    def stream(self) -> Stream:
+        """Its rows, batch by batch."""
+        if type(self.connection).__module__.split(".")[0] in {"duckdb", "_duckdb"}:
+            return _Duck(self.connection, _quote_table(self.name), [], owned=False)
+        return _DBAPI(self)
 
 
 def quote(name: str) -> str:
@@ -152,7 +165,9 @@ class _Duck(Stream):
         import duckdb
         import pyarrow as pa
 
-        items = ", ".join(f"{self._item(name)} AS c{i}" for i, name in enumerate(wanted))
+        # Which lines of a CSV file are left out must not hang on the columns asked for: DuckDB looks at those alone.
+        asked = [*wanted, *(name for name in self.names if self.lenient and name not in wanted)]
+        items = ", ".join(f"{self._item(name)} AS c{i}" for i, name in enumerate(asked))
         query = f"SELECT {items} FROM {self.source}"
         try:
             for batch in self.connection.sql(query, params=self.parameters).to_arrow_reader(BATCH):
@@ -161,9 +176,7 @@ class _Duck(Stream):
             raise self._refusal(error) from None
         if self.lenient and self.connection.execute(f"{_REJECTED} AND error_type = 'UNQUOTED VALUE'").fetchall()[0][0]:
             # What follows an open quote belongs to one value: where rows end is then a matter of the file.
-            raise DataError(
-                f"{self.label}: a quote is not closed, so that nobody knows where a row ends: mend the file"
-            )
+            raise DataError(f"{self.label}: {_OPEN_QUOTE}")
 
     def rejected(self) -> int:
         return int(self.connection.execute(_REJECTED).fetchall()[0][0]) if self.lenient else 0
@@ -184,28 +197,80 @@ class _Duck(Stream):
             self.connection.execute(f"SET enable_progress_bar = {str(self.bar).lower()}")
 
 
+class _Parquet(_Duck):
+    """Parquet files, one after the other: the types of one must not re-code the values of another."""
+
+    def __init__(self, paths: list[str], connection: Any, folder: tempfile.TemporaryDirectory[str]) -> None:
+        import pyarrow as pa
+        import pyarrow.parquet as parquet
+
+        self.files: list[tuple[list[str], str]] = []
+        self.total = 0
+        for path in paths:
+            try:
+                found = parquet.read_metadata(path)
+                names = list(found.schema.to_arrow_schema().names)
+            except (pa.ArrowException, OSError) as error:
+                raise DataError(f"{path} is not a readable Parquet file: {_first_line(error)}") from None
+            self.files.append((names, path))
+            self.total += found.num_rows
+        names = self.files[0][0]
+        _same_names(self.files)
+        # All files together, for questions about them; DuckDB finds one type for all only by names in any case.
+        joined = len(paths) > 1 and len({name.lower() for name in names}) == len(names)
+        source = f"read_parquet(?, hive_partitioning = false, union_by_name = {str(joined).lower()})"
+        literal = [_literal(path) for path in paths]
+        super().__init__(connection, source, [literal], names=names, label=paths[0], folder=folder)
+
+    def batches(self, wanted: list[str]) -> Iterator[dict[str, Any]]:
+        if len(self.files) == 1:
+            yield from super().batches(wanted)
+            return
+        for names, path in self.files:
+            source = "read_parquet(?, hive_partitioning = false)"
+            one = _Duck(self.connection, source, [[_literal(path)]], names=names, label=path, owned=False)
+            yield from one.batches(wanted)
+
+
 class _Arrow(Stream):
-    """Arrow IPC and Feather files, which need no conversion at all."""
+    """Arrow IPC and Feather files, which need no conversion at all, one after the other."""
 
     def __init__(self, paths: list[str]) -> None:
         import pyarrow as pa
         import pyarrow.dataset as dataset
 
+        self.paths, self.files = paths, []
+        for path in paths:
+            try:
+                self.files.append(dataset.dataset([path], format="ipc"))
+            except (pa.ArrowException, OSError) as error:
+                raise DataError(f"{path} is not an Arrow file: {_first_line(error)}") from None
+        named = [list(one.schema.names) for one in self.files]
+        _same_names(list(zip(named, paths, strict=True)))
+        self.names = named[0]
+
+    @property
+    def data(self) -> Any:
+        """All files together, with types that hold the values of each."""
+        import pyarrow as pa
+        import pyarrow.dataset as dataset
+
         try:
-            self.data = dataset.dataset(paths, format="ipc")
-        except (pa.ArrowException, OSError) as error:
-            raise DataError(f"{paths[0]} is not an Arrow file: {_first_line(error)}") from None
-        self.names = list(self.data.schema.names)
+            schema = pa.unify_schemas([one.schema for one in self.files], promote_options="permissive")
+        except pa.ArrowException as error:
+            raise DataError(f"{self.paths[0]} and others have no types in common: {_first_line(error)}") from None
+        return dataset.dataset(self.paths, format="ipc", schema=schema)
 
     def batches(self, wanted: list[str]) -> Iterator[dict[str, Any]]:
         import pyarrow as pa
 
-        try:
-            for batch in self.data.to_batches(columns=wanted, batch_size=BATCH, batch_readahead=2):
-                if batch.num_rows:
-                    yield {name: batch.column(i) for i, name in enumerate(wanted)}
-        except (pa.ArrowException, OSError) as error:
-            raise DataError(f"the Arrow file cannot be read: {_first_line(error)}") from None
+        for path, one in zip(self.paths, self.files, strict=True):
+            try:
+                for batch in one.to_batches(columns=wanted, batch_size=BATCH, batch_readahead=2):
+                    if batch.num_rows:
+                        yield {name: batch.column(i) for i, name in enumerate(wanted)}
+            except (pa.ArrowException, OSError) as error:
+                raise DataError(f"{path} cannot be read: {_first_line(error)}") from None
 
 
 class _DBAPI(Stream):
@@ -252,10 +317,8 @@ def private_duckdb(**settings: Any) -> tuple[Any, tempfile.TemporaryDirectory[st
 
 
 def open_table(table: Table) -> Stream:
-    """Stream a database table."""
-    if type(table.connection).__module__.split(".")[0] in {"duckdb", "_duckdb"}:
-        return _Duck(table.connection, _quote_table(table.name), [], owned=False)
-    return _DBAPI(table)
+    """Stream a database table, or what else is read as one."""
+    return table.stream()
 
 
 def open_files(path: str | os.PathLike[str], *, ordered: bool = False, lenient: bool = False) -> Stream:
@@ -268,39 +331,39 @@ def open_files(path: str | os.PathLike[str], *, ordered: bool = False, lenient: 
     if kind == "arrow":
         return _Arrow(paths)
     connection, folder = private_duckdb(preserve_insertion_order=ordered, memory_limit="1GB")
-    # A real file name may hold the marks of a pattern; brackets around a mark make it stand for itself.
-    literal = ["".join(f"[{mark}]" if mark in "*?[" else mark for mark in one) for one in paths]
     if kind == "parquet":
-        names = _parquet_names(paths[0])
-        source = "read_parquet(?, hive_partitioning = false)"
-        stream = _Duck(connection, source, [literal], names=names, label=paths[0], folder=folder)
-        stream.total = int(stream.ask(f"SELECT count(*) FROM {source}")[0][0])
-        return stream
+        return _Parquet(paths, connection, folder)
     names, delimiter = _header(paths[0], lenient)
     for other in paths[1:]:
         if _header(other, lenient) != (names, delimiter):
             raise DataError(f"{other} has another header line than {paths[0]}")
-    # Everything is declared: a sniffer could take a row for a comment or skip it, and rows must not get lost.
+    for one in paths:
+        if _ends_in_quotes(one, delimiter):
+            raise DataError(f"{one}: {_OPEN_QUOTE}")
+    # Everything is declared: a sniffer could take a row for a comment or skip it, and rows must not get lost. Nor does
+    # DuckDB read a file in several places at once: it would guess there whether it is inside quotes, by what it finds.
     columns = ", ".join(f"'c{i}': 'VARCHAR'" for i in range(len(names)))
     source = (
         "read_csv(?, delim = ?, auto_detect = false, header = true, skip = 0, quote = '\"', escape = '\"', "
-        f"nullstr = '', strict_mode = true, hive_partitioning = false, store_rejects = {str(lenient).lower()}, "
-        f"columns = {{{columns}}})"
+        f"nullstr = '', strict_mode = true, parallel = false, hive_partitioning = false, "
+        f"store_rejects = {str(lenient).lower()}, columns = {{{columns}}})"
     )
+    parameters = [[_literal(one) for one in paths], delimiter]
     return _Duck(
-        connection, source, [literal, delimiter], names=names, label=paths[0], texts=True, folder=folder,
-        lenient=lenient,
-    )  # fmt: skip
+        connection, source, parameters, names=names, label=paths[0], texts=True, folder=folder, lenient=lenient
+    )
 
 
-def _parquet_names(path: str) -> list[str]:
-    import pyarrow as pa
-    import pyarrow.parquet as parquet
+def _literal(path: str) -> str:
+    """A real file name may hold the marks of a pattern; brackets around a mark make it stand for itself."""
+    return "".join(f"[{mark}]" if mark in "*?[" else mark for mark in path)
 
-    try:
-        return list(parquet.read_schema(path).names)
-    except (pa.ArrowException, OSError) as error:
-        raise DataError(f"{path} is not a readable Parquet file: {_first_line(error)}") from None
+
+def _same_names(files: list[tuple[list[str], str]]) -> None:
+    first, path = files[0]
+    for names, other in files[1:]:
+        if sorted(names) != sorted(first):
+            raise DataError(f"{other} has other columns than {path}")
 
 
 def _expand(path: str) -> list[str]:
@@ -365,6 +428,48 @@ def _header(path: str, lenient: bool = False) -> tuple[list[str], str]:
         raise DataError(f"{path}: every column needs a name of its own in the header line")
     names = [name or f"(column {i + 1})" for i, name in enumerate(names)]
     return names, delimiter
+
+
+def _ends_in_quotes(path: str, delimiter: str) -> bool:
+    """Whether a CSV file ends inside quotes, which DuckDB does not notice if it reads from start to end.
+
+    Of the runs of quotes only those of odd length change anything. Such a run toggles where a field may begin, and
+    elsewhere it closes or is part of a plain value: after that we are outside, whatever was before. So the end of a
+    file mostly tells, and it is read from the start only if it does not.
+    """
+    packed = path.lower().endswith(".gz")
+    opener: Any = gzip.open if packed else open
+    for start in (0,) if packed else (max(0, os.path.getsize(path) - _BLOCK), 0):
+        inside: bool | None = None if start else False
+        try:
+            with opener(path, "rb") as file:
+                file.seek(start)
+                kept = b"" if start else b"\n"
+                while block := file.read(_BLOCK):
+                    block = kept + block
+                    whole = block.rstrip(b'"')  # a run of quotes may go on in the next block
+                    inside, kept = _quoted(whole, delimiter, inside), block[max(0, len(whole) - 1) :]
+                inside = _quoted(kept, delimiter, inside)
+        except (OSError, EOFError, zlib.error) as error:
+            raise DataError(f"{path} cannot be read: {_first_line(error)}") from None
+        if inside is not None:
+            return inside
+    raise AssertionError("the start of a file is outside quotes")
+
+
+def _quoted(block: bytes, delimiter: str, inside: bool | None) -> bool | None:
+    """Whether the end of a block is inside quotes, given that of its first byte, or None if nobody knows."""
+    if b'"' not in block:
+        return inside
+    data = np.frombuffer(block, np.uint8)
+    edges = np.diff(np.concatenate([[0], (data == ord('"')).view(np.int8), [0]]))
+    starts, ends = np.flatnonzero(edges == 1), np.flatnonzero(edges == -1)
+    odd = starts[((ends - starts) % 2 == 1) & (starts > 0)]
+    toggles = np.isin(data[odd - 1], np.frombuffer(f"{delimiter}\r\n".encode(), np.uint8))
+    resets = np.flatnonzero(~toggles)
+    if len(resets):
+        return bool((len(odd) - 1 - resets[-1]) % 2)
+    return None if inside is None else inside != bool(len(odd) % 2)
 
 
 def _first_line(error: BaseException) -> str:
