@@ -178,6 +178,12 @@ def test_long_numbers_in_texts_are_people_of_their_own(wrap):
     check_people(data, IDS, 1)
     with pytest.raises(DataError, match="more than 1 row"):
         check_people(pd.concat([data, data[:1]]), IDS, 1)
+    same = ["110101199003070010", " 0110101199003070010", "+110101199003070010.00", "110101199003070010\n"]
+    assert len(set(id_keys(wrap(same)).tolist())) == 1
+    people = People()
+    people.add(wrap(same))
+    assert people.most()[0] == 4
+    assert len(set(id_keys(wrap(["-1101011990030700", "1101011990030700"])).tolist())) == 2
 
 
 # ---- nothing raw on disk

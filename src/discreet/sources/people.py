@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from discreet.errors import DataError
 from discreet.schema import Schema
 from discreet.sources.stored import Distinct, distinct, is_arrow, is_wide_text, simple, text_doubles
-from discreet.values import NUMBERED, person
+from discreet.values import LONG, NUMBERED, person
 
 _SHORT = 256  # bytes of a text that are multiplied by keys; longer ones are rare
 _ROOM = 1 << 20  # keys that are gathered before equal ones are brought together
@@ -88,6 +88,7 @@ class People:
             self._add_numbers(text_doubles(raw.filter(numbered))[0])
             raw = raw.filter(pc.invert(numbered))
         if len(raw):
+            raw = pc.replace_substring_regex(raw, pattern=rf"^(?:{LONG})\z", replacement=r"\1\2")
             self._texts.add(self._digests(raw))
 
     def _add_distinct(self, found: Distinct) -> None:
