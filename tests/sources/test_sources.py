@@ -668,6 +668,17 @@ def test_a_table_behind_any_db_api(schema, frame, expected):
         count(Table(connection, "absent"), schema)
 
 
+def test_text_of_sqlite_that_is_none():
+    connection = sqlite3.connect(":memory:")
+    connection.executescript(
+        "CREATE TABLE t (a TEXT, b TEXT); INSERT INTO t VALUES ('x', '0'), (CAST(x'ff' AS TEXT), '1'), ('y', '1')"
+    )
+    for unexpected in ("refuse", "absorb"):
+        found = collect(Table(connection, "t"), TEXTS, unexpected=unexpected)
+        assert found.tables["a"].tolist() == [[1, 0, 0], [0, 1, 1]]
+    assert connection.text_factory is str
+
+
 def test_a_database_of_more_rows_than_one_fetch(schema, frame):
     connection = sqlite3.connect(":memory:")
     many = pd.concat([frame] * 120)

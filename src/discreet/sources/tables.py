@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import csv
+import functools
 import glob
 import gzip
 import os
+import sqlite3
 import tempfile
 import zlib
 from collections.abc import Iterator
@@ -36,6 +38,7 @@ _OPEN_QUOTE = (
     "a quote is not closed, or text follows a closed one, so that nobody knows where a row ends: mend the file"
 )
 _BLOCK = 1 << 22
+_decoded = functools.partial(str, encoding="utf-8", errors="replace")
 
 
 @dataclass(frozen=True)
@@ -294,18 +297,25 @@ class _DBAPI(Stream):
     def batches(self, wanted: list[str]) -> Iterator[dict[str, Any]]:
         items = ", ".join(quote(name) for name in wanted)
         cursor = self._run(f"SELECT {items} FROM {self.source}")
+        # SQLite stores any bytes as text and would stop at those that are none; they are read as bytes are elsewhere.
+        lite = isinstance(self.connection, sqlite3.Connection) and self.connection.text_factory is str
         try:
-            while rows := self._fetch(cursor):
+            while rows := self._fetch(cursor, lite):
                 columns = zip(*rows, strict=True)
                 yield {name: objects(values, len(rows)) for name, values in zip(wanted, columns, strict=True)}
         finally:
             cursor.close()
 
-    def _fetch(self, cursor: Any) -> Any:
+    def _fetch(self, cursor: Any, lite: bool) -> Any:
         try:
+            if lite:
+                self.connection.text_factory = _decoded
             return cursor.fetchmany(1 << 16)
         except Exception as error:
             raise DataError(f"the database cannot read on in {self.source}: {_first_line(error)}") from None
+        finally:
+            if lite:
+                self.connection.text_factory = str
 
 
 def private_duckdb(**settings: Any) -> tuple[Any, tempfile.TemporaryDirectory[str]]:
