@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -103,16 +104,24 @@ def _read(data: Any, schema: Schema) -> Any:
     try:
         require(schema, stream.names, labelled=True, identified=schema.id is not None)
         wanted = [*schema.names, schema.target, *([schema.id] if schema.id else [])]
-        parts = [pa.table(_arrow(schema, batch)) for batch in stream.batches(wanted)]
+        batches = list(stream.batches(wanted))
     finally:
         stream.close()
+    alike = {name for name in wanted if _alike(batches, name)}
+    parts = [pa.table(_arrow(schema, batch, alike)) for batch in batches]
     return pa.concat_tables(parts) if parts else pa.table({name: [] for name in wanted})
 
 
-def _arrow(schema: Schema, batch: dict[str, Any]) -> dict[str, Any]:
-    """The columns of a batch as Arrow; Python values in a form that hangs on the schema and not on their neighbours."""
+def _alike(batches: list[dict[str, Any]], name: str) -> bool:
+    """Whether a column has one Arrow type in all batches, which it has not if files differ."""
+    columns = [batch[name] for batch in batches]
+    return all(is_arrow(raw) for raw in columns) and len({str(raw.type) for raw in columns}) == 1
+
+
+def _arrow(schema: Schema, batch: dict[str, Any], alike: Collection[str]) -> dict[str, Any]:
+    """The columns of a batch as Arrow; values of several types in a form that hangs on the schema and on them alone."""
     known: dict[str, Feature] = {feature.name: feature for feature in (*schema.features, schema.label)}
     return {
-        name: raw if is_arrow(raw) else kept_column(known[name], raw) if name in known else kept_ids(raw)
+        name: raw if name in alike else kept_column(known[name], raw) if name in known else kept_ids(raw)
         for name, raw in batch.items()
     }
