@@ -45,6 +45,7 @@ from discreet.files import parse_json
 from discreet.mechanisms.deal import KeyCoins, RowCoins
 from discreet.mechanisms.noise import ExactSampler, SimulationSampler
 from discreet.models import load_model
+from discreet.privacy.nodes import concentrated, cost
 from discreet.sources import part
 from discreet.sources.part import Part, deal_rows
 from discreet.sources.tables import open_files
@@ -274,7 +275,54 @@ def test_approximate_budgets():
     assert Fraction(held.certificate_.rho) >= Fraction(1, 2)
     ledger = Ledger(Budget(2, 4e-6))
     held.fit(frame(), ledger=ledger)
-    assert ledger.spent == 1 and len(ledger.nodes) == 1
+    assert len(ledger.nodes) == 1 and ledger.totals.epsilon == 1 and ledger.totals.delta == Fraction(1, 10**6)
+
+
+def test_a_fit_with_a_delta_keeps_its_rho():
+    """The larger of the fit's ρ and ε²/2 of the measurement; budgets of ρ, and zCDP composition, can pay for it."""
+    nb = PrivateNB(1.0, schema=SCHEMA, delta=1e-6)
+    alone, ledger = concentrated(nb.plan().node), Ledger(Budget(10, 1e-5), composition="zcdp")
+    assert concentrated(PrivateHoldout(nb).plan().node) == max(alone, Fraction(1, 2))
+    held = PrivateHoldout(nb)
+    for fits in (1, 2):
+        held.fit(frame(), ledger=ledger)
+        assert ledger.totals.rho == fits * max(alone, Fraction(1, 2))
+    assert Fraction(held.certificate_.rho) == ledger.totals.rho / 2
+    ledger = Ledger(Budget(rho=2))
+    held.fit(frame(), ledger=ledger)
+    assert ledger.spent == max(alone, Fraction(1, 2))
+
+
+@pytest.mark.parametrize("kind", [*KINDS, PrivateGridSearch])
+def test_the_charge_is_the_plan_of_the_fit_beside_the_measurement(kind):
+    one = kind([PrivateNB()], epsilon=1.0, schema=SCHEMA) if kind is PrivateGridSearch else kind(1.0, schema=SCHEMA)
+    plan = one.plan()
+    node = PrivateHoldout(one).plan().node
+    assert node.parts[0] == getattr(plan, "node", plan) and len(node.parts) == 2
+    assert cost(node, "epsilon") == 1 and concentrated(node) == Fraction(1, 2)
+
+
+def test_a_schema_read_off_the_rows_has_its_plan_once_it_is_read():
+    ledger = Ledger(Budget(3, 1e-5))
+    rows = frame()[["a", "x", "y"]]
+    held = PrivateHoldout(PrivateNB(1.0, schema="infer", delta=1e-6)).fit(rows[["a", "x"]], rows["y"], ledger=ledger)
+    assert held.model_.schema.inferred and ledger.totals.rho is not None
+    with pytest.raises(BudgetError, match="mechanism"):
+        PrivateHoldout(PrivateNB(1.0, schema="infer", mechanism="nonsense")).fit(
+            rows[["a", "x"]], rows["y"], ledger=ledger
+        )
+    assert len(ledger.nodes) == 1
+
+
+def test_rows_of_one_person_are_not_dealt_to_both_sides():
+    """Without an id column nobody knows which rows those are."""
+    ledger = Ledger(Budget(1))
+    for schema in (SCHEMA, "infer"):
+        for kind in (PrivateNB, PrivateClassifier, PrivateTreeClassifier):
+            with pytest.raises(BudgetError, match="declare an id column"):
+                PrivateHoldout(kind(1.0, schema=schema, contributions=2)).fit("no such file", ledger=ledger)
+    assert not ledger.nodes
+    assert PrivateHoldout(PrivateNB(1.0, schema=WHO, contributions=2)).plan().contributions == 2
 
 
 def test_bounds_that_are_bought_are_in_the_same_charge():
@@ -340,9 +388,19 @@ def test_bad_settings_are_refused_unread():
     for settings in ({"share": 0}, {"share": 0.7}, {"share": "some"}, {"confidence": 1}, {"random_state": -3}):
         with pytest.raises(BudgetError):
             PrivateHoldout(PrivateNB(1.0, schema=SCHEMA), **settings).fit("no such file", ledger=ledger)
+    for wrong in (
+        PrivateNB(1.0, schema=SCHEMA, mechanism="nonsense"), PrivateNB(1.0, schema=SCHEMA, smoothing=-1),
+        PrivateTreeClassifier(1.0, schema=SCHEMA, smoothing=-1),
+        PrivateClassifier(1.0, schema=SCHEMA, model="nonsense"),
+        PrivateTreeClassifier(1.0, schema=SCHEMA, depth=-1), SelectiveNB(1.0, schema=SCHEMA, share=2),
+        PrivateNB(1.0, schema=SCHEMA, bounds="nonsense"), PrivateSVC(1.0, schema=SCHEMA, regularisation=-1),
+        PrivateNB(math.inf, schema=SCHEMA, mechanism="nonsense"),
+    ):  # fmt: skip
+        with pytest.raises(BudgetError):
+            PrivateHoldout(wrong).fit("no such file", ledger=ledger)
     with pytest.raises(SchemaError):
         PrivateHoldout(PrivateNB(1.0)).fit(frame(), ledger=ledger)
-    assert ledger.spent == 0
+    assert ledger.spent == 0 and not ledger.nodes
     with pytest.raises(DataError, match="target column"):
         PrivateHoldout(PrivateNB(1.0, schema=SCHEMA)).fit("rows.csv", ["n"])
 
