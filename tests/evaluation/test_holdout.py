@@ -39,8 +39,10 @@ from discreet import (
     Table,
     evaluate_privately,
 )
+from discreet.cli.inspect import show
 from discreet.errors import BudgetError, SchemaError
 from discreet.evaluation import holdout as room
+from discreet.evaluation.holdout import EMPTY
 from discreet.files import parse_json
 from discreet.mechanisms.deal import KeyCoins, RowCoins
 from discreet.mechanisms.noise import ExactSampler, SimulationSampler
@@ -353,9 +355,49 @@ def test_every_model_carries_its_figures(kind, tmp_path):
         {"x": 1},
         3,
         {**fields["evaluation"], "classes": ["n"]},
+        {**fields["evaluation"], "classes": ["no", "yes"]},
+        {**fields["evaluation"], "classes": ["p", "n"]},
+        {**fields["evaluation"], "held_out": None},
+        {**fields["evaluation"], "certificate": fields["certificate"]},
     ):
         with pytest.raises(ModelError, match="measured figures"):
             type(loaded).from_dict({**fields, "evaluation": broken})
+
+
+def test_inspect_shows_what_is_paid_side_by_side(monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "200")
+    rows = frame(200)
+    show(PrivateHoldout(PrivateNB(1.0, schema=SCHEMA, mechanism="laplace")).fit(rows).model_)
+    shown = capsys.readouterr().out
+    assert shown.index("training rows and rows held out (in parallel, the dearest counts):") < shown.index(
+        "(costs added up):"
+    )
+    assert "    class" in shown or "    rows" in shown
+    show(PrivateNB(1.0, schema=SCHEMA).fit(rows).model_)
+    assert "in parallel" not in capsys.readouterr().out
+
+
+NASTY = [
+    ["u", 3, "p"], ["v", 5, "n"], ["w", 9, "p"], ["u", None, "n"], [None, "text", "p"], [[1, 2], 10**400, "n"],
+    ["u", math.nan], ["u", 1, "p", "more"], [], None, 7, "row", [{"k": 1}, object(), "n"], ["\ud800", -math.inf, "?"],
+]  # fmt: skip
+
+
+def test_any_table_whatever_is_held_out_and_evaluated_where_it_is_absorbed():
+    """Lists of lists with values, labels and rows that are none: each has a place by public rules, or is left out."""
+    X = [row[:2] if isinstance(row, list) else row for row in NASTY] * 10
+    y = [row[2] if isinstance(row, list) and len(row) > 2 else [row] for row in NASTY] * 10
+    for kind in (PrivateNB, PrivateClassifier, PrivateTreeClassifier):
+        held = PrivateHoldout(kind(2.0, schema=SCHEMA, unexpected="absorb")).fit(X, y)
+        assert held.certificate_.epsilon == "2" and "every" in held.certificate_.tables
+        assert EMPTY not in held.certificate_.assumptions
+        found = evaluate_privately(held.model_, X, y, epsilon=1, unexpected="absorb")
+        assert found.certificate.epsilon == "1" and "every" in found.certificate.tables
+        for table, labels in (([], []), ([None] * 3, [None] * 3)):
+            PrivateHoldout(kind(2.0, schema=SCHEMA, unexpected="absorb")).fit(table, labels)
+            evaluate_privately(held.model_, table, labels, epsilon=1, unexpected="absorb")
+        with pytest.raises(DataError):
+            evaluate_privately(held.model_, X, y, epsilon=1)
 
 
 def test_a_search_can_be_held_out():
