@@ -39,12 +39,15 @@ from discreet import (
     Table,
     evaluate_privately,
 )
+from discreet.cli.inspect import show
 from discreet.errors import BudgetError, SchemaError
 from discreet.evaluation import holdout as room
+from discreet.evaluation.holdout import EMPTY
 from discreet.files import parse_json
 from discreet.mechanisms.deal import KeyCoins, RowCoins
 from discreet.mechanisms.noise import ExactSampler, SimulationSampler
 from discreet.models import load_model
+from discreet.privacy.nodes import concentrated, cost
 from discreet.sources import part
 from discreet.sources.part import Part, deal_rows
 from discreet.sources.tables import open_files
@@ -292,7 +295,54 @@ def test_approximate_budgets():
     assert Fraction(held.certificate_.rho) >= Fraction(1, 2)
     ledger = Ledger(Budget(2, 4e-6))
     held.fit(frame(), ledger=ledger)
-    assert ledger.spent == 1 and len(ledger.nodes) == 1
+    assert len(ledger.nodes) == 1 and ledger.totals.epsilon == 1 and ledger.totals.delta == Fraction(1, 10**6)
+
+
+def test_a_fit_with_a_delta_keeps_its_rho():
+    """The larger of the fit's ρ and ε²/2 of the measurement; budgets of ρ, and zCDP composition, can pay for it."""
+    nb = PrivateNB(1.0, schema=SCHEMA, delta=1e-6)
+    alone, ledger = concentrated(nb.plan().node), Ledger(Budget(10, 1e-5), composition="zcdp")
+    assert concentrated(PrivateHoldout(nb).plan().node) == max(alone, Fraction(1, 2))
+    held = PrivateHoldout(nb)
+    for fits in (1, 2):
+        held.fit(frame(), ledger=ledger)
+        assert ledger.totals.rho == fits * max(alone, Fraction(1, 2))
+    assert Fraction(held.certificate_.rho) == ledger.totals.rho / 2
+    ledger = Ledger(Budget(rho=2))
+    held.fit(frame(), ledger=ledger)
+    assert ledger.spent == max(alone, Fraction(1, 2))
+
+
+@pytest.mark.parametrize("kind", [*KINDS, PrivateGridSearch])
+def test_the_charge_is_the_plan_of_the_fit_beside_the_measurement(kind):
+    one = kind([PrivateNB()], epsilon=1.0, schema=SCHEMA) if kind is PrivateGridSearch else kind(1.0, schema=SCHEMA)
+    plan = one.plan()
+    node = PrivateHoldout(one).plan().node
+    assert node.parts[0] == getattr(plan, "node", plan) and len(node.parts) == 2
+    assert cost(node, "epsilon") == 1 and concentrated(node) == Fraction(1, 2)
+
+
+def test_a_schema_read_off_the_rows_has_its_plan_once_it_is_read():
+    ledger = Ledger(Budget(3, 1e-5))
+    rows = frame()[["a", "x", "y"]]
+    held = PrivateHoldout(PrivateNB(1.0, schema="infer", delta=1e-6)).fit(rows[["a", "x"]], rows["y"], ledger=ledger)
+    assert held.model_.schema.inferred and ledger.totals.rho is not None
+    with pytest.raises(BudgetError, match="mechanism"):
+        PrivateHoldout(PrivateNB(1.0, schema="infer", mechanism="nonsense")).fit(
+            rows[["a", "x"]], rows["y"], ledger=ledger
+        )
+    assert len(ledger.nodes) == 1
+
+
+def test_rows_of_one_person_are_not_dealt_to_both_sides():
+    """Without an id column nobody knows which rows those are."""
+    ledger = Ledger(Budget(1))
+    for schema in (SCHEMA, "infer"):
+        for kind in (PrivateNB, PrivateClassifier, PrivateTreeClassifier):
+            with pytest.raises(BudgetError, match="declare an id column"):
+                PrivateHoldout(kind(1.0, schema=schema, contributions=2)).fit("no such file", ledger=ledger)
+    assert not ledger.nodes
+    assert PrivateHoldout(PrivateNB(1.0, schema=WHO, contributions=2)).plan().contributions == 2
 
 
 def test_bounds_that_are_bought_are_in_the_same_charge():
@@ -323,9 +373,49 @@ def test_every_model_carries_its_figures(kind, tmp_path):
         {"x": 1},
         3,
         {**fields["evaluation"], "classes": ["n"]},
+        {**fields["evaluation"], "classes": ["no", "yes"]},
+        {**fields["evaluation"], "classes": ["p", "n"]},
+        {**fields["evaluation"], "held_out": None},
+        {**fields["evaluation"], "certificate": fields["certificate"]},
     ):
         with pytest.raises(ModelError, match="measured figures"):
             type(loaded).from_dict({**fields, "evaluation": broken})
+
+
+def test_inspect_shows_what_is_paid_side_by_side(monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "200")
+    rows = frame(200)
+    show(PrivateHoldout(PrivateNB(1.0, schema=SCHEMA, mechanism="laplace")).fit(rows).model_)
+    shown = capsys.readouterr().out
+    assert shown.index("training rows and rows held out (in parallel, the dearest counts):") < shown.index(
+        "(costs added up):"
+    )
+    assert "    class" in shown or "    rows" in shown
+    show(PrivateNB(1.0, schema=SCHEMA).fit(rows).model_)
+    assert "in parallel" not in capsys.readouterr().out
+
+
+NASTY = [
+    ["u", 3, "p"], ["v", 5, "n"], ["w", 9, "p"], ["u", None, "n"], [None, "text", "p"], [[1, 2], 10**400, "n"],
+    ["u", math.nan], ["u", 1, "p", "more"], [], None, 7, "row", [{"k": 1}, object(), "n"], ["\ud800", -math.inf, "?"],
+]  # fmt: skip
+
+
+def test_any_table_whatever_is_held_out_and_evaluated_where_it_is_absorbed():
+    """Lists of lists with values, labels and rows that are none: each has a place by public rules, or is left out."""
+    X = [row[:2] if isinstance(row, list) else row for row in NASTY] * 10
+    y = [row[2] if isinstance(row, list) and len(row) > 2 else [row] for row in NASTY] * 10
+    for kind in (PrivateNB, PrivateClassifier, PrivateTreeClassifier):
+        held = PrivateHoldout(kind(2.0, schema=SCHEMA, unexpected="absorb")).fit(X, y)
+        assert held.certificate_.epsilon == "2" and "every" in held.certificate_.tables
+        assert EMPTY not in held.certificate_.assumptions
+        found = evaluate_privately(held.model_, X, y, epsilon=1, unexpected="absorb")
+        assert found.certificate.epsilon == "1" and "every" in found.certificate.tables
+        for table, labels in (([], []), ([None] * 3, [None] * 3)):
+            PrivateHoldout(kind(2.0, schema=SCHEMA, unexpected="absorb")).fit(table, labels)
+            evaluate_privately(held.model_, table, labels, epsilon=1, unexpected="absorb")
+        with pytest.raises(DataError):
+            evaluate_privately(held.model_, X, y, epsilon=1)
 
 
 def test_a_search_can_be_held_out():
@@ -358,9 +448,19 @@ def test_bad_settings_are_refused_unread():
     for settings in ({"share": 0}, {"share": 0.7}, {"share": "some"}, {"confidence": 1}, {"random_state": -3}):
         with pytest.raises(BudgetError):
             PrivateHoldout(PrivateNB(1.0, schema=SCHEMA), **settings).fit("no such file", ledger=ledger)
+    for wrong in (
+        PrivateNB(1.0, schema=SCHEMA, mechanism="nonsense"), PrivateNB(1.0, schema=SCHEMA, smoothing=-1),
+        PrivateTreeClassifier(1.0, schema=SCHEMA, smoothing=-1),
+        PrivateClassifier(1.0, schema=SCHEMA, model="nonsense"),
+        PrivateTreeClassifier(1.0, schema=SCHEMA, depth=-1), SelectiveNB(1.0, schema=SCHEMA, share=2),
+        PrivateNB(1.0, schema=SCHEMA, bounds="nonsense"), PrivateSVC(1.0, schema=SCHEMA, regularisation=-1),
+        PrivateNB(math.inf, schema=SCHEMA, mechanism="nonsense"),
+    ):  # fmt: skip
+        with pytest.raises(BudgetError):
+            PrivateHoldout(wrong).fit("no such file", ledger=ledger)
     with pytest.raises(SchemaError):
         PrivateHoldout(PrivateNB(1.0)).fit(frame(), ledger=ledger)
-    assert ledger.spent == 0
+    assert ledger.spent == 0 and not ledger.nodes
     with pytest.raises(DataError, match="target column"):
         PrivateHoldout(PrivateNB(1.0, schema=SCHEMA)).fit("rows.csv", ["n"])
 

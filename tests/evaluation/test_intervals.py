@@ -64,6 +64,54 @@ def test_auc_is_held_on_these_rows_and_for_the_population(rows, scale):
     assert at_least(here, trials, 0.95) and at_least(drawn, trials, 0.95)
 
 
+@pytest.mark.parametrize(("rows", "epsilon"), [(10, 10), (40, 10), (200, 10), (200, 5)])
+def test_auc_of_few_rows_with_little_noise_is_held(rows, epsilon):
+    """The order of these rows within a bin is hidden, and with little noise that is nearly all there is to err by."""
+    rng, trials, here, right = np.random.default_rng(rows), 120, 0, 0
+    model, (plan, sampler) = continuous(), (plan_of(epsilon), SimulationSampler(rows))
+    for _ in range(trials):
+        truth = np.concatenate([[0, 1], rng.integers(0, 2, rows - 2)])
+        X = np.column_stack([np.zeros(rows), np.clip(rng.normal(truth, 1.2), -5, 5)])
+        exact = evaluate(model, X, truth)
+        tables = add_noise(count_rows(model, plan, X, truth), plan, sampler)
+        found = figures(tables, plan, model.schema, probabilistic=True, confidence=0.95)
+        here += found.auc.noise_low <= exact["auc"] <= found.auc.noise_high
+        right += found.auc.noise_high - found.auc.noise_low < 0.15
+    assert at_least(here, trials, 0.95) and right > 0.9 * trials
+
+
+@functools.cache
+def continuous():
+    fine = Schema([Categorical("a", range(8)), Numeric("x", -5, 5, bins=200)], "y", [0, 1])
+    rng = np.random.default_rng(1)
+    truth = rng.integers(0, 2, 20_000)
+    X = np.column_stack([np.zeros(20_000), np.clip(rng.normal(truth, 1.2), -5, 5)])
+    return PrivateNB(math.inf, schema=fine, numeric="gaussian").fit(X, truth).model_
+
+
+def plan_of(epsilon):
+    return make_evaluation_plan(continuous(), Budget(epsilon), adjacency=Adjacency.ADD_REMOVE)
+
+
+def test_only_bins_with_several_scores_hide_an_order():
+    assert not small_plan().scales[0].mixed().any()
+    assert plan_of(1).scales[0].mixed().sum() > 10
+    own, other, half = np.full(4, 5.0), np.full(4, 5.0), np.full(4, 0.5)
+    tied = ordering(own, other, half, 0.0, SURE, np.zeros(4, bool))
+    open_ = ordering(own, other, half, 0.0, SURE, np.ones(4, bool))
+    assert tied.noise_high - tied.noise_low < 1e-6
+    assert open_.noise_high - 0.5 == pytest.approx(1.96 * math.sqrt(4 * 25 * 11 / 12) / 400, rel=0.05)
+
+
+@pytest.mark.parametrize("rows", [5, 10, 30])
+def test_shares_of_few_rows_hold_the_population(rows):
+    """Exactly, for every chance: at least 0.95 everywhere; without the half row it is 0.86 at worst."""
+    held = [share(float(k), float(rows), (1, 1), 0.0, SURE) for k in range(rows + 1)]
+    chances = np.linspace(0.02, 0.98, 97)
+    cover = [sum(binom.pmf(k, rows, p) for k, one in enumerate(held) if one.low <= p <= one.high) for p in chances]
+    assert min(cover) > 0.95
+
+
 def test_half_the_noise_variance_would_be_seen():
     """The check above can fail: intervals for half the noise do not hold."""
     rng, trials = np.random.default_rng(3), 1500

@@ -11,6 +11,7 @@ from discreet.cli.common import JsonOption, console, print_json, table
 
 if TYPE_CHECKING:
     from discreet.models import Model
+    from discreet.privacy.certificate import ChargeRecord, GroupRecord, Leaf, SmoothRecord
 
 
 def command(
@@ -94,19 +95,40 @@ def show(loaded: Model) -> None:
     if noisy:
         measures = {c.measure for c in noisy}
         mixed = len(measures) > 1  # pure epsilon and rho in one column: each cost then names its own
-        rows = [
-            [
-                c.what,
+
+        def line(c: ChargeRecord | SmoothRecord) -> list[str]:
+            return [
                 c.mechanism,
                 "private bound" if isinstance(c, SmoothRecord) else c.sensitivity,
                 "private" if isinstance(c, SmoothRecord) else f"{float(Fraction(c.spread)):.4g}",
                 (f"{c.measure} " if mixed else "") + f"{float(Fraction(c.cost)):.4g}",
             ]
-            for c in noisy
-        ]
+
+        rows = [[title, *(["", "", "", ""] if c is None else line(c))] for title, c in _entries(certificate.ledger)]
         heads = ["statistic", "mechanism", "sensitivity", "scale or variance", "cost" if mixed else measures.pop()]
         screen.print()
         screen.print(table("ledger", heads, rows, left=2))
+
+
+def _entries(
+    node: Leaf | GroupRecord, indent: int = 0, *, inside: bool = False
+) -> list[tuple[str, ChargeRecord | SmoothRecord | None]]:
+    """The noisy releases of a ledger, in order, under a heading wherever costs do not simply add up.
+
+    `inside` a parallel group, releases whose costs do add up have a heading too.
+    """
+    from discreet.privacy.certificate import GroupRecord, ResponseRecord
+
+    margin = "  " * indent
+    if isinstance(node, ResponseRecord):
+        return []
+    if not isinstance(node, GroupRecord):
+        return [(margin + node.what, node)]
+    parallel = node.node == "parallel"
+    headed = len(node.parts) > 1 and (parallel or inside)
+    found = [one for part in node.parts for one in _entries(part, indent + headed, inside=parallel and headed)]
+    rule = "in parallel, the dearest counts" if parallel else "costs added up"
+    return [(f"{margin}{node.what} ({rule}):", None), *found] if headed and found else found
 
 
 def _short(value: str) -> str:

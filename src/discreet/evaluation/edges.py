@@ -56,6 +56,13 @@ class Scale:
         ends = np.concatenate([[self.edges[0] - reach[0]], self.edges, [self.edges[-1] + reach[-1]]])
         return np.asarray((ends[1:] + ends[:-1]) / 2)
 
+    def mixed(self) -> NDArray[np.bool_]:
+        """Which bins may hold rows of several scores, so that some order among them is hidden."""
+        every, _ = self._distinct
+        ends = np.searchsorted(every, self.edges, side="right")
+        held = np.diff([0, *ends.tolist(), len(every)])
+        return np.asarray((held != 1) & (len(every) > ATOMS))
+
     def within(self, slope: float) -> Floats:
         """The chance that of two rows in one bin the one of the class scores higher, a tie counted as one half.
 

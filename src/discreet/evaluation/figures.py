@@ -69,7 +69,8 @@ def figures(
 
 def _area(table: NoisyTable, scale: Scale, level: Level) -> Share:
     other, own = table.counts
-    return ordering(own, other, scale.within(_slope(own, other, scale.centres())), table.variance, level)
+    within = scale.within(_slope(own, other, scale.centres()))
+    return ordering(own, other, within, table.variance, level, scale.mixed())
 
 
 def _slope(own: Floats, other: Floats, centres: Floats) -> float:

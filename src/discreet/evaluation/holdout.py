@@ -14,15 +14,15 @@ from sklearn.base import clone
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from discreet.bayes.base import SchemaEstimator
+from discreet.bayes.base import SchemaEstimator, check_smoothing
 from discreet.errors import BudgetError
 from discreet.evaluation.evaluate import check_confidence, measure
 from discreet.evaluation.plan import EvaluationPlan, evaluation_charges, make_evaluation_plan
 from discreet.mechanisms.deal import KeyCoins, RowCoins
 from discreet.mechanisms.noise import Sampler, SimulationSampler, sampler_for
 from discreet.privacy.budget import Adjacency, Budget, number
-from discreet.privacy.certificate import Certificate, GroupRecord, record
-from discreet.privacy.ledger import Charge, Node, Parallel, Sequential, SmoothCharge
+from discreet.privacy.certificate import Certificate, GroupRecord, record, recorded_rho
+from discreet.privacy.ledger import Charge, Node, Parallel, Sequential, SmoothCharge, concentrated, cost
 from discreet.privacy.payer import PAID, Payer, paying, unit_of
 from discreet.privacy.unexpected import ABSORB, REFUSE, check_unexpected
 from discreet.schema import Schema
@@ -106,8 +106,11 @@ class PrivateHoldout(SchemaEstimator):
         self.random_state = random_state
 
     def plan(self) -> HoldoutPlan:
-        """What it would cost, from public knowledge alone."""
-        settings = _private(self.estimator)
+        """What it would cost, from public knowledge alone; settings that cannot be fitted with are refused here."""
+        return self._plan(self.estimator)
+
+    def _plan(self, estimator: Any) -> HoldoutPlan:
+        settings = _private(estimator)
         share = number(self.share, "share")
         if not 0 < share <= Fraction(1, 2):
             raise BudgetError("share is the chance that a row is held out: above 0 and not above 0.5")
@@ -118,8 +121,13 @@ class PrivateHoldout(SchemaEstimator):
             raise BudgetError("contributions must be a whole number of rows, at least 1")
         schema = settings["schema"] if isinstance(settings["schema"], Schema) else None
         if schema is None and settings["schema"] != "infer":
-            self.estimator._public_schema()  # says what is missing
-        node = _node(self.estimator, budget, adjacency, int(rows), schema)
+            estimator._public_schema()  # says what is missing
+        if rows > 1 and (schema is None or schema.id is None):
+            raise BudgetError(
+                "rows of one person would be dealt to both sides of a hold-out: with contributions above 1, declare an "
+                "id column in the schema, so that all rows of a person are dealt together"
+            )
+        node = _node(estimator, budget, adjacency, int(rows), schema)
         policy = check_unexpected(settings.get("unexpected", REFUSE))
         return HoldoutPlan(budget, adjacency, int(rows), share, node, policy)
 
@@ -138,6 +146,8 @@ class PrivateHoldout(SchemaEstimator):
         if not isinstance(self.estimator.schema, Schema):
             payer.allow_inference(plan.budget, plan.node)  # the rows will be read for a schema: not in vain
         schema = _schema_of(self.estimator, X, y)
+        if not isinstance(self.estimator.schema, Schema):
+            plan = self._plan(clone(self.estimator).set_params(schema=schema))
         payer.charge(plan.node, plan.budget, plan.unit, self, schema=schema)
         coins = (RowCoins if schema.id is None else KeyCoins)(plan.share, sampler)
         train, test = deal_rows(X, schema, y, coins, lenient=plan.unexpected == ABSORB)
@@ -220,13 +230,31 @@ def _schema_of(estimator: Any, X: Any, y: Any) -> Schema:
     return found
 
 
+def _fit_node(estimator: Any, budget: Budget, schema: Schema | None) -> Node:
+    """What the fit will be charged as: by its own plan, which keeps its ρ, or else as a whole, with its δ."""
+    whole = SmoothCharge(
+        type(estimator).__name__, "the fit on the training rows, as its certificate says", "epsilon",
+        Fraction(0) if budget.epsilon is None else budget.epsilon, budget.delta,
+    )  # fmt: skip
+    if "smoothing" in estimator.get_params(deep=False):
+        check_smoothing(estimator.smoothing)  # not every plan looks at it
+    if schema is None or not hasattr(estimator, "plan"):
+        return whole
+    plan = estimator.plan()
+    bought = estimator.settlement() if hasattr(estimator, "settlement") else None
+    node = getattr(plan, "node", plan)
+    if not isinstance(node, Node) or budget.epsilon is None:
+        return whole
+    if bought is not None:
+        node = Sequential("a settlement and a fit", (bought.node, node))
+    kept = cost(node, "epsilon") <= budget.epsilon and cost(node, "delta") <= budget.delta
+    return node if kept and (budget.delta or not cost(node, "rho")) else whole
+
+
 def _node(estimator: Any, budget: Budget, adjacency: Adjacency, contributions: int, schema: Schema | None) -> Node:
+    fit = _fit_node(estimator, budget, schema)
     if budget.epsilon is None:
         return Parallel(SIDES, DEALT_ROWS, ())
-    fit = SmoothCharge(
-        type(estimator).__name__, "the fit on the training rows, as its certificate says", "epsilon", budget.epsilon,
-        budget.delta,
-    )  # fmt: skip
     people = schema is not None and schema.id is not None
     classes = 2 if schema is None else len(schema.classes)  # tables differ with the classes, their cost does not
     looked: tuple[Charge, ...] = evaluation_charges(
@@ -243,6 +271,9 @@ def _require_kept(fitted: Any, plan: HoldoutPlan) -> None:
     if plan.budget.epsilon is not None:
         kept = kept and own.private and own.epsilon is not None and Fraction(own.epsilon) <= plan.budget.epsilon
         kept = kept and Fraction(own.delta) <= plan.budget.delta
+        if not cost(plan.node, "delta"):  # it was charged with a ρ
+            spent = recorded_rho(own.ledger)
+            kept = kept and spent is not None and spent <= concentrated(plan.node)
     if not kept:
         raise BudgetError(f"{type(fitted).__name__} did not keep to the budget of the hold-out: nothing is released")
 

@@ -83,17 +83,28 @@ def share(inside: float, whole: float, cells: tuple[int, int], variance: float, 
     narrow = _between(inside, whole, level.reach(1.0, fourth), noise)
     there = _at(noise, value)
     reach = level.reach(there / _at(both, value) if there > 0 else 0.0, fourth)
-    return _share(value, narrow, _between(inside, whole, reach, both))
+    # Rows are whole: half a row to either side, as a continuity correction, or few rows would be held too rarely.
+    low, high = (_between(inside + step, whole, reach, both)[side] for side, step in enumerate((-0.5, 0.5)))
+    return _share(value, narrow, (low, high))
 
 
 def _at(variance: Quadratic, a: float) -> float:
     return variance[0] + variance[1] * a + variance[2] * a**2
 
 
-def ordering(own: Floats, other: Floats, within: Floats, variance: float, level: Level) -> Share:
+def ordering(
+    own: Floats,
+    other: Floats,
+    within: Floats,
+    variance: float,
+    level: Level,
+    mixed: NDArray[np.bool_] | None = None,
+) -> Share:
     """AUC: the chance that a row of the class scores higher than another, from noisy rows by class and bin.
 
     `within` is that chance inside each bin. It is a guess, so what it adds to the chance of a tie counts as an error.
+    So does the order in which rows happen to lie in bins with several scores, which are `mixed` (else: where the guess
+    is no tie).
     """
     bins = len(own)
     order = np.tri(bins, k=-1) + np.diag(within)
@@ -102,10 +113,13 @@ def ordering(own: Floats, other: Floats, within: Floats, variance: float, level:
     above, whole = float(own @ ahead), mine * others
     known = _there(mine, bins, variance, level) and _there(others, bins, variance, level)
     value = min(1.0, max(0.0, above / whole)) if known else 0.5
-    guess = float((np.abs(within - 0.5) * np.maximum(own, 0.0) * np.maximum(other, 0.0)).sum())
+    first, second = np.maximum(own, 0.0), np.maximum(other, 0.0)
+    guess = float((np.abs(within - 0.5) * first * second).sum())
+    several = within != 0.5 if mixed is None else mixed
+    chance = float((first * second * (first + second + 1))[several].sum()) / 12  # Mann and Whitney's, of a random order
 
     noise = (
-        variance * float((ahead**2).sum() + (behind**2).sum()) + guess**2,
+        variance * float((ahead**2).sum() + (behind**2).sum()) + guess**2 + chance,
         -2 * variance * float(others * ahead.sum() + mine * behind.sum()),
         variance * bins * (others**2 + mine**2),
     )
@@ -121,8 +135,19 @@ def ordering(own: Floats, other: Floats, within: Floats, variance: float, level:
     fourth = float((weights**2).sum() / weights.sum() ** 2) if weights.sum() > 0 else 1.0
     there = _at(noise, value)
     reach = level.reach(there / float(both(np.array([value]))[0]) if there > 0 else 0.0, fourth)
-    narrow = _between(above, whole, level.reach(1.0, fourth), noise)
+    narrow = _between(above, whole, max(level.reach(1.0, fourth), _one(weights, variance, there, level)), noise)
     return _share(value, narrow, _searched(above, whole, reach, both))
+
+
+def _one(weights: Floats, variance: float, whole: float, level: Level) -> float:
+    """Standard deviations that one unit of noise in the heaviest of some cells is away; none if noise is too rare.
+
+    Noises are whole numbers. Few of them, with a small variance, are no normal error: most are nothing, and one is one.
+    """
+    nothing = (1 + 2 * variance) ** (-len(weights) / 2)  # the chance that all are: (1 − q)/(1 + q) is 1/√(1 + 2v)
+    if nothing >= level.confidence or not whole > 0:
+        return 0.0
+    return math.sqrt(float(weights.max()) / whole)
 
 
 def _there(total: float, cells: int, variance: float, level: Level) -> bool:

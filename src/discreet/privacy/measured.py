@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from discreet.domain import text
 from discreet.errors import ModelError
 from discreet.files import parse_json, write_text
 from discreet.privacy.certificate import Certificate
@@ -158,7 +159,11 @@ def with_measured(model: AnyModel, fields: dict[str, Any]) -> AnyModel:
     """A model with the figures that its file carries, if any."""
     if fields.get("evaluation") is not None:
         found = PrivateEvaluation.from_dict(fields["evaluation"])
-        if len(found.classes) != len(model.schema.classes):  # type: ignore[attr-defined]
+        if found.classes != tuple(text(label) for label in model.schema.classes):  # type: ignore[attr-defined]
             raise ModelError("the measured figures do not fit the model's classes")
+        if found.held_out is None or found.certificate is not None:
+            raise ModelError(
+                "the measured figures in a model must be of rows held out, with no certificate beside the model's"
+            )
         model.evaluation = found  # type: ignore[attr-defined]
     return model
