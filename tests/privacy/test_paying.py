@@ -8,6 +8,8 @@ import threading
 import time
 import warnings
 import weakref
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from fractions import Fraction
 
 import numpy as np
@@ -240,6 +242,78 @@ def test_blocks_nest_and_reach_every_thread(rows, tmp_path):
     assert (outer.spent, inner.spent, ledger.spent) == (Fraction(1, 2), Fraction(1, 4), Fraction(3, 4))
     PrivateNB(5.0, schema=SCHEMA).fit(*rows)
     assert outer.spent == Fraction(1, 2)
+
+
+def test_threads_with_accounts_of_their_own_pay_their_own(rows, tmp_path):
+    accounts = [Account.create(tmp_path / f"{i}.account", Budget(9)) for i in range(3)]
+    meet, failed = threading.Barrier(3), []
+
+    def work(index):
+        try:
+            with accounts[index]:
+                meet.wait(60)
+                for _ in range(index + 1):
+                    PrivateNB(0.5, schema=SCHEMA).fit(*rows)
+                meet.wait(60)
+        except BaseException as error:  # a thread's failure is the test's
+            failed.append(error)
+            meet.abort()
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(3)]
+    for one in threads:
+        one.start()
+    for one in threads:
+        one.join()
+    assert not failed and active() is None
+    assert [one.spent for one in accounts] == [Fraction(1, 2), 1, Fraction(3, 2)]
+
+
+def in_thread(task):
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(task).result()
+
+
+def test_a_thread_without_a_block_works_for_the_only_one_and_is_refused_for_several(rows, tmp_path):
+    outer, inner, other = (Account.create(tmp_path / f"{name}.account", Budget(9)) for name in "abc")
+
+    def fit():
+        PrivateNB(0.5, schema=SCHEMA).fit(*rows)
+
+    with outer, inner:
+        in_thread(fit)
+        assert (outer.spent, inner.spent) == (0, Fraction(1, 2))
+        with Account(inner.path):
+            in_thread(fit)
+        opened, done = threading.Event(), threading.Event()
+
+        def elsewhere():
+            with other:
+                opened.set()
+                done.wait(60)
+
+        thread = threading.Thread(target=elsewhere)
+        thread.start()
+        assert opened.wait(60)
+        try:
+            fit()
+            with pytest.raises(BudgetError, match="pass account="):
+                in_thread(fit)
+            sent = in_thread(lambda: pickle.dumps(PrivateNB(0.5, schema=SCHEMA)))
+            in_thread(lambda: PrivateNB(0.5, schema=SCHEMA).fit(*rows, account=outer))
+            in_thread(lambda: copy.deepcopy(PrivateNB(0.5, schema=SCHEMA)))  # a copy is no fit
+        finally:
+            done.set()
+            thread.join()
+    with pytest.raises(BudgetError, match="pass account="):
+        pickle.loads(sent).fit(*rows)
+    assert [one.spent for one in (outer, inner, other)] == [Fraction(1, 2), Fraction(3, 2), 0]
+
+
+def test_a_task_that_outlives_the_block_it_was_started_in_is_not_charged_to_it(account):
+    with account:
+        context = copy_context()
+        assert context.run(active) is account
+    assert context.run(active) is None
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
