@@ -6,6 +6,7 @@ import shutil
 import stat
 import subprocess
 import sys
+from fractions import Fraction
 
 import pytest
 
@@ -115,6 +116,8 @@ def test_people_and_compositions(discreet, place):
 @pytest.mark.parametrize(
     ("data", "account"),
     [("rows.csv", "rows.account"), ("rows.csv", "rows.csv.account"), ("rows.csv.gz", "rows.account"),
+     ("rows.dat", "rows.account"), ("rows", "rows.account"), ("rows.2024.csv.GZ", "rows.2024.account"),
+     ("rows.2024.csv.GZ", "rows.account"), ("part-*.parquet", "part-1.account"), ("part-?", "part-3.account"),
      ("*.csv", "rows.account"), ("link.csv", "rows.account"), ("sub/../rows.csv", "rows.account")],
 )  # fmt: skip
 def test_which_accounts_lie_beside_the_data(place, monkeypatch, data, account):
@@ -123,7 +126,8 @@ def test_which_accounts_lie_beside_the_data(place, monkeypatch, data, account):
     monkeypatch.chdir(place)
     (place / "sub").mkdir()
     (place / "link.csv").symlink_to("rows.csv")
-    shutil.copy(place / "rows.csv", place / "rows.csv.gz")
+    for name in ("rows.csv.gz", "rows.dat", "rows", "rows.2024.csv.GZ", "part-1.parquet", "part-2.parquet", "part-3"):
+        shutil.copy(place / "rows.csv", place / name)
     assert accounts_beside(data) == []
     Account.create(place / account, Budget(1))
     Account.create(place / "other.account", Budget(1))
@@ -143,3 +147,18 @@ def test_two_accounts_beside_the_data_ask_for_a_choice(place, monkeypatch, capsy
     assert account_for("rows.csv", place / "rows.account").budget == Budget(1)
     assert "rows.csv.account lies beside the data, but" in capsys.readouterr().err
     assert account_for("schema.toml", None) is None
+    assert account_for("", None) is None
+    for name in ("part-1", "part-2"):
+        (place / f"{name}.csv").touch()
+        Account.create(f"{name}.account", Budget(1))
+    with pytest.raises(BudgetError, match=r"part-1.account, part-2.account\): say which"):
+        account_for("part-*.csv", None)
+
+
+def test_files_of_any_name_are_charged_to_the_account_beside_them(discreet, place):
+    Account.create(place / "rows.account", Budget(1))
+    for name in ("rows.dat", "rows"):
+        shutil.copy(place / "rows.csv", place / name)
+        done = ok(discreet("fit", name, *FIT, "--epsilon", 0.25, cwd=place))
+        assert "will be charged to rows.account" in done.stderr
+    assert Account(place / "rows.account").spent == Fraction(1, 2)

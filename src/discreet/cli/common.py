@@ -20,9 +20,6 @@ if TYPE_CHECKING:
     from discreet.schema import Schema
 
 
-DATA_SUFFIXES = {".csv", ".tsv", ".txt", ".parquet", ".pq", ".arrow", ".feather", ".ipc", ".gz", ".zst"}
-
-
 class AdjacencyName(StrEnum):
     """The neighbours a guarantee is about."""
 
@@ -199,7 +196,7 @@ def account_for(data: str, account: Path | None, no_account: bool = False, *, wh
         raise BudgetError(f"several accounts lie beside the data ({names}): say which by --account")
     if not beside:
         return None
-    note(f"note: this is charged to {beside[0]}, which lies beside the data")
+    note(f"note: this will be charged to {beside[0]}, which lies beside the data")
     return Account.open(beside[0], label=what)
 
 
@@ -210,14 +207,17 @@ def tell_room(account: Any) -> None:
 
 
 def accounts_beside(data: str) -> list[Path]:
-    """The accounts that belong to data files by their names: NAME.account beside NAME.csv or NAME.csv.gz."""
+    """The accounts that belong to data files by their names: NAME.account beside NAME, NAME.csv or NAME.csv.gz.
+
+    Whatever the suffixes are: `fit` reads files of any name.
+    """
     import glob
 
     found: dict[str, Path] = {}
     for name in sorted(glob.glob(data)) if glob.has_magic(data) and not os.path.exists(data) else [data]:
         for place in dict.fromkeys((Path(name), Path(os.path.realpath(name)))):  # a link's own name, and its target's
-            stems = [place.name]
-            while Path(stems[-1]).suffix.lower() in DATA_SUFFIXES:
+            stems = [place.name] if place.name else []
+            while stems and Path(stems[-1]).suffix:
                 stems.append(Path(stems[-1]).stem)
             for stem in stems:
                 beside = place.with_name(f"{stem}.account")
