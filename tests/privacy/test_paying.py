@@ -221,6 +221,30 @@ def test_batches_share_one_entry_as_long_as_it_is_there(rows, account):
     assert fresh.spent == Fraction(1, 2)
 
 
+# What is read off rows for these is not the features and labels of one schema.
+UNSHAPED = {"settle_schema", "node_update", "calibrated"}
+
+
+@pytest.mark.parametrize("name", sorted(set(FITS) - UNSHAPED))
+def test_slips_that_show_without_a_row_cost_nothing(name, rows, account):
+    X, y = rows
+    frame = pd.DataFrame({"a": X[:, 0], "b": X[:, 1]})
+    other = frame.rename(columns={"b": "c"})
+    slips = [
+        (X[:, :1], y),
+        (X, y[:-1]),
+        (X, list(y[:-1])),
+        (X, None),
+        (frame, None),
+        (frame, pd.Series(y[1:])),
+        (other, y),
+    ]
+    for wrong in slips:
+        with pytest.raises(discreet.DataError):
+            FITS[name](*wrong, account=account)
+    assert not account.entries()
+
+
 # ---- blocks
 
 
