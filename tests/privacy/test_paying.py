@@ -16,6 +16,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.ensemble import BaggingClassifier
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 
@@ -404,6 +406,7 @@ def test_the_second_fit_to_the_same_data_warns_once(rows, tmp_path):
     path, link = tmp_path / "rows.csv", tmp_path / "link.csv"
     frame.to_csv(path, index=False)
     link.symlink_to(path)
+    columns = np.asfortranarray(X)
     names = itertools.cycle((str(path), path, link))
     same = {
         "array": twice(lambda: (X, y)),
@@ -412,6 +415,11 @@ def test_the_second_fit_to_the_same_data_warns_once(rows, tmp_path):
         "path": twice(lambda: (next(names),)),
         "folds": lambda: cross_val_score(PrivateNB(0.5, schema=SCHEMA), X, y, cv=3),
         "grid": lambda: GridSearchCV(PrivateNB(schema=SCHEMA), {"epsilon": [0.5, 1.0]}, cv=2).fit(X, y),
+        "calibration": lambda: CalibratedClassifierCV(PrivateNB(0.5, schema=SCHEMA), cv=3).fit(X, y),
+        "bagging": lambda: BaggingClassifier(PrivateNB(0.5, schema=SCHEMA), 3).fit(X, y),
+        "overlapping rows of columns": lambda: [
+            PrivateNB(0.5, schema=SCHEMA).fit(columns[part], y[part]) for part in (slice(0, 121), slice(120, 240))
+        ],
         "automatic": lambda: [PrivateClassifier(0.5, SCHEMA).fit(X, y) for _ in range(3)],
         "search": lambda: [
             PrivateGridSearch(PrivateNB(schema=SCHEMA), {"smoothing": [1.0]}, 0.5).fit(X, y) for _ in range(3)
@@ -439,6 +447,11 @@ def test_other_data_other_classes_no_privacy_and_paid_fits_do_not_warn(rows, acc
         model = PrivateTAN(0.5, SCHEMA)
         model.fit(X[:100], y[:100])
         model.fit(X[100:], y[100:])  # other rows of the same array
+        columns, halves = np.asfortranarray(X), PrivateJointHistogram(0.5, SCHEMA)
+        halves.fit(columns[:100], y[:100])
+        halves.fit(columns[100:], y[100:])
+        piped = make_pipeline("passthrough", PrivateLogisticRegression(0.5, SCHEMA))
+        piped.fit(X, y)
         batches = SelectiveNB(0.5, SCHEMA)
         for _ in range(3):
             batches.fit(np.array(X), y)
