@@ -6,6 +6,7 @@ import shutil
 import stat
 import subprocess
 import sys
+from fractions import Fraction
 
 import pytest
 
@@ -115,6 +116,8 @@ def test_people_and_compositions(discreet, place):
 @pytest.mark.parametrize(
     ("data", "account"),
     [("rows.csv", "rows.account"), ("rows.csv", "rows.csv.account"), ("rows.csv.gz", "rows.account"),
+     ("rows.dat", "rows.account"), ("rows", "rows.account"), ("rows.2024.csv.GZ", "rows.2024.account"),
+     ("rows.2024.csv.GZ", "rows.account"), ("part-*.parquet", "part-1.account"), ("part-?", "part-3.account"),
      ("*.csv", "rows.account"), ("link.csv", "rows.account"), ("sub/../rows.csv", "rows.account")],
 )  # fmt: skip
 def test_which_accounts_lie_beside_the_data(place, monkeypatch, data, account):
@@ -123,7 +126,8 @@ def test_which_accounts_lie_beside_the_data(place, monkeypatch, data, account):
     monkeypatch.chdir(place)
     (place / "sub").mkdir()
     (place / "link.csv").symlink_to("rows.csv")
-    shutil.copy(place / "rows.csv", place / "rows.csv.gz")
+    for name in ("rows.csv.gz", "rows.dat", "rows", "rows.2024.csv.GZ", "part-1.parquet", "part-2.parquet", "part-3"):
+        shutil.copy(place / "rows.csv", place / name)
     assert accounts_beside(data) == []
     Account.create(place / account, Budget(1))
     Account.create(place / "other.account", Budget(1))
@@ -143,3 +147,95 @@ def test_two_accounts_beside_the_data_ask_for_a_choice(place, monkeypatch, capsy
     assert account_for("rows.csv", place / "rows.account").budget == Budget(1)
     assert "rows.csv.account lies beside the data, but" in capsys.readouterr().err
     assert account_for("schema.toml", None) is None
+    assert account_for("", None) is None
+    for name in ("part-1", "part-2"):
+        (place / f"{name}.csv").touch()
+        Account.create(f"{name}.account", Budget(1))
+    with pytest.raises(BudgetError, match=r"part-1.account, part-2.account\): say which"):
+        account_for("part-*.csv", None)
+
+
+def test_files_of_any_name_are_charged_to_the_account_beside_them(discreet, place):
+    Account.create(place / "rows.account", Budget(1))
+    for name in ("rows.dat", "rows"):
+        shutil.copy(place / "rows.csv", place / name)
+        done = ok(discreet("fit", name, *FIT, "--epsilon", 0.25, cwd=place))
+        assert "will be charged to rows.account" in done.stderr
+    assert Account(place / "rows.account").spent == Fraction(1, 2)
+
+
+def test_what_is_missing_by_name_costs_nothing(discreet, place):
+    account = Account.create(place / "rows.account", Budget(1))
+    given = ("--account", "rows.account")
+    ok(discreet("fit", "rows.csv", *FIT, "--epsilon", 0.25, cwd=place))
+    (place / "narrow.csv").write_text("a,y\n0,no\n")
+    settling = ("--bounds", "private", "--epsilon", 0.25, "--out", "s.toml")
+    commands = (
+        ("fit", "{}", *FIT),
+        ("select", "{}", "--schema", "schema.toml", "-k", 1),
+        ("settle", "{}", "--schema", "schema.toml", *settling),
+        ("evaluate", "model.json", "{}", "--epsilon", 0.1),
+        ("local", "perturb", "{}", "--schema", "schema.toml", "--out", "reports"),
+    )
+    for words in commands:
+        for name, said in (
+            ("typo.csv", "there is no file"),
+            ("narrow.csv", "no column 'x'"),
+            ("no-*", "no file matches"),
+        ):
+            refused(discreet(*(str(word).format(name) for word in words), *given, cwd=place), said)
+    assert len(account.entries()) == 1
+
+
+def test_a_bad_byte_among_the_rows_is_not_seen_before_the_charge(discreet, place):
+    account = Account.create(place / "rows.account", Budget(1))
+    with (place / "rows.csv").open("ab") as file:
+        file.write(b"0,1,\xff\xfe,7\n")
+    refused(discreet("fit", "rows.csv", *FIT, "--epsilon", 0.25, cwd=place), "")
+    assert account.spent == Fraction(1, 4)
+
+
+def test_local_reports_are_charged_for_all_that_one_person_sends(discreet, place):
+    account = Account.create(place / "rows.account", Budget(1))
+    words = ("local", "perturb", "rows.csv", "--schema", "schema.toml", "--out", "reports", "--epsilon", 0.75)
+    done = ok(discreet(*words, "--json", cwd=place))
+    assert "will be charged to rows.account" in done.stderr and "still fit is epsilon = 0.25" in done.stderr
+    (entry,) = account.verify().entries
+    assert (entry.label, entry.grant) == ("discreet local perturb", Budget("3/4")) and "replace" in entry.unit
+    (place / "reports").unlink()
+    refused(discreet(*words, cwd=place), "has 0.25 of epsilon = 1 left")
+    assert not (place / "reports").exists()
+    ok(discreet(*words, "--no-account", cwd=place))
+    assert len(account.entries()) == 1
+
+
+def test_json_says_what_is_left_and_what_is_not_private(discreet, place):
+    Account.create(place / "rows.account", Budget(2))
+    left = "rows.account was charged; what would still fit is"
+    for words in (
+        ("fit", "rows.csv", *FIT, "--epsilon", 0.25),
+        ("select", "rows.csv", "--schema", "schema.toml", "-k", 1, "--epsilon", 0.25),
+        ("settle", "rows.csv", "--schema", "schema.toml", "--bounds", "private", "--epsilon", 0.25, "--out", "s.toml"),
+        ("evaluate", "model.json", "rows.csv", "--epsilon", 0.25),
+    ):
+        for more in ((), ("--json",)):
+            assert ok(discreet(*words, *more, cwd=place)).stderr.count(left) == 1, words
+    done = ok(discreet("evaluate", "model.json", "rows.csv", "--json", cwd=place))
+    assert json.loads(done.stdout)["private"] is False and "NOT private" in done.stderr
+    refused(discreet("account", "verify", "rows.account", "--head", "abc", cwd=place), "'abc' is no hash")
+
+
+def test_interruptions_say_what_became_of_the_charge(place, monkeypatch, capsys):
+    from discreet.cli.common import account_for, run
+
+    monkeypatch.chdir(place)
+    Account.create("rows.account", Budget(1))
+
+    def stop(paid):
+        if paid:
+            account_for("rows.csv", None)
+        raise KeyboardInterrupt
+
+    for paid, said in ((True, "what was charged stays charged"), (False, "no file was changed")):
+        assert run(lambda paid=paid: stop(paid)) == 130
+        assert said in capsys.readouterr().err

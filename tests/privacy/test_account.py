@@ -404,8 +404,17 @@ def test_an_anchor_shows_what_a_chain_alone_cannot(filled, tmp_path):
         forged.verify(anchor)
 
 
-def test_amounts_that_contradict_the_recorded_charge_show(account):
-    """Even someone who recomputes the chain cannot state another rho than the recorded charges have."""
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"concentrated": "1/1000"}, "another rho"),
+        ({"epsilon": "1/11"}, "less than its charges cost"),
+        ({"epsilon": None, "rho": "1/1000"}, "less than its charges cost"),
+        ({"node": {"node": "charge"}}, "no valid charge"),
+    ],
+)
+def test_amounts_that_contradict_the_recorded_charge_show(account, changed, words):
+    """Even someone who recomputes the chain cannot state other amounts than the recorded charges have."""
     import hashlib
 
     from discreet.privacy.chain import canonical
@@ -414,12 +423,19 @@ def test_amounts_that_contradict_the_recorded_charge_show(account):
     db = sqlite3.connect(account.path)
     entry = json.loads(db.execute("SELECT entry FROM entries").fetchone()[0])
     db.close()
-    entry["concentrated"] = "1/1000"
-    raw = canonical(entry)
+    raw = canonical({**entry, **changed})
     made = hashlib.sha256(raw).hexdigest()
     outside(account, ("UPDATE entries SET entry = ?, hash = ?", (raw, made)), ("UPDATE head SET hash = ?", (made,)))
-    with pytest.raises(AccountError, match="another rho"):
+    with pytest.raises(AccountError, match=words):
         account.verify()
+
+
+def test_names_and_hashes_that_are_none_get_one_sentence(account):
+    with pytest.raises(AccountError, match="no file can have the name"):
+        Account.create("a\0b", Budget(1))
+    for typo in ("abc", "", account.head.upper(), account.head[:-1]):
+        with pytest.raises(AccountError, match="is no hash"):
+            account.verify(typo)
 
 
 # ---- before a row is read

@@ -230,10 +230,31 @@ def test_a_charge_cannot_say_less_than_it_costs():
         (gauss("1/10"), Budget(rho="1/11")),
         (pure(1), Budget(rho="1/3")),
         (SmoothCharge("n", "x", "epsilon", Fraction(1), Fraction(1, 10)), Budget(1, "1/11")),
+        (gauss(100), Budget(1, TAIL)),
+        (gauss(zcdp_rho(Fraction(1), TAIL) * Fraction(17, 10)), Budget(1, TAIL)),
+        (Sequential("s", (gauss("1/50"), gauss("1/50"))), Budget(1, TAIL)),
+        (gauss(1), Budget(1, "1/10")),
     ):
         for budget in (Budget(50), Budget(50, "1/2"), Budget(rho=50)):
             with pytest.raises(BudgetError):
                 Ledger(budget).charge(node, grant)
+
+
+@pytest.mark.parametrize("epsilon", [0.001, 0.01, 0.1, 1, 10, 100])
+@pytest.mark.parametrize("delta", [1e-12, 1e-6, 1e-5, 1.1e-5, 1e-3, 0.05, 0.5])
+def test_normal_noise_is_never_refused_a_grant_that_it_keeps(epsilon, delta):
+    """The most noise that a grant may pay for is not below what exact calibration of one normal law would ask."""
+
+    def lost(mu):
+        return norm.cdf(mu / 2 - epsilon / mu) - math.exp(epsilon + norm.logcdf(-mu / 2 - epsilon / mu))
+
+    low, high = 1e-9, 100.0
+    for _ in range(100):
+        middle = (low + high) / 2
+        low, high = (middle, high) if lost(middle) <= delta else (low, middle)
+    amounts(gauss(Fraction(low**2 / 2)), Budget(epsilon, delta))
+    with pytest.raises(BudgetError, match="cost more than"):
+        amounts(gauss(Fraction(low**2 / 2 * 2.5)), Budget(epsilon, delta))
 
 
 def test_equal_charges_are_charged_twice():

@@ -8,12 +8,16 @@ import threading
 import time
 import warnings
 import weakref
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from fractions import Fraction
 
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.ensemble import BaggingClassifier
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 
@@ -219,6 +223,30 @@ def test_batches_share_one_entry_as_long_as_it_is_there(rows, account):
     assert fresh.spent == Fraction(1, 2)
 
 
+# What is read off rows for these is not the features and labels of one schema.
+UNSHAPED = {"settle_schema", "node_update", "calibrated"}
+
+
+@pytest.mark.parametrize("name", sorted(set(FITS) - UNSHAPED))
+def test_slips_that_show_without_a_row_cost_nothing(name, rows, account):
+    X, y = rows
+    frame = pd.DataFrame({"a": X[:, 0], "b": X[:, 1]})
+    other = frame.rename(columns={"b": "c"})
+    slips = [
+        (X[:, :1], y),
+        (X, y[:-1]),
+        (X, list(y[:-1])),
+        (X, None),
+        (frame, None),
+        (frame, pd.Series(y[1:])),
+        (other, y),
+    ]
+    for wrong in slips:
+        with pytest.raises(discreet.DataError):
+            FITS[name](*wrong, account=account)
+    assert not account.entries()
+
+
 # ---- blocks
 
 
@@ -240,6 +268,78 @@ def test_blocks_nest_and_reach_every_thread(rows, tmp_path):
     assert (outer.spent, inner.spent, ledger.spent) == (Fraction(1, 2), Fraction(1, 4), Fraction(3, 4))
     PrivateNB(5.0, schema=SCHEMA).fit(*rows)
     assert outer.spent == Fraction(1, 2)
+
+
+def test_threads_with_accounts_of_their_own_pay_their_own(rows, tmp_path):
+    accounts = [Account.create(tmp_path / f"{i}.account", Budget(9)) for i in range(3)]
+    meet, failed = threading.Barrier(3), []
+
+    def work(index):
+        try:
+            with accounts[index]:
+                meet.wait(60)
+                for _ in range(index + 1):
+                    PrivateNB(0.5, schema=SCHEMA).fit(*rows)
+                meet.wait(60)
+        except BaseException as error:  # a thread's failure is the test's
+            failed.append(error)
+            meet.abort()
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(3)]
+    for one in threads:
+        one.start()
+    for one in threads:
+        one.join()
+    assert not failed and active() is None
+    assert [one.spent for one in accounts] == [Fraction(1, 2), 1, Fraction(3, 2)]
+
+
+def in_thread(task):
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(task).result()
+
+
+def test_a_thread_without_a_block_works_for_the_only_one_and_is_refused_for_several(rows, tmp_path):
+    outer, inner, other = (Account.create(tmp_path / f"{name}.account", Budget(9)) for name in "abc")
+
+    def fit():
+        PrivateNB(0.5, schema=SCHEMA).fit(*rows)
+
+    with outer, inner:
+        in_thread(fit)
+        assert (outer.spent, inner.spent) == (0, Fraction(1, 2))
+        with Account(inner.path):
+            in_thread(fit)
+        opened, done = threading.Event(), threading.Event()
+
+        def elsewhere():
+            with other:
+                opened.set()
+                done.wait(60)
+
+        thread = threading.Thread(target=elsewhere)
+        thread.start()
+        assert opened.wait(60)
+        try:
+            fit()
+            with pytest.raises(BudgetError, match="pass account="):
+                in_thread(fit)
+            sent = in_thread(lambda: pickle.dumps(PrivateNB(0.5, schema=SCHEMA)))
+            in_thread(lambda: PrivateNB(0.5, schema=SCHEMA).fit(*rows, account=outer))
+            in_thread(lambda: copy.deepcopy(PrivateNB(0.5, schema=SCHEMA)))  # a copy is no fit
+        finally:
+            done.set()
+            thread.join()
+    with pytest.raises(BudgetError, match="pass account="):
+        pickle.loads(sent).fit(*rows)
+    assert [one.spent for one in (outer, inner, other)] == [Fraction(1, 2), Fraction(3, 2), 0]
+
+
+def test_a_task_that_outlives_the_block_it_was_started_in_is_not_charged_to_it(account):
+    with account:
+        context = copy_context()
+        assert context.run(active) is account
+    assert context.run(active) is None
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
@@ -306,6 +406,7 @@ def test_the_second_fit_to_the_same_data_warns_once(rows, tmp_path):
     path, link = tmp_path / "rows.csv", tmp_path / "link.csv"
     frame.to_csv(path, index=False)
     link.symlink_to(path)
+    columns = np.asfortranarray(X)
     names = itertools.cycle((str(path), path, link))
     same = {
         "array": twice(lambda: (X, y)),
@@ -314,6 +415,11 @@ def test_the_second_fit_to_the_same_data_warns_once(rows, tmp_path):
         "path": twice(lambda: (next(names),)),
         "folds": lambda: cross_val_score(PrivateNB(0.5, schema=SCHEMA), X, y, cv=3),
         "grid": lambda: GridSearchCV(PrivateNB(schema=SCHEMA), {"epsilon": [0.5, 1.0]}, cv=2).fit(X, y),
+        "calibration": lambda: CalibratedClassifierCV(PrivateNB(0.5, schema=SCHEMA), cv=3).fit(X, y),
+        "bagging": lambda: BaggingClassifier(PrivateNB(0.5, schema=SCHEMA), 3).fit(X, y),
+        "overlapping rows of columns": lambda: [
+            PrivateNB(0.5, schema=SCHEMA).fit(columns[part], y[part]) for part in (slice(0, 121), slice(120, 240))
+        ],
         "automatic": lambda: [PrivateClassifier(0.5, SCHEMA).fit(X, y) for _ in range(3)],
         "search": lambda: [
             PrivateGridSearch(PrivateNB(schema=SCHEMA), {"smoothing": [1.0]}, 0.5).fit(X, y) for _ in range(3)
@@ -341,6 +447,11 @@ def test_other_data_other_classes_no_privacy_and_paid_fits_do_not_warn(rows, acc
         model = PrivateTAN(0.5, SCHEMA)
         model.fit(X[:100], y[:100])
         model.fit(X[100:], y[100:])  # other rows of the same array
+        columns, halves = np.asfortranarray(X), PrivateJointHistogram(0.5, SCHEMA)
+        halves.fit(columns[:100], y[:100])
+        halves.fit(columns[100:], y[100:])
+        piped = make_pipeline("passthrough", PrivateLogisticRegression(0.5, SCHEMA))
+        piped.fit(X, y)
         batches = SelectiveNB(0.5, SCHEMA)
         for _ in range(3):
             batches.fit(np.array(X), y)

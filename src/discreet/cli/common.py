@@ -20,9 +20,6 @@ if TYPE_CHECKING:
     from discreet.schema import Schema
 
 
-DATA_SUFFIXES = {".csv", ".tsv", ".txt", ".parquet", ".pq", ".arrow", ".feather", ".ipc", ".gz", ".zst"}
-
-
 class AdjacencyName(StrEnum):
     """The neighbours a guarantee is about."""
 
@@ -170,6 +167,18 @@ def check_out(path: Path | None) -> None:
         raise DiscreetError(f"the directory {path.parent} is not writable: choose another --out")
 
 
+def check_data(data: str, schema: Schema, *, labelled: bool = True) -> None:
+    """Refuse a file that is not there or lacks a column, by its names alone: before a charge, and without a row."""
+    from discreet.sources.frames import require
+    from discreet.sources.tables import open_files
+
+    stream = open_files(data, lenient=True)  # it minds the header line alone
+    try:
+        require(schema, stream.names, labelled=labelled, identified=True)
+    finally:
+        stream.close()
+
+
 def account_for(data: str, account: Path | None, no_account: bool = False, *, what: str = "discreet") -> Any:
     """The account that a command is charged to: the one it was given, else the one beside the data, else None.
 
@@ -190,6 +199,7 @@ def account_for(data: str, account: Path | None, no_account: bool = False, *, wh
 
     if account is not None:
         found = Account.open(account, label=what)
+        _used.append(found)
         for one in beside:
             if not one.exists() or not os.path.samefile(one, found.path):
                 note(f"note: {one} lies beside the data, but {account} is charged, as you said")
@@ -199,8 +209,13 @@ def account_for(data: str, account: Path | None, no_account: bool = False, *, wh
         raise BudgetError(f"several accounts lie beside the data ({names}): say which by --account")
     if not beside:
         return None
-    note(f"note: this is charged to {beside[0]}, which lies beside the data")
-    return Account.open(beside[0], label=what)
+    note(f"note: this will be charged to {beside[0]}, which lies beside the data")
+    found = Account.open(beside[0], label=what)
+    _used.append(found)
+    return found
+
+
+_used: list[Any] = []  # the accounts that this command may have charged
 
 
 def tell_room(account: Any) -> None:
@@ -210,14 +225,17 @@ def tell_room(account: Any) -> None:
 
 
 def accounts_beside(data: str) -> list[Path]:
-    """The accounts that belong to data files by their names: NAME.account beside NAME.csv or NAME.csv.gz."""
+    """The accounts that belong to data files by their names: NAME.account beside NAME, NAME.csv or NAME.csv.gz.
+
+    Whatever the suffixes are: `fit` reads files of any name.
+    """
     import glob
 
     found: dict[str, Path] = {}
     for name in sorted(glob.glob(data)) if glob.has_magic(data) and not os.path.exists(data) else [data]:
         for place in dict.fromkeys((Path(name), Path(os.path.realpath(name)))):  # a link's own name, and its target's
-            stems = [place.name]
-            while Path(stems[-1]).suffix.lower() in DATA_SUFFIXES:
+            stems = [place.name] if place.name else []
+            while stems and Path(stems[-1]).suffix:
                 stems.append(Path(stems[-1]).stem)
             for stem in stems:
                 beside = place.with_name(f"{stem}.account")
@@ -344,6 +362,7 @@ def _asked() -> str:
 
 def run(app: typer.Typer) -> int:
     """Run the commands; every expected failure is one sentence and exit code 2."""
+    _used.clear()
     try:
         app()
     except DiscreetError as error:
@@ -354,7 +373,8 @@ def run(app: typer.Typer) -> int:
         sys.stderr.close()
         return 141
     except KeyboardInterrupt:
-        note("stopped: no file was changed")
+        charged = "no result was written; what was charged stays charged"
+        note(f"stopped: {charged if _used else 'no file was changed'}")
         return 130
     except OSError as error:
         name = f" {error.filename}" if error.filename else ""

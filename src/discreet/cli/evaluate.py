@@ -18,6 +18,7 @@ from discreet.cli.common import (
     UnexpectedOption,
     absorbing,
     account_for,
+    check_data,
     check_out,
     console,
     note,
@@ -25,6 +26,7 @@ from discreet.cli.common import (
     progress,
     spent,
     table,
+    tell_room,
 )
 from discreet.errors import BudgetError
 
@@ -68,6 +70,7 @@ def command(
     if epsilon is not None:
         if twin is not None:
             raise BudgetError("--twin shows exact figures: leave it out of a private evaluation")
+        check_data(data, loaded.schema)
         paid = account_for(data, account, no_account, what="discreet evaluate")
         _privately(loaded, data, out, as_json, account=paid, epsilon=epsilon, adjacency=adjacency.value,
                    contributions=contributions, unexpected=unexpected.value, confidence=confidence,
@@ -76,12 +79,16 @@ def command(
     if account is not None:
         raise BudgetError("exact figures are not private and no account can pay for them: pass --epsilon as well")
     with progress("evaluating", quiet=as_json) as report:
-        result = evaluate(loaded, data, progress=report)
+        result = {"private": False, **evaluate(loaded, data, progress=report)}
         result["majority"] = majority(loaded, result)
         if twin is not None:
             result["non_private"] = evaluate(loaded.twin(twin, progress=report), data, progress=report)
     if out is not None:
         write_text(out, json.dumps(clean(result), indent=2) + "\n", private=True)
+    note(
+        "note: these figures are exact and NOT private: they disclose the evaluation rows, and no certificate covers "
+        "them; for rows that are private use --epsilon"
+    )
     if as_json:
         print_json(result)
         return
@@ -104,10 +111,6 @@ def show(result: dict[str, Any], target: str) -> None:
     counts = [[label, *(str(n) for n in row)] for label, row in zip(labels, result["confusion"], strict=True)]
     screen.print()
     screen.print(table(f"{target}: true class by row, predicted by column", ["", *labels], counts))
-    note(
-        "note: these figures are exact and NOT private: they disclose the evaluation rows, and no certificate covers "
-        "them; for rows that are private use --epsilon"
-    )
 
 
 def _privately(loaded: Any, data: str, out: Path | None, as_json: bool, **settings: Any) -> None:
@@ -118,6 +121,7 @@ def _privately(loaded: Any, data: str, out: Path | None, as_json: bool, **settin
         found = evaluate_privately(loaded, data, progress=report, **settings)
     if out is not None:
         found.save(out)
+    tell_room(settings["account"])
     if as_json:
         print_json(found.to_dict())
         return

@@ -36,6 +36,7 @@ from discreet.cli.common import (
     UnexpectedOption,
     absorbing,
     account_for,
+    check_data,
     check_out,
     console,
     estimator,
@@ -95,10 +96,12 @@ def command(
         from discreet.evaluation import PrivateHoldout
 
         classifier = PrivateHoldout(classifier, share=holdout, random_state=seed)
+    check_data(data, public)
     paid = account_for(data, account, no_account, what="discreet fit")
     with absorbing(unexpected), progress("reading rows", quiet=as_json) as report:
         classifier.fit(data, progress=report, account=paid)
     classifier.model_.save(out)
+    tell_room(paid)
     certificate, measured = classifier.certificate_, classifier.model_.evaluation
     choice = getattr(getattr(classifier, "estimator_", classifier), "choice_", None)
     if as_json:
@@ -106,7 +109,6 @@ def command(
         more |= {} if measured is None else {"evaluation": measured.to_dict()}
         print_json({"model": str(out), **more, "certificate": certificate.model_dump(mode="json")})
         return
-    tell_room(paid)
     if certificate.simulation:
         note("warning: a seed was given, so the noise can be repeated: this model is for study, not for release")
     if public.inferred:

@@ -8,8 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from discreet.cli.common import (
+    AccountOption,
     JsonOption,
+    NoAccountOption,
     SchemaOption,
+    account_for,
+    check_data,
     check_out,
     console,
     load_schema,
@@ -17,6 +21,7 @@ from discreet.cli.common import (
     print_json,
     progress,
     table,
+    tell_room,
 )
 from discreet.errors import DataError, DiscreetError
 
@@ -79,16 +84,27 @@ def perturb(
     reports: ReportsOption = 1,
     theta: ThetaOption = None,
     campaign: CampaignOption = None,
+    account: AccountOption = None,
+    no_account: NoAccountOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Play every person's device: one randomised report for each row."""
     from discreet.files import replacing
     from discreet.local.bulk import report_rows
+    from discreet.privacy.budget import Adjacency, Budget
+    from discreet.privacy.nodes import Response
+    from discreet.privacy.payer import unit_of
     from discreet.sources import check_people, read_rows
     from discreet.sources.blocks import BLOCK
 
     plan = _campaign(campaign, schema, epsilon, oracle, numeric, reports, theta)
     check_out(out)
+    check_data(data, plan.schema)
+    paid = account_for(data, account, no_account, what="discreet local perturb")
+    if paid is not None:
+        # What a person pays is known before any row is read: as LocalNB charges it.
+        reports_node = Response("local reports", "all that one person sends", plan.epsilon)
+        paid.charge(reports_node, Budget(plan.epsilon), unit_of(Adjacency.REPLACE, 1), schema=plan.schema)
     check_people(data, plan.schema, 1)
     people = size = 0
     with (
@@ -103,6 +119,7 @@ def perturb(
         if not people:
             raise DataError("there are no rows to report about")
         file.flush()
+    tell_room(paid)
     if as_json:
         print_json({"reports": str(out), "people": people, "bytes": size})
         return

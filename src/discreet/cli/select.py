@@ -20,6 +20,7 @@ from discreet.cli.common import (
     UnexpectedOption,
     absorbing,
     account_for,
+    check_data,
     check_out,
     console,
     load_schema,
@@ -94,6 +95,7 @@ def command(
         k, epsilon, public, score.value, selector.value, adjacency.value, contributions, max_rows, threshold, seed,
         unexpected.value,
     )  # fmt: skip
+    check_data(data, public)
     paid = account_for(data, account, no_account, what="discreet select")
     with absorbing(unexpected), progress("reading rows", quiet=as_json) as report:
         chooser.fit(data, progress=report, account=paid)
@@ -101,6 +103,7 @@ def command(
     chooser.schema_.save(out, comment=f"{k} of {len(public.features)} features, chosen by 'discreet select'")
     if certificate is not None:
         write_text(certificate, found.model_dump_json(indent=2) + "\n")
+    tell_room(paid)
     if as_json:
         print_json(
             {
@@ -110,7 +113,6 @@ def command(
             }
         )
         return
-    tell_room(paid)
     for name in chooser.names_:
         console().print(name)
     if found.simulation:

@@ -22,6 +22,7 @@ from discreet.cli.common import (
     UnexpectedOption,
     absorbing,
     account_for,
+    check_data,
     check_out,
     console,
     load_schema,
@@ -68,6 +69,7 @@ def command(
     check_out(record)
     if record.absolute() == out.absolute():
         raise DiscreetError("the schema and its certificate need files of their own: choose another --certificate")
+    check_data(data, public, labelled=False)
     paid = account_for(data, account, no_account, what="discreet settle")
     with absorbing(unexpected), progress("reading rows", quiet=as_json) as report:
         found = settle_schema(
@@ -78,10 +80,10 @@ def command(
     write_text(record, found.certificate.model_dump_json(indent=2) + "\n")  # what was spent must not be forgotten
     cost = f"The bounds and bins of {', '.join(found.plan.bounds)} were bought with {spent(found.certificate)}."
     found.schema.save(out, comment=cost + "\nA guarantee for what is made with this schema must count that too.")
+    tell_room(paid)
     if as_json:
         print_json({"schema": found.schema.to_dict(), "certificate": found.certificate.model_dump(mode="json")})
         return
-    tell_room(paid)
     if not found.certificate.private:
         note("warning: the bounds were found without privacy: this schema is for study, not for release")
     if found.certificate.simulation:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -81,6 +82,8 @@ class Account(BudgetedPayer):
 
     def __init__(self, path: str | os.PathLike[str], *, label: str | None = None) -> None:
         self.path = os.path.abspath(os.fspath(path))
+        if "\0" in self.path:
+            raise AccountError(f"no file can have the name {os.fspath(path)!r}: choose another for the account")
         self.label = label
 
     # ---- making and opening
@@ -165,16 +168,21 @@ class Account(BudgetedPayer):
 
     def verify(self, head: str | None = None) -> State:
         """Check every entry, the chain and the amounts; with `head`, also that the chain still passes through it."""
+        if head is not None and not re.fullmatch("[0-9a-f]{64}", head):
+            raise AccountError(f"{head!r} is no hash: a head is 64 hexadecimal digits, as 'account show' prints it")
         state = self.state()
-        from discreet.privacy.certificate import parse_record, recorded_rho
+        from discreet.privacy.certificate import parse_record, recorded_amounts
 
         for entry in state.entries:
+            which = f"entry {entry.number} of {self.path}"
             try:
-                rho = recorded_rho(parse_record(entry.node))
+                found = recorded_amounts(parse_record(entry.node), entry.grant)
+            except BudgetError:
+                raise AccountError(f"{which} states less than its charges cost") from None
             except ValueError:
-                raise AccountError(f"entry {entry.number} of {self.path} records no valid charge") from None
-            if rho != entry.rho:
-                raise AccountError(f"entry {entry.number} of {self.path} states another rho than its charges have")
+                raise AccountError(f"{which} records no valid charge") from None
+            if found != entry.totals:
+                raise AccountError(f"{which} states another rho than its charges have")
         if not state.composition.admits(state.totals):
             raise AccountError(f"the entries of {self.path} add up to more than its budget")
         if head is not None and head not in {self._origin(state), *(entry.hash for entry in state.entries)}:

@@ -10,6 +10,7 @@ from typing import Any
 
 from scipy.optimize import minimize_scalar
 
+COUNTING_FACTOR = Fraction(8, 5)  # how far above the conversion `counting_rho` looks
 _SAFETY = 1e-9  # covers the rounding of the floating-point formulas below
 
 
@@ -90,7 +91,7 @@ def counting_rho(epsilon: Fraction, delta: Fraction, parts: tuple[tuple[Fraction
     moves exactly `cells` cells by one each. Never below the zCDP conversion.
     """
     floor = zcdp_rho(epsilon, delta)
-    low, high = 1.0, 1.6
+    low, high = 1.0, float(COUNTING_FACTOR)
     for _ in range(9):
         middle = (low + high) / 2
         if counting_delta(float(floor) * middle, float(epsilon), parts) <= float(delta) * (1 - _SAFETY):

@@ -17,6 +17,7 @@ from pydantic import (
 )
 
 from discreet.privacy.budget import Adjacency, Budget
+from discreet.privacy.composition import Totals, granted
 from discreet.privacy.nodes import Charge, Node, Parallel, Response, SmoothCharge
 from discreet.privacy.unexpected import REFUSE, tables_clause
 from discreet.schema import Schema
@@ -173,9 +174,10 @@ def parse_record(fields: Any) -> Leaf | GroupRecord:
     return found
 
 
-def recorded_rho(node: Leaf | GroupRecord) -> Fraction | None:
-    """The ρ of a recorded ledger, with ε²/2 for what is pure; None if a release has a δ of its own."""
-    return None if _spent(node, "delta") else _concentrated(node)
+def recorded_amounts(node: Leaf | GroupRecord, grant: Budget) -> Totals:
+    """What a recorded ledger adds to totals if it was granted that; a BudgetError if it costs more."""
+    own, noise, shift = (_spent(node, measure) for measure in ("epsilon", "rho", "delta"))
+    return granted(own, noise, shift, None if shift else _concentrated(node), grant)
 
 
 def with_pure(certificate: Certificate, epsilon: Fraction, what: str) -> dict[str, str]:

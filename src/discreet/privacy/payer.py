@@ -6,8 +6,10 @@ import os
 import threading
 import weakref
 from abc import ABC, abstractmethod
+from contextvars import ContextVar
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NoReturn, Self
 
 from discreet.errors import BudgetError
 from discreet.privacy.budget import Adjacency, Budget
@@ -43,7 +45,10 @@ class Tab:
 
 
 class Payer(ABC):
-    """What a fit can be charged to. `with payer:` makes it pay for every fit inside the block, in all threads."""
+    """What a fit can be charged to.
+
+    `with payer:` makes it pay for every fit inside the block, in this thread and in all that open no block themselves.
+    """
 
     noun: ClassVar[str] = "budget"
 
@@ -75,13 +80,17 @@ class Payer(ABC):
 
     def __enter__(self) -> Self:
         with _LOCK:
-            _ACTIVE.append(self)
+            mine = _mine()
+            block = _Block(self, mine[-1] if mine else None)
+            _OPEN.append(block)
+            _STACK.set((*mine, block))
         return self
 
     def __exit__(self, *_: Any) -> None:
         with _LOCK:
-            place = len(_ACTIVE) - 1 - [one is self for one in reversed(_ACTIVE)].index(True)
-            del _ACTIVE[place]
+            block = next(one for one in (*reversed(_mine()), *reversed(_OPEN)) if one.payer is self)
+            _OPEN.remove(block)
+            _STACK.set(_mine())
 
 
 class BudgetedPayer(Payer):
@@ -162,8 +171,38 @@ class Unpaid(Payer):
 
 PAID = Unpaid()  # for steps of a whole that was charged already
 
+
+@dataclass(frozen=True, eq=False)
+class _Block:
+    """An open `with` block, and the one around it."""
+
+    payer: Payer
+    around: _Block | None
+
+
+class Ambiguous(Payer):
+    """In place of a payer where several blocks are open and none of them is this thread's own."""
+
+    def charge(self, *_: Any, **__: Any) -> NoReturn:
+        """Refuse: nobody knows who is to pay."""
+        raise BudgetError(
+            "several threads are charged to different accounts, and this one opened no block of its own: pass account= "
+            "to the fit, or open the account in this thread"
+        )
+
+    def afford(self, *_: Any, **__: Any) -> NoReturn:
+        """Refuse, as `charge` would."""
+        self.charge()
+
+
 _LOCK = threading.Lock()
-_ACTIVE: list[Payer] = []
+_OPEN: list[_Block] = []  # all blocks of this process that are open now
+_STACK: ContextVar[tuple[_Block, ...]] = ContextVar("discreet_blocks", default=())  # those of this thread or task
+
+
+def _mine() -> tuple[_Block, ...]:
+    """The blocks that this thread or task opened or was started in, outermost first, as far as they are open yet."""
+    return tuple(one for one in _STACK.get() if one in _OPEN)
 
 
 def _fresh_lock() -> None:
@@ -176,9 +215,19 @@ if hasattr(os, "register_at_fork"):
 
 
 def active() -> Payer | None:
-    """The payer of the innermost `with` block that is open in this process."""
+    """The payer of the innermost `with` block of this thread; else of the innermost block of the others.
+
+    A thread of a pool opens none itself: it works for whoever did. If those are several, its fits are refused.
+    """
     with _LOCK:
-        return _ACTIVE[-1] if _ACTIVE else None
+        mine = _mine()
+        if mine:
+            return mine[-1].payer
+        around = [one.around for one in _OPEN]
+        inner = [one.payer for one in _OPEN if one not in around]
+    if not inner:
+        return None
+    return inner[-1] if all(one == inner[-1] for one in inner) else Ambiguous()
 
 
 def paying(ledger: Any = None, account: Any = None, data: Any = None, owner: Any = None) -> Payer:
@@ -196,19 +245,28 @@ def paying(ledger: Any = None, account: Any = None, data: Any = None, owner: Any
         return Account.open(given)
     if given is not None and not isinstance(given, Payer):
         raise BudgetError(f"a fit is charged to an Account, a Ledger or the path of an account, not to {given!r}")
-    found = given or active() or getattr(owner, CARRIED, None)
+    found = given or _settled(active(), owner)
     return Unpaid(data, owner) if found is None else found
 
 
 CARRIED = "_carried_payer"
 
 
+def _settled(found: Payer | None, owner: Any) -> Payer | None:
+    """The payer of the open block, or what the estimator brought along if no block is open or it is unclear which."""
+    carried: Payer | None = getattr(owner, CARRIED, None)
+    return found if carried is None or (found is not None and not isinstance(found, Ambiguous)) else carried
+
+
 class Carrier:
-    """An estimator that takes the account of an open block along to other processes, when it is pickled or cloned."""
+    """An estimator that takes the account of an open block along, for good, when it is pickled or copied.
+
+    A clone of one that has come with an account has it too; a clone alone takes none along.
+    """
 
     def __getstate__(self) -> Any:
         state: Any = super().__getstate__()
-        found = active() or getattr(self, CARRIED, None)
+        found = _settled(active(), self)
         return state if found is None else {**state, CARRIED: found.carried()}
 
     def __sklearn_clone__(self) -> Any:

@@ -12,7 +12,11 @@ from typing import Any
 
 from discreet.errors import RepeatedFitWarning
 
-SEARCHES = "sklearn.model_selection"  # every fold is another slice of the same rows
+SEARCHES = "a loop of scikit-learn"  # every fold, class or member is another look at the same rows
+LOOPS = tuple(
+    f"sklearn.{name}" for name in ("model_selection", "calibration", "ensemble", "multiclass", "feature_selection")
+)
+WORK = 10_000  # how hard to look for common values of two views
 
 _lock = threading.RLock()  # a weak reference may die, and call back, while it is held
 _seen: dict[type, dict[Any, Any]] = {}
@@ -49,37 +53,75 @@ def _again(kind: type, data: Any) -> bool:
         known = path in seen
         seen[path] = True
         return known
-    root, low, high = _memory(data)
-    spans = seen.get(id(root))
-    if spans is not None and spans[0]() is root:
-        if any(low < end and start < high for start, end in spans[1]):
+    root = _root(data)
+    views = seen.get(id(root))
+    view = _view(data)
+    if views is not None and views[0]() is root:
+        if any(_common(view, one) for one in views[1]):
             return True
-        spans[1].append((low, high))
+        views[1].append(view)
         return False
     key = id(root)
     with suppress(TypeError):  # a list cannot be remembered without being kept
         # Only a weak reference: what is remembered about data must not keep them in memory.
-        seen[key] = (weakref.ref(root, lambda _: seen.pop(key, None)), [(low, high)])
+        seen[key] = (weakref.ref(root, lambda _: seen.pop(key, None)), [view])
     return False
 
 
-def _memory(data: Any) -> tuple[Any, int, int]:
-    """What owns the data, and which part of it they are: arrays may be views of one another."""
+View = tuple[
+    int, tuple[int, ...], tuple[int, ...], int
+]  # where an array lies: address, shape, strides, bytes per value
+
+
+def _root(data: Any) -> Any:
+    """What owns the data: arrays may be views of one another."""
     numpy = sys.modules.get("numpy")
     if numpy is None or not isinstance(data, numpy.ndarray):
-        return data, 0, 1
+        return data
     root = data
     while isinstance(root.base, numpy.ndarray):
         root = root.base
-    low, high = numpy.lib.array_utils.byte_bounds(data)
-    return root, int(low), int(high)
+    return root
+
+
+def _view(data: Any) -> View | None:
+    """Which part of their owner the data are, in numbers that keep nothing in memory; None for all of it."""
+    numpy = sys.modules.get("numpy")
+    if numpy is None or not isinstance(data, numpy.ndarray):
+        return None
+    return int(data.__array_interface__["data"][0]), data.shape, data.strides, data.itemsize
+
+
+def _common(one: View | None, other: View | None) -> bool:
+    """Whether two parts of the same memory have values in common; what is hard to tell counts as no."""
+    if one is None or other is None:
+        return True
+    import numpy
+
+    # Columns of a table lie apart in memory and its halves in between: bounds alone would take halves for the same.
+    # Stand-ins of the same layout, over no memory at all, are compared: the array itself may be gone.
+    stand_ins = [numpy.asarray(_Layout(view)) for view in (one, other)]
+    try:
+        return bool(numpy.shares_memory(*stand_ins, max_work=WORK))
+    except numpy.exceptions.TooHardError:
+        return False
+
+
+class _Layout:
+    """An array's layout without the array."""
+
+    def __init__(self, view: View) -> None:
+        where, shape, strides, size = view
+        self.__array_interface__ = {
+            "version": 3, "data": (where, True), "shape": shape, "strides": strides, "typestr": f"|V{max(size, 1)}",
+        }  # fmt: skip
 
 
 def _in_search() -> bool:
-    """Whether scikit-learn's model selection is at work below this call."""
+    """Whether a loop of scikit-learn that fits again and again is at work below this call."""
     frame = sys._getframe(1)
     while frame is not None:
-        if frame.f_globals.get("__name__", "").startswith(SEARCHES):
+        if frame.f_globals.get("__name__", "").startswith(LOOPS):
             return True
         frame = frame.f_back  # type: ignore[assignment]
     return False

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from discreet.bayes.base import check_shape
 from discreet.domain import text
 from discreet.errors import DataError, SchemaError
 from discreet.mechanisms.noise import bytes_of, sampler_for
@@ -124,8 +125,7 @@ class PrivateSelectKBest(Carrier, TransformerMixin, BaseEstimator):
     ) -> Self:
         """Choose from an array or data frame with labels `y`, or a file or database table that has the target."""
         plan = self.plan()
-        if y is None and not is_outside(X) and open_frame(X) is None:
-            raise DataError(f"{type(self).__name__} requires y to be passed, but the target y is None")
+        check_shape(type(self).__name__, X, y, plan.schema)
         paying(ledger, account, X, self).charge(plan.node, plan.budget, plan.unit, self, schema=plan.schema)
         statistics = collect(
             X, plan.schema, y, detail=BINS, contributions=plan.contributions, unexpected=plan.unexpected,

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from discreet.bayes.base import SchemaEstimator
+from discreet.bayes.base import SchemaEstimator, check_shape
 from discreet.errors import BudgetError, SchemaError
 from discreet.mechanisms.choose import CHOICES, choice_rate, choose, coins_of
 from discreet.mechanisms.noise import Sampler, SimulationSampler, bytes_of, sampler_for
@@ -169,8 +169,8 @@ class PrivateGridSearch(SchemaEstimator):
         payer = paying(ledger, account, X, self)
         if known is None and not isinstance(payer, Unpaid):
             raise SchemaError("a search that is charged needs a declared schema")
+        check_shape(type(self).__name__, X, y, known)
         payer.charge(plan.node, plan.budget, plan.unit, self, schema=known)
-        self._need_labels(X, y)
         schema = Schema.infer(X, y) if known is None else known
         sampler = sampler_for(self.random_state)
         rows = HeldRows.of(X, schema, y, unexpected=plan.unexpected, draw=bytes_of(sampler))
@@ -185,14 +185,6 @@ class PrivateGridSearch(SchemaEstimator):
         fitted.model_, fitted.certificate_ = self.model_, self.certificate_
         self._describe(X, schema)
         return self
-
-    def _need_labels(self, X: Any, y: Any) -> None:
-        from discreet.errors import DataError
-        from discreet.sources import is_outside
-        from discreet.sources.frames import open_frame
-
-        if y is None and not is_outside(X) and open_frame(X) is None:
-            raise DataError("PrivateGridSearch requires y to be passed, but the target y is None")
 
     @available_if(_gives_probabilities)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
