@@ -17,6 +17,7 @@ from discreet import (
     Categorical,
     DataError,
     LocalNB,
+    Numeric,
     PrivateForestClassifier,
     PrivateGridSearch,
     PrivateLogisticRegression,
