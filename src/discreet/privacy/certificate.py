@@ -174,10 +174,15 @@ def parse_record(fields: Any) -> Leaf | GroupRecord:
     return found
 
 
+def recorded_rho(node: Leaf | GroupRecord) -> Fraction | None:
+    """The ρ of a recorded ledger; None if a release in it has a δ of its own."""
+    return None if _spent(node, "delta") else _concentrated(node)
+
+
 def recorded_amounts(node: Leaf | GroupRecord, grant: Budget) -> Totals:
     """What a recorded ledger adds to totals if it was granted that; a BudgetError if it costs more."""
     own, noise, shift = (_spent(node, measure) for measure in ("epsilon", "rho", "delta"))
-    return granted(own, noise, shift, None if shift else _concentrated(node), grant)
+    return granted(own, noise, shift, recorded_rho(node), grant)
 
 
 def with_pure(certificate: Certificate, epsilon: Fraction, what: str) -> dict[str, str]:

@@ -102,7 +102,8 @@ def _common(one: View | None, other: View | None) -> bool:
     # Stand-ins of the same layout, over no memory at all, are compared: the array itself may be gone.
     stand_ins = [numpy.asarray(_Layout(view)) for view in (one, other)]
     try:
-        return bool(numpy.shares_memory(*stand_ins, max_work=WORK))
+        shares: Any = numpy.shares_memory
+        return bool(shares(*stand_ins, max_work=WORK))
     except numpy.exceptions.TooHardError:
         return False
 

@@ -131,7 +131,7 @@ class SelectiveNB(NaiveBayesEstimator):
         self._charge(paying(ledger, account, statistics, self))
         self._fit(statistics)
         # How the rows were read is not known here.
-        self.model_.certificate = self.certificate_ = read_under(self.certificate_, REFUSE)
+        self.model_.certificate = self.certificate_ = read_under(self.model_.certificate, REFUSE)
         self._describe(np.zeros((1, len(statistics.schema.features))), statistics.schema)
         return self
 

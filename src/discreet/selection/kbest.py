@@ -140,7 +140,8 @@ class PrivateSelectKBest(Carrier, TransformerMixin, BaseEstimator):
         plan = self.plan()
         paying(ledger, account, statistics, self).charge(plan.node, plan.budget, plan.unit, self, schema=plan.schema)
         self._remember(select_with(statistics, plan, self.random_state), True)
-        self.certificate_ = read_under(self.certificate_, REFUSE)  # how the rows were read is not known here
+        # How the rows were read is not known here.
+        self.certificate_ = read_under(self.selection_.certificate, REFUSE)
         return self
 
     def _remember(self, selection: Selection, named: bool) -> Self:
