@@ -100,10 +100,10 @@ def _common(one: View | None, other: View | None) -> bool:
 
     # Columns of a table lie apart in memory and its halves in between: bounds alone would take halves for the same.
     # Stand-ins of the same layout, over no memory at all, are compared: the array itself may be gone.
-    stand_ins = [numpy.asarray(_Layout(view)) for view in (one, other)]
+    first, second = (numpy.asarray(_Layout(view)) for view in (one, other))
+    work: Any = WORK
     try:
-        shares: Any = numpy.shares_memory
-        return bool(shares(*stand_ins, max_work=WORK))
+        return bool(numpy.shares_memory(first, second, max_work=work))
     except numpy.exceptions.TooHardError:
         return False
 
