@@ -187,7 +187,7 @@ def test_bad_rows_in_memory(change, words, model):
         (["no", "maybe"], ["'ill'", "'maybe'"]),
         (["no", None], ["'ill'", "missing value"]),
         (["no"], ["inconsistent", "[2, 1]"]),
-        ([["no", "yes"], ["no", "yes"]], ["1d array"]),
+        ([["no", "yes"], ["no", "yes"]], ["'ill'", "does not list"]),
     ],
 )
 def test_bad_labels(labels, words):

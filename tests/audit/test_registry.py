@@ -121,6 +121,7 @@ def test_claims_default_and_move():
     assert result.epsilon == 0.5 and 0.2 < result.lower_bound <= 0.5
 
 
+@pytest.mark.slow  # the command that does it is tested in tests/e2e/test_audit_cli.py
 def test_run_controls_flags_all():
     results = run_controls(seed=5)
     assert len(results) == len(list_cases(control=True)) and all(result.violated for result in results)

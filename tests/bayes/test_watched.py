@@ -52,7 +52,7 @@ def neighbour(data, adjacency, moved, *, swap=True):
 
 def call(epsilon=1, delta=0, **settings):
     def fitted(data):
-        ledger = Ledger(Budget(epsilon, delta))
+        ledger = Ledger(Budget(epsilon, delta), composition="basic" if delta else None)
         estimator = PrivateNB(epsilon, delta, SCHEMA, **settings).fit(*data, ledger=ledger)
         assert ledger.spent == Fraction(epsilon) or delta
         return estimator.model_.to_dict()

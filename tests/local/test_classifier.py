@@ -114,7 +114,7 @@ def test_what_is_wrong_is_said(rows):
     X, y = rows
     for parameters, error, words in (
         ({}, SchemaError, "LocalNB needs a schema"),
-        ({"schema": SCHEMA, "epsilon": 0}, BudgetError, "above 0"),
+        ({"schema": SCHEMA, "epsilon": 0}, BudgetError, "above zero"),
         ({"schema": SCHEMA, "epsilon": 31}, BudgetError, "at most 30"),
         ({"schema": SCHEMA, "oracle": "magic"}, BudgetError, "no oracle 'magic'"),
         ({"schema": SCHEMA, "numeric": "magic"}, BudgetError, "no way 'magic'"),

@@ -31,7 +31,7 @@ def neighbour(data, adjacency, moved):
 
 def call(epsilon=1, delta=0, **settings):
     def answered(data):
-        ledger = Ledger(Budget(epsilon, delta))
+        ledger = Ledger(Budget(epsilon, delta), composition="basic" if delta else None)
         predictor = PrivatePredictor(epsilon, delta, SCHEMA, queries=10, **settings).fit(*data, ledger=ledger)
         assert ledger.spent == epsilon or delta
         return predictor.predict(ASKED).tolist(), predictor.parts_, predictor.certificate_

@@ -96,6 +96,8 @@ def command(
         from discreet.evaluation import PrivateHoldout
 
         classifier = PrivateHoldout(classifier, share=holdout, random_state=seed)
+    if hasattr(classifier, "plan"):
+        classifier.plan()  # says what is wrong with the settings before anything else is looked at
     check_data(data, public)
     paid = account_for(data, account, no_account, what="discreet fit")
     with absorbing(unexpected), progress("reading rows", quiet=as_json) as report:

@@ -10,6 +10,8 @@ import typer
 
 from discreet.cli.common import JsonOption, check_out, console, print_json, progress
 
+PIECE = 1 << 15
+
 
 def command(
     model: Annotated[Path, typer.Argument(help="A model file.")],
@@ -74,4 +76,8 @@ def _write(batch: Any, sink: Any, *, header: bool) -> None:
 
     buffer = pa.BufferOutputStream()
     csv.write_csv(batch, buffer, csv.WriteOptions(include_header=header, quoting_style="needed"))
-    sink.write(buffer.getvalue())
+    # Piece by piece, so that a reader who has gone is noticed: one large write may be taken whole by a pipe that closes.
+    view = memoryview(buffer.getvalue())
+    for start in range(0, len(view), PIECE):
+        sink.write(view[start : start + PIECE])
+        sink.flush()
