@@ -76,7 +76,7 @@ def _write(batch: Any, sink: Any, *, header: bool) -> None:
 
     buffer = pa.BufferOutputStream()
     csv.write_csv(batch, buffer, csv.WriteOptions(include_header=header, quoting_style="needed"))
-    # Piece by piece, so that a reader who has gone is noticed: one large write may be taken whole by a pipe that closes.
+    # Piece by piece, so that a reader who has gone is noticed: a pipe that closes may take one large write whole.
     view = memoryview(buffer.getvalue())
     for start in range(0, len(view), PIECE):
         sink.write(view[start : start + PIECE])
