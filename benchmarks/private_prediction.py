@@ -11,10 +11,10 @@ from sklearn.tree import DecisionTreeClassifier
 
 from benchmarks.common import data_dir, line
 from discreet import PrivateNB, PrivatePredictor, Schema
+from discreet.answers.votes import FittedVoters, Voters, read_coded
 from discreet.mechanisms.choose import choose, coins_of
 from discreet.mechanisms.deal import deal
 from discreet.mechanisms.noise import sampler_for
-from discreet.prediction.votes import FittedVoters, Voters, read_coded
 
 SETS = ("mushroom", "kr_vs_kp", "nursery", "adult")
 QUERIES = (1, 3, 10, 30, 100, 300)

@@ -11,7 +11,7 @@ from benchmarks.common import best_of, line
 from discreet.mechanisms.joint import draw_joint
 from discreet.mechanisms.odds import Odds
 from discreet.mechanisms.subsets import draw_flipped, draw_mask, draw_peeled
-from discreet.studies.published.thesis2015_selection import mask_by_tables
+from discreet_studies.published.thesis2015_selection import mask_by_tables
 
 SIZE, CHOSEN, RATE = 10_000, 100, Fraction(1, 200)
 

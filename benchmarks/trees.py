@@ -12,7 +12,7 @@ import pyarrow.parquet as parquet
 from benchmarks.common import best_of, data_dir, line
 from discreet import PrivateForestClassifier, PrivateTreeClassifier, Schema
 from discreet.bayes.evaluation import evaluate
-from discreet.studies.data import cross_validation, load
+from discreet_studies.data import cross_validation, load
 
 KINDS = {"tree": PrivateTreeClassifier, "forest": PrivateForestClassifier}
 BARS = {"mushroom": 0.88, "votes": 0.87}

@@ -15,20 +15,20 @@ from sklearn.base import clone
 
 from discreet import Categorical, Numeric, PrivateNB, Schema
 from discreet.additive import PrivateAdditiveClassifier
+from discreet.answers import PrivatePredictor
 from discreet.auto import PrivateClassifier
+from discreet.bounds import settle_schema
 from discreet.calibration import calibrated
+from discreet.dependence import PrivateJointHistogram, PrivateTAN
 from discreet.errors import BudgetError, DiscreetError, SchemaError
 from discreet.federated import FederatedNB, node_update
 from discreet.gossip import GossipNB
 from discreet.linear import PrivateLogisticRegression, PrivateSVC
 from discreet.local import LocalNB
-from discreet.networks import PrivateJointHistogram, PrivateTAN
-from discreet.prediction import PrivatePredictor
 from discreet.privacy.budget import Budget
 from discreet.privacy.certificate import Certificate
 from discreet.privacy.unexpected import FIXED, REFUSED, TOTAL
 from discreet.selection import PrivateSelectKBest, SelectiveNB
-from discreet.settle import settle_schema
 from discreet.sources import collect, read_rows
 from discreet.sources.absorb import watching
 from discreet.sources.coded import read_codes
@@ -181,12 +181,12 @@ def test_no_content_of_any_row_makes_a_fit_fail(rows, name):
 
 def readers():
     from discreet.additive.rows import read_held
+    from discreet.answers.votes import read_coded
+    from discreet.bounds.plan import make_settle_plan
+    from discreet.bounds.release import count_finest
     from discreet.calibration.calibrate import read_scores, score_reach
+    from discreet.dependence.rows import hold_rows
     from discreet.linear.encode import Encoding, read_design
-    from discreet.networks.rows import hold_rows
-    from discreet.prediction.votes import read_coded
-    from discreet.settle.plan import make_settle_plan
-    from discreet.settle.release import count_finest
     from discreet.sources.parts import Coded
 
     model = PrivateNB(schema=SCHEMA, random_state=0).fit(objects(GOOD)).model_

@@ -12,7 +12,7 @@ from benchmarks.peers.prepared import Feature, Prepared
 from benchmarks.peers.tasks import Entry
 from discreet.features import Numeric
 from discreet.files import parse_json
-from discreet.studies.data import MANIFEST, Indices, declared_split, load
+from discreet_studies.data import MANIFEST, Indices, declared_split, load
 
 TEST_SHARE = 0.2
 TITLES = {

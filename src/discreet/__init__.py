@@ -7,8 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from discreet.additive import AdditiveModel, PrivateAdditiveClassifier
+    from discreet.answers import PrivatePredictor
     from discreet.auto import PrivateClassifier
     from discreet.bayes import NaiveBayesModel, PrivateNB
+    from discreet.bounds import Settlement, settle_schema
+    from discreet.dependence import JointModel, PrivateJointHistogram, PrivateTAN, TANModel
     from discreet.errors import (
         AccountError,
         BudgetError,
@@ -27,12 +30,9 @@ if TYPE_CHECKING:
     from discreet.gossip import GossipNB
     from discreet.linear import LinearModel, PrivateLogisticRegression, PrivateSVC
     from discreet.local import LocalNB
-    from discreet.networks import JointModel, PrivateJointHistogram, PrivateTAN, TANModel
-    from discreet.prediction import PrivatePredictor
     from discreet.privacy import Account, Adjacency, Budget, Certificate, Ledger
     from discreet.schema import Categorical, Numeric, Schema
     from discreet.selection import PrivateSelectKBest, SelectiveNB
-    from discreet.settle import Settlement, settle_schema
     from discreet.sources import Table, collect
     from discreet.statistics import Statistics
     from discreet.trees import PrivateForestClassifier, PrivateTreeClassifier, TreeModel
@@ -62,12 +62,12 @@ _ROOMS = {
     "discreet.gossip": ("GossipNB",),
     "discreet.linear": ("LinearModel", "PrivateLogisticRegression", "PrivateSVC"),
     "discreet.local": ("LocalNB",),
-    "discreet.networks": ("JointModel", "PrivateJointHistogram", "PrivateTAN", "TANModel"),
-    "discreet.prediction": ("PrivatePredictor",),
+    "discreet.dependence": ("JointModel", "PrivateJointHistogram", "PrivateTAN", "TANModel"),
+    "discreet.answers": ("PrivatePredictor",),
     "discreet.privacy": ("Account", "Adjacency", "Budget", "Certificate", "Ledger"),
     "discreet.schema": ("Categorical", "Numeric", "Schema"),
     "discreet.selection": ("PrivateSelectKBest", "SelectiveNB"),
-    "discreet.settle": ("Settlement", "settle_schema"),
+    "discreet.bounds": ("Settlement", "settle_schema"),
     "discreet.sources": ("Table", "collect"),
     "discreet.statistics": ("Statistics",),
     "discreet.trees": ("PrivateForestClassifier", "PrivateTreeClassifier", "TreeModel"),

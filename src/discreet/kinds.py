@@ -8,7 +8,7 @@ MODELS = {
     "lr": ("discreet.linear", "PrivateLogisticRegression", "logistic regression"),
     "tree": ("discreet.trees", "PrivateTreeClassifier", "decision tree"),
     "additive": ("discreet.additive", "PrivateAdditiveClassifier", "additive logistic regression"),
-    "tan": ("discreet.networks", "PrivateTAN", "tree-augmented Naive Bayes"),
+    "tan": ("discreet.dependence", "PrivateTAN", "tree-augmented Naive Bayes"),
     "auto": ("discreet.auto", "PrivateClassifier", "automatic choice"),
     "forest": ("discreet.trees", "PrivateForestClassifier", "forest"),
 }

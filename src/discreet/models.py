@@ -19,8 +19,8 @@ FORMATS = {
     "discreet/linear": ("discreet.linear.model", "LinearModel"),
     "discreet/trees": ("discreet.trees.model", "TreeModel"),
     "discreet/additive": ("discreet.additive.model", "AdditiveModel"),
-    "discreet/joint": ("discreet.networks.joint_model", "JointModel"),
-    "discreet/tan": ("discreet.networks.tan_model", "TANModel"),
+    "discreet/joint": ("discreet.dependence.joint_model", "JointModel"),
+    "discreet/tan": ("discreet.dependence.tan_model", "TANModel"),
 }
 
 

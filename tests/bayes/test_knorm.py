@@ -15,10 +15,10 @@ from discreet.auto import PrivateClassifier
 from discreet.bayes.bundles import bundle_tables, cell_square
 from discreet.bayes.plan import make_plan
 from discreet.bayes.release import exact_bundles, release
+from discreet.dependence import PrivateJointHistogram
 from discreet.federated.shares import share_plan
 from discreet.mechanisms.knorm import KNorm
 from discreet.mechanisms.noise import SimulationSampler
-from discreet.networks import PrivateJointHistogram
 from discreet.privacy.budget import Adjacency
 from discreet.privacy.ledger import cost
 

@@ -13,7 +13,7 @@ from sklearn.naive_bayes import GaussianNB
 from discreet import Budget, BudgetError, Categorical, Ledger, NaiveBayesModel, Numeric, PrivateNB, Schema
 from discreet.bayes.choice import bought_spread
 from discreet.bayes.release import lattice_moments
-from discreet.bayes.tuning import kept_variance
+from discreet.bayes.trimming import kept_variance
 from discreet.privacy.ledger import SmoothCharge, concentrated, cost
 
 ROWS = 3000

@@ -10,7 +10,7 @@ from sklearn.naive_bayes import CategoricalNB
 from discreet import BudgetError, Categorical, DataError, LocalNB, Numeric, PrivateNB, Schema, SchemaError
 from discreet.local.campaign import Campaign
 from discreet.local.classifier import survey
-from discreet.studies.data import load, monte_carlo
+from discreet_studies.data import load, monte_carlo
 
 SCHEMA = Schema([Categorical("a", [0, 1, 2]), Numeric("x", 0, 8, bins=4)], "y", [0, 1])
 

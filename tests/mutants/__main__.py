@@ -23,7 +23,7 @@ def main() -> int:
     """Parse the command line, run the faults, report."""
     parser = argparse.ArgumentParser(prog="python -m tests.mutants", description=__doc__)
     parser.add_argument(
-        "--only", action="append", metavar="PATTERN", help="ids to run, such as 'settle/*' or '*noise*'"
+        "--only", action="append", metavar="PATTERN", help="ids to run, such as 'bounds/*' or '*noise*'"
     )
     parser.add_argument("--jobs", type=int, default=1, help="scratch copies to work in at the same time")
     parser.add_argument("--list", action="store_true", help="print the list and run nothing")

@@ -40,13 +40,13 @@ from discreet import (
     settle_schema,
 )
 from discreet.bayes.plan import make_plan
+from discreet.bounds.release import REST
 from discreet.calibration import calibrated
 from discreet.federated import Aggregate, node_update
 from discreet.federated.shares import share_plan
 from discreet.local.client import LocalClient
 from discreet.local.collector import Collector
 from discreet.privacy.certificate import INFERRED, covering, standing
-from discreet.settle.release import REST
 
 DECLARED = Schema(
     [Categorical("a", ["p", "q"]), Categorical("b", [1, 2, 3]), Numeric("x", 0, 8, bins=4)], target="y", classes=[0, 1]

@@ -11,7 +11,7 @@ from discreet import Budget, Ledger, PrivateNB, SelectiveNB, collect
 from discreet.errors import BudgetError, DataError
 from discreet.privacy.ledger import concentrated, cost
 from discreet.selection.classifier import features_worth
-from discreet.studies.data import declared_split, load, monte_carlo
+from discreet_studies.data import declared_split, load, monte_carlo
 from tests.selection.test_kbest import SCHEMA, rows  # noqa: F401
 
 

@@ -19,12 +19,12 @@ import pyarrow.feather as feather
 import pyarrow.parquet as parquet
 
 from discreet import Categorical, Numeric, Schema, Table
+from discreet.answers.votes import read_coded
+from discreet.bounds.plan import make_settle_plan
+from discreet.bounds.release import count_finest
+from discreet.dependence.rows import hold_rows
 from discreet.linear.encode import Encoding, read_design
-from discreet.networks.rows import hold_rows
-from discreet.prediction.votes import read_coded
 from discreet.privacy.budget import Budget
-from discreet.settle.plan import make_settle_plan
-from discreet.settle.release import count_finest
 from discreet.sources.coded import read_codes
 from discreet.tuning.rows import HeldRows
 from discreet.values import number

@@ -4,11 +4,11 @@ import json
 
 import pytest
 
-from discreet.studies.claims import Claim, Finding, Verdict, judge, verdict_of, write_claims
-from discreet.studies.results import Estimate, MissingResultsError, Results, average, difference, slope
-from discreet.studies.zafarani2021 import CLAIMS
-from discreet.studies.zafarani2021.experiments import DATA, SYNTHETIC, WEIGHTS, tasks
-from discreet.studies.zafarani2021.methods import APPROXIMATE, METHODS, PURE, TIMED
+from discreet_studies.claims import Claim, Finding, Verdict, judge, verdict_of, write_claims
+from discreet_studies.results import Estimate, MissingResultsError, Results, average, difference, slope
+from discreet_studies.zafarani2021 import CLAIMS
+from discreet_studies.zafarani2021.experiments import DATA, SYNTHETIC, WEIGHTS, tasks
+from discreet_studies.zafarani2021.methods import APPROXIMATE, METHODS, PURE, TIMED
 
 ALL = [Verdict.HOLDS, Verdict.FAILS, Verdict.UNSOUND, Verdict.UNTESTED]
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from discreet import DataError
-from discreet.studies.data import DataSet, cross_validation, find_data, fingerprints, load, monte_carlo
+from discreet_studies.data import DataSet, cross_validation, find_data, fingerprints, load, monte_carlo
 
 
 def test_the_directory_must_be_named(monkeypatch, tmp_path):

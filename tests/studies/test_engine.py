@@ -10,16 +10,16 @@ from pathlib import Path
 import pyarrow.parquet as parquet
 import pytest
 
-from discreet.studies import StudyError, engine
-from discreet.studies.results import Results
-from discreet.studies.tasks import Task, seed_of
+from discreet_studies import StudyError, engine
+from discreet_studies.results import Results
+from discreet_studies.tasks import Task, seed_of
 from tests.studies import work
 
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = """
 import sys
 from pathlib import Path
-from discreet.studies import engine
+from discreet_studies import engine
 from tests.studies import work
 if __name__ == "__main__":
     engine.run(work.tasks(), work.draw, Path(sys.argv[1]), workers=2)

@@ -7,13 +7,13 @@ import pytest
 from scipy import stats
 
 from discreet import Categorical, Numeric, Schema
-from discreet.studies import PARTS, StudyError, find_study
-from discreet.studies.controls import audit_cases
-from discreet.studies.giaretta2022.federated.claims import CLAIMS, alike, by_trials
-from discreet.studies.giaretta2022.federated.experiments import tasks
-from discreet.studies.published.giaretta2022 import LocalRows, local_maxima, local_updates, scores, summed
-from discreet.studies.results import Estimate, MissingResultsError, Results
-from discreet.studies.study import reproduce
+from discreet_studies import PARTS, StudyError, find_study
+from discreet_studies.controls import audit_cases
+from discreet_studies.giaretta2022.federated.claims import CLAIMS, alike, by_trials
+from discreet_studies.giaretta2022.federated.experiments import tasks
+from discreet_studies.published.giaretta2022 import LocalRows, local_maxima, local_updates, scores, summed
+from discreet_studies.results import Estimate, MissingResultsError, Results
+from discreet_studies.study import reproduce
 
 SCHEMA = Schema([Numeric("x", 0, 10), Categorical("c", [0, 1, 2])], "y", [0, 1])
 

@@ -7,12 +7,12 @@ import pytest
 
 from discreet.bayes.estimate import estimate
 from discreet.bayes.release import Release
-from discreet.studies import StudyError, find_study
-from discreet.studies.claims import Verdict
-from discreet.studies.giaretta2022.gossip.bench import AsPublished, Linear, Sound
-from discreet.studies.giaretta2022.gossip.claims import CLAIMS, liars, thirty_push_sum
-from discreet.studies.results import MissingResultsError, Results
-from discreet.studies.study import reproduce
+from discreet_studies import StudyError, find_study
+from discreet_studies.claims import Verdict
+from discreet_studies.giaretta2022.gossip.bench import AsPublished, Linear, Sound
+from discreet_studies.giaretta2022.gossip.claims import CLAIMS, liars, thirty_push_sum
+from discreet_studies.results import MissingResultsError, Results
+from discreet_studies.study import reproduce
 
 
 def test_parts_are_named():
@@ -43,7 +43,7 @@ def test_claims_can_fail():
 
 
 def test_many_models_are_scored_at_once_as_one_by_one(data_dir):
-    from discreet.studies.giaretta2022.federated.trials import bench, judge_of
+    from discreet_studies.giaretta2022.federated.trials import bench, judge_of
 
     held = bench(data_dir, "adult")
     rng = np.random.default_rng(0)
@@ -56,7 +56,7 @@ def test_many_models_are_scored_at_once_as_one_by_one(data_dir):
         noise = {item.key: item.variance * 20 for item in version.plan.items}
         slow = estimate(Release(version.plan, version.layout.tables(average * 20), noise=noise))
         assert quick == pytest.approx(judge_of(data_dir, "adult").accuracy(*slow), abs=2e-4)
-    from discreet.studies.published.giaretta2022 import local_updates, scores
+    from discreet_studies.published.giaretta2022 import local_updates, scores
 
     paper = AsPublished(held, 3.0, 20)
     average = paper.rows(where, np.random.default_rng(5)).mean(axis=0)

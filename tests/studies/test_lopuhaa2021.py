@@ -9,16 +9,16 @@ from scipy import stats
 from sklearn.svm import LinearSVC
 
 from discreet import Categorical, Numeric, Schema
-from discreet.studies import find_study
-from discreet.studies.claims import Verdict
-from discreet.studies.lopuhaa2021.claims import CLAIMS, TABLE2, printed_variance
-from discreet.studies.lopuhaa2021.experiments import DATA, PRINTED, tasks
-from discreet.studies.lopuhaa2021.methods import METHODS
-from discreet.studies.lopuhaa2021.wilcoxon import signed_ranks
-from discreet.studies.methods import Setting
-from discreet.studies.published.lopuhaa2021 import fit_naive_bayes, fit_svm, fit_tree
-from discreet.studies.results import Results
-from discreet.studies.study import reproduce
+from discreet_studies import find_study
+from discreet_studies.claims import Verdict
+from discreet_studies.lopuhaa2021.claims import CLAIMS, TABLE2, printed_variance
+from discreet_studies.lopuhaa2021.experiments import DATA, PRINTED, tasks
+from discreet_studies.lopuhaa2021.methods import METHODS
+from discreet_studies.lopuhaa2021.wilcoxon import signed_ranks
+from discreet_studies.methods import Setting
+from discreet_studies.published.lopuhaa2021 import fit_naive_bayes, fit_svm, fit_tree
+from discreet_studies.results import Results
+from discreet_studies.study import reproduce
 
 SCHEMA = Schema([Numeric("x", 0, 10), Categorical("c", [0, 1, 2]), Categorical("b", [0, 1])], "y", [0, 1])
 

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from discreet import Categorical, Numeric, Schema
-from discreet.studies.methods import Setting
-from discreet.studies.published import Record
-from discreet.studies.published.trimmed_replace import literal_bound, square_bound, trimmed, width_bound
-from discreet.studies.published.zafarani2021 import (
+from discreet_studies.methods import Setting
+from discreet_studies.published import Record
+from discreet_studies.published.trimmed_replace import literal_bound, square_bound, trimmed, width_bound
+from discreet_studies.published.zafarani2021 import (
     METHODS,
     Access,
     algorithm1_curve,

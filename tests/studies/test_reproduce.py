@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from discreet import Categorical, Numeric, Schema
-from discreet.studies import StudyError, engine, figures, find_study
-from discreet.studies.data import load
-from discreet.studies.methods import MAJORITY, PLAIN, NotAvailableError, Setting, library, private_nb, shares
-from discreet.studies.results import Estimate, Results
-from discreet.studies.study import measure, reproduce
-from discreet.studies.zafarani2021.experiments import synthetic
-from discreet.studies.zafarani2021.methods import METHODS, smooth
+from discreet_studies import StudyError, engine, figures, find_study
+from discreet_studies.data import load
+from discreet_studies.methods import MAJORITY, PLAIN, NotAvailableError, Setting, library, private_nb, shares
+from discreet_studies.results import Estimate, Results
+from discreet_studies.study import measure, reproduce
+from discreet_studies.zafarani2021.experiments import synthetic
+from discreet_studies.zafarani2021.methods import METHODS, smooth
 
 SCHEMA = Schema([Numeric("x", 0, 1), Categorical("c", [0, 1])], "y", [0, 1])
 SETTING = Setting(SCHEMA, 1.0, 0.0, 100, 7)
@@ -62,7 +62,7 @@ def test_smooth_methods_go_through_the_adapter(monkeypatch):
         def predict_joint_log_proba(self, X):
             return np.zeros((len(X), 2))
 
-    monkeypatch.setattr("discreet.studies.methods.private_nb", lambda setting, **p: private_nb(setting, Fitted, **p))
+    monkeypatch.setattr("discreet_studies.methods.private_nb", lambda setting, **p: private_nb(setting, Fitted, **p))
     method = smooth("s", "title", noise="cauchy")
     setting = Setting(SCHEMA, 1.0, 0.0, 100, 7, {"weight": "3:1"})
     assert method.fit(setting, np.zeros((4, 2)), np.zeros(4, int))(np.zeros((3, 2))).shape == (3, 2)

@@ -9,13 +9,13 @@ from scipy import stats
 
 from discreet import Categorical, Schema
 from discreet.linear.encode import Encoding, read_design
-from discreet.studies import find_study
-from discreet.studies.published import thesis2015_logistic as published
-from discreet.studies.results import Results
-from discreet.studies.study import reproduce
-from discreet.studies.tasks import Task
-from discreet.studies.thesis2015.logistic.claims import CLAIMS, NEEDED, needed
-from discreet.studies.thesis2015.logistic.experiments import execute, gaussians, plus_minus, tasks
+from discreet_studies import find_study
+from discreet_studies.published import thesis2015_logistic as published
+from discreet_studies.results import Results
+from discreet_studies.study import reproduce
+from discreet_studies.tasks import Task
+from discreet_studies.thesis2015.logistic.claims import CLAIMS, NEEDED, needed
+from discreet_studies.thesis2015.logistic.experiments import execute, gaussians, plus_minus, tasks
 
 SCHEMA = Schema([Categorical("a", [0, 1]), Categorical("b", [0, 1])], "y", [0, 1])
 

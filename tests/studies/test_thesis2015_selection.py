@@ -3,15 +3,15 @@
 import numpy as np
 import pytest
 
-from discreet.studies import find_study
-from discreet.studies.claims import Verdict
-from discreet.studies.controls import audit_cases
-from discreet.studies.published.thesis2015_selection import mask_by_tables
-from discreet.studies.results import Estimate, MissingResultsError
-from discreet.studies.study import reproduce
-from discreet.studies.thesis2015.selection.claims import TABLE, judged, reaches
-from discreet.studies.thesis2015.selection.data import bench
-from discreet.studies.thesis2015.selection.experiments import tasks
+from discreet_studies import find_study
+from discreet_studies.claims import Verdict
+from discreet_studies.controls import audit_cases
+from discreet_studies.published.thesis2015_selection import mask_by_tables
+from discreet_studies.results import Estimate, MissingResultsError
+from discreet_studies.study import reproduce
+from discreet_studies.thesis2015.selection.claims import TABLE, judged, reaches
+from discreet_studies.thesis2015.selection.data import bench
+from discreet_studies.thesis2015.selection.experiments import tasks
 from tests.mechanisms.selection_laws import LAWS
 from tests.mechanisms.test_subsets import LEVEL, improbable, tally
 

@@ -9,15 +9,15 @@ import pytest
 
 from discreet import Categorical, Numeric, Schema
 from discreet.local.oracles import GRR
-from discreet.studies import engine, find_study
-from discreet.studies.claims import Verdict, judge
-from discreet.studies.methods import Setting
-from discreet.studies.published import yilmaz2020 as published
-from discreet.studies.results import Results
-from discreet.studies.study import reproduce
-from discreet.studies.yilmaz2020.claims import CLAIMS
-from discreet.studies.yilmaz2020.experiments import CONTINUOUS_DATA, DISCRETE_DATA, FEATURES, PAPER_DIMS, tasks
-from discreet.studies.yilmaz2020.methods import (
+from discreet_studies import engine, find_study
+from discreet_studies.claims import Verdict, judge
+from discreet_studies.methods import Setting
+from discreet_studies.published import yilmaz2020 as published
+from discreet_studies.results import Results
+from discreet_studies.study import reproduce
+from discreet_studies.yilmaz2020.claims import CLAIMS
+from discreet_studies.yilmaz2020.experiments import CONTINUOUS_DATA, DISCRETE_DATA, FEATURES, PAPER_DIMS, tasks
+from discreet_studies.yilmaz2020.methods import (
     METHODS,
     OURS_BUCKETS,
     OURS_DISCRETE,
@@ -130,7 +130,7 @@ def test_one_bit_per_class_costs_epsilon(classes, epsilon):
 
 def test_the_sound_methods_see_bounds_of_the_public_sample_only(numbers, monkeypatch):
     """An outlier among the private rows changes no schema; the same rows as public ones do."""
-    from discreet.studies.yilmaz2020 import methods
+    from discreet_studies.yilmaz2020 import methods
 
     X, y = numbers
     seen = []

@@ -5,7 +5,7 @@ import time
 
 import numpy as np
 
-from discreet.studies.tasks import Task
+from discreet_studies.tasks import Task
 
 
 def tasks(count=96):

@@ -224,7 +224,7 @@ def test_bad_rows_are_refused(kind, bits):
 
 @pytest.mark.data
 def test_the_bars_on_votes_are_met(data_dir):
-    from discreet.studies.data import cross_validation, load
+    from discreet_studies.data import cross_validation, load
 
     data, found = load(data_dir, "votes"), {kind: [] for kind in KINDS}
     for fold in range(10):

@@ -14,6 +14,7 @@ from discreet.auto.families import fit_family
 from discreet.auto.rule import MODELS, choose
 from discreet.bayes.base import ScoreEstimator
 from discreet.bayes.counts import SHARE, ClassCounts, count_charge, noisy_counts, with_counts
+from discreet.bounds.plan import SettlePlan
 from discreet.errors import BudgetError
 from discreet.mechanisms.noise import bytes_of, sampler_for
 from discreet.models import Model
@@ -22,7 +23,6 @@ from discreet.privacy.ledger import Charge, Sequential, SmoothCharge
 from discreet.privacy.payer import Payer, paying
 from discreet.privacy.unexpected import REFUSE, check_unexpected
 from discreet.schema import Schema
-from discreet.settle.plan import SettlePlan
 from discreet.sources import Progress, check_lasting, collect
 from discreet.statistics import Detail
 

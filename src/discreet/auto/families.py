@@ -51,7 +51,7 @@ def _additive(pairs: Any) -> Callable[..., Model]:
 
 def _network(name: str) -> Callable[..., Model]:
     def fit(X: Any, y: Any, *, counts: ClassCounts, bins: str, ledger: Any, progress: Any, **settings: Any) -> Model:
-        from discreet.networks import PrivateJointHistogram, PrivateTAN
+        from discreet.dependence import PrivateJointHistogram, PrivateTAN
 
         kind: Any = PrivateTAN if name == "tan" else PrivateJointHistogram
         estimator = kind(**settings)

@@ -45,7 +45,7 @@ def choose(
 
     Neighbours that change a row, and people with several rows, cost as much as a smaller ε would.
     """
-    from discreet.networks import joint_cells, suits_joint, tan_noise
+    from discreet.dependence import joint_cells, suits_joint, tan_noise
 
     steps = contributions * (2 if adjacency is Adjacency.REPLACE else 1)
     worth = min(float(epsilon), PLENTY) / steps

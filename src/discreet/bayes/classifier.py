@@ -7,19 +7,19 @@ from typing import Any, Self
 from discreet.bayes.base import NaiveBayesEstimator, check_smoothing
 from discreet.bayes.bernoulli import collect_tables, parted, parted_estimate, thresholded_estimate
 from discreet.bayes.certificates import BATCHES, release_certificate
+from discreet.bayes.denoising import READINGS
 from discreet.bayes.estimate import estimate
 from discreet.bayes.model import NaiveBayesModel
 from discreet.bayes.plan import Plan, make_plan
-from discreet.bayes.reading import READINGS
 from discreet.bayes.release import Release
 from discreet.bayes.smooth import release_staged
+from discreet.bounds.plan import SettlePlan
 from discreet.errors import BudgetError, DataError
 from discreet.mechanisms.noise import Sampler, bytes_of, sampler_for
 from discreet.privacy.budget import Adjacency, Budget
 from discreet.privacy.ledger import Node, Parallel, Tab
 from discreet.privacy.payer import Payer, paying
 from discreet.schema import Schema
-from discreet.settle.plan import SettlePlan
 from discreet.sources import Progress, collect
 
 

@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.bayes.denoising import noisy_table, posterior, shrunk
 from discreet.bayes.likelihoods import GaussianLikelihood, Likelihood, TableLikelihood
-from discreet.bayes.reading import noisy_table, posterior, shrunk
 from discreet.bayes.release import Release
 from discreet.bayes.smooth_estimate import trimmed_moments
 from discreet.schema import Feature, Numeric, Schema

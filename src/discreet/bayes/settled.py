@@ -11,6 +11,8 @@ from typing import Any
 
 from sklearn.base import clone
 
+from discreet.bounds.plan import SettlePlan, make_settle_plan
+from discreet.bounds.release import settle
 from discreet.errors import BudgetError, SchemaError
 from discreet.mechanisms.noise import sampler_for
 from discreet.privacy.budget import Adjacency, Budget, number
@@ -19,8 +21,6 @@ from discreet.privacy.ledger import Sequential
 from discreet.privacy.payer import Payer
 from discreet.privacy.unexpected import REFUSE
 from discreet.schema import Numeric, Schema
-from discreet.settle.plan import SettlePlan, make_settle_plan
-from discreet.settle.release import settle
 from discreet.sources import Progress, check_lasting
 
 UNBINNED = {"gaussian", "truncated-gaussian", "scaled"}  # models of numbers that use no bins

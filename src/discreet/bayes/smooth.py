@@ -16,7 +16,7 @@ from discreet.bayes.estimate import class_totals, rows_present
 from discreet.bayes.plan import SMOOTH, Item, Kind, Plan
 from discreet.bayes.release import Release, release
 from discreet.bayes.settings import Smooth
-from discreet.bayes.tuning import UNKNOWN_RATIO, Tuned, tune
+from discreet.bayes.trimming import UNKNOWN_RATIO, Tuned, tune
 from discreet.errors import StatisticsError
 from discreet.mechanisms.heavy import LaplaceLogNormal, StudentT
 from discreet.mechanisms.noise import Sampler, SimulationSampler

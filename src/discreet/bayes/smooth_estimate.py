@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.bayes.release import Release
-from discreet.bayes.tuning import kept_variance, relative_bound
+from discreet.bayes.trimming import kept_variance, relative_bound
 from discreet.mechanisms.smooth_plan import SmoothPlan, Statistic
 from discreet.schema import Numeric
 

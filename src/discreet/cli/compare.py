@@ -102,7 +102,7 @@ def _words(one: Any) -> str:
 
 def _check_plot(plot: Path) -> None:
     from discreet.errors import DiscreetError
-    from discreet.studies.figures import require_matplotlib
+    from discreet_studies.figures import require_matplotlib
 
     if plot.suffix.lower() not in {".png", ".svg"}:
         raise DiscreetError(f"--plot draws .png or .svg, not {plot.name!r}")
@@ -111,9 +111,9 @@ def _check_plot(plot: Path) -> None:
 
 def _draw(figures: Any, plot: Path) -> None:
     from discreet.files import replacing
-    from discreet.studies.figures import Line, add_legend, axes_of, draw_lines
-    from discreet.studies.results import Estimate
     from discreet.tuning.compare import MAJORITY
+    from discreet_studies.figures import Line, add_legend, axes_of, draw_lines
+    from discreet_studies.results import Estimate
 
     lines = []
     for name in dict.fromkeys(one.model for one in figures if one.model != MAJORITY):

@@ -30,7 +30,7 @@ def command(
     as_json: JsonOption = False,
 ) -> None:
     """Run a paper's experiments again and judge its claims; a killed run goes on where it stopped."""
-    from discreet.studies import PARTS, STUDIES, StudyError, find_study
+    from discreet_studies import PARTS, STUDIES, StudyError, find_study
 
     if listing:
         if as_json:
@@ -48,8 +48,8 @@ def command(
         raise StudyError("say where the results should go: --out DIR")
     if out.exists() and not out.is_dir():
         raise StudyError(f"{out} is a file: --out needs a directory")
-    from discreet.studies.data import find_data
-    from discreet.studies.study import reproduce
+    from discreet_studies.data import find_data
+    from discreet_studies.study import reproduce
 
     directory = find_data(data)
     try:

@@ -59,9 +59,9 @@ def command(
     as_json: JsonOption = False,
 ) -> None:
     """Buy the bounds and bins that a schema leaves open, and write an ordinary schema that any command takes."""
+    from discreet.bounds import settle_schema
     from discreet.errors import DiscreetError
     from discreet.files import write_text
-    from discreet.settle import settle_schema
 
     public = load_schema(schema, unsettled=True)
     check_out(out)

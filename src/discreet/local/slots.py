@@ -7,8 +7,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.local.bits import streamed
 from discreet.local.chances import WHOLE
-from discreet.local.coins import streamed
 from discreet.local.entropy import Words, words
 from discreet.local.kernels import compiled
 

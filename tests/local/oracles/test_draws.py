@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from discreet.errors import DataError
+from discreet.local.bits import coins
 from discreet.local.chances import WHOLE
-from discreet.local.coins import coins
 from discreet.local.entropy import GivenSource, SystemSource
 from discreet.local.oracles import OLH, SHE, HadamardResponse, SubsetSelection
 from discreet.local.slots import Slots

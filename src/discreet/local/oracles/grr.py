@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import DataError
+from discreet.local.bits import blockwise
 from discreet.local.chances import WHOLE, exp_bounds, share_up
-from discreet.local.coins import blockwise
 from discreet.local.entropy import Source
 from discreet.local.kernels import compiled
 from discreet.local.oracles.base import Integers, Oracle, Raw, Reports, from_bytes, to_bytes, width_of

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import DataError
+from discreet.local.bits import blockwise
 from discreet.local.chances import WHOLE, ceiling, exp_bounds
-from discreet.local.coins import blockwise
 from discreet.local.entropy import Source
 from discreet.local.kernels import compiled
 from discreet.local.oracles.base import Floats, Integers, Oracle, Raw, Reports, from_bytes, to_bytes, width_of

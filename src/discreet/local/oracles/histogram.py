@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from discreet.domain import exact
 from discreet.errors import DataError, SchemaError
+from discreet.local.bits import blockwise, coins
 from discreet.local.chances import WHOLE, ceiling, exp_bounds
-from discreet.local.coins import blockwise, coins
 from discreet.local.entropy import Source, words
 from discreet.local.geometric import SLACK, DiscreteLaplace
 from discreet.local.kernels import compiled

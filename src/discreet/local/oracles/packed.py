@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import DataError
-from discreet.local.coins import blockwise
+from discreet.local.bits import blockwise
 from discreet.local.kernels import compiled
 from discreet.local.oracles.base import Integers, Oracle, Raw, Reports
 

@@ -10,8 +10,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.local.bits import blockwise, streamed
 from discreet.local.chances import WHOLE, exp_bounds
-from discreet.local.coins import blockwise, streamed
 from discreet.local.entropy import Source, below, chance
 from discreet.local.kernels import SPARE, compiled
 from discreet.local.oracles.base import Integers, Raw, Reports

@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from discreet.local.bits import blockwise, coins
 from discreet.local.chances import WHOLE, exp_bounds, share_up
-from discreet.local.coins import blockwise, coins
 from discreet.local.entropy import Source, chance
 from discreet.local.kernels import compiled
 from discreet.local.oracles.base import Integers, Reports

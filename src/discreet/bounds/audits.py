@@ -1,0 +1,71 @@
+"""What an audit needs of a settlement: the noisy counts behind bounds, on neighbours far from the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.audit import AuditCase, Claim, Pair
+from discreet.bounds.plan import make_settle_plan
+from discreet.bounds.release import by_octave, count_finest, noisy
+from discreet.mechanisms.noise import ExactSampler
+from discreet.privacy.budget import Adjacency, Budget
+from discreet.schema import Numeric, Schema
+
+SCHEMA = Schema([Numeric(name, -3, 3, integer=True, bins=4, bounds="private") for name in "abc"], "y", [0, 1])
+FEW = ((0, 1, 0), (0, 0, 1), (1, 1, 1))
+
+
+@dataclass(frozen=True)
+class NoisyOctaves:
+    """The counts by octave behind the bounds of three numbers, drawn many times at once by the sampler of releases.
+
+    `factor` cuts the noise: one third is what a row would need that is in one number only.
+    """
+
+    epsilon: float
+    adjacency: str = "add-remove"
+    factor: Fraction = Fraction(1)
+
+    def sample(self, data: Sequence[tuple[int, ...]], size: int, *, rng: np.random.Generator) -> NDArray[Any]:
+        """Noisy counts, one settlement per row; the noise is the exact one and ignores `rng`."""
+        plan = make_settle_plan(
+            SCHEMA, Budget(self.epsilon), edges="declared", adjacency=Adjacency.of(self.adjacency)
+        )  # fmt: skip
+        assert plan.octaves is not None
+        charge = replace(plan.octaves, spread=plan.octaves.spread * self.factor)
+        finest = count_finest(np.array(data, np.int64), plan)
+        tables = [by_octave(finest[feature.name]) for feature in plan.features]
+        return np.concatenate([noisy(np.tile(one, (size, 1)), charge, ExactSampler()) for one in tables], axis=1)
+
+
+def audit_cases() -> list[AuditCase]:
+    """A settlement under both adjacencies, and a control whose noise forgets that a row is in every number."""
+
+    def build(adjacency: str, factor: Fraction) -> Callable[[float], NoisyOctaves]:
+        return lambda epsilon: NoisyOctaves(epsilon, adjacency, factor)
+
+    added = [Pair(FEW, (*FEW, (3, -3, 3)), "one more row, in the outermost octaves")]
+    moved = [Pair((*FEW, (3, -3, 3)), (*FEW, (-3, 3, -3)), "a row goes from one end to the other")]
+    cases = [("settlement-add-remove", "add-remove", added, False), ("settlement-replace", "replace", moved, False)]
+    cases.append(("control-settlement-one-number", "add-remove", added, True))
+    return [
+        AuditCase(
+            name=name,
+            claim=Claim(1.0),
+            build=build(adjacency, Fraction(1, 3) if control else Fraction(1)),
+            pairs=lambda epsilon, pairs=pairs: pairs,  # type: ignore[misc]
+            adjacency=adjacency,
+            control=control,
+            note="noise for one number where a row is in three"
+            if control
+            else "the counts behind the bounds of numbers",
+            samples=6_000,
+        )
+        for name, adjacency, pairs, control in cases
+    ]

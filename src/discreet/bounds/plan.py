@@ -1,0 +1,143 @@
+"""The plan of a settlement: which bounds and bin edges are bought, and what the histograms behind them cost."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from numbers import Integral
+from typing import Any
+
+from discreet.bounds.grid import Octaves
+from discreet.errors import BudgetError, SchemaError
+from discreet.privacy.budget import Adjacency, Budget
+from discreet.privacy.ledger import Charge, Sequential
+from discreet.privacy.unexpected import REFUSE, check_unexpected
+from discreet.schema import Numeric, Schema
+
+CHOICES = ("declared", "private")
+FALSE = 1 / 100  # the chance, for each number, that noise alone widens its bounds
+FIRST_FALSE = 1 / 5  # the same at the first look, where a second look must confirm it
+EDGE_SHARE = Fraction(1, 2)  # of the budget, where edges are bought too
+
+
+@dataclass(frozen=True)
+class SettlePlan:
+    """What will be bought: the bounds of the numbers in `bounds`, and bin edges inside them for those in `edges`."""
+
+    schema: Schema
+    budget: Budget
+    adjacency: Adjacency
+    contributions: int
+    bounds: tuple[str, ...]
+    edges: tuple[str, ...]
+    octaves: Charge | None
+    parts: Charge | None
+    unexpected: str = REFUSE
+
+    @property
+    def features(self) -> tuple[Numeric, ...]:
+        """The numbers that the settlement is about, in the schema's order."""
+        return tuple(feature for feature in self.schema.numeric if feature.name in self.bounds)
+
+    @property
+    def node(self) -> Sequential:
+        """The ledger entry."""
+        charges = tuple(charge for charge in (self.octaves, self.parts) if charge is not None)
+        return Sequential("bounds and bins of numbers", charges)
+
+    @property
+    def unit(self) -> str:
+        """Whom the cost is counted for."""
+        return f"{self.adjacency.value} neighbours with up to {self.contributions} row(s) per person"
+
+    def threshold(self, feature: Numeric) -> int:
+        """A noisy count above this is not noise alone, but for a small chance over all octaves of a number."""
+        if self.octaves is None:
+            return 0
+        chance = FIRST_FALSE if feature.name in self.edges else FALSE
+        return _quantile(float(self.octaves.spread), chance / Octaves.of(feature).size)
+
+    @property
+    def second_threshold(self) -> int:
+        """What the second count of an octave must exceed to confirm it: both looks together err by FALSE."""
+        return 0 if self.parts is None else _quantile(float(self.parts.spread), FALSE / FIRST_FALSE)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for machines."""
+        return {
+            "schema_hash": self.schema.hash,
+            "adjacency": str(self.adjacency),
+            "contributions": self.contributions,
+            "epsilon": None if self.budget.epsilon is None else float(self.budget.epsilon),
+            "numbers": self.rows(),
+        }
+
+    def rows(self) -> list[dict[str, Any]]:
+        """For people: every number, what is bought of it, and from which cells."""
+        return [
+            {
+                "number": feature.name,
+                "buys": "bounds and edges" if feature.name in self.edges else "bounds",
+                "octaves": Octaves.of(feature).size,
+                "threshold": self.threshold(feature),
+            }
+            for feature in self.features
+        ]
+
+
+def _quantile(scale: float, chance: float) -> int:
+    """The least t ≥ 0 that noise exceeds with no more than this chance: q^(t+1)/(1 + q) with q = exp(−1/scale)."""
+    return max(0, math.ceil(-scale * math.log(chance * (1 + math.exp(-1 / scale))) - 1))
+
+
+def make_settle_plan(
+    schema: Schema,
+    budget: Budget,
+    *,
+    bounds: Any = "declared",
+    edges: Any = None,
+    adjacency: Adjacency = Adjacency.ADD_REMOVE,
+    contributions: int = 1,
+    unexpected: str = REFUSE,
+) -> SettlePlan:
+    """Plan a settlement from public knowledge alone.
+
+    `bounds` "private" buys the bounds of every number, "declared" of those that the schema leaves open. `edges`
+    "private" buys bounds and edges of every number whose bins are a count, "declared" buys no edges; None follows the
+    bounds.
+    """
+    if bounds not in CHOICES:
+        raise BudgetError(f"bounds must be one of {', '.join(CHOICES)}, not {bounds!r}")
+    if edges is not None and edges not in CHOICES:
+        raise BudgetError(f"edges must be one of {', '.join(CHOICES)}, not {edges!r}")
+    if isinstance(contributions, bool) or not isinstance(contributions, Integral) or int(contributions) < 1:
+        raise BudgetError("contributions must be a whole number of rows, at least 1")
+    if budget.kind not in {"pure", "none"}:
+        raise BudgetError("bounds and bins are bought for pure epsilon: give an epsilon without delta")
+    counted = {feature.name for feature in schema.numeric if isinstance(feature.bins, int)}
+    open_ = set(schema.unsettled) | (counted if bounds == "private" else set())
+    cut = counted if edges == "private" else (open_ & counted) if edges is None else set()
+    bought = tuple(feature.name for feature in schema.numeric if feature.name in open_ | cut)
+    if not bought:
+        raise SchemaError("there is nothing to settle: no number with a count of bins has private bounds or edges")
+    plan = SettlePlan(
+        schema, budget, adjacency, int(contributions), bought,
+        tuple(name for name in bought if name in cut), None, None, check_unexpected(unexpected),
+    )  # fmt: skip
+    return plan if budget.epsilon is None else _charged(plan, budget.epsilon)
+
+
+def _charged(plan: SettlePlan, epsilon: Fraction) -> SettlePlan:
+    """A row is in at most one cell of every number, so it moves one count for each of them."""
+    each = plan.contributions * (1 if plan.adjacency is Adjacency.ADD_REMOVE else 2)
+    second = epsilon * EDGE_SHARE if plan.edges else Fraction(0)
+
+    def charge(what: str, names: tuple[str, ...], spent: Fraction) -> Charge:
+        moved = Fraction(each * len(names))
+        words = f"rows by {what} of each of {', '.join(names)}"
+        return Charge("discrete Laplace", words, "L1", str(moved), moved / spent, "epsilon", spent)
+
+    octaves = charge("power of two", plan.bounds, epsilon - second)
+    parts = charge("part of a power of two", plan.edges, second) if plan.edges else None
+    return replace(plan, octaves=octaves, parts=parts)

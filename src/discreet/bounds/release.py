@@ -1,0 +1,159 @@
+"""The settlement: a schema whose numbers lack bounds or bins becomes an ordinary one by a charged look at the rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from discreet.bounds.grid import PARTS, Integers, Octaves
+from discreet.bounds.plan import SettlePlan, make_settle_plan
+from discreet.bounds.read import allot, confirmed, edges_of, found_bounds, found_cells
+from discreet.errors import SchemaError
+from discreet.features import Numeric
+from discreet.mechanisms.noise import Sampler, bytes_of, sampler_for
+from discreet.privacy.budget import Adjacency, Budget
+from discreet.privacy.certificate import Certificate, certify, standing
+from discreet.privacy.ledger import Charge
+from discreet.privacy.payer import Payer, paying
+from discreet.privacy.unexpected import REFUSE
+from discreet.schema import Schema
+from discreet.sources import Draw, Progress, Rows, map_rows
+from discreet.sources.columns import Numbers
+
+COVERS = "the bounds and bin edges of this schema and everything computed from them"
+REST = "the rest of the schema (classes, categories) was read off the data and assumed public"
+
+
+@dataclass(frozen=True)
+class Settlement:
+    """A schema with bounds and bins, and the certificate of what they cost."""
+
+    schema: Schema
+    plan: SettlePlan
+    certificate: Certificate
+
+
+def settle_schema(
+    schema: Schema,
+    data: Any,
+    epsilon: float,
+    *,
+    bounds: str = "declared",
+    edges: str | None = None,
+    adjacency: str = "add-remove",
+    contributions: int = 1,
+    unexpected: str = REFUSE,
+    random_state: Any = None,
+    ledger: Payer | None = None,
+    account: Any = None,
+    progress: Progress | None = None,
+) -> Settlement:
+    """Buy the bounds and bin edges that a schema leaves open, from an array, a data frame, a file or a table.
+
+    `bounds` "private" buys the bounds of every number, "declared" those of numbers whose schema says private. `edges`
+    "private" buys bins of about equal weight too, "declared" leaves them equally wide; None follows the bounds.
+    With `unexpected="absorb"` rows with a number that is none are left out instead of being refused. The cost is
+    charged to the `account` (or `ledger`), if there is one, before the first row is read.
+    """
+    if not isinstance(schema, Schema):
+        raise SchemaError("a schema is needed: declare one with Schema(...), or draft one with 'discreet schema'")
+    plan = make_settle_plan(
+        schema, Budget(epsilon), bounds=bounds, edges=edges, adjacency=Adjacency.of(adjacency),
+        contributions=contributions, unexpected=unexpected,
+    )  # fmt: skip
+    sampler = sampler_for(random_state)
+    paying(ledger, account).charge(plan.node, plan.budget, plan.unit, schema=schema)
+    return settle(data, plan, sampler, progress=progress)
+
+
+def settle(data: Any, plan: SettlePlan, sampler: Sampler, *, progress: Progress | None = None) -> Settlement:
+    """Settle by a plan. The caller has charged it to its ledger before reading any rows."""
+    finest = count_finest(data, plan, draw=bytes_of(sampler), progress=progress)
+    schema = settled(finest, plan, sampler)
+    return Settlement(schema, plan, _certificate(plan, schema, sampler))
+
+
+def count_finest(
+    data: Any, plan: SettlePlan, *, draw: Draw | None = None, progress: Progress | None = None
+) -> dict[str, Integers]:  # fmt: skip
+    """Rows by finest cell of every number, in one pass; missing values are in no cell."""
+    grids = {feature.name: Octaves.of(feature) for feature in plan.features}
+    found = {name: np.zeros(grid.size * PARTS, np.int64) for name, grid in grids.items()}
+    wanted = [j for j, feature in enumerate(plan.schema.features) if feature.name in grids]
+
+    def count(rows: Rows) -> list[tuple[str, Integers]]:
+        for column in rows.columns:
+            if column.bad().any():
+                column.complain()
+        numbers = [column for column in rows.columns if isinstance(column, Numbers)]
+        present = [(column.feature.name, column.clipped()) for column in numbers]
+        return [(name, grids[name].count(values[~np.isnan(values)])) for name, values in present]
+
+    for part in map_rows(
+        count, data, plan.schema, labelled=False, columns=wanted, contributions=plan.contributions,
+        unexpected=plan.unexpected, draw=draw, progress=progress,
+    ):  # fmt: skip
+        for name, counts in part:
+            found[name] += counts
+    return found
+
+
+def settled(finest: Mapping[str, Integers], plan: SettlePlan, sampler: Sampler) -> Schema:
+    """The two noisy histograms and what is read off them: rows by octave, then rows by part of the octaves found."""
+    fresh: dict[str, Numeric] = {}
+    for feature in plan.features:
+        grid, exact = Octaves.of(feature), finest[feature.name]
+        octaves = noisy(by_octave(exact), plan.octaves, sampler)
+        over = octaves > plan.threshold(feature)
+        first, last = found_cells(octaves, over)
+        bins: Any = feature.bins
+        if feature.name not in plan.edges:
+            lower, upper = found_bounds(feature, grid, first, last)
+        else:
+            scale = 0.0 if plan.parts is None else float(plan.parts.spread)
+            cells = allot(octaves, grid, max(first - 1, 0), min(last + 1, grid.size - 1), scale)
+            counts = noisy(cells.counts(exact), plan.parts, sampler)
+            cells, counts = confirmed(cells, counts, over, plan.second_threshold, grid.below)
+            lower, upper = found_bounds(feature, grid, cells.octaves[0], cells.octaves[-1])
+            bins = edges_of(feature, lower, upper, cells, counts, scale)
+        fresh[feature.name] = Numeric(
+            feature.name, lower, upper, integer=feature.integer, bins=bins, missing=feature.missing
+        )
+    schema = plan.schema
+    features = [fresh.get(feature.name, feature) for feature in schema.features]
+    # Without privacy, or with noise that can be repeated, this was read off the data: later certificates say so.
+    study = not plan.budget.private or sampler.simulation
+    return Schema(features, schema.target, schema.classes, id=schema.id, inferred=schema.inferred or study)
+
+
+def by_octave(finest: Integers) -> Integers:
+    """Rows by octave."""
+    return np.asarray(finest.reshape(-1, PARTS).sum(axis=1))
+
+
+def noisy(counts: Integers, charge: Charge | None, sampler: Sampler) -> Integers:
+    """Counts with the noise of a charge; without one, as they are."""
+    return counts if charge is None else sampler.laplace(counts, charge.spread)
+
+
+def _certificate(plan: SettlePlan, schema: Schema, sampler: Sampler) -> Certificate:
+    private = plan.budget.private
+    simulation = private and sampler.simulation
+    return certify(
+        plan.node,
+        plan.budget,
+        adjacency=plan.adjacency,
+        contributions=plan.contributions,
+        identified=schema.id is not None,
+        unexpected=plan.unexpected,
+        simulation=simulation,
+        sampler=sampler.name if private else "none",
+        schema_hash=schema.hash,
+        rho=None,
+        accounting="pure epsilon, costs added up exactly" if private else "none: no noise was added",
+        covers=COVERS if private and not simulation else "nothing: this schema is for study, not for release",
+        assumptions=standing(plan.schema, plan.contributions, inferred=REST),
+    )

@@ -1,0 +1,197 @@
+"""PrivateJointHistogram: one noisy table over all features, for few of them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache, partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.bayes import Plan, make_plan, release
+from discreet.bayes.bundling import too_slow
+from discreet.bayes.counts import ClassCounts
+from discreet.bayes.estimate import estimate
+from discreet.dependence.base import NetworkEstimator
+from discreet.dependence.grid import fine_schema, grid, is_free, joint_cells
+from discreet.dependence.joint_model import LARGEST, JointModel
+from discreet.dependence.plan import NetworkPlan, checked_share, network_certificate, plan_network
+from discreet.dependence.pyramid import Axis, class_shares
+from discreet.dependence.rows import HeldRows
+from discreet.errors import BudgetError
+from discreet.mechanisms.laws import laplace_variance
+from discreet.mechanisms.noise import Sampler
+from discreet.privacy.budget import Adjacency, Budget
+from discreet.privacy.ledger import Charge
+from discreet.schema import Numeric, Schema
+from discreet.sources.coded import Cells
+from discreet.statistics import Statistics
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+MARGINALS = "rows by class and each feature, for bins and Naive Bayes"
+JOINT = "rows by class and joint cell of all features"
+FEW = 100  # cells of all marginal tables: beyond, one K-norm draw is slow and hardly better than Laplace noise
+
+
+@dataclass(frozen=True, eq=False)
+class JointRelease:
+    """What may be published: the noisy marginals' Naive Bayes, the grid that follows, and its noisy joint table."""
+
+    schema: Schema
+    prior: Floats
+    marginals: list[Floats]
+    counts: Integers
+    variance: float
+    charges: list[Any]
+
+
+class PrivateJointHistogram(NetworkEstimator):
+    """A classifier by one joint table of all features, for few numeric or small categorical features.
+
+    Noisy tables of each feature fix the bins of numbers (by rows and by width) and give a Naive Bayes prior; the rest
+    of the budget buys one table over all features, in which each row sits in one cell. Cells that noise drowns fall
+    back to the blocks around them, and those to Naive Bayes.
+
+    Parameters
+    ----------
+    epsilon : float, default 1.0
+        The privacy budget of each fit; `math.inf` gives the table without noise.
+    schema : Schema or "infer"
+        What is public about the data. Bins that it declares are kept; the default ones are chosen.
+    adjacency : {"add-remove", "replace"}
+        Neighbours differ by one row more or less, or by one changed row.
+    contributions : int, default 1
+        The most rows one person may have in the data. If the schema names an id column, this is enforced.
+    random_state : int, Generator or None
+        A seed makes the fit a reproducible simulation, which is not for release; the certificate says so.
+    prior_share : float, default 0.2
+        The part of the budget for the tables of each feature; what is left buys the joint table.
+    unexpected : {"refuse", "absorb"}
+        What happens to values without a place in the schema and to people with too many rows: an error, which is
+        outside the guarantee, or a place by public rules (docs/unexpected.md): the guarantee then covers every table.
+
+    Attributes
+    ----------
+    model_ : JointModel
+    certificate_ : Certificate
+    classes_, n_features_in_, feature_names_in_ : as in scikit-learn
+    """
+
+    model_: JointModel
+
+    def __init__(
+        self,
+        epsilon: float = 1.0,
+        schema: Schema | str | None = None,
+        adjacency: str = "add-remove",
+        contributions: int = 1,
+        random_state: Any = None,
+        prior_share: float = 0.2,
+        unexpected: str = "refuse",
+    ) -> None:
+        self.epsilon = epsilon
+        self.schema = schema
+        self.adjacency = adjacency
+        self.contributions = contributions
+        self.random_state = random_state
+        self.prior_share = prior_share
+        self.unexpected = unexpected
+
+    def _plan(self, schema: Schema, counts: ClassCounts | None) -> NetworkPlan:
+        share = checked_share(self.prior_share, "prior_share")
+        return plan_joint(schema, Budget(self.epsilon), share, counts=counts, **self._settings())
+
+    def _model(self, held: HeldRows, plan: NetworkPlan, counts: ClassCounts, sampler: Sampler) -> JointModel:
+        released = release_joint(held, plan, counts, sampler)
+        certificate = network_certificate(plan, released.schema, released.charges, sampler)
+        return JointModel(released.schema, released.prior, joint_table(released), certificate)
+
+
+def plan_joint(schema: Schema, budget: Budget, prior_share: Fraction = Fraction(1, 5), **settings: Any) -> NetworkPlan:
+    """The plan of a joint histogram; refuses a schema whose fixed cells alone are too many."""
+    fixed = math.prod(feature.cells for feature in schema.features if not is_free(feature))
+    free = sum(is_free(feature) for feature in schema.features)
+    if fixed * 2**free * len(schema.classes) > LARGEST:
+        raise BudgetError(
+            f"one table over all features has more than {LARGEST} cells: declare fewer bins or use fewer features"
+        )
+    return plan_network(
+        schema, budget, "a joint histogram", {MARGINALS: prior_share, JOINT: 1 - prior_share}, **settings
+    )
+
+
+@lru_cache(16)
+def marginal_plan(schema: Schema, budget: Budget, adjacency: Adjacency, contributions: int) -> Plan:
+    """The plan of the marginal tables, numbers in fine bins."""
+    fine = fine_schema(schema)
+    make = partial(make_plan, fine, budget, adjacency=adjacency, contributions=contributions)
+    if sum(feature.cells for feature in fine.features) <= FEW:
+        plan = make(mechanism="knorm")
+        if not too_slow(plan):
+            return plan
+    return make(mechanism="laplace")
+
+
+def release_joint(held: HeldRows, plan: NetworkPlan, counts: ClassCounts, sampler: Sampler) -> JointRelease:
+    """Noisy marginals, the grid they suggest, then the noisy joint table on it."""
+    schema = plan.schema
+    first = marginal_plan(schema, plan.part(MARGINALS), plan.adjacency, plan.contributions)
+    fine = first.schema
+    marginals = release(_statistics(held, fine), first, sampler)
+    prior, likelihoods = estimate(marginals)
+    epsilon = math.inf if plan.budget.epsilon is None else float(plan.budget.epsilon) / plan.steps
+    bins = max(joint_cells(schema, counts.rows, epsilon), 2)
+    study = not plan.budget.private or sampler.simulation
+    joint, tables = grid(schema, fine, bins, prior, likelihoods, study=study)
+    exact = joint_counts(held.codes(joint), held.labels, joint)
+    if not plan.epsilons:
+        return JointRelease(joint, prior, tables, exact, 0.0, [])
+    spent, reach = plan.epsilons[JOINT], Fraction(plan.steps)
+    charge = Charge("discrete Laplace", JOINT, "L1", str(reach), reach / spent, "epsilon", spent)
+    noisy = sampler.laplace(exact, charge.spread)
+    variance = laplace_variance(float(charge.spread))
+    return JointRelease(joint, prior, tables, noisy, variance, [marginals.node, charge])
+
+
+def _statistics(held: HeldRows, schema: Schema) -> Statistics:
+    codes, classes = held.codes(schema), len(schema.classes)
+    tables = {
+        feature.name: np.bincount(held.labels * feature.cells + code, minlength=classes * feature.cells).reshape(
+            classes, feature.cells
+        )
+        for feature, code in zip(schema.features, codes.T, strict=True)
+    }
+    return Statistics(schema, held.by_class(classes), tables)
+
+
+def joint_counts(codes: Cells, labels: Integers, schema: Schema) -> Integers:
+    """Rows by class and joint cell; the last feature's cells run fastest."""
+    spot = labels.copy()
+    for feature, code in zip(schema.features, codes.T, strict=True):
+        spot = spot * feature.cells + code
+    classes, cells = len(schema.classes), math.prod(feature.cells for feature in schema.features)
+    return np.bincount(spot, minlength=classes * cells).reshape(classes, cells).astype(np.int64)
+
+
+def joint_table(released: JointRelease) -> Floats:
+    """log P(class | cell) for each class and joint cell."""
+    sizes = [feature.cells for feature in released.schema.features]
+    classes = len(released.prior)
+    chances = np.exp(released.prior)[:, None]
+    for table in released.marginals:
+        chances = (chances[:, :, None] * table[:, None, :]).reshape(classes, -1)
+    rows = max(float(released.counts.sum()), 30.0)
+    axes = tuple(_axis(feature) for feature in released.schema.features)
+    shape = (classes, *sizes)
+    expected = np.maximum(chances / chances.sum() * rows, 1e-12).reshape(shape)
+    shares = class_shares(released.counts.reshape(shape).astype(np.float64), released.variance, expected, axes)
+    return np.log(np.maximum(shares.reshape(classes, -1), 1e-9))
+
+
+def _axis(feature: Any) -> Axis:
+    gone = int(feature.missing_code is not None)
+    return Axis(feature.cells - gone, gone) if isinstance(feature, Numeric) else Axis(0, feature.cells)

@@ -1,0 +1,58 @@
+"""The joint model: log P(class | cell) for every cell of one table over all features."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Self
+
+import numpy as np
+
+from discreet.dependence.model import DIGITS, Floats, NetworkModel, numbers
+from discreet.errors import ModelError
+from discreet.privacy.certificate import Certificate
+from discreet.schema import Schema
+from discreet.sources import Progress, Rows
+from discreet.sources.coded import encode_rows
+
+LARGEST = 1 << 20  # cells of all classes together: what a file and a release hold with ease
+
+
+class JointModel(NetworkModel):
+    """log P(class), and log P(class | cell) with a row per class; the last feature's cells run fastest."""
+
+    FORMAT = "discreet/joint"
+    NAME = "joint histogram"
+
+    def __init__(self, schema: Schema, log_prior: Any, table: Any, certificate: Certificate) -> None:
+        super().__init__(schema, log_prior, certificate)
+        cells = math.prod(feature.cells for feature in schema.features)
+        if cells * len(schema.classes) > LARGEST:
+            raise ModelError("the joint table of this schema has too many cells")
+        self.table = np.round(numbers(table, (len(schema.classes), cells), "the joint table"), DIGITS)
+
+    @property
+    def kinds(self) -> list[dict[str, str]]:
+        """Each feature and how it is modelled: by how many cells of the joint table."""
+        return [{"name": f.name, "kind": f"{f.cells} cells of the joint table"} for f in self.schema.features]
+
+    def _joint(self, rows: Rows) -> Floats:
+        spot = np.zeros(rows.size, np.int64)
+        for code, feature in zip(encode_rows(rows).T, self.schema.features, strict=True):
+            spot = spot * feature.cells + code
+        return np.ascontiguousarray(self.table.T)[spot]
+
+    def twin(self, data: Any, y: Any = None, progress: Progress | None = None) -> JointModel:
+        """A joint histogram of the same cells without noise: for comparison, never for release."""
+        from discreet.dependence.joint import PrivateJointHistogram
+
+        return PrivateJointHistogram(math.inf, self.schema).fit(data, y, progress=progress).model_
+
+    def _fields(self) -> dict[str, Any]:
+        return {"table": self.table.tolist()}
+
+    @classmethod
+    def _build(cls, schema: Schema, fields: dict[str, Any], certificate: Certificate) -> Self:
+        return cls(schema, fields["log_prior"], fields["table"], certificate)
+
+    def __repr__(self) -> str:
+        return f"<JointModel: {self.table.shape[1]} cells, {len(self.log_prior)} classes>"

@@ -1,0 +1,301 @@
+"""PrivateTAN: Naive Bayes augmented by a private tree of pairs of features."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.bayes import make_plan
+from discreet.bayes.bundles import bundle_cost, bundle_tables, cell_square
+from discreet.bayes.bundling import is_slow
+from discreet.bayes.counts import ClassCounts
+from discreet.dependence.base import NetworkEstimator
+from discreet.dependence.grid import is_free, rebinned, with_features
+from discreet.dependence.pairs import REACH, STEPS, Pair, candidates, dependence, pair_tables
+from discreet.dependence.plan import NetworkPlan, checked_share, network_certificate, plan_network
+from discreet.dependence.rows import HeldRows
+from discreet.dependence.tan_estimate import NoisyTables, log_ratio, marginals, naive
+from discreet.dependence.tan_model import TANModel
+from discreet.dependence.tree import grow_tree
+from discreet.errors import BudgetError
+from discreet.mechanisms.choose import CHOICES, choice_rate, coins_of
+from discreet.mechanisms.knorm import KNorm
+from discreet.mechanisms.laws import laplace_variance
+from discreet.mechanisms.noise import Sampler
+from discreet.privacy.budget import Budget
+from discreet.privacy.ledger import Charge, Node
+from discreet.schema import Numeric, Schema
+from discreet.sources.coded import Cells
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+PAIRS = "which pairs of features depend on each other within classes"
+TABLES = "rows by class and chosen pairs of features"
+LEAST_BINS, MOST_BINS, FEWEST_ROWS = 4, 8, 20.0
+LARGE = 32  # cells of a table that is drawn alone
+LOUDEST = 0.4  # error of a row's score in all, in nats: beyond, more pairs cost more than they tell
+NOISE_WEIGHT = 0.5  # of the noise that a pair's table brings is set against the dependence that it can show
+
+
+@dataclass(frozen=True, eq=False)
+class TanRelease:
+    """What may be published: the cells, the pairs and their noisy tables."""
+
+    schema: Schema
+    tables: NoisyTables
+    charges: list[Node]
+
+
+class PrivateTAN(NetworkEstimator):
+    """Naive Bayes in which pairs of features, privately chosen, are counted together: a forest within each class.
+
+    Parameters
+    ----------
+    epsilon : float, default 1.0
+        The privacy budget of each fit; `math.inf` gives the model without noise.
+    schema : Schema or "infer"
+        What is public about the data. Bins that it declares are kept; the default ones are chosen coarsely.
+    adjacency : {"add-remove", "replace"}
+        Neighbours differ by one row more or less, or by one changed row.
+    contributions : int, default 1
+        The most rows one person may have in the data. If the schema names an id column, this is enforced.
+    random_state : int, Generator or None
+        A seed makes the fit a reproducible simulation, which is not for release; the certificate says so.
+    choice_share : float, default 0.3
+        The part of the budget for choosing pairs; the rest buys their tables.
+    choice : {"permute-and-flip", "exponential"}
+        The law of each private choice.
+    unexpected : {"refuse", "absorb"}
+        What happens to values without a place in the schema and to people with too many rows: an error, which is
+        outside the guarantee, or a place by public rules (docs/unexpected.md): the guarantee then covers every table.
+
+    Attributes
+    ----------
+    model_ : TANModel
+    certificate_ : Certificate
+    classes_, n_features_in_, feature_names_in_ : as in scikit-learn
+    """
+
+    model_: TANModel
+
+    def __init__(
+        self,
+        epsilon: float = 1.0,
+        schema: Schema | str | None = None,
+        adjacency: str = "add-remove",
+        contributions: int = 1,
+        random_state: Any = None,
+        choice_share: float = 0.3,
+        choice: str = CHOICES[0],
+        unexpected: str = "refuse",
+    ) -> None:
+        self.epsilon = epsilon
+        self.schema = schema
+        self.adjacency = adjacency
+        self.contributions = contributions
+        self.random_state = random_state
+        self.choice_share = choice_share
+        self.choice = choice
+        self.unexpected = unexpected
+
+    def _plan(self, schema: Schema, counts: ClassCounts | None) -> NetworkPlan:
+        if self.choice not in CHOICES:
+            raise BudgetError(f"choice must be one of {', '.join(CHOICES)}, not {self.choice!r}")
+        share = checked_share(self.choice_share, "choice_share")
+        return plan_tan(schema, Budget(self.epsilon), share, counts=counts, **self._settings())
+
+    def _model(self, held: HeldRows, plan: NetworkPlan, counts: ClassCounts, sampler: Sampler) -> TANModel:
+        released = release_tan(held, plan, counts, sampler, law=self.choice)
+        certificate = network_certificate(plan, released.schema, released.charges, sampler)
+        prior, singles, ratios = tan_tables(released, plan)
+        return TANModel(released.schema, prior, singles, released.tables.pairs, ratios, certificate)
+
+
+def plan_tan(schema: Schema, budget: Budget, choice_share: Fraction = Fraction(3, 10), **settings: Any) -> NetworkPlan:
+    """The plan of a tree-augmented model; a single feature has no pairs to choose."""
+    share = choice_share if len(schema.features) > 1 else Fraction(0)
+    return plan_network(schema, budget, "a tree-augmented model", {PAIRS: share, TABLES: 1 - share}, **settings)
+
+
+def tan_schema(schema: Schema, rows: float, epsilon: float) -> Schema:
+    """The schema with free numbers in eight bins, or in four where a feature has less than 20/ε rows to itself."""
+    bins = MOST_BINS if rows * epsilon > FEWEST_ROWS * len(schema.features) else LEAST_BINS
+    features = [rebinned(f, bins) if is_free(f) and isinstance(f, Numeric) else f for f in schema.features]
+    return with_features(schema, features)
+
+
+def tan_noise(schema: Schema, rows: float, epsilon: float) -> float:
+    """The noise on a cell of a pair beside the rows in it, both on average: below about 0.08 pairs can be told.
+
+    Infinite where no pair is small enough to be counted.
+    """
+    cells = tan_schema(schema, rows, epsilon)
+    sizes = [cells.features[a].cells * cells.features[b].cells for a, b in candidates(cells)]
+    if not sizes:
+        return math.inf
+    size = float(np.mean(sizes))
+    noise = _table_noise(size, size * (len(schema.features) - 1), 1 / (0.7 * min(epsilon, 1e6)))
+    return noise * len(schema.classes) * size / rows
+
+
+def tree_rounds(schema: Schema, pairs: list[Pair], rows: float, scale: float) -> int:
+    """How many pairs to choose: the most whose noise, added up over pairs, stays within LOUDEST of the signal.
+
+    A pair's log-ratio errs by about noise/rows of a cell, and k of them by √k times that. `k` pairs leave at least
+    max(0, features − 2k) features alone, whose own tables are small.
+    """
+    if not pairs:
+        return 0
+    sizes = [feature.cells for feature in schema.features]
+    area = float(np.mean([sizes[a] * sizes[b] for a, b in pairs]))
+    mean = float(np.mean(sizes))
+    cell = rows / (len(schema.classes) * area)
+    for k in range(min(len(sizes) - 1, len(pairs)), 0, -1):
+        dim = k * area + max(0, len(sizes) - 2 * k) * mean
+        if math.sqrt(k) * _table_noise(area, dim, scale) <= LOUDEST * cell:
+            return k
+    return 0
+
+
+def _table_noise(size: float, dim: float, scale: float) -> float:
+    """The standard deviation of K-norm noise on one cell, the common sum of all tables left aside."""
+    return math.sqrt((dim + 1) * (dim + 2) * cell_square(max(2, round(size)))) * scale
+
+
+def penalties(schema: Schema, pairs: list[Pair], counts: ClassCounts, scale: float) -> list[float]:
+    """What a pair's dependence must exceed to be worth its table: chance within each class, and noise.
+
+    Under independence a table of n rows shows √(2/π·n·(s_a − 1)(s_b − 1)) by chance, if its margins are even.
+    """
+    sizes = [feature.cells for feature in schema.features]
+    chance = float(np.sqrt(2 / math.pi * counts.positive).sum())
+    areas = [sizes[a] * sizes[b] for a, b in pairs]
+    dim = float(np.mean(areas)) * (len(sizes) - 1)
+    return [
+        chance * math.sqrt((sizes[a] - 1) * (sizes[b] - 1))
+        + NOISE_WEIGHT * len(schema.classes) * area * _table_noise(area, dim, scale) * math.sqrt(2 / math.pi)
+        for (a, b), area in zip(pairs, areas, strict=True)
+    ]
+
+
+def release_tan(
+    held: HeldRows, plan: NetworkPlan, counts: ClassCounts, sampler: Sampler, *, law: str = CHOICES[0]
+) -> TanRelease:
+    """Choose pairs, then noise their tables, and those of features in no pair, in K-norm bundles."""
+    private = bool(plan.epsilons)
+    epsilon = float(plan.budget.epsilon or 0) / plan.steps if private else math.inf
+    schema = tan_schema(plan.schema, counts.rows, epsilon)
+    codes, pairs = held.codes(schema), candidates(schema)
+    exact = pair_tables(codes, held.labels, schema, pairs)
+    scale = float(plan.steps / plan.epsilons[TABLES]) if private else 0.0
+    rounds = tree_rounds(schema, pairs, counts.rows, scale)
+    charges: list[Node] = []
+    taken: list[Pair] = []
+    spent = plan.epsilons[TABLES] if private else None
+    if private and not rounds:
+        spent = sum(plan.epsilons.values(), Fraction(0))  # nothing to choose: the tables have it all
+    if rounds:
+        rate = None
+        if private:
+            rate = choice_rate(plan.epsilons[PAIRS] / (rounds * plan.steps), REACH * STEPS)
+            moved = f"{REACH * STEPS} for each of {plan.steps} row(s), {rounds} choices"
+            charges.append(Charge(law, PAIRS, "score", moved, 1 / rate, "epsilon", plan.epsilons[PAIRS]))
+        scores = [
+            dependence(table) - round(STEPS * penalty)
+            for table, penalty in zip(exact, penalties(schema, pairs, counts, scale), strict=True)
+        ]
+        taken = grow_tree(pairs, scores, rounds, rate, law=law, coins=coins_of(sampler))
+    place = {pair: spot for spot, pair in enumerate(pairs)}
+    alone = [j for j in range(len(schema.features)) if all(j not in pair for pair in taken)]
+    tables = [exact[place[pair]] for pair in taken] + [_single(codes, held, schema, j) for j in alone]
+    noisy, variances, paid = noised_tables(tables, spent, plan, sampler)
+    released = NoisyTables(
+        taken,
+        noisy[: len(taken)],
+        variances[: len(taken)],
+        {j: (noisy[len(taken) + k], variances[len(taken) + k]) for k, j in enumerate(alone)},
+    )
+    return TanRelease(schema, released, charges + paid)
+
+
+def _single(codes: Cells, held: HeldRows, schema: Schema, feature: int) -> Integers:
+    cells, classes = schema.features[feature].cells, len(schema.classes)
+    flat = np.bincount(held.labels * cells + codes[:, feature], minlength=classes * cells)
+    return flat.reshape(classes, cells).astype(np.int64)
+
+
+def narrow_bundles(sizes: list[int]) -> list[list[int]]:
+    """Tables (by place) in bundles of similar size, no wider than one draw may be; LARGE tables alone.
+
+    A table of more than LARGE cells has less than a tenth more noise on its own.
+    """
+    bundles = []
+    for whole in bundle_tables(sizes):
+        small = [place for place in whole if sizes[place] <= LARGE]
+        bundles += [small] if small else []
+        bundles += [[place] for place in whole if sizes[place] > LARGE]
+    return bundles
+
+
+def bought_bundles(sizes: list[int], epsilon: Fraction, steps: int) -> list[tuple[list[int], Fraction]]:
+    """The bundles and what each may spend; every table alone where exact draws would take long."""
+    found = _shared_out(narrow_bundles(sizes), sizes, epsilon)
+    for bundle, spent in found:
+        if len(bundle) > 1 and is_slow(KNorm([sizes[k] for k in bundle]).moments(spent / steps)[1]):
+            return _shared_out([[k] for k in range(len(sizes))], sizes, epsilon)
+    return found
+
+
+def _shared_out(bundles: list[list[int]], sizes: list[int], epsilon: Fraction) -> list[tuple[list[int], Fraction]]:
+    weights = [round(2**20 * max(bundle_cost([sizes[k] for k in bundle]), 1e-3) ** (1 / 3)) for bundle in bundles]
+    return [(bundle, epsilon * weight / sum(weights)) for bundle, weight in zip(bundles, weights, strict=True)]
+
+
+def noised_tables(
+    tables: list[Integers], epsilon: Fraction | None, plan: NetworkPlan, sampler: Sampler
+) -> tuple[list[Floats], list[float], list[Node]]:
+    """All tables with noise, bundle by bundle; the variance of a cell of each; charges.
+
+    A bundle is one K-norm draw for each class; that of a single table is discrete Laplace noise.
+    """
+    noisy = [table.astype(np.float64) for table in tables]
+    variances, charges = [0.0] * len(tables), []
+    if epsilon is None:
+        return noisy, variances, []
+    sizes = [table[0].size for table in tables]
+    for bundle, spent in bought_bundles(sizes, epsilon, plan.steps):
+        spread, alone = plan.steps / spent, len(bundle) == 1
+        what = f"{TABLES}, {len(bundle)} table(s) of up to {max(sizes[k] for k in bundle)} cells"
+        law, norm = ("discrete Laplace", "L1") if alone else ("K-norm", "K")
+        charges.append(Charge(law, what, norm, str(plan.steps), spread, "epsilon", spent))
+        if alone:
+            noisy[bundle[0]] = sampler.laplace(tables[bundle[0]], spread).astype(np.float64)
+            variances[bundle[0]] = laplace_variance(float(spread))
+            continue
+        for group in range(len(plan.schema.classes)):
+            drawn = sampler.tables([tables[k][group].ravel() for k in bundle], 1 / spread)
+            for k, values in zip(bundle, drawn, strict=True):
+                noisy[k][group] = values.reshape(tables[k].shape[1:])
+        dim = 1 + sum(sizes[k] - 1 for k in bundle)
+        for k in bundle:
+            variances[k] = max(_table_noise(sizes[k], dim, float(spread)) ** 2, 0.25)
+    return noisy, variances, list(charges)
+
+
+def tan_tables(released: TanRelease, plan: NetworkPlan) -> tuple[Floats, list[Floats], list[Floats]]:
+    """log P(class), log P(cell | class) of each feature, and the log-ratio of each pair."""
+    noisy = released.tables
+    singles = marginals(noisy, len(released.schema.features))
+    layout = make_plan(released.schema, plan.part(TABLES), mechanism="laplace")
+    prior, tables = naive(singles, layout)
+    totals = np.maximum(np.mean([table.sum(axis=1) for table, _ in singles], axis=0), 0.5)
+    ratios = [
+        log_ratio(table, variance, totals, np.exp(tables[a]), np.exp(tables[b]))
+        for (a, b), table, variance in zip(noisy.pairs, noisy.tables, noisy.variances, strict=True)
+    ]
+    return prior, tables, ratios

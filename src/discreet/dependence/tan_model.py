@@ -1,0 +1,108 @@
+"""The tree-augmented model: Naive Bayes, and for pairs of features how far they depart from independence."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+
+from discreet.dependence.model import DIGITS, Floats, NetworkModel, numbers
+from discreet.dependence.tree import is_forest
+from discreet.errors import ModelError
+from discreet.privacy.certificate import Certificate
+from discreet.schema import Schema
+from discreet.sources import Progress, Rows
+from discreet.sources.coded import encode_rows
+
+
+class TANModel(NetworkModel):
+    """log P(class), log P(cell | class) of each feature, and log P(a, b | class)/(P(a | class)·P(b | class)) of pairs.
+
+    Pairs are places of features and make a forest, so with any feature of a part as its root this is the product of
+    P(child | parent, class): parents and children need no names.
+    """
+
+    FORMAT = "discreet/tan"
+    NAME = "tree-augmented model"
+
+    def __init__(
+        self,
+        schema: Schema,
+        log_prior: Any,
+        singles: Sequence[Any],
+        pairs: Sequence[tuple[int, int]],
+        ratios: Sequence[Any],
+        certificate: Certificate,
+    ) -> None:
+        super().__init__(schema, log_prior, certificate)
+        classes, features = len(schema.classes), schema.features
+        if len(singles) != len(features) or len(ratios) != len(pairs):
+            raise ModelError("the tables are not those of the schema's features and pairs")
+        self.singles = [
+            np.round(numbers(table, (classes, feature.cells), f"the table of {feature.name!r}"), DIGITS)
+            for table, feature in zip(singles, features, strict=True)
+        ]
+        self.pairs = [_pair(pair, len(features)) for pair in pairs]
+        self.ratios = []
+        if not is_forest(self.pairs):
+            raise ModelError("the pairs do not make a forest")
+        for (a, b), table in zip(self.pairs, ratios, strict=True):
+            shape = (classes, features[a].cells, features[b].cells)
+            what = f"the table of {features[a].name!r} and {features[b].name!r}"
+            self.ratios.append(np.round(numbers(table, shape, what), DIGITS))
+
+    @property
+    def kinds(self) -> list[dict[str, str]]:
+        """Each feature and how it is modelled: alone, or together with which others."""
+        found = []
+        for place, name in enumerate(self.schema.names):
+            others = [self.schema.names[sum(pair) - place] for pair in self.pairs if place in pair]
+            found.append({"name": name, "kind": "with " + ", ".join(others) if others else "table"})
+        return found
+
+    def _joint(self, rows: Rows) -> Floats:
+        codes = encode_rows(rows).T.astype(np.int64)
+        scores = np.tile(self.log_prior, (rows.size, 1))
+        for code, single in zip(codes, self.singles, strict=True):
+            scores += np.ascontiguousarray(single.T)[code]
+        for (a, b), ratio in zip(self.pairs, self.ratios, strict=True):
+            flat = np.ascontiguousarray(ratio.reshape(len(ratio), -1).T)
+            scores += flat[codes[a] * ratio.shape[2] + codes[b]]
+        return scores
+
+    def twin(self, data: Any, y: Any = None, progress: Progress | None = None) -> TANModel:
+        """A tree-augmented model of the same cells without noise, its pairs chosen anew: never for release."""
+        from discreet.dependence.tan import PrivateTAN
+
+        return PrivateTAN(math.inf, self.schema).fit(data, y, progress=progress).model_
+
+    def _fields(self) -> dict[str, Any]:
+        return {
+            "features": [table.tolist() for table in self.singles],
+            "pairs": [
+                {"first": self.schema.names[a], "second": self.schema.names[b], "log_ratio": table.tolist()}
+                for (a, b), table in zip(self.pairs, self.ratios, strict=True)
+            ],
+        }
+
+    @classmethod
+    def _build(cls, schema: Schema, fields: dict[str, Any], certificate: Certificate) -> Self:
+        place = {name: spot for spot, name in enumerate(schema.names)}
+        given = fields["pairs"]
+        if not all(one["first"] in place and one["second"] in place for one in given):
+            raise ModelError("a pair names a feature that the schema does not have")
+        pairs = [(place[one["first"]], place[one["second"]]) for one in given]
+        ratios = [one["log_ratio"] for one in given]
+        return cls(schema, fields["log_prior"], fields["features"], pairs, ratios, certificate)
+
+    def __repr__(self) -> str:
+        return f"<TANModel: {len(self.singles)} features, {len(self.pairs)} pairs, {len(self.log_prior)} classes>"
+
+
+def _pair(pair: Any, features: int) -> tuple[int, int]:
+    a, b = (int(place) for place in pair)
+    if not (0 <= a < features and 0 <= b < features and a != b):
+        raise ModelError("a pair names a feature that the schema does not have")
+    return a, b

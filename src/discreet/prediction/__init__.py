@@ -1,5 +1,0 @@
-"""Prediction: labels answered one by one under a budget, where no model is released."""
-
-from discreet.prediction.predictor import PrivatePredictor
-
-__all__ = ["PrivatePredictor"]

@@ -1,0 +1,234 @@
+"""What a task of giaretta2022's federated part does: blocks of trials on one data set."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.bayes.estimate import estimate
+from discreet.bayes.likelihoods import Likelihood, TableLikelihood
+from discreet.bayes.plan import Plan
+from discreet.federated.partition import assign, node_budgets
+from discreet.federated.simulate import Secure, noised_stack, summed_releases
+from discreet.federated.update import node_plan, noised_rows
+from discreet.federated.weights import noise_level, weighted_estimate
+from discreet.privacy.budget import Budget
+from discreet.schema import Numeric, Schema
+from discreet.sources import collect
+from discreet.sources.parts import Coded
+from discreet.statistics import Statistics
+from discreet_studies.data import DataSet, declared_split, load, monte_carlo
+from discreet_studies.giaretta2022.federated.experiments import MODELS, TEST_SHARE
+from discreet_studies.methods import Setting
+from discreet_studies.published.giaretta2022 import LocalRows, local_maxima, local_updates, scores, summed
+from discreet_studies.published.zafarani2021 import fit_vaidya
+from discreet_studies.tasks import Task, seed_of
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Bench:
+    """A data set made ready: exact statistics of the training rows by model, and the test rows."""
+
+    data: DataSet
+    train: DataSet
+    test: DataSet
+    rows: LocalRows
+    coded: Coded
+    statistics: dict[str, Statistics]
+
+    @property
+    def schema(self) -> Schema:
+        """The data's schema."""
+        return self.data.schema
+
+
+@lru_cache(maxsize=2)
+def bench(directory: Path, name: str) -> Bench:
+    """The data set's own split, or a tenth of the rows for the test, always the same."""
+    data = load(directory, name)
+    split = declared_split(directory, name) or monte_carlo(data, 42, TEST_SHARE)
+    train, test = data.take(split.train), data.take(split.test)
+    statistics = {
+        model: collect(train.X, data.schema, train.y, detail=node_plan(data.schema, s, Budget(1), "auto").detail)
+        for model, s in MODELS.items()
+    }
+    coded = Coded(train.X, data.schema, train.y)
+    return Bench(data, train, test, LocalRows(data.schema, train.X, train.y), coded, statistics)
+
+
+class Judge:
+    """Accuracy on the test rows, with what does not change from trial to trial worked out once."""
+
+    def __init__(self, held: Bench) -> None:
+        self.schema, self.truth = held.schema, held.test.y
+        coded = Coded(held.test.X, held.schema, held.test.y)
+        self.cells = coded.cells
+        self.values = [
+            np.clip(held.test.X[:, i], f.lower, f.upper)[:, None] if isinstance(f, Numeric) else None
+            for i, f in enumerate(held.schema.features)
+        ]
+
+    def accuracy(self, prior: Floats, likelihoods: list[Likelihood]) -> float:
+        """The share of test rows whose most probable class is theirs."""
+        total = np.tile(prior, (len(self.truth), 1))
+        for feature, likelihood, cells, values in zip(
+            self.schema.features, likelihoods, self.cells, self.values, strict=True
+        ):
+            if isinstance(likelihood, TableLikelihood):
+                total += likelihood.log_prob.T[cells]
+            else:
+                constant, weight, _ = likelihood.constants(feature)  # type: ignore[arg-type]
+                gap = values - likelihood.mean  # type: ignore[operator]
+                total += constant - weight * (gap * gap)
+        return float((total.argmax(axis=1) == self.truth).mean())
+
+
+@lru_cache(maxsize=2)
+def judge_of(directory: Path, name: str) -> Judge:
+    """The judge of a data set."""
+    return Judge(bench(directory, name))
+
+
+def execute(task: Task, seed: int, directory: Path) -> dict[str, Any]:
+    """One block of trials."""
+    if task.experiment == "audit":
+        return _audit()
+    held = bench(directory, task.data)
+    rng = np.random.default_rng(seed)
+    if task.experiment == "sensitivity":
+        return _sensitivity(held, int(task.option("nodes")))
+    if task.experiment == "nodes":
+        return _nodes(held, rng)
+    judge = judge_of(directory, task.data)
+    if task.method == "plain":
+        statistics = held.statistics["gaussian"]
+        plan = node_plan(held.schema, MODELS["gaussian"], Budget(math.inf), "auto")
+        release = next(summed_releases(statistics, [plan], 1, rng=rng))
+        found = [judge.accuracy(*estimate(release))]
+    elif task.experiment == "cut-off":
+        found = list(_cut_trials(task, held, judge, rng))
+    else:
+        found = list(_trials(task, held, judge, rng))
+    values = np.array(found)
+    return {
+        "accuracy": float(values.mean()),
+        "spread": float(values.std(ddof=1)) if len(values) > 1 else None,
+        "lowest": float(values.min()),
+        "median": float(np.median(values)),
+        "count": len(values),
+        "train_rows": len(held.train),
+        "test_rows": len(held.test),
+        "private": task.method not in {"plain", "paper", "vaidya"},
+    }
+
+
+def _trials(task: Task, held: Bench, judge: Judge, rng: np.random.Generator) -> Iterator[float]:
+    trials, nodes = int(task.option("trials")), int(task.option("nodes", 1))
+    partition = str(task.option("partition", "uniform"))
+    schema = held.schema
+    if task.method == "vaidya":
+        for _ in range(trials):
+            setting = Setting(schema, task.epsilon, 0.0, len(held.train), int(rng.integers(2**62)))
+            model = fit_vaidya(setting, held.train.X, held.train.y)
+            yield float((model.scores(held.test.X).argmax(axis=1) == held.test.y).mean())
+        return
+    if task.method == "paper":
+        for _ in range(trials):
+            where = assign(held.train.y, nodes, partition, rng=rng)
+            summary = summed(held.rows, where, nodes, task.epsilon, rng=rng)
+            yield float((scores(schema, summary, held.test.X).argmax(axis=1) == held.test.y).mean())
+        return
+    model_name = str(task.option("model", "gaussian"))
+    plan = node_plan(schema, MODELS[model_name], Budget(task.epsilon), "auto")
+    if task.method == "inverse-variance":
+        for _ in range(trials):
+            where = assign(held.train.y, nodes, partition, rng=rng)
+            stack = noised_stack(held.coded.parts(where, nodes, plan.detail), [plan] * nodes, rng=rng)
+            yield judge.accuracy(*weighted_estimate(stack)[:2])
+        return
+    secure = {"secure": Secure(nodes, nodes), "secure-half": Secure(nodes, nodes // 2 or 1)}.get(task.method)
+    count = 1 if task.method == "central" else nodes
+    for release in summed_releases(held.statistics[model_name], [plan] * count, trials, rng=rng, secure=secure):
+        yield judge.accuracy(*estimate(release))
+
+
+def uneven_nodes(held: Bench, rng: np.random.Generator) -> tuple[NDArray[np.int64], list[float]]:
+    """Log-uniform sizes from 2 to a fifth of the rows until all rows are dealt out, and a log-uniform ε for each."""
+    rows = len(held.train)
+    sizes: list[int] = []
+    while sum(sizes) < rows:
+        sizes.append(round(math.exp(rng.uniform(math.log(2), math.log(rows / 5)))))
+    sizes[-1] -= sum(sizes) - rows
+    where = np.repeat(np.arange(len(sizes)), sizes)[rng.permutation(rows)]
+    return where, node_budgets("log-uniform", len(sizes), 1.0, rng=rng)
+
+
+def _plans(held: Bench, epsilons: list[float]) -> list[Plan]:
+    return [node_plan(held.schema, MODELS["gaussian"], Budget(float(f"{e:.6g}")), "auto") for e in epsilons]
+
+
+def _cut_trials(task: Task, held: Bench, judge: Judge, rng: np.random.Generator) -> Iterator[float]:
+    for trial in range(int(task.option("trials"))):
+        # The same nodes for every method and cut-off of a block, so that their differences are theirs alone.
+        shared = np.random.default_rng(seed_of("uneven nodes", task.data, task.repeat, trial))
+        where, epsilons = uneven_nodes(held, shared)
+        keep = max(1, round(float(task.option("kept")) * len(epsilons)))
+        if task.method == "paper":
+            updates = local_updates(held.rows, where, np.array(epsilons), rng=shared)
+            best = np.argsort(updates.errors(), kind="stable")[:keep]
+            summary = updates.kept(np.isin(np.arange(len(epsilons)), best))
+            yield float((scores(held.schema, summary, held.test.X).argmax(axis=1) == held.test.y).mean())
+            continue
+        plans = _plans(held, epsilons)
+        stack = noised_stack(held.coded.parts(where, len(plans), plans[0].detail), plans, rng=shared)
+        if task.method == "inverse-variance":
+            yield judge.accuracy(*weighted_estimate(stack)[:2])
+            continue
+        levels = [noise_level(plan, noised_rows(stack.one(i, plan))) for i, plan in enumerate(plans)]
+        best = np.argsort(levels, kind="stable")[:keep]
+        yield judge.accuracy(*estimate(stack.sum(best)))
+
+
+def _sensitivity(held: Bench, nodes: int) -> dict[str, Any]:
+    """Local maxima at the nodes as shares of the whole data's, over all numbers, classes and nodes."""
+    rng = np.random.default_rng(seed_of("sensitivity", held.data.name, nodes))
+    where = assign(held.train.y, nodes, "uniform", rng=rng)
+    ratios: list[Floats] = []
+    for column, feature in enumerate(held.schema.features):
+        if isinstance(feature, Numeric):
+            alone = local_maxima(held.rows, column, np.zeros_like(where), 1)
+            local = local_maxima(held.rows, column, where, nodes)
+            ratios.append((local / np.maximum(alone, 1e-300)).ravel())
+    values = np.concatenate(ratios)
+    marks = {f"q{level}": float(np.quantile(values, level / 100)) for level in (5, 25, 50, 75, 95)}
+    return {"ratio": float(values.mean()), **marks}
+
+
+def _nodes(held: Bench, rng: np.random.Generator) -> dict[str, Any]:
+    """Size, ε and error of every node of one federation, for the left side of figure 5."""
+    where, epsilons = uneven_nodes(held, rng)
+    updates = local_updates(held.rows, where, np.array(epsilons), rng=rng)
+    errors = np.minimum(updates.errors(), 1e12)
+    sizes = np.bincount(where, minlength=len(epsilons))
+    levels = [noise_level(plan, int(n)) for plan, n in zip(_plans(held, epsilons), sizes, strict=True)]
+    listed = {"sizes": sizes.tolist(), "errors": errors.tolist(), "epsilons": epsilons, "levels": levels}
+    return {name: json.dumps(values) for name, values in listed.items()}
+
+
+def _audit() -> dict[str, Any]:
+    """The lower bound on ε that an audit finds for the as-published sum, which claims ε = 1."""
+    from discreet_studies.controls import audit_cases
+
+    case = next(case for case in audit_cases() if case.name == "control-giaretta2022-as-published")
+    result = case.run(samples=20_000)
+    return {"epsilon_found": float(result.lower_bound)}

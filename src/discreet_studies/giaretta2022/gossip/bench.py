@@ -1,0 +1,174 @@
+"""What the gossip experiments measure with: updates as rows, and the accuracy of many nodes' models at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.bayes.estimate import estimate
+from discreet.bayes.likelihoods import GaussianLikelihood, Likelihood
+from discreet.bayes.plan import Plan
+from discreet.bayes.release import Release
+from discreet.federated.simulate import noised_stack
+from discreet.federated.update import node_plan
+from discreet.gossip.vector import Layout
+from discreet.privacy.budget import Budget
+from discreet.schema import Numeric, Schema
+from discreet.sources.parts import Coded
+from discreet_studies.giaretta2022.federated.experiments import MODELS
+from discreet_studies.giaretta2022.federated.trials import Bench
+from discreet_studies.published.giaretta2022 import SMALLEST, local_updates
+
+Floats = NDArray[np.float64]
+KINDS = ("prior", "conditional", "mean", "deviation")
+
+
+class Linear:
+    """Naive Bayes on fixed test rows as one matrix product: all nodes' models are scored together."""
+
+    def __init__(self, schema: Schema, X: Floats, y: NDArray[Any], most: int) -> None:
+        self.schema, self.truth = schema, y[:most]
+        coded = Coded(X[:most], schema, y[:most])
+        self.cells, columns = coded.cells, [np.ones((len(self.truth), 1))]
+        self.numbers: dict[str, Floats] = {}
+        for index, feature in enumerate(schema.features):
+            hot = np.zeros((len(self.truth), feature.cells))
+            hot[np.arange(len(self.truth)), self.cells[index]] = 1.0
+            if isinstance(feature, Numeric):
+                values = np.clip(X[:most, index], feature.lower, feature.upper)
+                unit = ((values - feature.lattice.middle) / _half(feature))[:, None]
+                self.numbers[feature.name] = np.concatenate([unit, unit * unit], axis=1)
+            columns.append(hot)
+        self.hot = columns
+
+    def design(self, gaussian: bool) -> Floats:
+        """The columns that coefficients of one kind of model meet."""
+        parts = [self.hot[0]]
+        for index, feature in enumerate(self.schema.features):
+            numeric = gaussian and isinstance(feature, Numeric)
+            parts.append(self.numbers[feature.name] if numeric else self.hot[index + 1])
+        return np.concatenate(parts, axis=1)
+
+    def accuracies(self, coefficients: Floats, design: Floats) -> Floats:
+        """The accuracy of each node: coefficients have a node, a class and a column axis."""
+        nodes, classes, width = coefficients.shape
+        scores = design @ coefficients.reshape(nodes * classes, width).T
+        found = scores.reshape(len(design), nodes, classes).argmax(axis=2)
+        return np.asarray((found == self.truth[:, None]).mean(axis=0))
+
+
+def _half(feature: Numeric) -> float:
+    return (feature.upper - feature.lower) / 2
+
+
+def bell(feature: Numeric, mean: Floats, variance: Floats) -> tuple[Floats, Floats]:
+    """Log-density as constant and coefficients of x and x² in units of half the range."""
+    half = _half(feature)
+    centre, weight = (mean - feature.lattice.middle) / half, half * half / (2 * variance)
+    constant = -0.5 * np.log(variance) - weight * centre**2
+    return constant, np.stack([2 * weight * centre, -weight], axis=-1)
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """One node's model as coefficients, and its parameters by kind."""
+
+    coefficients: Floats
+    parameters: dict[str, Floats]
+
+
+def fitted(schema: Schema, prior: Floats, likelihoods: list[Likelihood]) -> Fitted:
+    """A sound model."""
+    constant, parts = prior.copy(), []
+    parameters: dict[str, list[Floats]] = {kind: [] for kind in KINDS}
+    parameters["prior"].append(np.exp(prior))
+    for feature, one in zip(schema.features, likelihoods, strict=True):
+        if isinstance(one, GaussianLikelihood):
+            assert isinstance(feature, Numeric)
+            shift, part = bell(feature, one.mean, one.variance)
+            constant = constant + shift
+            parameters["mean"].append((one.mean - feature.lower) / (2 * _half(feature)))
+            parameters["deviation"].append(np.sqrt(one.variance) / (2 * _half(feature)))
+        else:
+            part = one.log_prob
+            parameters["conditional"].append(np.exp(one.log_prob).ravel())
+        parts.append(part)
+    coefficients = np.concatenate([constant[:, None], *parts], axis=1)
+    return Fitted(coefficients, {kind: np.concatenate(v) if v else np.empty(0) for kind, v in parameters.items()})
+
+
+class Sound:
+    """Updates of the library: noised integers scaled to public bounds."""
+
+    gaussian: bool
+
+    def __init__(self, held: Bench, model: str, epsilon: float, nodes: int) -> None:
+        self.held, self.nodes = held, nodes
+        self.gaussian = model == "gaussian"
+        self.plan: Plan = node_plan(held.schema, MODELS[model], Budget(epsilon), "auto")
+        self.layout = Layout.of(self.plan)
+
+    def rows(self, where: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
+        """All nodes' updates, a row for each."""
+        parts = self.held.coded.parts(where, self.nodes, self.plan.detail)
+        stack = noised_stack(parts, [self.plan] * self.nodes, rng=rng)
+        flat = [stack.values[key].reshape(self.nodes, -1) for key, _ in self.layout.shapes]
+        return np.rint(np.concatenate(flat, axis=1)).astype(np.int64)
+
+    def scale(self) -> Floats:
+        """The public standard deviation of one node's noise, column by column."""
+        spread = {item.key: np.sqrt(item.variance) for item in self.plan.items}
+        return np.concatenate([np.full(a * b, spread[key]) for key, (a, b) in self.layout.shapes])
+
+    def fit(self, average: Floats) -> Fitted:
+        """The model that a node makes of its estimate."""
+        noise = {item.key: item.variance * self.nodes for item in self.plan.items}
+        release = Release(self.plan, self.layout.tables(average * self.nodes), noise=noise)
+        return fitted(self.held.schema, *estimate(release))
+
+
+class AsPublished:
+    """Updates of the paper: noise scaled to each node's own largest value. Not private."""
+
+    gaussian = True
+
+    def __init__(self, held: Bench, epsilon: float, nodes: int) -> None:
+        self.held, self.epsilon, self.nodes = held, epsilon, nodes
+
+    def rows(self, where: NDArray[np.int64], rng: np.random.Generator) -> Floats:
+        """All nodes' updates, a row for each."""
+        updates = local_updates(self.held.rows, where, np.full(self.nodes, self.epsilon), rng=rng).noisy
+        self.shapes = {name: values.shape[1:] for name, values in updates.items()}
+        return np.concatenate([values.reshape(self.nodes, -1) for values in updates.values()], axis=1)
+
+    def fit(self, average: Floats) -> Fitted:
+        """The model by equations 9 to 11."""
+        summary, start = {}, 0
+        for name, shape in self.shapes.items():
+            size = int(np.prod(shape))
+            summary[name] = average[start : start + size].reshape(shape) * self.nodes
+            start += size
+        schema = self.held.schema
+        n = np.maximum(summary["n"], SMALLEST)
+        constant, parts = np.log(n), []
+        parameters: dict[str, list[Floats]] = {kind: [] for kind in KINDS}
+        parameters["prior"].append(n / n.sum())
+        for feature in schema.features:
+            if isinstance(feature, Numeric):
+                mean = summary[f"S {feature.name}"] / n
+                variance = summary[f"Q {feature.name}"] / n - mean**2
+                variance = np.where(variance > 0, variance, SMALLEST)
+                shift, part = bell(feature, mean, variance)
+                constant = constant + shift
+                parameters["mean"].append((mean - feature.lower) / (2 * _half(feature)))
+                parameters["deviation"].append(np.sqrt(variance) / (2 * _half(feature)))
+            else:
+                table = np.maximum(summary[f"m {feature.name}"], SMALLEST) / n[:, None]
+                part = np.log(table)
+                parameters["conditional"].append(table.ravel())
+            parts.append(part)
+        coefficients = np.concatenate([constant[:, None], *parts], axis=1)
+        return Fitted(coefficients, {kind: np.concatenate(v) if v else np.empty(0) for kind, v in parameters.items()})

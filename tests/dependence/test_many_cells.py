@@ -1,0 +1,39 @@
+"""Features of more than 65,536 cells: no code may wrap around."""
+
+import math
+
+import numpy as np
+import pytest
+
+from discreet import Categorical, PrivateNB, Schema
+from discreet.dependence import PrivateJointHistogram, PrivateTAN
+from discreet.dependence.rows import hold_rows
+from discreet.sources.coded import cell_type, read_codes
+
+CELLS = 70_000
+WIDE = Schema([Categorical("a", list(range(CELLS)))], "y", [0, 1])
+
+
+def rows():
+    """Every category once; those beyond 65,536 are of the other class than those they would wrap around to."""
+    a = np.arange(CELLS)
+    return a[:, None], (a ^ a >> 16) & 1
+
+
+def test_codes_do_not_wrap():
+    X, y = rows()
+    assert np.array_equal(hold_rows(X, WIDE, y).codes(WIDE)[:, 0], X[:, 0])
+    assert np.array_equal(read_codes(X, WIDE, y).codes[:, 0], X[:, 0])
+    few = read_codes(X[-9:], WIDE, y[-9:])  # a few rows are encoded without compiled loops
+    assert np.array_equal(few.codes[:, 0], X[-9:, 0])
+
+
+def test_the_type_is_the_smallest_that_fits():
+    assert np.iinfo(cell_type(1 << 16)).max == (1 << 16) - 1
+    assert cell_type((1 << 16) + 1) is np.int32
+
+
+@pytest.mark.parametrize("estimator", [PrivateNB, PrivateTAN, PrivateJointHistogram])
+def test_categories_beyond_are_learnt(estimator):
+    X, y = rows()
+    assert estimator(math.inf, schema=WIDE).fit(X, y).score(X, y) == 1.0

@@ -1,0 +1,19 @@
+"""Scikit-learn's own checks of an estimator; none is expected to fail."""
+
+import math
+
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from discreet.dependence import PrivateJointHistogram, PrivateTAN
+
+
+@parametrize_with_checks(
+    [
+        PrivateJointHistogram(schema="infer", epsilon=math.inf),
+        PrivateJointHistogram(schema="infer", epsilon=50.0, random_state=0),
+        PrivateTAN(schema="infer", epsilon=math.inf),
+        PrivateTAN(schema="infer", epsilon=50.0, random_state=0),
+    ],
+)
+def test_estimator_checks(estimator, check):
+    check(estimator)

@@ -1,0 +1,62 @@
+"""Faults of the settlement: the two histograms behind private bounds and edges."""
+
+from tests.mutants.fault import Room
+
+plant = Room("bounds")
+WATCHED = "bounds/test_watched.py"
+PAIR = f"{WATCHED}::test_a_neighbour_costs_epsilon_and_changes_nothing_else"
+
+plant("first-look-exact", "bounds/release.py",
+      "octaves = noisy(by_octave(exact), plan.octaves, sampler)", "octaves = by_octave(exact)",
+      "bounds follow the exact number of rows in each octave", PAIR)
+plant("second-look-exact", "bounds/release.py",
+      "counts = noisy(cells.counts(exact), plan.parts, sampler)", "counts = cells.counts(exact)",
+      "bin edges follow exact counts", PAIR)
+plant("parts-allotted-by-exact-rows", "bounds/release.py",
+      "cells = allot(octaves, grid,", "cells = allot(by_octave(exact), grid,",
+      "how finely octaves are cut follows exact counts", f"{WATCHED}::test_how_octaves_are_cut_is_read_off_the_noisy_rows")
+plant("octaves-found-in-exact-rows", "bounds/release.py",
+      "first, last = found_cells(octaves, over)", "first, last = found_cells(by_octave(exact), by_octave(exact) > 0)",
+      "the outermost octaves are those of the exact rows", PAIR)
+plant("noise-halved", "bounds/release.py",
+      "sampler.laplace(counts, charge.spread)", "sampler.laplace(counts, charge.spread / 2)",
+      "both histograms have half of their noise", PAIR)
+plant("second-look-noise-of-a-quarter", "bounds/release.py",
+      "counts = noisy(cells.counts(exact), plan.parts, sampler)",
+      "counts = noisy(cells.counts(exact), plan.parts, sampler) if plan.parts is None else "
+      "sampler.laplace(cells.counts(exact), plan.parts.spread / 4)",
+      "the second histogram has a quarter of its noise", PAIR)
+plant("each-number-has-all", "bounds/plan.py",
+      "moved = Fraction(each * len(names))", "moved = Fraction(each)",
+      "a row moves a count of every number, and the noise is for one", PAIR)
+plant("replace-as-add-remove", "bounds/plan.py",
+      "each = plan.contributions * (1 if plan.adjacency is Adjacency.ADD_REMOVE else 2)", "each = plan.contributions",
+      "a replaced row moves two counts, and the noise is for one", PAIR)
+plant("one-row-per-person", "bounds/plan.py",
+      "each = plan.contributions * (1 if plan.adjacency is Adjacency.ADD_REMOVE else 2)",
+      "each = 1 if plan.adjacency is Adjacency.ADD_REMOVE else 2",
+      "people have several rows, and the noise is for one", PAIR)
+plant("second-look-free", "bounds/plan.py",
+      'octaves = charge("power of two", plan.bounds, epsilon - second)',
+      'octaves = charge("power of two", plan.bounds, epsilon)',
+      "the first look spends everything, and the second half as much again", PAIR)
+plant("not-charged", "bounds/release.py",
+      "paying(ledger, account).charge(plan.node, plan.budget, plan.unit, schema=schema)",
+      "paying(ledger, account).afford(plan.budget, plan.node)",
+      "a settlement costs nothing in the ledger", f"{WATCHED}::test_the_whole_cost_is_charged")
+plant("charged-for-one-look", "bounds/plan.py",
+      "for charge in (self.octaves, self.parts) if charge is not None)", "for charge in (self.octaves,))",
+      "the second look is left out of ledger and certificate",
+      f"{WATCHED}::test_the_two_looks_have_half_of_the_budget_each")
+plant("fit-after-bounds-has-all", "bayes/settled.py",
+      "amounts = whole.epsilon * part, whole.epsilon * (1 - part)", "amounts = whole.epsilon * part, whole.epsilon",
+      "a fit that bought bounds spends the whole budget once more",
+      f"{WATCHED}::test_a_fit_that_buys_bounds_first_costs_what_it_says")
+plant("bounds-before-a-fit-not-charged", "bayes/settled.py",
+      "        payer.charge(self.plan.node, self.plan.budget, self.plan.unit, self.owner, schema=self.plan.schema)\n", "",
+      "bounds that a fit buys cost nothing in the ledger",
+      f"{WATCHED}::test_a_fit_that_buys_bounds_first_costs_what_it_says")
+plant("bounds-of-a-fit-add-remove", "bayes/settled.py",
+      'edges=edges, adjacency=Adjacency.of(settings["adjacency"]),', "edges=edges, adjacency=Adjacency.ADD_REMOVE,",
+      "bounds of a fit for replaced rows have half of the noise they need",
+      f"{WATCHED}::test_a_fit_that_buys_bounds_first_costs_what_it_says")

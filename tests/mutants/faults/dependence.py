@@ -1,0 +1,98 @@
+"""Faults of the tree-augmented model and the joint table."""
+
+from tests.mutants.fault import Room
+
+plant = Room("dependence")
+WATCHED = "dependence/test_watched.py"
+TREE = f"{WATCHED}::test_counts_choices_and_tables_of_a_tree"
+JOINT = f"{WATCHED}::test_counts_marginals_and_cells_of_a_joint_table"
+BINS = f"{WATCHED}::test_bins_follow_the_noisy_number_of_rows"
+ROUNDS = f"{WATCHED}::test_rounds_follow_the_noisy_number_of_rows"
+SCORES = f"{WATCHED}::test_scores_are_set_against_the_noisy_counts"
+LISTED = f"{WATCHED}::test_the_certificate_lists_every_draw"
+
+plant("counts-exact", "dependence/base.py",
+      "noisy_counts(held.by_class(len(schema.classes)), plan.count, sampler)",
+      "noisy_counts(held.by_class(len(schema.classes)), None, sampler)",
+      "bins, rounds and penalties follow exact class counts", TREE)
+plant("counts-free", "dependence/plan.py",
+      "left = budget.epsilon - (Fraction(0) if count is None else count.cost)", "left = budget.epsilon",
+      "the class counts are bought with budget that is spent again", TREE)
+plant("counts-add-remove", "dependence/plan.py",
+      "count_charge(budget.epsilon * SHARE, adjacency, contributions)",
+      "count_charge(budget.epsilon * SHARE, Adjacency.ADD_REMOVE, contributions)",
+      "class counts for replaced rows have half of their noise", TREE)
+plant("counts-one-row-per-person", "dependence/plan.py",
+      "count_charge(budget.epsilon * SHARE, adjacency, contributions)",
+      "count_charge(budget.epsilon * SHARE, adjacency)",
+      "class counts are noised for one row per person", TREE)
+plant("exact-counts-accepted", "dependence/plan.py",
+      "        if counts.charge is None:\n", "        if False:\n",
+      "a private fit takes exact class counts from its caller",
+      f"{WATCHED}::test_a_private_fit_refuses_exact_counts")
+plant("tree-rounds-dropped", "dependence/tan.py",
+      "choice_rate(plan.epsilons[PAIRS] / (rounds * plan.steps), REACH * STEPS)",
+      "choice_rate(plan.epsilons[PAIRS] / plan.steps, REACH * STEPS)",
+      "every choice of a pair spends what all of them have together", TREE)
+plant("tree-steps-dropped", "dependence/tan.py",
+      "choice_rate(plan.epsilons[PAIRS] / (rounds * plan.steps), REACH * STEPS)",
+      "choice_rate(plan.epsilons[PAIRS] / rounds, REACH * STEPS)",
+      "choices are made for one row that comes or goes, not for replaced or several", TREE)
+plant("tree-score-reach-halved", "dependence/pairs.py",
+      "REACH = 4", "REACH = 2",
+      "a row moves a score by twice what the choice is made for", TREE)
+plant("tree-choice-monotone", "dependence/tan.py",
+      "(rounds * plan.steps), REACH * STEPS)", "(rounds * plan.steps), REACH * STEPS, monotone=True)",
+      "a row moves scores up and down, and the choice is for scores that move together", TREE)
+plant("tree-choice-exact", "dependence/tan.py",
+      "taken = grow_tree(pairs, scores, rounds, rate,", "taken = grow_tree(pairs, scores, rounds, None,",
+      "the pairs with the best exact scores are taken", TREE)
+plant("tree-tables-exact", "dependence/tan.py",
+      "drawn = sampler.tables([tables[k][group].ravel() for k in bundle], 1 / spread)",
+      "drawn = [tables[k][group].ravel() for k in bundle]",
+      "tables of pairs are released as they are", TREE)
+plant("tree-tables-noise-halved", "dependence/tan.py",
+      "drawn = sampler.tables([tables[k][group].ravel() for k in bundle], 1 / spread)",
+      "drawn = sampler.tables([tables[k][group].ravel() for k in bundle], 2 / spread)",
+      "tables of pairs have half of their noise", TREE)
+plant("tree-tables-steps-dropped", "dependence/tan.py",
+      "spread, alone = plan.steps / spent, len(bundle) == 1", "spread, alone = 1 / spent, len(bundle) == 1",
+      "tables are noised for one row that comes or goes, not for replaced or several", TREE)
+plant("tree-bundles-not-shared", "dependence/tan.py",
+      "return [(bundle, epsilon * weight / sum(weights)) for", "return [(bundle, epsilon + 0 * weight) for",
+      "every bundle of tables spends what all have together",
+      f"{WATCHED}::test_several_bundles_share_what_tables_have")
+plant("tree-bins-by-exact-rows", "dependence/tan.py",
+      "schema = tan_schema(plan.schema, counts.rows, epsilon)",
+      "schema = tan_schema(plan.schema, len(held), epsilon)",
+      "the number of bins follows the exact number of rows", BINS)
+plant("tree-rounds-by-exact-rows", "dependence/tan.py",
+      "rounds = tree_rounds(schema, pairs, counts.rows, scale)", "rounds = tree_rounds(schema, pairs, len(held), scale)",
+      "the number of pairs follows the exact number of rows", ROUNDS)
+plant("tree-penalties-by-exact-counts", "dependence/tan.py",
+      "zip(exact, penalties(schema, pairs, counts, scale), strict=True)",
+      "zip(exact, penalties(schema, pairs, "
+      "ClassCounts(held.by_class(len(schema.classes)) * 1.0, counts.variance, counts.charge), scale), strict=True)",
+      "scores move by more than their reach, because penalties move too", SCORES)
+plant("tree-choices-not-charged", "dependence/tan.py",
+      '            charges.append(Charge(law, PAIRS, "score", moved, 1 / rate, "epsilon", plan.epsilons[PAIRS]))\n', "",
+      "the certificate leaves out the choices of pairs", LISTED)
+plant("joint-cells-exact", "dependence/joint.py",
+      "noisy = sampler.laplace(exact, charge.spread)", "noisy = exact",
+      "the joint table is released as it is", JOINT)
+plant("joint-cells-noise-halved", "dependence/joint.py",
+      "noisy = sampler.laplace(exact, charge.spread)", "noisy = sampler.laplace(exact, charge.spread / 2)",
+      "the joint table has half of its noise", JOINT)
+plant("joint-cells-steps-dropped", "dependence/joint.py",
+      "spent, reach = plan.epsilons[JOINT], Fraction(plan.steps)", "spent, reach = plan.epsilons[JOINT], Fraction(1)",
+      "the joint table is noised for one row that comes or goes, not for replaced or several", JOINT)
+plant("joint-marginals-one-row-per-person", "dependence/joint.py",
+      "first = marginal_plan(schema, plan.part(MARGINALS), plan.adjacency, plan.contributions)",
+      "first = marginal_plan(schema, plan.part(MARGINALS), plan.adjacency, 1)",
+      "the marginal tables are noised for one row per person", JOINT)
+plant("joint-marginals-at-the-whole-budget", "dependence/joint.py",
+      "first = marginal_plan(schema, plan.part(MARGINALS),", "first = marginal_plan(schema, plan.budget,",
+      "the marginal tables spend the whole budget", JOINT)
+plant("joint-bins-by-exact-rows", "dependence/joint.py",
+      "bins = max(joint_cells(schema, counts.rows, epsilon), 2)", "bins = max(joint_cells(schema, len(held), epsilon), 2)",
+      "the grid follows the exact number of rows", BINS)
