@@ -11,7 +11,7 @@ import pyarrow.parquet as parquet
 
 from benchmarks.common import data_dir, line
 from discreet import PrivateNB, Schema
-from discreet.bayes.evaluation import evaluate
+from discreet.evaluation.exact import evaluate
 
 BARS = {1.0: 0.895, 0.1: 0.87}
 

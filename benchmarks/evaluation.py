@@ -12,7 +12,7 @@ import pyarrow.parquet as parquet
 
 from benchmarks.common import data_dir, line
 from discreet import PrivateClassifier, PrivateHoldout, PrivateNB, Schema
-from discreet.bayes.evaluation import evaluate
+from discreet.evaluation.exact import evaluate
 from discreet.evaluation.figures import figures
 from discreet.evaluation.plan import make_evaluation_plan
 from discreet.evaluation.release import add_noise, count_rows

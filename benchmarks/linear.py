@@ -14,7 +14,7 @@ import pyarrow.parquet as parquet
 
 from benchmarks.common import data_dir, line
 from discreet import PrivateLogisticRegression, PrivateSVC, Schema
-from discreet.bayes.evaluation import evaluate
+from discreet.evaluation.exact import evaluate
 
 BARS = {1.0: 0.86, 0.1: 0.80}
 MODELS: dict[str, Callable[..., Any]] = {

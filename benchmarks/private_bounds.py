@@ -11,7 +11,7 @@ import pyarrow.parquet as parquet
 
 from benchmarks.common import data_dir, line
 from discreet import Numeric, PrivateNB, Schema
-from discreet.bayes.evaluation import evaluate
+from discreet.evaluation.exact import evaluate
 
 LOOSE = 1e9
 

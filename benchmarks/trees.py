@@ -11,7 +11,7 @@ import pyarrow.parquet as parquet
 
 from benchmarks.common import best_of, data_dir, line
 from discreet import PrivateForestClassifier, PrivateTreeClassifier, Schema
-from discreet.bayes.evaluation import evaluate
+from discreet.evaluation.exact import evaluate
 from discreet_studies.data import cross_validation, load
 
 KINDS = {"tree": PrivateTreeClassifier, "forest": PrivateForestClassifier}

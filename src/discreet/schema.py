@@ -22,7 +22,7 @@ from discreet.files import parse_json, write_text
 if TYPE_CHECKING:
     import numpy as np
 
-__all__ = ["MISSING", "Categorical", "Feature", "Numeric", "Schema"]
+__all__ = ["MISSING", "Categorical", "Feature", "Numeric", "Provenance", "Schema"]
 
 
 def _kind(feature: Any) -> Any:
@@ -31,6 +31,17 @@ def _kind(feature: Any) -> Any:
         kind = "categorical" if "categories" in feature else "numeric"
         return {"kind": kind, **feature}
     return feature
+
+
+class Provenance(Public):
+    """Where a part of a schema comes from: a private release, what it cost whom, and the hash of its certificate."""
+
+    what: StrictStr
+    epsilon: StrictStr | None
+    delta: StrictStr = "0"
+    adjacency: StrictStr
+    contributions: int = Field(ge=1)
+    certificate: Annotated[StrictStr, Field(pattern=r"^[0-9a-f]{64}$")]
 
 
 class Schema(Public):
@@ -54,6 +65,7 @@ class Schema(Public):
         Annotated[Annotated[Feature, Field(discriminator="kind")], BeforeValidator(_kind)],
         ...,
     ] = Field(min_length=1)
+    provenance: tuple[Provenance, ...] = ()
 
     def __init__(
         self, features: Sequence[Any] = (), target: str = "", classes: Sequence[Any] = (), **fields: Any
@@ -112,8 +124,9 @@ class Schema(Public):
 
     @cached_property
     def hash(self) -> str:
-        """A stable fingerprint: equal for equal meaning, whatever file or order of keys it came from."""
-        canonical = json.dumps(self.to_dict(), sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+        """A stable fingerprint: equal for equal meaning, whatever file, order of keys or release it came from."""
+        fields = {key: value for key, value in self.to_dict().items() if key != "provenance"}
+        canonical = json.dumps(fields, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
         return hashlib.sha256(canonical.encode()).hexdigest()
 
     def __hash__(self) -> int:
@@ -124,7 +137,15 @@ class Schema(Public):
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, defaults included, as they go into files."""
-        return self.model_dump(mode="json", exclude_none=True)
+        fields = self.model_dump(mode="json", exclude_none=True)
+        if not self.provenance:
+            del fields["provenance"]
+        return fields
+
+    def having(self, features: Sequence[Any] | None = None, **fields: Any) -> Schema:
+        """This schema with other features, or with other fields; all else, its provenance too, stays as it is."""
+        kept = {name: getattr(self, name) for name in ("target", "classes", "id", "inferred", "provenance")}
+        return Schema(self.features if features is None else features, **(kept | fields))
 
     @classmethod
     def from_dict(cls, fields: Any) -> Schema:

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from discreet.bayes.evaluation import rates
 from discreet.bayes.model import normalised
+from discreet.evaluation.exact import rates
 from discreet.files import write_text
 from discreet_studies import engine
 from discreet_studies.claims import Claim, judge, write_claims

@@ -20,7 +20,7 @@ from discreet import (
     Schema,
     SchemaError,
 )
-from discreet.bayes.counts import SHARE, ClassCounts, count_charge, noisy_counts, with_counts
+from discreet.estimators.counts import SHARE, ClassCounts, count_charge, noisy_counts, with_counts
 from discreet.mechanisms.noise import SimulationSampler
 
 

@@ -13,8 +13,8 @@ from discreet.additive.fit import start_at
 from discreet.additive.plan import Bundle, plan_fit
 from discreet.additive.release import Tilt, approximate
 from discreet.additive.rows import HeldRows
-from discreet.bayes.counts import ClassCounts
 from discreet.domain import exact
+from discreet.estimators.counts import ClassCounts
 
 EPSILON = 1.0
 

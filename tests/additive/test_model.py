@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from discreet import AdditiveModel, ModelError, PrivateAdditiveClassifier
-from discreet.bayes.evaluation import evaluate, majority
+from discreet.evaluation.exact import evaluate, majority
 from discreet.models import load_model
 
 

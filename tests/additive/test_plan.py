@@ -14,7 +14,7 @@ from discreet.additive.blocks import place_knots
 from discreet.additive.bound import widest
 from discreet.additive.kernels import compiled
 from discreet.additive.plan import CURVATURE, _cell_noise, plan_fit
-from discreet.bayes.counts import ClassCounts
+from discreet.estimators.counts import ClassCounts
 
 
 def planned(features, classes, epsilon, rows):

@@ -16,7 +16,7 @@ from discreet.additive.plan import plan_fit
 from discreet.additive.release import Tilt
 from discreet.additive.rows import read_held
 from discreet.additive.solve import Objective
-from discreet.bayes.counts import ClassCounts
+from discreet.estimators.counts import ClassCounts
 from discreet.linear import solve as linear_solving
 from discreet.linear.solve import certify_minimum, minimise
 from discreet.mechanisms.vectors import Drawn

@@ -8,7 +8,7 @@ import pytest
 from discreet import Categorical, Numeric, Schema
 from discreet.auto import choose
 from discreet.auto.rule import MODELS
-from discreet.bayes.counts import ClassCounts
+from discreet.estimators.counts import ClassCounts
 from discreet.privacy.budget import Adjacency
 
 

@@ -9,7 +9,7 @@ import pytest
 from discreet import Budget, Categorical, Ledger, Numeric, PrivateClassifier, Schema
 from discreet.auto.rule import choose
 from discreet.bayes.bins import bin_count
-from discreet.bayes.counts import ClassCounts
+from discreet.estimators.counts import ClassCounts
 from tests.recorder import recorded, replayed, with_rows
 
 BITS = Schema([Categorical(f"f{j}", [0, 1]) for j in range(4)], "y", ["n", "p"])

@@ -8,7 +8,7 @@ import pyarrow.parquet as parquet
 import pytest
 
 from discreet import PrivateNB, Schema
-from discreet.bayes.evaluation import evaluate
+from discreet.evaluation.exact import evaluate
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from discreet import Categorical, ModelError, NaiveBayesModel, Numeric, PrivateNB, Schema
-from discreet.bayes.evaluation import evaluate
+from discreet.evaluation.exact import evaluate
 
 
 @pytest.fixture(scope="module")

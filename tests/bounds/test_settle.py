@@ -223,7 +223,7 @@ def test_loose_bounds_cost_little_with_private_edges(data_dir):
     import pyarrow.compute as pc
     import pyarrow.parquet as parquet
 
-    from discreet.bayes.evaluation import evaluate
+    from discreet.evaluation.exact import evaluate
 
     rows = parquet.read_table(data_dir / "adult.parquet")
     train, test = (rows.filter(pc.equal(rows["split"], part)) for part in ("train", "test"))

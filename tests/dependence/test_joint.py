@@ -10,12 +10,12 @@ import pandas as pd
 import pytest
 
 from discreet import Budget, BudgetError, Categorical, DataError, Ledger, Numeric, PrivateNB, Schema
-from discreet.bayes.counts import ClassCounts, count_charge, noisy_counts, with_counts
 from discreet.dependence import JointModel, PrivateJointHistogram, joint_cells, suits_joint
 from discreet.dependence.audits import SCHEMA, held
 from discreet.dependence.grid import merged
 from discreet.dependence.joint import JOINT, joint_counts, plan_joint, release_joint
 from discreet.dependence.pyramid import Axis, class_shares
+from discreet.estimators.counts import ClassCounts, count_charge, noisy_counts, with_counts
 from discreet.mechanisms.noise import SimulationSampler
 from discreet.privacy import Adjacency
 from discreet.privacy.ledger import cost

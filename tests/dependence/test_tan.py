@@ -11,7 +11,6 @@ import pytest
 
 from discreet import Budget, BudgetError, Categorical, DataError, Ledger, Numeric, PrivateNB, Schema
 from discreet.bayes.bundles import DIMENSIONS
-from discreet.bayes.counts import ClassCounts, count_charge, with_counts
 from discreet.dependence import PrivateJointHistogram, PrivateTAN, tan_noise
 from discreet.dependence.pairs import REACH, STEPS, candidates, dependence, pair_tables
 from discreet.dependence.rows import HeldRows
@@ -29,6 +28,7 @@ from discreet.dependence.tan import (
 )
 from discreet.dependence.tan_estimate import log_ratio
 from discreet.dependence.tree import grow_tree, is_forest, open_pairs
+from discreet.estimators.counts import ClassCounts, count_charge, with_counts
 from discreet.mechanisms.choose import choice_rate, exponential_law, permute_and_flip_law
 from discreet.mechanisms.coins import Coins
 from discreet.privacy import Adjacency

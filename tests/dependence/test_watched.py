@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from discreet import Budget, BudgetError, Categorical, Ledger, Numeric, Schema
-from discreet.bayes.counts import ClassCounts
 from discreet.dependence import PrivateJointHistogram, PrivateTAN, joint_cells
 from discreet.dependence.pairs import candidates
 from discreet.dependence.tan import tan_schema, tree_rounds
+from discreet.estimators.counts import ClassCounts
 from tests.recorder import recorded, replayed, with_rows
 
 BITS = Schema([Categorical(f"f{j}", [0, 1]) for j in range(4)], "y", ["n", "p"])

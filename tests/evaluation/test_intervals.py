@@ -12,8 +12,8 @@ from scipy.stats import binom
 from sklearn.metrics import roc_auc_score
 
 from discreet import Categorical, Numeric, PrivateNB, PrivateTreeClassifier, Schema
-from discreet.bayes.evaluation import evaluate
 from discreet.evaluation import evaluate_privately
+from discreet.evaluation.exact import evaluate
 from discreet.evaluation.figures import figures
 from discreet.evaluation.intervals import Level, count, mean, ordering, share
 from discreet.evaluation.plan import make_evaluation_plan

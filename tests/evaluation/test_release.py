@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from discreet import Budget, Categorical, Ledger, Numeric, PrivateLogisticRegression, PrivateNB, PrivateSVC, Schema
-from discreet.bayes.evaluation import evaluate
 from discreet.errors import BudgetError, DataError
 from discreet.evaluation import PrivateEvaluation, evaluate_privately
 from discreet.evaluation import evaluate as room
 from discreet.evaluation.edges import scales
+from discreet.evaluation.exact import evaluate
 from discreet.evaluation.plan import make_evaluation_plan
 from discreet.evaluation.release import cells_of, count_rows
 from discreet.privacy.budget import Adjacency

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from discreet import LinearModel, ModelError, PrivateLogisticRegression, PrivateNB, PrivateSVC
-from discreet.bayes.evaluation import evaluate, majority
+from discreet.evaluation.exact import evaluate, majority
 from discreet.models import load_model
 
 

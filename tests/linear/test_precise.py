@@ -140,7 +140,7 @@ def test_additive_models_have_both_too(classes):
     from discreet.additive.plan import plan_fit
     from discreet.additive.rows import read_held
     from discreet.additive.solve import Objective as Additive
-    from discreet.bayes.counts import ClassCounts
+    from discreet.estimators.counts import ClassCounts
     from discreet.privacy.budget import Budget
 
     counts = ClassCounts(np.full(classes, 20.0), 1.0, None)

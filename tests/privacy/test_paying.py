@@ -50,8 +50,8 @@ from discreet import (
     collect,
     settle_schema,
 )
-from discreet.bayes.counts import SHARE
 from discreet.calibration import calibrated
+from discreet.estimators.counts import SHARE
 from discreet.federated.update import node_update
 from discreet.privacy import repeats
 from discreet.privacy.payer import active

@@ -17,8 +17,8 @@ from discreet.additive.release import released_weights
 from discreet.additive.rows import HeldRows, read_held
 from discreet.additive.solve import Objective
 from discreet.audit import AuditCase, Claim, Pair
-from discreet.bayes.counts import ClassCounts
 from discreet.domain import exact
+from discreet.estimators.counts import ClassCounts
 from discreet.linear.encode import Design
 from discreet.linear.release import finish
 from discreet.linear.solve import minimise

@@ -7,10 +7,11 @@ from fractions import Fraction
 from numbers import Integral
 from typing import Any
 
-from discreet.bayes.counts import SHARE, count_charge
 from discreet.errors import BudgetError
+from discreet.estimators.counts import SHARE, count_charge
 from discreet.privacy.budget import Adjacency, Budget
 from discreet.privacy.ledger import Charge, Sequential, SmoothCharge
+from discreet.privacy.plan import Protected, checked_contributions, moved_rows, only_pure
 from discreet.privacy.unexpected import REFUSE, check_unexpected
 from discreet.schema import Schema
 
@@ -20,30 +21,20 @@ NUMERIC = ("smooth", "binned")
 
 
 @dataclass(frozen=True)
-class AdditivePlan:
+class AdditivePlan(Protected):
     """The budget, and whether the class counts that settings follow from are bought out of it or are given.
 
     Knots, penalties and, if `pairs` is "auto", whether there are pairs at all are decided once the counts are known.
     """
 
-    schema: Schema
-    budget: Budget
-    adjacency: Adjacency
-    contributions: int
     pairs: int | str
     numeric: str
     buys_counts: bool
-    unexpected: str = REFUSE
 
     @property
     def moved(self) -> int:
         """How many rows' worth a neighbour moves a sum: one, or two if a row is replaced."""
-        return 1 if self.adjacency is Adjacency.ADD_REMOVE else 2
-
-    @property
-    def unit(self) -> str:
-        """Whom the cost is counted for."""
-        return f"{self.adjacency} neighbours with up to {self.contributions} row(s) per person"
+        return moved_rows(self.adjacency)
 
     @property
     def count_charge(self) -> Charge | None:
@@ -94,15 +85,14 @@ def plan_additive(
     unexpected: str = REFUSE,
 ) -> AdditivePlan:
     """Check the settings, or say what stands in the way."""
-    if budget.kind not in ("pure", "none"):
-        raise BudgetError("additive models spend a pure epsilon: leave delta and rho out")
-    if isinstance(contributions, bool) or not isinstance(contributions, Integral) or contributions < 1:
-        raise BudgetError(f"contributions must be a whole number of at least 1, not {contributions!r}")
+    only_pure(budget, "additive models are released")
+    contributions = checked_contributions(contributions)
     whole = isinstance(pairs, Integral) and not isinstance(pairs, bool) and 0 <= int(pairs) <= 1000
     if not (whole or (isinstance(pairs, str) and pairs == "auto")):
         raise BudgetError(f"pairs must be 'auto' or a whole number from 0 to 1000, not {pairs!r}")
     if not isinstance(numeric, str) or numeric not in NUMERIC:
         raise BudgetError(f"numeric must be 'smooth' or 'binned', not {numeric!r}")
     wanted = pairs if isinstance(pairs, str) else int(pairs)
-    policy = check_unexpected(unexpected)
-    return AdditivePlan(schema, budget, adjacency, int(contributions), wanted, numeric, buys_counts, policy)
+    return AdditivePlan(
+        schema, budget, adjacency, contributions, wanted, numeric, buys_counts, unexpected=check_unexpected(unexpected)
+    )

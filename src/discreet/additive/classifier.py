@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
@@ -12,23 +12,22 @@ from discreet.additive.model import AdditiveModel
 from discreet.additive.plan import plan_fit
 from discreet.additive.release import released_weights
 from discreet.additive.rows import read_held
-from discreet.bayes.base import ScoreEstimator
-from discreet.bayes.certificates import MODEL
-from discreet.bayes.counts import ELSEWHERE, ClassCounts, noisy_counts
-from discreet.errors import BudgetError
+from discreet.estimators.base import Reading
+from discreet.estimators.counted import CountedEstimator
+from discreet.estimators.counts import ClassCounts, checked_counts, noisy_counts
 from discreet.linear.classifier import REFUSALS
-from discreet.mechanisms.noise import Sampler, bytes_of, sampler_for
+from discreet.mechanisms.noise import Sampler, sampler_for
 from discreet.mechanisms.vectors import bits_of
-from discreet.privacy.budget import Adjacency, Budget
-from discreet.privacy.certificate import Certificate, certify, covering, standing
-from discreet.privacy.ledger import Charge, Sequential
-from discreet.privacy.payer import Payer, paying
+from discreet.privacy.budget import Budget
+from discreet.privacy.certificate import Certificate
+from discreet.privacy.certifier import certify
+from discreet.privacy.ledger import Charge, Node, Sequential
 from discreet.privacy.unexpected import ABSORB, FIXED
 from discreet.schema import Schema
 from discreet.sources import Progress
 
 
-class PrivateAdditiveClassifier(ScoreEstimator):
+class PrivateAdditiveClassifier(CountedEstimator):
     """Log-odds as a sum of one shape per feature (and tables of pairs), by K-norm objective perturbation.
 
     Parameters
@@ -82,85 +81,43 @@ class PrivateAdditiveClassifier(ScoreEstimator):
         self.random_state = random_state
         self.unexpected = unexpected
 
-    def plan(self) -> AdditivePlan:
-        """How the budget would be spent, from public knowledge alone."""
-        return self._plan(self._public_schema(), None)
-
-    def _plan(self, schema: Schema, counts: ClassCounts | None) -> AdditivePlan:
-        return plan_additive(
-            schema,
-            Budget(self.epsilon),
-            adjacency=Adjacency.of(self.adjacency),
-            contributions=self.contributions,
-            pairs=self.pairs,
-            numeric=self.numeric,
-            buys_counts=counts is None,
-            unexpected=self.unexpected,
+    def _plan(self, schema: Schema, counts: ClassCounts | None = None) -> AdditivePlan:
+        plan = plan_additive(
+            schema, self._budget(), **self._people(), pairs=self.pairs, numeric=self.numeric, buys_counts=counts is None
         )
+        checked_counts(counts, plan)
+        return plan
 
-    def fit(
-        self,
-        X: Any,
-        y: Any = None,
-        *,
-        ledger: Payer | None = None,
-        account: Any = None,
-        progress: Progress | None = None,
-        counts: ClassCounts | None = None,
-    ) -> Self:
-        """Fit to an array or data frame with labels `y`, or to a file or database table that has the target.
+    def _known_cost(self, counts: ClassCounts | None = None) -> Node:
+        settings = self._people() | {"buys_counts": counts is None}
+        return plan_additive(self.schema, self._budget(), **settings).node  # whatever the schema will be
 
-        `counts` are noisy rows per class that the caller has paid for; without them 4 % of the budget buy them. The
-        whole cost is known and charged to the `account` (or `ledger`), if there is one, before a row is read.
-        """
-        payer = paying(ledger, account, X, self)
-        if isinstance(self.schema, str):
-            # The cost does not depend on the schema, which is read off the rows only once the ledger can pay for it.
-            payer.allow_inference(Budget(self.epsilon), self._plan(self.schema, counts).node)  # type: ignore[arg-type]
-        schema = self._schema_for(X, y)
-        plan = self._plan(schema, counts)
-        if counts is not None and len(counts.values) != len(schema.classes):
-            raise BudgetError(f"there must be one count per class: {len(schema.classes)}, not {len(counts.values)}")
-        sampler = sampler_for(self.random_state)
-        payer.charge(plan.node, plan.budget, plan.unit, self, schema=schema)
-        rows = read_held(
-            X, y, schema, contributions=plan.contributions, unexpected=plan.unexpected, draw=bytes_of(sampler),
-            progress=progress,
-        )  # fmt: skip
+    def _release(
+        self, reading: Reading, plan: AdditivePlan, sampler: Sampler, counts: ClassCounts | None = None
+    ) -> AdditiveModel:
+        rows = read_held(reading.X, reading.y, plan.schema, **reading.terms)
         known = counts if counts is not None else noisy_counts(rows.counts(), plan.count_charge, sampler)
         fitted = fit_additive(rows, plan, known, sampler)
-        self.certificate_ = release_certificate(fitted, plan, sampler)
-        self.model_ = AdditiveModel(fitted.blocks, fitted.weights, self.certificate_)
-        self._describe(X, schema)
-        return self
+        return AdditiveModel(fitted.blocks, fitted.weights, release_certificate(fitted, plan, sampler, known))
 
 
-def release_certificate(fitted: Fitted, plan: AdditivePlan, sampler: Sampler) -> Certificate:
+def release_certificate(
+    fitted: Fitted, plan: AdditivePlan, sampler: Sampler, counts: ClassCounts | None = None
+) -> Certificate:
     """What an additive release guarantees."""
-    private, schema = plan.budget.private, plan.schema
-    simulation = private and sampler.simulation
-    stated = [*standing(schema, plan.contributions)]
-    if private:
-        stated.append("logarithm, root and exponential of this machine are exact to two units in the last place")
-        stated.append(FIXED if plan.unexpected == ABSORB else REFUSALS)
-        if not plan.buys_counts:
-            stated.append(ELSEWHERE)
     parts: tuple[Charge, ...] = fitted.charges if plan.count_charge is None else (plan.count_charge, *fitted.charges)
-    names = f"noise vectors from {bits_of(sampler).name}, within the solver's tolerance of exact draws"
+    machine = "logarithm, root and exponential of this machine are exact to two units in the last place"
     return certify(
-        Sequential("additive model", parts),
-        plan.budget,
-        adjacency=plan.adjacency,
-        contributions=plan.contributions,
-        identified=schema.id is not None,
-        unexpected=plan.unexpected,
-        simulation=simulation,
-        sampler=f"{names} and {sampler.name}" if private else "none",
-        schema_hash=schema.hash,
-        rho=None,
-        accounting="pure epsilon, added up over steps" if private else "none",
-        covers=covering(MODEL, schema, usable=private and not simulation),
-        assumptions=tuple(stated),
+        plan,
+        node=Sequential("additive model", parts),
+        sampler=(
+            f"noise vectors from {bits_of(sampler).name}, within the solver's tolerance of exact draws",
+            sampler.name,
+        ),
+        simulation=sampler.simulation,
+        accounting="pure epsilon, added up over steps",
+        assumptions=(machine, FIXED if plan.unexpected == ABSORB else REFUSALS) if plan.budget.private else (),
+        elsewhere=() if counts is None else counts.elsewhere(),
     )
 
 

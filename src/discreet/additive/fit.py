@@ -14,7 +14,7 @@ from discreet.additive.pairs import WHOLE, candidates, choose_pairs, masses, res
 from discreet.additive.plan import FitPlan, plan_fit
 from discreet.additive.release import released_weights
 from discreet.additive.rows import HeldRows
-from discreet.bayes.counts import ClassCounts
+from discreet.estimators.counts import ClassCounts
 from discreet.linear.encode import Design
 from discreet.mechanisms.choose import choice_rate
 from discreet.mechanisms.noise import Sampler

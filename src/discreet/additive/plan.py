@@ -15,7 +15,7 @@ from discreet.additive.bound import check_cost, objective_cost, reach, widest
 from discreet.additive.penalty import Chain, make_chain
 from discreet.additive.solve import row_rounding
 from discreet.bayes.bundles import bundle_cost, bundle_tables, cell_square
-from discreet.bayes.counts import ClassCounts
+from discreet.estimators.counts import ClassCounts
 from discreet.mechanisms.kvectors import KVector
 from discreet.privacy.calibrate import float_up, fraction_down
 from discreet.privacy.ledger import Charge

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from numbers import Integral
 from typing import Any
 
@@ -13,6 +14,7 @@ from discreet.mechanisms.choose import choice_rate, concentrated_cost
 from discreet.privacy.budget import Adjacency, Budget
 from discreet.privacy.calibrate import zcdp_rho
 from discreet.privacy.ledger import Charge, Sequential
+from discreet.privacy.plan import Protected, checked_contributions, checked_count
 from discreet.privacy.unexpected import REFUSE, check_unexpected
 from discreet.schema import Schema
 
@@ -24,13 +26,9 @@ ENTRIES = 1 << 26  # of all parts' tables together: 256 MiB
 
 
 @dataclass(frozen=True)
-class AnswerPlan:
+class AnswerPlan(Protected):
     """How a budget pays for `queries` labels: each is one private choice among the classes by the votes of parts."""
 
-    schema: Schema
-    budget: Budget
-    adjacency: Adjacency
-    contributions: int
     queries: int
     parts: int | None
     law: str
@@ -41,17 +39,11 @@ class AnswerPlan:
     accounting: str
     rows: int = ROWS
     most: int = MOST_PARTS
-    unexpected: str = REFUSE
 
     @property
     def node(self) -> Sequential:
         """The ledger entry of all answers together."""
         return Sequential("private answers", tuple(one for one in (self.count, self.answers) if one is not None))
-
-    @property
-    def unit(self) -> str:
-        """Whom the cost is counted for."""
-        return f"{self.adjacency} neighbours with up to {self.contributions} row(s) per person"
 
     @property
     def rate(self) -> Fraction | None:
@@ -92,9 +84,7 @@ def make_answer_plan(
 
     Parts hold `tables` of Naive Bayes, unless another voter is fitted on each, which wants more rows.
     """
-    for value, name in ((queries, "queries"), (contributions, "contributions")):
-        if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < 1:
-            raise BudgetError(f"{name} must be a whole number of at least 1, not {value!r}")
+    queries, contributions = checked_count(queries, "queries"), checked_contributions(contributions)
     most = most_parts(schema) if tables else MOST_PARTS
     automatic = isinstance(parts, str) and parts == "auto"
     if not automatic and (isinstance(parts, bool) or not isinstance(parts, Integral) or not 1 <= int(parts) <= most):
@@ -102,35 +92,37 @@ def make_answer_plan(
         raise BudgetError(f"parts must be 'auto' or a whole number from 1 to {most}{why}, not {parts!r}")
     if budget.kind == "zcdp":
         raise BudgetError("private answers are paid for with epsilon, with or without a delta")
-    sizes = (ROWS if tables else MORE_ROWS, most, check_unexpected(unexpected))
-    common = (schema, budget, adjacency, int(contributions), int(queries), None if automatic else int(parts))
+    make = partial(
+        AnswerPlan, schema, budget, adjacency, contributions, queries, None if automatic else int(parts),
+        rows=ROWS if tables else MORE_ROWS, most=most, unexpected=check_unexpected(unexpected),
+    )  # fmt: skip
     if budget.epsilon is None:
-        return AnswerPlan(*common, "permute-and-flip", None, None, None, None, "none: no noise was added", *sizes)
+        return make("permute-and-flip", None, None, None, None, "none: no noise was added")
     # Under replacement the number of rows is public, but not how many of them are left out.
     buys = automatic and (adjacency is Adjacency.ADD_REMOVE or unexpected != REFUSE)
     spent = budget.epsilon * COUNT_SHARE if buys else Fraction(0)
     count = Charge(
-        "discrete Laplace", "rows", "L1", str(contributions), int(contributions) / spent, "epsilon", spent
+        "discrete Laplace", "rows", "L1", str(contributions), contributions / spent, "epsilon", spent
     ) if buys else None  # fmt: skip
     left = budget.epsilon - spent
-    each, law, rho, accounting = left / int(queries), "permute-and-flip", None, "pure epsilon, costs added up exactly"
+    each, law, rho, accounting = left / queries, "permute-and-flip", None, "pure epsilon, costs added up exactly"
     if budget.delta:
         rho = zcdp_rho(left, budget.delta)
-        joint = _root_down(8 * rho / int(queries))
+        joint = _root_down(8 * rho / queries)
         if joint > each:
             each, law = joint, "exponential"
             accounting = "rho of zCDP over all answers (bounded range: epsilon²/8 each), then the tight conversion"
         else:
             rho = None
-    cost = each * int(queries) if rho is None else concentrated_cost(each, law) * int(queries)
+    cost = each * queries if rho is None else concentrated_cost(each, law) * queries
     answers = Charge(
-        law, f"at most {int(queries)} labels, each chosen at epsilon {each}", "votes", str(contributions),
-        1 / choice_rate(each, int(contributions)), "epsilon" if rho is None else "rho", cost,
+        law, f"at most {queries} labels, each chosen at epsilon {each}", "votes", str(contributions),
+        1 / choice_rate(each, contributions), "epsilon" if rho is None else "rho", cost,
     )  # fmt: skip
     if rho is not None and count is not None:
         rho += count.cost**2 / 2
         accounting += f"; pure epsilon of the rows ({count.cost}) added to epsilon, and its square over two to rho"
-    return AnswerPlan(*common, law, each, count, answers, rho, accounting, *sizes)
+    return make(law, each, count, answers, rho, accounting)
 
 
 def _root_down(square: Fraction) -> Fraction:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,17 +13,16 @@ from sklearn.utils.validation import check_is_fitted
 
 from discreet.answers.plan import AnswerPlan, make_answer_plan
 from discreet.answers.votes import Ballot, FittedVoters, Voters, coded, read_coded
-from discreet.bayes.base import SchemaEstimator
 from discreet.errors import BudgetError, QueryError
+from discreet.estimators.base import Reading, SchemaEstimator
 from discreet.mechanisms.choose import choose, coins_of
 from discreet.mechanisms.deal import deal
-from discreet.mechanisms.noise import Sampler, bytes_of, sampler_for
-from discreet.privacy.budget import Adjacency, Budget
-from discreet.privacy.certificate import Certificate, certify, covering, standing
+from discreet.mechanisms.noise import Sampler
+from discreet.privacy.certificate import Certificate
+from discreet.privacy.certifier import certify
 from discreet.privacy.ledger import Sequential
-from discreet.privacy.payer import Payer, paying
 from discreet.schema import Schema
-from discreet.sources import Progress, read_rows
+from discreet.sources import read_rows
 
 COVERS = "the labels that are answered, all of them together, and everything computed from them"
 DEALT = "every row is dealt to one part by a random draw of its own, whatever the rows say"
@@ -101,38 +100,16 @@ class PrivatePredictor(SchemaEstimator):
         self.random_state = random_state
         self.unexpected = unexpected
 
-    def plan(self) -> AnswerPlan:
-        """What each answer would cost, from public knowledge alone."""
-        return self._plan(self._public_schema())
-
-    def _plan(self, schema: Schema) -> AnswerPlan:
+    def _plan(self, schema: Schema, *_: Any) -> AnswerPlan:
         if self.voter is not None and not (hasattr(self.voter, "fit") and hasattr(self.voter, "get_params")):
             raise BudgetError(f"voter must be a scikit-learn classifier or None, not {self.voter!r}")
         return make_answer_plan(
-            schema, Budget(self.epsilon, self.delta), queries=self.queries, parts=self.parts,
-            adjacency=Adjacency.of(self.adjacency), contributions=self.contributions, tables=self.voter is None,
-            unexpected=self.unexpected,
-        )  # fmt: skip
-
-    def fit(
-        self,
-        X: Any,
-        y: Any = None,
-        *,
-        ledger: Payer | None = None,
-        account: Any = None,
-        progress: Progress | None = None,
-    ) -> Self:
-        """Take in the rows; all answers together are charged to the `account` (or `ledger`) before any is read."""
-        payer = paying(ledger, account, X, self)
-        if isinstance(self.schema, str):
-            payer.allow_inference(Budget(self.epsilon, self.delta))
-        schema = self._schema_for(X, y)
-        plan, sampler = self._plan(schema), sampler_for(self.random_state)
-        payer.charge(plan.node, plan.budget, plan.unit, self, schema=schema)
-        cells, labels = read_coded(
-            X, schema, y, plan.contributions, unexpected=plan.unexpected, draw=bytes_of(sampler), progress=progress
+            schema, self._budget(), **self._people(), queries=self.queries, parts=self.parts, tables=self.voter is None
         )
+
+    def _release(self, reading: Reading, plan: AnswerPlan, sampler: Sampler, *_: Any) -> Certificate:
+        terms = dict(reading.terms)
+        cells, labels = read_coded(reading.X, plan.schema, reading.y, terms.pop("contributions"), **terms)
         rows = np.array([len(labels)])
         if plan.count is not None:
             rows = sampler.laplace(rows, plan.count.spread)
@@ -140,14 +117,15 @@ class PrivatePredictor(SchemaEstimator):
         seeds = deal(self.parts_, 1 << 31, sampler)  # before rows are dealt: a row more does not shift them
         where = deal(len(labels), self.parts_, sampler)
         self._voters: Ballot = (
-            Voters(schema, cells, labels, where, self.parts_)
+            Voters(plan.schema, cells, labels, where, self.parts_)
             if self.voter is None
-            else FittedVoters(schema, cells, labels, where, self.parts_, self.voter, seeds)
+            else FittedVoters(plan.schema, cells, labels, where, self.parts_, self.voter, seeds)
         )
         self._answers = Answers(plan, sampler)
-        self.certificate_ = _certificate(plan, sampler, () if self.voter is None else (APART,))
-        self._describe(X, schema)
-        return self
+        return _certificate(plan, sampler, () if self.voter is None else (APART,))
+
+    def _keep(self, released: Certificate) -> None:
+        self.certificate_ = released  # there is no model to release
 
     @property
     def remaining_(self) -> int:
@@ -227,21 +205,13 @@ class Answers:
 
 
 def _certificate(plan: AnswerPlan, sampler: Sampler, more: tuple[str, ...]) -> Certificate:
-    private = plan.budget.private
-    simulation = private and sampler.simulation
-    stated = standing(plan.schema, plan.contributions)
     return certify(
-        plan.node,
-        plan.budget,
-        adjacency=plan.adjacency,
-        contributions=plan.contributions,
-        identified=plan.schema.id is not None,
-        unexpected=plan.unexpected,
-        simulation=simulation,
-        sampler=f"{sampler.name}; choices by exact coins" if private else "none",
-        schema_hash=plan.schema.hash,
-        rho=None if plan.rho is None else str(plan.rho),
+        plan,
+        sampler=f"{sampler.name}; choices by exact coins",
+        simulation=sampler.simulation,
         accounting=plan.accounting,
-        covers=covering(COVERS, plan.schema, usable=private and not simulation, study="these answers are"),
-        assumptions=(*stated, DEALT, *more, KEPT),
+        rho=plan.rho,
+        covers=COVERS,
+        kind="these answers are",
+        assumptions=(DEALT, *more, KEPT),
     )

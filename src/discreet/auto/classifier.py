@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
 
 from discreet.auto.families import fit_family
 from discreet.auto.rule import MODELS, choose
-from discreet.bayes.base import ScoreEstimator
-from discreet.bayes.counts import SHARE, ClassCounts, count_charge, noisy_counts, with_counts
-from discreet.bounds.plan import SettlePlan
 from discreet.errors import BudgetError
-from discreet.mechanisms.noise import bytes_of, sampler_for
+from discreet.estimators.base import Reading, ScoreEstimator
+from discreet.estimators.counts import SHARE, ClassCounts, CountPlan, bought_counts, count_charge
+from discreet.mechanisms.noise import Sampler, sampler_for
 from discreet.models import Model
-from discreet.privacy.budget import Adjacency, Budget
-from discreet.privacy.ledger import Charge, Sequential, SmoothCharge
-from discreet.privacy.payer import Payer, paying
-from discreet.privacy.unexpected import REFUSE, check_unexpected
+from discreet.privacy.budget import Budget
+from discreet.privacy.ledger import Charge, Node, Sequential, SmoothCharge
+from discreet.privacy.payer import PAID, Payer
+from discreet.privacy.plan import Protected, checked_contributions
 from discreet.schema import Schema
 from discreet.sources import Progress, check_lasting, collect
 from discreet.statistics import Detail
@@ -30,14 +29,10 @@ BINS: tuple[Detail, ...] = ("bins",)
 
 
 @dataclass(frozen=True)
-class AutoPlan:
+class AutoPlan(Protected):
     """What is known before a row is read: the counts' cost, and that all the rest goes to the model they lead to."""
 
-    budget: Budget
-    adjacency: Adjacency
-    contributions: int
     model: str
-    unexpected: str = REFUSE
 
     @property
     def charge(self) -> Charge | None:
@@ -53,11 +48,6 @@ class AutoPlan:
             return Sequential("class counts, then the model", ())
         rest = _rest(self.budget.epsilon - self.charge.cost)
         return Sequential("class counts, then the model", (self.charge, rest))
-
-    @property
-    def unit(self) -> str:
-        """Whom the cost is counted for."""
-        return f"{self.adjacency} neighbours with up to {self.contributions} row(s) per person"
 
     def rows(self) -> list[dict[str, Any]]:
         """The steps as a list of plain records, for people and machines."""
@@ -161,82 +151,50 @@ class PrivateClassifier(ScoreEstimator):
         self.bounds_share = bounds_share
         self.unexpected = unexpected
 
-    def plan(self) -> AutoPlan:
-        """How the budget would be spent, as far as it is known before the number of rows is bought."""
-        self._check()
-        bought = self._purchase()
-        if bought is not None:
-            plan: AutoPlan = bought.rest.plan()
-            return plan
-        self._public_schema()
-        return self._plan()
-
-    def _plan(self) -> AutoPlan:
-        return AutoPlan(
-            Budget(self.epsilon), Adjacency.of(self.adjacency), int(self.contributions), str(self.model),
-            check_unexpected(self.unexpected),
-        )  # fmt: skip
-
-    def settlement(self) -> SettlePlan | None:
-        """How bounds and bins would be bought, if any are."""
-        bought = self._purchase()
-        return None if bought is None else bought.plan
-
-    def _check(self) -> None:
+    def _plan(self, schema: Schema, *_: Any) -> AutoPlan:
         if self.model not in MODELS:
             raise BudgetError(f"model must be one of {', '.join(MODELS)}, not {self.model!r}")
         if self.bins not in {"auto", "schema"}:
             raise BudgetError(f"bins must be 'auto' or 'schema', not {self.bins!r}")
-        given = self.contributions
-        if isinstance(given, bool) or not isinstance(given, Integral) or int(given) < 1:
-            raise BudgetError("contributions must be a whole number of rows, at least 1")
+        people = self._people()
+        contributions = checked_contributions(people["contributions"])
+        return AutoPlan(
+            schema, self._budget(), people["adjacency"], contributions, str(self.model), unexpected=people["unexpected"]
+        )
 
-    def fit(
-        self,
-        X: Any,
-        y: Any = None,
-        *,
-        ledger: Payer | None = None,
-        account: Any = None,
-        progress: Progress | None = None,
-    ) -> Self:
-        """Fit to an array or data frame with labels `y`, or to a file or database table that has the target.
+    def _known_cost(self, *_: Any) -> Node:
+        return self._plan(self.schema).node
 
-        What the whole fit costs is known, and refused if the `account` (or `ledger`) does not have it, before the first
-        row is read.
-        """
-        self._check()
+    def _sampler(self) -> Sampler:
+        return sampler_for(_one_stream(self.random_state))
+
+    def _fit(self, X: Any, y: Any, payer: Payer, progress: Progress | None, *bought: Any) -> Self:
         check_lasting(X)
-        payer = paying(ledger, account, X, self)
-        if self._fit_settled(X, y, payer, progress):
-            return self
-        plan = self._plan()
-        budget, adjacency = plan.budget, plan.adjacency
-        sampler = sampler_for(_one_stream(self.random_state))
-        if isinstance(self.schema, str):
-            payer.allow_inference(budget, plan.node)
-        payer.afford(budget, plan.node)
-        schema = self._schema_for(X, y)
-        if plan.charge is not None:
-            counting = Sequential("rows by class", (plan.charge,))
-            payer.charge(counting, Budget(plan.charge.cost), plan.unit, self, schema=schema)
-        rows = collect(
-            X, schema, y, detail=BINS, contributions=plan.contributions, unexpected=plan.unexpected,
-            draw=bytes_of(sampler), progress=progress,
-        ).counts  # fmt: skip
-        counts = noisy_counts(np.asarray(rows), plan.charge, sampler)
+        return super()._fit(X, y, payer, progress, *bought)
+
+    def _release(self, reading: Reading, plan: AutoPlan, sampler: Sampler, *_: Any) -> Model:
+        schema, budget = plan.schema, plan.budget
+        rows = collect(reading.X, schema, reading.y, detail=BINS, **reading.terms).counts
+        buying = CountPlan(
+            schema, budget if plan.charge is None else Budget(plan.charge.cost), plan.adjacency, plan.contributions,
+            plan.charge, unexpected=plan.unexpected,
+        )  # fmt: skip
+        counts = bought_counts(np.asarray(rows), buying, sampler)
         rest = math.inf if budget.epsilon is None else budget.epsilon - _spent(counts)
-        choice = choose(schema, counts, rest, adjacency=adjacency, contributions=plan.contributions, model=self.model)
+        choice = choose(
+            schema, counts, rest, adjacency=plan.adjacency, contributions=plan.contributions, model=self.model
+        )
         fitted = fit_family(
-            choice, X, y, schema=schema, counts=counts, epsilon=rest, adjacency=str(adjacency), bins=self.bins,
-            contributions=plan.contributions, random_state=getattr(sampler, "rng", None), ledger=payer,
-            progress=progress, unexpected=plan.unexpected,
+            choice, reading.X, reading.y, schema=schema, counts=counts, epsilon=rest, adjacency=str(plan.adjacency),
+            bins=self.bins, contributions=plan.contributions, random_state=getattr(sampler, "rng", None), ledger=PAID,
+            progress=reading.terms["progress"], unexpected=plan.unexpected,
         )  # fmt: skip
         self.counts_, self.choice_ = counts, choice
-        self.model_ = with_counts(fitted, counts, self.epsilon)
-        self.certificate_ = self.model_.certificate
-        self._describe(X, schema)
-        return self
+        if counts.certificate is None or not counts.certificate.private:
+            return fitted
+        whole = copy.copy(fitted)
+        whole.certificate = counts.certificate.then(fitted.certificate, plan.node.what)
+        return whole
 
 
 def _spent(counts: ClassCounts) -> Fraction:

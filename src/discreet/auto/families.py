@@ -7,9 +7,10 @@ from fractions import Fraction
 from typing import Any
 
 from discreet.auto.rule import Choice
-from discreet.bayes.counts import ClassCounts
+from discreet.estimators.counts import ClassCounts
 from discreet.models import Model
 from discreet.privacy.budget import LEAST, Adjacency
+from discreet.privacy.plan import moved_rows
 from discreet.schema import Schema
 
 
@@ -24,11 +25,10 @@ def _naive_bayes(
 ) -> Model:  # fmt: skip
     from discreet.bayes import PrivateNB
     from discreet.bayes.bins import binned
-    from discreet.bayes.settings import steps_between
     from discreet.calibration import calibrated, calibration_share
 
     # As in the rule: a replaced row, and each row of a person, makes the noise that of a smaller ε.
-    steps = steps_between(Adjacency.of(settings["adjacency"]), settings["contributions"])
+    steps = moved_rows(Adjacency.of(settings["adjacency"]), settings["contributions"])
     share = Fraction(0)
     if isinstance(epsilon, Fraction):
         share = epsilon * calibration_share(counts.rows, float(epsilon / steps), len(schema.classes))

@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from discreet.bayes.counts import ClassCounts
+from discreet.estimators.counts import ClassCounts
 from discreet.privacy.budget import Adjacency
+from discreet.privacy.plan import moved_rows
 from discreet.schema import Schema
 
 MODELS = ("auto", "naive-bayes", "additive", "additive-pairs", "tan", "joint")
@@ -47,7 +48,7 @@ def choose(
     """
     from discreet.dependence import joint_cells, suits_joint, tan_noise
 
-    steps = contributions * (2 if adjacency is Adjacency.REPLACE else 1)
+    steps = moved_rows(adjacency, contributions)
     worth = min(float(epsilon), PLENTY) / steps
     rows, classes, features = counts.rows, len(schema.classes), len(schema.features)
     weights = sum(cells - 1 for cells in _cells(schema, rows, worth))

@@ -52,7 +52,8 @@ class NoisyRelease:
     @cached_property
     def plan(self) -> Plan:
         """The plan of a fit with these settings."""
-        return PrivateNB(self.epsilon, schema=SCHEMA, **self.settings).plan()
+        plan: Plan = PrivateNB(self.epsilon, schema=SCHEMA, **self.settings).plan()
+        return plan
 
     def sample(self, data: Sequence[tuple[Any, ...]], size: int, *, rng: np.random.Generator) -> NDArray[Any]:
         """Noisy tables, one release per row; the noise is the exact one and ignores `rng`."""

@@ -56,7 +56,7 @@ def binned(schema: Schema, rows: float, epsilon: Any) -> Schema:
     ]
     if found == list(schema.features):
         return schema
-    return Schema(found, schema.target, schema.classes, id=schema.id, inferred=schema.inferred)
+    return schema.having(found)
 
 
 def rebinned(feature: Numeric, count: int, halvings: int = 0) -> Numeric:

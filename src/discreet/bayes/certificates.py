@@ -3,37 +3,30 @@
 from __future__ import annotations
 
 from discreet.bayes.release import Release
-from discreet.privacy.certificate import Certificate, certify, covering, standing
+from discreet.privacy.certificate import Certificate
+from discreet.privacy.certifier import MODEL, certify
 from discreet.privacy.ledger import Node, Parallel
 
 BATCHES = (
     "the batches are disjoint, every person is in one batch only, and which batch a row is in depends on that row "
     "alone, not on its position or on other rows"
 )
-MODEL = "the parameters of this model and everything computed from them"
 
 
 def release_certificate(
-    released: Release, node: Node, *, covers: str = MODEL, assumptions: tuple[str, ...] = (), kind: str = "model"
+    released: Release, node: Node, *, covers: str = MODEL, kind: str = "this model is"
 ) -> Certificate:
-    """What the release guarantees; `assumptions` are those of the caller beside the usual ones."""
-    plan, simulation = released.plan, released.plan.budget.private and released.simulation
-    batches = isinstance(node, Parallel)
-    where = "in the data" if assumptions else "in the data, all batches together"
-    stated = standing(plan.schema, plan.contributions, where=where, checked=not batches)
-    usable = plan.budget.private and not simulation
+    """What the release guarantees; batches of it cannot be checked for people who are in several."""
+    plan = released.plan
     return certify(
-        node,
-        plan.budget,
-        adjacency=plan.adjacency,
-        contributions=plan.contributions,
-        identified=plan.schema.id is not None,
-        unexpected=plan.unexpected,
-        simulation=simulation,
-        sampler=" and ".join(released.samplers) if plan.budget.private else "none",
-        schema_hash=plan.schema.hash,
-        rho=None if plan.rho is None else str(plan.rho),
+        plan,
+        node=node,
+        sampler=released.samplers,
+        simulation=released.simulation,
         accounting=plan.accounting,
-        covers=covering(covers, plan.schema, usable=usable, study=f"this {kind} is"),
-        assumptions=(*((node.assumption,) if isinstance(node, Parallel) else ()), *stated, *assumptions),
+        rho=plan.rho,
+        covers=covers,
+        kind=kind,
+        where="in the data, all batches together",
+        checked=not isinstance(node, Parallel),
     )

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, Self
 
-from discreet.bayes.base import NaiveBayesEstimator, check_smoothing
+from discreet.bayes.base import NaiveBayesEstimator
 from discreet.bayes.bernoulli import collect_tables, parted, parted_estimate, thresholded_estimate
 from discreet.bayes.certificates import BATCHES, release_certificate
 from discreet.bayes.denoising import READINGS
 from discreet.bayes.estimate import estimate
+from discreet.bayes.likelihoods import GaussianLikelihood
 from discreet.bayes.model import NaiveBayesModel
 from discreet.bayes.plan import Plan, make_plan
 from discreet.bayes.release import Release
 from discreet.bayes.smooth import release_staged
-from discreet.bounds.plan import SettlePlan
 from discreet.errors import BudgetError, DataError
-from discreet.mechanisms.noise import Sampler, bytes_of, sampler_for
-from discreet.privacy.budget import Adjacency, Budget
+from discreet.estimators.base import Reading, check_smoothing
+from discreet.mechanisms.noise import Sampler, sampler_for
 from discreet.privacy.ledger import Node, Parallel, Tab
 from discreet.privacy.payer import Payer, paying
 from discreet.schema import Schema
@@ -149,42 +150,6 @@ class PrivateNB(NaiveBayesEstimator):
 
     # ---- fitting
 
-    def plan(self) -> Plan:
-        """How the budget would be spent, from public knowledge alone; `settlement` has what bounds and bins cost."""
-        bought = self._purchase()
-        settled: PrivateNB = self if bought is None else bought.rest
-        return settled._plan(settled._public_schema())
-
-    def settlement(self) -> SettlePlan | None:
-        """How bounds and bins would be bought, if any are."""
-        bought = self._purchase()
-        return None if bought is None else bought.plan
-
-    def fit(
-        self,
-        X: Any,
-        y: Any = None,
-        *,
-        ledger: Payer | None = None,
-        account: Any = None,
-        progress: Progress | None = None,
-    ) -> Self:
-        """Fit to an array or data frame with labels `y`, or to a file or database table that has the target.
-
-        The whole cost is known and charged to the `account` (or `ledger`), if there is one, before a row is read.
-        """
-        payer = paying(ledger, account, X, self)
-        if self._fit_settled(X, y, payer, progress):
-            return self
-        if isinstance(self.schema, str):
-            payer.allow_inference(Budget(self.epsilon, self.delta))  # the rows will be read for a schema: not in vain
-        schema = self._schema_for(X, y)
-        plan = self._plan(schema)
-        self._tab = payer.charge(plan.node, plan.budget, plan.unit, self, schema=schema)
-        released = self._release(X, y, plan, sampler_for(self.random_state), progress)
-        self._remember(X, schema, released, released.node)
-        return self
-
     def partial_fit(
         self, X: Any, y: Any = None, classes: Any = None, *, ledger: Payer | None = None, account: Any = None
     ) -> Self:
@@ -194,7 +159,7 @@ class PrivateNB(NaiveBayesEstimator):
         earlier: Release | None = getattr(self, "release_", None)
         payer = paying(ledger, account, owner=self)
         if isinstance(self.schema, str) and earlier is None:
-            payer.allow_inference(Budget(self.epsilon, self.delta))
+            payer.allow_inference(self._budget())
         inferred = isinstance(self.schema, str) and earlier is not None
         schema = earlier.plan.schema if inferred and earlier else self._schema_for(X, y, classes)
         if classes is not None and {schema.label.lookup.find(c) for c in classes} != set(range(len(schema.classes))):
@@ -211,26 +176,25 @@ class PrivateNB(NaiveBayesEstimator):
         tab: Tab | None = getattr(self, "_tab", None)
         if tab is None or earlier is None or not tab.covers(payer, plan.node, self):
             self._tab = payer.charge(plan.node, plan.budget, plan.unit, self, schema=schema)
-        fresh = self._release(
-            X, y, plan, sampler_for(self.random_state, 0 if earlier is None else earlier.batches), None
-        )
+        sampler = sampler_for(self.random_state, 0 if earlier is None else earlier.batches)
+        fresh = self._released(self._reading(X, y, plan, sampler, None), plan, sampler)
         whole = fresh if earlier is None else earlier + fresh
         node = Parallel("batches of different people", BATCHES, (plan.node,) * whole.batches)
-        self._remember(X, schema, whole, node)
+        self._keep(self._model(whole, node))
+        self._describe(X, schema)
         return self
 
-    def _plan(self, schema: Schema) -> Plan:
+    def _plan(self, schema: Schema, *_: Any) -> Plan:
         check_smoothing(self.smoothing)
         if self.reading not in READINGS:
             raise BudgetError(f"reading must be one of {', '.join(READINGS)}, not {self.reading!r}")
         plan = make_plan(
             schema,
-            Budget(self.epsilon, self.delta),
-            adjacency=Adjacency.of(self.adjacency),
+            self._budget(),
+            **self._people(),
             mechanism=self.mechanism,
             numeric=self.numeric,
             split=self.split,
-            contributions=self.contributions,
             numeric_weight=self.numeric_weight,
             sensitivity=self.sensitivity,
             estimator=self.estimator,
@@ -238,27 +202,34 @@ class PrivateNB(NaiveBayesEstimator):
             trim=self.trim,
             spread=self.spread,
             together=self.strategy == "together" and self.threshold is None,
-            unexpected=self.unexpected,
         )
         return parted(plan, self.strategy, self.threshold)
 
-    def _release(self, X: Any, y: Any, plan: Plan, sampler: Sampler, progress: Progress | None) -> Release:
+    def _release(self, reading: Reading, plan: Plan, sampler: Sampler, *_: Any) -> NaiveBayesModel:
+        released = self._released(reading, plan, sampler)
+        return self._model(released, released.node)
+
+    @staticmethod
+    def _released(reading: Reading, plan: Plan, sampler: Sampler) -> Release:
         if plan.parted is not None:
-            return collect_tables(X, y, plan, sampler, progress)
-        statistics = collect(
-            X, plan.schema, y, detail=plan.detail, contributions=self.contributions, unexpected=plan.unexpected,
-            draw=bytes_of(sampler), progress=progress,
-        )  # fmt: skip
+            return collect_tables(reading.X, reading.y, plan, sampler, reading.terms["progress"])
+        statistics = collect(reading.X, plan.schema, reading.y, detail=plan.detail, **reading.terms)
         return release_staged(statistics, plan, sampler)
 
-    def _remember(self, X: Any, schema: Schema, released: Release, node: Node) -> None:
+    def _model(self, released: Release, node: Node) -> NaiveBayesModel:
         self.release_ = released
-        self.certificate_ = release_certificate(released, node)
+        smoothing = float(self.smoothing)
         if released.plan.parted is not None:
-            prior, likelihoods = parted_estimate(released, float(self.smoothing))
+            prior, likelihoods = parted_estimate(released, smoothing)
         elif self.threshold is not None:
-            prior, likelihoods = thresholded_estimate(released, float(self.smoothing), float(self.threshold))
+            prior, likelihoods = thresholded_estimate(released, smoothing, float(self.threshold))
         else:
-            prior, likelihoods = estimate(released, float(self.smoothing), self.reading)
-        self.model_ = NaiveBayesModel(schema, prior, likelihoods, self.certificate_)
-        self._describe(X, schema)
+            prior, likelihoods = estimate(released, smoothing, self.reading)
+        return NaiveBayesModel(released.plan.schema, prior, likelihoods, release_certificate(released, node))
+
+
+def twin_of(model: NaiveBayesModel, data: Any, y: Any = None, *, progress: Progress | None = None) -> NaiveBayesModel:
+    """The same kind of model fitted without noise: for comparison, never for release."""
+    curves = [one for one in model.likelihoods if isinstance(one, GaussianLikelihood)]
+    numeric = "histogram" if not curves else "truncated-gaussian" if curves[0].truncated else "gaussian"
+    return PrivateNB(epsilon=math.inf, schema=model.schema, numeric=numeric).fit(data, y, progress=progress).model_

@@ -12,10 +12,9 @@ from discreet.bayes.sensitivity import Sensitivity, square_sensitivity, sum_sens
 from discreet.bayes.settings import Smooth
 from discreet.domain import text
 from discreet.mechanisms.laws import gaussian_variance, laplace_variance
-from discreet.privacy.budget import Adjacency, Budget
+from discreet.privacy.budget import Adjacency
 from discreet.privacy.ledger import Charge, Node, Parallel, Sequential, SmoothCharge
-from discreet.privacy.unexpected import REFUSE
-from discreet.schema import Schema
+from discreet.privacy.plan import Protected
 from discreet.statistics import Detail
 
 Kind = Literal["class", "table", "present", "coarse", "sum", "square", "mean", "variance", "second"]
@@ -93,13 +92,9 @@ class Item:
 
 
 @dataclass(frozen=True)
-class Plan:
+class Plan(Protected):
     """What will be released, with which noise, at which cost."""
 
-    schema: Schema
-    budget: Budget
-    adjacency: Adjacency
-    contributions: int
     mechanism: str
     numeric: str
     accounting: str
@@ -107,7 +102,6 @@ class Plan:
     items: tuple[Item, ...] = field(repr=False)
     smooth: Smooth | None = None
     parted: str | None = None
-    unexpected: str = REFUSE
 
     @property
     def node(self) -> Sequential:
@@ -140,11 +134,6 @@ class Plan:
             if item.bundle is not None:
                 bundles.add(item.bundle)
             yield item.charge
-
-    @property
-    def unit(self) -> str:
-        """Whom the cost is counted for."""
-        return f"{self.adjacency} neighbours with up to {self.contributions} row(s) per person"
 
     @property
     def detail(self) -> tuple[Detail, ...]:

@@ -15,6 +15,7 @@ from pydantic import ValidationError
 from discreet.bayes.likelihoods import GaussianLikelihood, Likelihood, TableLikelihood, from_dict
 from discreet.bayes.score import joint_log_probability, most_probable
 from discreet.errors import ModelError, SchemaError
+from discreet.estimators.scores import normalised
 from discreet.files import parse_json, write_text
 from discreet.privacy.certificate import Certificate
 from discreet.privacy.measured import PrivateEvaluation, measured_fields, with_measured
@@ -70,7 +71,7 @@ class NaiveBayesModel:
 
     def twin(self, data: Any, y: Any = None, progress: Progress | None = None) -> NaiveBayesModel:
         """The same kind of model fitted without noise: for comparison, never for release."""
-        from discreet.bayes.evaluation import twin_of
+        from discreet.bayes.classifier import twin_of
 
         return twin_of(self, data, y, progress=progress)
 
@@ -166,12 +167,6 @@ class NaiveBayesModel:
 
     def __repr__(self) -> str:
         return f"<NaiveBayesModel: {len(self.likelihoods)} features, {len(self.log_prior)} classes>"
-
-
-def normalised(scores: Floats) -> Floats:
-    """Joint log-probabilities less their log-sum: no underflow however many features there are."""
-    top = scores.max(axis=1, keepdims=True)
-    return np.asarray(scores - top - np.log(np.exp(scores - top).sum(axis=1, keepdims=True)))
 
 
 def _draw_gaussian(

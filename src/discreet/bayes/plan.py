@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
-from numbers import Integral
 from typing import Any
 
 from discreet.bayes.bundling import bundle_charges, bundle_shares, bundled, check_bundles, error_of, too_slow
 from discreet.bayes.items import SMOOTH, Item, Kind, Plan, charged
-from discreet.bayes.settings import Smooth, choose_accounting, smooth_settings, steps_between
+from discreet.bayes.settings import Smooth, choose_accounting, smooth_settings
 from discreet.errors import BudgetError
 from discreet.privacy.budget import Adjacency, Budget, number
 from discreet.privacy.calibrate import counting_rho, zcdp_rho
 from discreet.privacy.ledger import SmoothCharge, cost
+from discreet.privacy.plan import checked_contributions, moved_rows
 from discreet.privacy.unexpected import REFUSE, check_unexpected
 from discreet.schema import Numeric, Schema
 
@@ -79,13 +79,11 @@ def _make_plan(
         raise BudgetError(f"numeric must be one of {', '.join(NUMERIC)}, not {numeric!r}")
     if mechanism not in MECHANISMS:
         raise BudgetError(f"mechanism must be one of {', '.join(MECHANISMS)}, not {mechanism!r}")
-    if isinstance(contributions, bool) or not isinstance(contributions, Integral) or int(contributions) < 1:
-        raise BudgetError("contributions must be a whole number of rows, at least 1")
-    contributions = int(contributions)
+    contributions = checked_contributions(contributions)
     smooth = smooth_settings(schema, budget, numeric=numeric, **numbers)
     items = _items(schema, numeric, smooth)
     if smooth is not None:
-        smooth = replace(smooth, steps=steps_between(adjacency, contributions))
+        smooth = replace(smooth, steps=moved_rows(adjacency, contributions))
         if budget.private:
             accounting, mechanism = choose_accounting(smooth, budget, mechanism, len(items))
             parts = sum(item.kind in SMOOTH for item in items)
@@ -225,7 +223,7 @@ def _unit(
     rho = zcdp_rho(budget.epsilon, budget.delta)
     accounting = "rho of zCDP, costs added up exactly, then the tight conversion to (epsilon, delta)"
     if contributions == 1 and all(item.kind in COUNTS for item in items):
-        moved = 1 if adjacency is Adjacency.ADD_REMOVE else 2
+        moved = moved_rows(adjacency)
         tight = counting_rho(budget.epsilon, budget.delta, tuple((item.share, moved) for item in items))
         if tight > rho:
             rho, accounting = (

@@ -13,7 +13,7 @@ from discreet.errors import BudgetError
 from discreet.mechanisms.heavy import LaplaceLogNormal, NoiseLaw, StudentT
 from discreet.mechanisms.heavy_approx import Gaussian, Laplace
 from discreet.mechanisms.smooth import ROUNDING
-from discreet.privacy.budget import Adjacency, Budget, number
+from discreet.privacy.budget import Budget, number
 from discreet.privacy.calibrate import zcdp_rho
 from discreet.schema import Numeric, Schema
 
@@ -170,8 +170,3 @@ def choose_accounting(smooth: Smooth, budget: Budget, mechanism: str, statistics
         else:
             mechanism = "gaussian" if budget.kind == "zcdp" else "laplace"
     return ("rho", mechanism) if mechanism == "gaussian" else ("epsilon", mechanism)
-
-
-def steps_between(adjacency: Adjacency, contributions: int) -> int:
-    """How many rows come or go, one at a time, between two neighbours."""
-    return contributions * (1 if adjacency is Adjacency.ADD_REMOVE else 2)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from numbers import Integral
 from typing import Any
 
 from discreet.bounds.grid import Octaves
 from discreet.errors import BudgetError, SchemaError
 from discreet.privacy.budget import Adjacency, Budget
 from discreet.privacy.ledger import Charge, Sequential
+from discreet.privacy.plan import Protected, checked_contributions, only_pure
 from discreet.privacy.unexpected import REFUSE, check_unexpected
 from discreet.schema import Numeric, Schema
 
@@ -22,18 +22,13 @@ EDGE_SHARE = Fraction(1, 2)  # of the budget, where edges are bought too
 
 
 @dataclass(frozen=True)
-class SettlePlan:
+class SettlePlan(Protected):
     """What will be bought: the bounds of the numbers in `bounds`, and bin edges inside them for those in `edges`."""
 
-    schema: Schema
-    budget: Budget
-    adjacency: Adjacency
-    contributions: int
     bounds: tuple[str, ...]
     edges: tuple[str, ...]
     octaves: Charge | None
     parts: Charge | None
-    unexpected: str = REFUSE
 
     @property
     def features(self) -> tuple[Numeric, ...]:
@@ -45,11 +40,6 @@ class SettlePlan:
         """The ledger entry."""
         charges = tuple(charge for charge in (self.octaves, self.parts) if charge is not None)
         return Sequential("bounds and bins of numbers", charges)
-
-    @property
-    def unit(self) -> str:
-        """Whom the cost is counted for."""
-        return f"{self.adjacency.value} neighbours with up to {self.contributions} row(s) per person"
 
     def threshold(self, feature: Numeric) -> int:
         """A noisy count above this is not noise alone, but for a small chance over all octaves of a number."""
@@ -111,10 +101,7 @@ def make_settle_plan(
         raise BudgetError(f"bounds must be one of {', '.join(CHOICES)}, not {bounds!r}")
     if edges is not None and edges not in CHOICES:
         raise BudgetError(f"edges must be one of {', '.join(CHOICES)}, not {edges!r}")
-    if isinstance(contributions, bool) or not isinstance(contributions, Integral) or int(contributions) < 1:
-        raise BudgetError("contributions must be a whole number of rows, at least 1")
-    if budget.kind not in {"pure", "none"}:
-        raise BudgetError("bounds and bins are bought for pure epsilon: give an epsilon without delta")
+    epsilon = only_pure(budget, "bounds and bins are bought")
     counted = {feature.name for feature in schema.numeric if isinstance(feature.bins, int)}
     open_ = set(schema.unsettled) | (counted if bounds == "private" else set())
     cut = counted if edges == "private" else (open_ & counted) if edges is None else set()
@@ -122,19 +109,18 @@ def make_settle_plan(
     if not bought:
         raise SchemaError("there is nothing to settle: no number with a count of bins has private bounds or edges")
     plan = SettlePlan(
-        schema, budget, adjacency, int(contributions), bought,
-        tuple(name for name in bought if name in cut), None, None, check_unexpected(unexpected),
+        schema, budget, adjacency, checked_contributions(contributions), bought,
+        tuple(name for name in bought if name in cut), None, None, unexpected=check_unexpected(unexpected),
     )  # fmt: skip
-    return plan if budget.epsilon is None else _charged(plan, budget.epsilon)
+    return plan if epsilon is None else _charged(plan, epsilon)
 
 
 def _charged(plan: SettlePlan, epsilon: Fraction) -> SettlePlan:
     """A row is in at most one cell of every number, so it moves one count for each of them."""
-    each = plan.contributions * (1 if plan.adjacency is Adjacency.ADD_REMOVE else 2)
     second = epsilon * EDGE_SHARE if plan.edges else Fraction(0)
 
     def charge(what: str, names: tuple[str, ...], spent: Fraction) -> Charge:
-        moved = Fraction(each * len(names))
+        moved = Fraction(plan.moves * len(names))
         words = f"rows by {what} of each of {', '.join(names)}"
         return Charge("discrete Laplace", words, "L1", str(moved), moved / spent, "epsilon", spent)
 

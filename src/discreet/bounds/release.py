@@ -15,7 +15,8 @@ from discreet.errors import SchemaError
 from discreet.features import Numeric
 from discreet.mechanisms.noise import Sampler, bytes_of, sampler_for
 from discreet.privacy.budget import Adjacency, Budget
-from discreet.privacy.certificate import Certificate, certify, standing
+from discreet.privacy.certificate import Certificate
+from discreet.privacy.certifier import certify
 from discreet.privacy.ledger import Charge
 from discreet.privacy.payer import Payer, paying
 from discreet.privacy.unexpected import REFUSE
@@ -24,6 +25,7 @@ from discreet.sources import Draw, Progress, Rows, map_rows
 from discreet.sources.columns import Numbers
 
 COVERS = "the bounds and bin edges of this schema and everything computed from them"
+WHAT = "bounds and bins of the schema"
 REST = "the rest of the schema (classes, categories) was read off the data and assumed public"
 
 
@@ -73,7 +75,10 @@ def settle(data: Any, plan: SettlePlan, sampler: Sampler, *, progress: Progress 
     """Settle by a plan. The caller has charged it to its ledger before reading any rows."""
     finest = count_finest(data, plan, draw=bytes_of(sampler), progress=progress)
     schema = settled(finest, plan, sampler)
-    return Settlement(schema, plan, _certificate(plan, schema, sampler))
+    certificate = _certificate(plan, schema, sampler)
+    if certificate.private:
+        schema = schema.having(provenance=(*schema.provenance, certificate.provenance(WHAT)))
+    return Settlement(schema, plan, certificate)
 
 
 def count_finest(
@@ -126,7 +131,7 @@ def settled(finest: Mapping[str, Integers], plan: SettlePlan, sampler: Sampler) 
     features = [fresh.get(feature.name, feature) for feature in schema.features]
     # Without privacy, or with noise that can be repeated, this was read off the data: later certificates say so.
     study = not plan.budget.private or sampler.simulation
-    return Schema(features, schema.target, schema.classes, id=schema.id, inferred=schema.inferred or study)
+    return schema.having(features, inferred=schema.inferred or study)
 
 
 def by_octave(finest: Integers) -> Integers:
@@ -140,20 +145,7 @@ def noisy(counts: Integers, charge: Charge | None, sampler: Sampler) -> Integers
 
 
 def _certificate(plan: SettlePlan, schema: Schema, sampler: Sampler) -> Certificate:
-    private = plan.budget.private
-    simulation = private and sampler.simulation
     return certify(
-        plan.node,
-        plan.budget,
-        adjacency=plan.adjacency,
-        contributions=plan.contributions,
-        identified=schema.id is not None,
-        unexpected=plan.unexpected,
-        simulation=simulation,
-        sampler=sampler.name if private else "none",
-        schema_hash=schema.hash,
-        rho=None,
-        accounting="pure epsilon, costs added up exactly" if private else "none: no noise was added",
-        covers=COVERS if private and not simulation else "nothing: this schema is for study, not for release",
-        assumptions=standing(plan.schema, plan.contributions, inferred=REST),
-    )
+        plan, schema=schema, sampler=sampler.name, simulation=sampler.simulation, covers=COVERS, kind="this schema is",
+        inferred=REST,
+    )  # fmt: skip

@@ -21,11 +21,12 @@ from discreet.linear.release import finish
 from discreet.mechanisms.kvectors import slope_vector
 from discreet.mechanisms.noise import Sampler, bytes_of, sampler_for
 from discreet.mechanisms.vectors import bits_of
-from discreet.privacy.budget import Adjacency, Budget
-from discreet.privacy.certificate import Certificate, record, with_pure
-from discreet.privacy.ledger import Sequential
+from discreet.privacy.budget import Adjacency
+from discreet.privacy.certificate import Certificate
+from discreet.privacy.certifier import certify
 from discreet.privacy.payer import Payer, paying
-from discreet.privacy.unexpected import ABSORB, FIXED, REFUSE, tables_clause
+from discreet.privacy.plan import Paid
+from discreet.privacy.unexpected import ABSORB, FIXED, REFUSE
 from discreet.schema import Numeric
 from discreet.sources import Draw, Progress, Rows, check_lasting, map_rows
 
@@ -83,11 +84,8 @@ def calibrated(
         raise BudgetError("calibrate a private model at a finite epsilon, and one without privacy at infinity")
     if own.private and own.epsilon is None:
         raise BudgetError("a calibration spends epsilon, which does not add up with the rho of this model")
-    if own.private and (kind is not own.adjacency or times != own.contributions):
-        raise BudgetError(
-            f"the model's guarantee is for {own.adjacency} neighbours with up to {own.contributions} row(s) per "
-            "person: calibrate it for the same"
-        )
+    if own.private and plan.unit != own.unit:
+        raise BudgetError(f"the model's guarantee is for {own.unit}: calibrate it for the same")
     check_lasting(X)
     paying(ledger, account).charge(plan.node, plan.budget, plan.unit, schema=model.schema)
     reach, sampler = score_reach(model), sampler_for(random_state)
@@ -99,9 +97,9 @@ def calibrated(
     except SolverError:
         if not keep:
             raise
-        stated = _certificate(own, plan, sampler, refused=True)
+        stated = _certificate(model, plan, sampler, refused=True)
         return NaiveBayesModel(model.schema, model.log_prior, model.likelihoods, stated)
-    return applied(model, found, _certificate(own, plan, sampler))
+    return applied(model, found, _certificate(model, plan, sampler))
 
 
 def score_reach(model: NaiveBayesModel) -> int:
@@ -241,32 +239,21 @@ def _least_slope(model: NaiveBayesModel) -> float:
     return least * (1 + 1e-9)
 
 
-def _certificate(own: Certificate, plan: CalibrationPlan, sampler: Sampler, *, refused: bool = False) -> Certificate:
+def _certificate(
+    model: NaiveBayesModel, plan: CalibrationPlan, sampler: Sampler, *, refused: bool = False
+) -> Certificate:
     """One certificate for the model and its calibration together, or the attempt at one."""
+    own = model.certificate
     if not own.private:
         return own
-    assert plan.budget.epsilon is not None
-    whole = record(Sequential("the model, then its calibration", (plan.node,)))
-    simulation = own.simulation or sampler.simulation
-    names, stated = [*own.sampler.split(" and ")], [*own.assumptions]
+    names, stated = [sampler.name], []
     if plan.method == "objective":
-        names.append(f"noise vector from {bits_of(sampler).name}, within the solver's tolerance of an exact draw")
+        names.insert(0, f"noise vector from {bits_of(sampler).name}, within the solver's tolerance of an exact draw")
         stated += [MACHINE, FIXED if plan.unexpected == ABSORB else REFUSALS]
-    if refused:
-        stated.append(REFUSED)
-    raised = with_pure(own, plan.budget.epsilon, "a calibration")
-    fields = (
-        own.model_dump(mode="json")
-        | raised
-        | {
-            "epsilon": str(Budget(own.epsilon).epsilon + plan.budget.epsilon),  # type: ignore[operator]
-            "ledger": whole.model_copy(update={"parts": (own.ledger, *whole.parts)}).model_dump(mode="json"),  # type: ignore[union-attr]
-            "simulation": simulation,
-            "sampler": " and ".join(dict.fromkeys([*names, sampler.name])),
-            "assumptions": list(dict.fromkeys(stated)),
-            # What the model's own fit does not cover, the whole does not cover either.
-            "tables": own.tables if plan.unexpected == ABSORB else tables_clause(REFUSE),
-            "covers": "nothing: this model is for study, not for release" if simulation else own.covers,
-        }
+    made = certify(
+        Paid(model.schema, plan.budget, plan.adjacency, plan.contributions, plan.node, unexpected=plan.unexpected),
+        sampler=names,
+        simulation=sampler.simulation,
+        assumptions=[*stated, REFUSED] if refused else stated,
     )
-    return Certificate.model_validate(fields)
+    return own.then(made, "the model, then its calibration")

@@ -5,14 +5,15 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any
 
-from discreet.bayes.sensitivity import table_sensitivity
 from discreet.errors import BudgetError
 from discreet.privacy.budget import Adjacency, Budget
 from discreet.privacy.calibrate import fraction_down, sqrt_up
 from discreet.privacy.ledger import Charge, Sequential
+from discreet.privacy.payer import unit_of
+from discreet.privacy.plan import checked_contributions, moved_rows
 from discreet.privacy.unexpected import REFUSE, check_unexpected
 
 METHODS = ("histogram", "objective")
@@ -51,7 +52,7 @@ class CalibrationPlan:
     @property
     def unit(self) -> str:
         """Whom the cost is counted for."""
-        return f"{self.adjacency} neighbours with up to {self.contributions} row(s) per person"
+        return unit_of(self.adjacency, self.contributions)
 
     @property
     def node(self) -> Sequential:
@@ -108,9 +109,7 @@ def make_plan(
     budget, policy = Budget(epsilon), check_unexpected(unexpected)
     if classes < 2:
         raise BudgetError("a model of one class has nothing to calibrate")
-    if isinstance(contributions, bool) or not isinstance(contributions, Integral) or contributions < 1:
-        raise BudgetError(f"contributions must be a whole number of at least 1, not {contributions!r}")
-    contributions = int(contributions)
+    contributions = checked_contributions(contributions)
     if rows is not None and (isinstance(rows, bool) or not isinstance(rows, Real) or not math.isfinite(float(rows))):
         raise BudgetError(f"the number of rows must be a number, not {rows!r}")
     usual = USUAL[min(classes, 3)]
@@ -123,7 +122,7 @@ def make_plan(
     if method not in (None, *METHODS) or (method == "histogram" and classes > 2):
         raise BudgetError(f"method must be 'histogram', for two classes, or 'objective', not {method!r}")
     if method == "histogram" or (method is None and classes == 2):
-        spread = table_sensitivity(adjacency, contributions).l1 / budget.epsilon
+        spread = moved_rows(adjacency, contributions) / budget.epsilon
         pull, none = float(spread), (budget.epsilon, Fraction(0))
         return CalibrationPlan(
             "histogram", classes, budget, adjacency, contributions, (pull, pull), usual, TOLERANCE, None, 0, 1, none,
@@ -132,7 +131,7 @@ def make_plan(
     # k rows of one person are k neighbours' steps: a mechanism at ε/k costs ε for all of them.
     share = budget.epsilon / contributions
     epsilons = (share * (1 - FINISH), share * FINISH)
-    moved = 1 if adjacency is Adjacency.ADD_REMOVE else 2
+    moved = moved_rows(adjacency)
     # A large ε leaves the scores to the rows; the ridge then only keeps the minimum near.
     size = 1.0 if rows is None else max(1.0, float(rows) / ROWS * max(1.0, classes / CLASSES))
     first, second = (max(ridge * moved / float(share), 1e-3) * math.sqrt(size) for ridge in RIDGES[min(classes, 3)])

@@ -22,8 +22,9 @@ def command(
     """Run the whole job: schema, plan, fit at several epsilon, predict, evaluate, inspect."""
     from discreet import demo
     from discreet.bayes import PrivateNB
-    from discreet.bayes.evaluation import evaluate, majority, twin_of
+    from discreet.bayes.classifier import twin_of
     from discreet.cli import inspect, plan, predict
+    from discreet.evaluation.exact import evaluate, majority
 
     out.mkdir(parents=True, exist_ok=True)
     schema_file, train, test = out / "schema.toml", out / "train.csv", out / "test.csv"

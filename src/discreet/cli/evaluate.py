@@ -60,8 +60,8 @@ def command(
     """Measure a released model on labelled rows: exactly, or with --epsilon on rows that are private."""
     import json
 
-    from discreet.bayes.evaluation import evaluate, majority
     from discreet.cli.common import clean
+    from discreet.evaluation.exact import evaluate, majority
     from discreet.files import write_text
     from discreet.models import load_model
 

@@ -147,8 +147,8 @@ def node(
     import asyncio
     from glob import glob
 
-    from discreet.bayes.base import check_smoothing
     from discreet.errors import DataError, DiscreetError
+    from discreet.estimators.base import check_smoothing
     from discreet.privacy.budget import Budget
 
     public = load_schema(schema)

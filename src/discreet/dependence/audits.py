@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.audit import AuditCase, Claim, Pair
-from discreet.bayes.counts import ClassCounts, count_charge
 from discreet.dependence.joint import joint_counts, plan_joint, release_joint
 from discreet.dependence.pairs import pair_tables
 from discreet.dependence.rows import HeldRows
 from discreet.dependence.tan import TABLES, noised_tables, plan_tan
+from discreet.estimators.counts import ClassCounts, count_charge
 from discreet.mechanisms.noise import ExactSampler
 from discreet.privacy.budget import Adjacency, Budget
 from discreet.schema import Categorical, Numeric, Schema

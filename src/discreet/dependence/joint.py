@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from discreet.bayes import Plan, make_plan, release
 from discreet.bayes.bundling import too_slow
-from discreet.bayes.counts import ClassCounts
 from discreet.bayes.estimate import estimate
 from discreet.dependence.base import NetworkEstimator
 from discreet.dependence.grid import fine_schema, grid, is_free, joint_cells
@@ -22,6 +21,7 @@ from discreet.dependence.plan import NetworkPlan, checked_share, network_certifi
 from discreet.dependence.pyramid import Axis, class_shares
 from discreet.dependence.rows import HeldRows
 from discreet.errors import BudgetError
+from discreet.estimators.counts import ClassCounts
 from discreet.mechanisms.laws import laplace_variance
 from discreet.mechanisms.noise import Sampler
 from discreet.privacy.budget import Adjacency, Budget
@@ -101,13 +101,13 @@ class PrivateJointHistogram(NetworkEstimator):
         self.prior_share = prior_share
         self.unexpected = unexpected
 
-    def _plan(self, schema: Schema, counts: ClassCounts | None) -> NetworkPlan:
+    def _plan(self, schema: Schema, counts: ClassCounts | None = None) -> NetworkPlan:
         share = checked_share(self.prior_share, "prior_share")
-        return plan_joint(schema, Budget(self.epsilon), share, counts=counts, **self._settings())
+        return plan_joint(schema, Budget(self.epsilon), share, counts=counts, **self._people())
 
     def _model(self, held: HeldRows, plan: NetworkPlan, counts: ClassCounts, sampler: Sampler) -> JointModel:
         released = release_joint(held, plan, counts, sampler)
-        certificate = network_certificate(plan, released.schema, released.charges, sampler)
+        certificate = network_certificate(plan, released.schema, released.charges, sampler, counts)
         return JointModel(released.schema, released.prior, joint_table(released), certificate)
 
 
@@ -143,14 +143,14 @@ def release_joint(held: HeldRows, plan: NetworkPlan, counts: ClassCounts, sample
     fine = first.schema
     marginals = release(_statistics(held, fine), first, sampler)
     prior, likelihoods = estimate(marginals)
-    epsilon = math.inf if plan.budget.epsilon is None else float(plan.budget.epsilon) / plan.steps
+    epsilon = math.inf if plan.budget.epsilon is None else float(plan.budget.epsilon) / plan.moves
     bins = max(joint_cells(schema, counts.rows, epsilon), 2)
     study = not plan.budget.private or sampler.simulation
     joint, tables = grid(schema, fine, bins, prior, likelihoods, study=study)
     exact = joint_counts(held.codes(joint), held.labels, joint)
     if not plan.epsilons:
         return JointRelease(joint, prior, tables, exact, 0.0, [])
-    spent, reach = plan.epsilons[JOINT], Fraction(plan.steps)
+    spent, reach = plan.epsilons[JOINT], Fraction(plan.moves)
     charge = Charge("discrete Laplace", JOINT, "L1", str(reach), reach / spent, "epsilon", spent)
     noisy = sampler.laplace(exact, charge.spread)
     variance = laplace_variance(float(charge.spread))

@@ -5,37 +5,31 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from numbers import Integral
 from typing import Any
 
-from discreet.bayes.certificates import MODEL
-from discreet.bayes.counts import SHARE, ClassCounts, count_charge
-from discreet.bayes.sensitivity import table_sensitivity
 from discreet.errors import BudgetError
+from discreet.estimators.counts import SHARE, ClassCounts, checked_counts, count_charge
 from discreet.mechanisms.noise import Sampler
 from discreet.privacy.budget import Adjacency, Budget, number
-from discreet.privacy.certificate import Certificate, certify, covering, standing
+from discreet.privacy.certificate import Certificate
+from discreet.privacy.certifier import certify
 from discreet.privacy.ledger import Charge, Node, Sequential, SmoothCharge
+from discreet.privacy.plan import Protected, checked_contributions, only_pure
 from discreet.privacy.unexpected import REFUSE, check_unexpected
 from discreet.schema import Schema
 
 
 @dataclass(frozen=True)
-class NetworkPlan:
+class NetworkPlan(Protected):
     """What is bought, in order: rows by class unless they are given, then each of `parts`.
 
     `epsilons` is empty without privacy. A later part's tables follow from what earlier parts released, its cost does
     not: the ledger is charged for all of them before the first row is read.
     """
 
-    schema: Schema
-    budget: Budget
-    adjacency: Adjacency
-    contributions: int
     what: str
     count: Charge | None
     epsilons: Mapping[str, Fraction]
-    unexpected: str = REFUSE
 
     @property
     def node(self) -> Sequential:
@@ -47,16 +41,6 @@ class NetworkPlan:
     def entry(self, parts: list[Node]) -> Sequential:
         """The ledger entry of what was released."""
         return Sequential(self.what, (*([] if self.count is None else [self.count]), *parts))
-
-    @property
-    def unit(self) -> str:
-        """Whom the cost is counted for."""
-        return f"{self.adjacency} neighbours with up to {self.contributions} row(s) per person"
-
-    @property
-    def steps(self) -> int:
-        """Rows that come or go between neighbours: two for a replaced row, times the rows of one person."""
-        return int(table_sensitivity(self.adjacency, self.contributions).l1)
 
     def part(self, name: str) -> Budget:
         """The budget of one part."""
@@ -81,24 +65,18 @@ def plan_network(
     unexpected: str = REFUSE,
 ) -> NetworkPlan:
     """Split a budget over the parts; shares are relative and rows by class, if not given, come first."""
-    if isinstance(contributions, bool) or not isinstance(contributions, Integral) or int(contributions) < 1:
-        raise BudgetError(f"contributions must be a whole number of at least 1, not {contributions!r}")
-    if budget.delta or budget.rho is not None:
-        raise BudgetError("networks are released with pure epsilon: leave delta at 0")
-    contributions, policy = int(contributions), check_unexpected(unexpected)
-    if budget.epsilon is None:
-        return NetworkPlan(schema, budget, adjacency, contributions, what, None, {}, policy)
-    if counts is not None:
-        if counts.charge is None:
-            raise BudgetError("the given class counts were not bought: a private fit cannot follow exact counts")
-        if len(counts.values) != len(schema.classes):
-            raise BudgetError("the given class counts are of another number of classes")
-    count = None if counts is not None else count_charge(budget.epsilon * SHARE, adjacency, contributions)
-    left = budget.epsilon - (Fraction(0) if count is None else count.cost)
+    epsilon, contributions = only_pure(budget, "networks are released"), checked_contributions(contributions)
+    policy = check_unexpected(unexpected)
+    free = NetworkPlan(schema, budget, adjacency, contributions, what, None, {}, unexpected=policy)
+    checked_counts(counts, free)
+    if epsilon is None:
+        return free
+    count = None if counts is not None else count_charge(epsilon * SHARE, adjacency, contributions)
+    left = epsilon - (Fraction(0) if count is None else count.cost)
     whole = sum(shares.values(), Fraction(0))
     return NetworkPlan(
         schema, budget, adjacency, contributions, what, count,
-        {part: left * share / whole for part, share in shares.items() if share}, policy,
+        {part: left * share / whole for part, share in shares.items() if share}, unexpected=policy,
     )  # fmt: skip
 
 
@@ -110,22 +88,15 @@ def checked_share(given: Any, what: str) -> Fraction:
     return share
 
 
-def network_certificate(plan: NetworkPlan, schema: Schema, parts: list[Node], sampler: Sampler) -> Certificate:
+def network_certificate(
+    plan: NetworkPlan, schema: Schema, parts: list[Node], sampler: Sampler, counts: ClassCounts
+) -> Certificate:
     """What the release guarantees; `schema` is the one that the model carries, with bins that may have been chosen."""
-    private = plan.budget.private
-    simulation = private and sampler.simulation
     return certify(
-        plan.entry(parts),
-        plan.budget,
-        adjacency=plan.adjacency,
-        contributions=plan.contributions,
-        identified=schema.id is not None,
-        unexpected=plan.unexpected,
-        simulation=simulation,
-        sampler=f"{sampler.name}; choices and K-norm draws by exact coins" if private else "none",
-        schema_hash=schema.hash,
-        rho=None,
-        accounting="pure epsilon, costs added up exactly" if private else "none",
-        covers=covering(MODEL, schema, usable=private and not simulation),
-        assumptions=standing(schema, plan.contributions),
+        plan,
+        node=plan.entry(parts),
+        schema=schema,
+        sampler=f"{sampler.name}; choices and K-norm draws by exact coins",
+        simulation=sampler.simulation,
+        elsewhere=counts.elsewhere(),
     )

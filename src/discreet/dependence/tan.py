@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from discreet.bayes import make_plan
 from discreet.bayes.bundles import bundle_cost, bundle_tables, cell_square
 from discreet.bayes.bundling import is_slow
-from discreet.bayes.counts import ClassCounts
 from discreet.dependence.base import NetworkEstimator
 from discreet.dependence.grid import is_free, rebinned, with_features
 from discreet.dependence.pairs import REACH, STEPS, Pair, candidates, dependence, pair_tables
@@ -23,6 +22,7 @@ from discreet.dependence.tan_estimate import NoisyTables, log_ratio, marginals, 
 from discreet.dependence.tan_model import TANModel
 from discreet.dependence.tree import grow_tree
 from discreet.errors import BudgetError
+from discreet.estimators.counts import ClassCounts
 from discreet.mechanisms.choose import CHOICES, choice_rate, coins_of
 from discreet.mechanisms.knorm import KNorm
 from discreet.mechanisms.laws import laplace_variance
@@ -103,15 +103,15 @@ class PrivateTAN(NetworkEstimator):
         self.choice = choice
         self.unexpected = unexpected
 
-    def _plan(self, schema: Schema, counts: ClassCounts | None) -> NetworkPlan:
+    def _plan(self, schema: Schema, counts: ClassCounts | None = None) -> NetworkPlan:
         if self.choice not in CHOICES:
             raise BudgetError(f"choice must be one of {', '.join(CHOICES)}, not {self.choice!r}")
         share = checked_share(self.choice_share, "choice_share")
-        return plan_tan(schema, Budget(self.epsilon), share, counts=counts, **self._settings())
+        return plan_tan(schema, Budget(self.epsilon), share, counts=counts, **self._people())
 
     def _model(self, held: HeldRows, plan: NetworkPlan, counts: ClassCounts, sampler: Sampler) -> TANModel:
         released = release_tan(held, plan, counts, sampler, law=self.choice)
-        certificate = network_certificate(plan, released.schema, released.charges, sampler)
+        certificate = network_certificate(plan, released.schema, released.charges, sampler, counts)
         prior, singles, ratios = tan_tables(released, plan)
         return TANModel(released.schema, prior, singles, released.tables.pairs, ratios, certificate)
 
@@ -188,11 +188,11 @@ def release_tan(
 ) -> TanRelease:
     """Choose pairs, then noise their tables, and those of features in no pair, in K-norm bundles."""
     private = bool(plan.epsilons)
-    epsilon = float(plan.budget.epsilon or 0) / plan.steps if private else math.inf
+    epsilon = float(plan.budget.epsilon or 0) / plan.moves if private else math.inf
     schema = tan_schema(plan.schema, counts.rows, epsilon)
     codes, pairs = held.codes(schema), candidates(schema)
     exact = pair_tables(codes, held.labels, schema, pairs)
-    scale = float(plan.steps / plan.epsilons[TABLES]) if private else 0.0
+    scale = float(plan.moves / plan.epsilons[TABLES]) if private else 0.0
     rounds = tree_rounds(schema, pairs, counts.rows, scale)
     charges: list[Node] = []
     taken: list[Pair] = []
@@ -202,8 +202,8 @@ def release_tan(
     if rounds:
         rate = None
         if private:
-            rate = choice_rate(plan.epsilons[PAIRS] / (rounds * plan.steps), REACH * STEPS)
-            moved = f"{REACH * STEPS} for each of {plan.steps} row(s), {rounds} choices"
+            rate = choice_rate(plan.epsilons[PAIRS] / (rounds * plan.moves), REACH * STEPS)
+            moved = f"{REACH * STEPS} for each of {plan.moves} row(s), {rounds} choices"
             charges.append(Charge(law, PAIRS, "score", moved, 1 / rate, "epsilon", plan.epsilons[PAIRS]))
         scores = [
             dependence(table) - round(STEPS * penalty)
@@ -268,11 +268,11 @@ def noised_tables(
     if epsilon is None:
         return noisy, variances, []
     sizes = [table[0].size for table in tables]
-    for bundle, spent in bought_bundles(sizes, epsilon, plan.steps):
-        spread, alone = plan.steps / spent, len(bundle) == 1
+    for bundle, spent in bought_bundles(sizes, epsilon, plan.moves):
+        spread, alone = plan.moves / spent, len(bundle) == 1
         what = f"{TABLES}, {len(bundle)} table(s) of up to {max(sizes[k] for k in bundle)} cells"
         law, norm = ("discrete Laplace", "L1") if alone else ("K-norm", "K")
-        charges.append(Charge(law, what, norm, str(plan.steps), spread, "epsilon", spent))
+        charges.append(Charge(law, what, norm, str(plan.moves), spread, "epsilon", spent))
         if alone:
             noisy[bundle[0]] = sampler.laplace(tables[bundle[0]], spread).astype(np.float64)
             variances[bundle[0]] = laplace_variance(float(spread))

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.bayes.evaluation import Scoring
 from discreet.bayes.model import decode
+from discreet.evaluation.exact import Scoring
 from discreet.schema import Schema
 from discreet.sources.blocks import Rows
 from discreet.sources.columns import make_column

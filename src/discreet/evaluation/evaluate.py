@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from typing import Any
 
-from discreet.bayes.evaluation import Scoring
 from discreet.errors import BudgetError
+from discreet.evaluation.exact import Scoring
 from discreet.evaluation.figures import figures
 from discreet.evaluation.plan import EvaluationPlan, make_evaluation_plan
 from discreet.evaluation.release import add_noise, count_rows
 from discreet.mechanisms.noise import Sampler, bytes_of, sampler_for
 from discreet.privacy.budget import Adjacency, Budget, number
-from discreet.privacy.certificate import Certificate, certify, covering, standing
-from discreet.privacy.ledger import Sequential
+from discreet.privacy.certificate import Certificate
+from discreet.privacy.certifier import certify
 from discreet.privacy.measured import PrivateEvaluation
 from discreet.privacy.payer import Payer, paying
 from discreet.privacy.unexpected import REFUSE
-from discreet.schema import Schema
 from discreet.sources import Progress
 
 COVERS = "the figures of this evaluation and everything computed from them; not the model, which has its own"
+HELD_OUT = "the figures measured on the rows held out"
 RELEASED = (
     "the model was released before: what it owes to these rows, if it was trained on any of them, is on its own "
     "certificate, and the two costs add up"
@@ -66,11 +66,9 @@ def evaluate_privately(
     )
     sampler = sampler_for(random_state)
     payer = paying(ledger, account)
-    payer.charge(
-        plan.node if plan.charges else Sequential("an evaluation", ()), plan.budget, plan.unit, schema=model.schema
-    )
+    payer.charge(plan.node, plan.budget, plan.unit, schema=model.schema)
     return measure(model, plan, sampler, data, y, confidence=sure, progress=progress,
-                   certificate=evaluation_certificate(plan, model.schema, sampler))  # fmt: skip
+                   certificate=evaluation_certificate(plan, sampler))  # fmt: skip
 
 
 def measure(
@@ -89,22 +87,14 @@ def measure(
     return figures(noisy, plan, model.schema, probabilistic=model.probabilistic, confidence=confidence, **fields)
 
 
-def evaluation_certificate(plan: EvaluationPlan, schema: Schema, sampler: Sampler) -> Certificate:
+def evaluation_certificate(plan: EvaluationPlan, sampler: Sampler, *, held_out: bool = False) -> Certificate:
     """What an evaluation guarantees for the rows it read."""
-    private = plan.budget.private
-    simulation = private and sampler.simulation
     return certify(
-        plan.node if plan.charges else Sequential("an evaluation", ()),
-        plan.budget,
-        adjacency=plan.adjacency,
-        contributions=plan.contributions,
-        identified=schema.id is not None,
-        simulation=simulation,
-        sampler=sampler.name if private else "none",
-        schema_hash=schema.hash,
-        rho=None,
-        accounting="pure epsilon of counts in which every row has one cell of each table" if private else "none",
-        covers=covering(COVERS, schema, usable=private and not simulation, study="these figures are"),
-        assumptions=(RELEASED, *standing(schema, plan.contributions)),
-        unexpected=plan.unexpected,
+        plan,
+        sampler=sampler.name,
+        simulation=sampler.simulation,
+        accounting="pure epsilon of counts in which every row has one cell of each table",
+        covers=HELD_OUT if held_out else COVERS,
+        kind="these figures are",
+        assumptions=() if held_out else (RELEASED,),
     )

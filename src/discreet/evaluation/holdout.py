@@ -14,22 +14,23 @@ from sklearn.base import clone
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from discreet.bayes.base import SchemaEstimator, check_smoothing
 from discreet.errors import BudgetError
-from discreet.evaluation.evaluate import check_confidence, measure
+from discreet.estimators.base import SchemaEstimator, check_smoothing
+from discreet.evaluation.evaluate import check_confidence, evaluation_certificate, measure
 from discreet.evaluation.plan import EvaluationPlan, evaluation_charges, make_evaluation_plan
 from discreet.mechanisms.deal import KeyCoins, RowCoins
 from discreet.mechanisms.noise import Sampler, SimulationSampler, sampler_for
 from discreet.privacy.budget import Adjacency, Budget, number
-from discreet.privacy.certificate import Certificate, GroupRecord, record, recorded_rho
+from discreet.privacy.certificate import Certificate, recorded_rho
 from discreet.privacy.ledger import Charge, Node, Parallel, Sequential, SmoothCharge, concentrated, cost
-from discreet.privacy.payer import PAID, Payer, paying, unit_of
+from discreet.privacy.payer import PAID, Payer, paying
+from discreet.privacy.plan import Protected, checked_contributions
 from discreet.privacy.unexpected import ABSORB, REFUSE, check_unexpected
 from discreet.schema import Schema
 from discreet.sources import Progress
 from discreet.sources.part import deal_rows
 
-ROOMS = {"bayes", "linear", "trees", "additive", "networks", "auto", "selection", "tuning"}
+ROOMS = {"bayes", "linear", "trees", "additive", "dependence", "auto", "selection", "tuning"}
 NEEDED = ("epsilon", "schema", "adjacency", "random_state")
 SIDES = "training rows and rows held out"
 DEALT_ROWS = "every row is dealt to training or to testing by a coin of its own, whatever the rows say"
@@ -41,24 +42,14 @@ EMPTY = (
     "that a fit ends in a model rather than in a refusal because no row was dealt to training is not protected: n rows "
     "are all held out with chance share^n"
 )
-MEASURED = ", and the figures measured on the rows held out"
 
 
 @dataclass(frozen=True)
-class HoldoutPlan:
+class HoldoutPlan(Protected):
     """What the whole costs: the dearer of the fit and the measurement, which read different rows."""
 
-    budget: Budget
-    adjacency: Adjacency
-    contributions: int
     share: Fraction
     node: Node
-    unexpected: str = REFUSE
-
-    @property
-    def unit(self) -> str:
-        """Whom the cost is counted for."""
-        return unit_of(self.adjacency, self.contributions)
 
 
 def _has(name: str) -> Any:
@@ -116,9 +107,7 @@ class PrivateHoldout(SchemaEstimator):
             raise BudgetError("share is the chance that a row is held out: above 0 and not above 0.5")
         check_confidence(self.confidence)
         budget = Budget(settings["epsilon"], settings.get("delta", 0))
-        adjacency, rows = Adjacency.of(settings["adjacency"]), settings.get("contributions", 1)
-        if isinstance(rows, bool) or not isinstance(rows, int | np.integer) or rows < 1:
-            raise BudgetError("contributions must be a whole number of rows, at least 1")
+        adjacency, rows = Adjacency.of(settings["adjacency"]), checked_contributions(settings.get("contributions", 1))
         schema = settings["schema"] if isinstance(settings["schema"], Schema) else None
         if schema is None and settings["schema"] != "infer":
             estimator._public_schema()  # says what is missing
@@ -127,9 +116,9 @@ class PrivateHoldout(SchemaEstimator):
                 "rows of one person would be dealt to both sides of a hold-out: with contributions above 1, declare an "
                 "id column in the schema, so that all rows of a person are dealt together"
             )
-        node = _node(estimator, budget, adjacency, int(rows), schema)
+        node = _node(estimator, budget, adjacency, rows, schema)
         policy = check_unexpected(settings.get("unexpected", REFUSE))
-        return HoldoutPlan(budget, adjacency, int(rows), share, node, policy)
+        return HoldoutPlan(schema, budget, adjacency, rows, share, node, unexpected=policy)  # type: ignore[arg-type]
 
     def fit(
         self,
@@ -260,7 +249,7 @@ def _node(estimator: Any, budget: Budget, adjacency: Adjacency, contributions: i
     looked: tuple[Charge, ...] = evaluation_charges(
         Budget(budget.epsilon), classes, adjacency=adjacency, contributions=contributions
     )
-    measured = looked[0] if len(looked) == 1 else Sequential("a private evaluation", looked)
+    measured = looked[0] if len(looked) == 1 else Sequential("an evaluation", looked)
     return Parallel(SIDES, DEALT_PEOPLE if people else DEALT_ROWS, (fit, measured))
 
 
@@ -280,24 +269,8 @@ def _require_kept(fitted: Any, plan: HoldoutPlan) -> None:
 
 def _certificate(own: Certificate, looked: EvaluationPlan, sampler: Sampler, people: bool) -> Certificate:
     """One certificate for a fit and a measurement on different rows: the dearer of the two is the cost."""
-    dealt = DEALT_PEOPLE if people else DEALT_ROWS
     if not own.private:
         return own
-    assert looked.budget.epsilon is not None
-    simulation = own.simulation or sampler.simulation
-    epsilon = looked.budget.epsilon
-    whole = GroupRecord(node="parallel", what=SIDES, assumption=dealt, parts=(own.ledger, record(looked.node)))
-    fields = own.model_dump(mode="json") | {
-        "epsilon": str(epsilon),
-        "ledger": whole.model_dump(mode="json"),
-        "simulation": simulation,
-        "sampler": own.sampler if sampler.name in own.sampler else f"{own.sampler} and {sampler.name}",
-        "accounting": f"{own.accounting}; the measurement, on other rows, costs pure epsilon {epsilon}",
-        "assumptions": list(
-            dict.fromkeys([*own.assumptions, dealt, *([EMPTY] if looked.unexpected == REFUSE else [])])
-        ),
-        "covers": "nothing: this model is for study, not for release" if simulation else own.covers + MEASURED,
-    }
-    if own.rho is not None:
-        fields["rho"] = str(max(Fraction(own.rho), epsilon**2 / 2))
-    return Certificate.model_validate(fields)
+    figures, dealt = evaluation_certificate(looked, sampler, held_out=True), DEALT_PEOPLE if people else DEALT_ROWS
+    whole = own.beside(figures, SIDES, dealt)
+    return whole if looked.unexpected != REFUSE else whole.assuming(EMPTY)

@@ -4,60 +4,52 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from numbers import Integral
 from typing import Any
 
-from discreet.bayes.evaluation import Scoring
-from discreet.bayes.sensitivity import table_sensitivity
-from discreet.errors import BudgetError
 from discreet.evaluation.edges import Scale, scales
+from discreet.evaluation.exact import Scoring
 from discreet.privacy.budget import Adjacency, Budget
 from discreet.privacy.ledger import Charge, Node, Sequential
-from discreet.privacy.payer import unit_of
+from discreet.privacy.plan import Protected, checked_contributions, moved_rows, only_pure
 from discreet.privacy.unexpected import REFUSE, check_unexpected
 
 CONFUSION_SHARE = Fraction(1, 4)  # of the budget, if there are more than two classes; the scores' tables share the rest
 
 
 @dataclass(frozen=True, eq=False)
-class EvaluationPlan:
+class EvaluationPlan(Protected):
     """What is known before a row is read: the bins, and a charge for each table in which a row has one cell.
 
     Two classes have one table, by true class and score bin, whose margins are the confusion table. More have the
     confusion table and, for each class, a table of whether a row is of the class by the bin of its score.
     """
 
-    budget: Budget
-    adjacency: Adjacency
-    contributions: int
-    classes: int
     scales: tuple[Scale, ...]
     charges: tuple[Charge, ...]
-    unexpected: str = REFUSE
+
+    @property
+    def classes(self) -> int:
+        """How many classes there are."""
+        return len(self.schema.classes)
 
     @property
     def node(self) -> Node:
         """The ledger entry."""
-        return self.charges[0] if len(self.charges) == 1 else Sequential("a private evaluation", self.charges)
-
-    @property
-    def unit(self) -> str:
-        """Whom the cost is counted for."""
-        return unit_of(self.adjacency, self.contributions)
+        return self.charges[0] if len(self.charges) == 1 else Sequential("an evaluation", self.charges)
 
 
 def make_evaluation_plan(
     model: Scoring, budget: Budget, *, adjacency: Adjacency, contributions: Any = 1, unexpected: str = REFUSE
 ) -> EvaluationPlan:
     """The plan for a released model, from public knowledge alone."""
-    if isinstance(contributions, bool) or not isinstance(contributions, Integral) or int(contributions) < 1:
-        raise BudgetError("contributions must be a whole number of rows, at least 1")
-    if budget.kind not in {"pure", "none"}:
-        raise BudgetError("an evaluation adds Laplace noise, which needs no delta: give epsilon alone")
+    contributions = checked_contributions(contributions)
+    only_pure(budget, "figures are released")
     classes = len(model.schema.classes)
-    charges = evaluation_charges(budget, classes, adjacency=adjacency, contributions=int(contributions))
-    policy = check_unexpected(unexpected)
-    return EvaluationPlan(budget, adjacency, int(contributions), classes, tuple(scales(model)), charges, policy)
+    charges = evaluation_charges(budget, classes, adjacency=adjacency, contributions=contributions)
+    return EvaluationPlan(
+        model.schema, budget, adjacency, contributions, tuple(scales(model)), charges,
+        unexpected=check_unexpected(unexpected),
+    )  # fmt: skip
 
 
 def evaluation_charges(
@@ -66,7 +58,7 @@ def evaluation_charges(
     """The cost of each table; known before there is a model."""
     if budget.epsilon is None:
         return ()
-    reach = table_sensitivity(adjacency, contributions).l1
+    reach = moved_rows(adjacency, contributions)
 
     def charge(what: str, epsilon: Fraction) -> Charge:
         return Charge("discrete Laplace", what, "L1", str(reach), reach / epsilon, "epsilon", epsilon)

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.bayes.evaluation import Scoring
 from discreet.evaluation.edges import gaps
+from discreet.evaluation.exact import Scoring
 from discreet.evaluation.plan import EvaluationPlan
 from discreet.mechanisms.laws import laplace_variance
 from discreet.mechanisms.noise import Sampler

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from discreet.bayes.certificates import MODEL
 from discreet.federated.update import Settings, node_plan
 from discreet.privacy.budget import Adjacency, Budget
-from discreet.privacy.certificate import Certificate, certify, covering, standing
+from discreet.privacy.certificate import Certificate
+from discreet.privacy.certifier import MODEL, certify
 from discreet.privacy.ledger import Node, Parallel, Sequential
+from discreet.privacy.plan import Paid
 from discreet.schema import Schema
 
 if TYPE_CHECKING:
@@ -59,28 +60,16 @@ def aggregate_certificate(
     else:
         parts = tuple(Sequential(_names(held), plans[key].node.parts) for key, held in groups.items())
         node = Parallel("nodes with different people", NODES[settings.adjacency], parts)
-    simulation = budget.private and any(member.simulation for member in members)
-    where = "at any one node" if overlap else "in the data, all nodes together"
     return certify(
-        node,
-        budget,
-        adjacency=settings.adjacency,
-        contributions=settings.contributions,
-        identified=schema.id is not None,
-        simulation=simulation,
-        sampler=" and ".join(dict.fromkeys(m.sampler for m in members)) if budget.private else "none",
-        schema_hash=schema.hash,
-        rho=None if rho is None else str(rho),
+        Paid(schema, budget, settings.adjacency, settings.contributions, node),
+        sampler=[m.sampler for m in members],
+        simulation=any(member.simulation for member in members),
         accounting=" and ".join(dict.fromkeys(plan.accounting for plan in plans.values())),
-        covers=covering(
-            MODEL + ", and every node's update as the coordinator saw it",
-            schema,
-            usable=budget.private and not simulation,
-        ),
-        assumptions=(
-            SEVERAL if overlap else NODES[settings.adjacency],
-            *standing(schema, settings.contributions, where=where, checked=False),
-        ),
+        rho=rho,
+        covers=MODEL + ", and every node's update as the coordinator saw it",
+        assumptions=(SEVERAL,) if overlap else (),
+        where="at any one node" if overlap else "in the data, all nodes together",
+        checked=False,
     )
 
 

@@ -9,9 +9,10 @@ from typing import Any, Self
 
 import numpy as np
 
-from discreet.bayes.base import NaiveBayesEstimator, check_smoothing
+from discreet.bayes.base import NaiveBayesEstimator
 from discreet.bayes.plan import Plan
 from discreet.errors import BudgetError, DataError
+from discreet.estimators.base import check_smoothing
 from discreet.federated.aggregate import Aggregate
 from discreet.federated.certificate import NODES, study_certificate
 from discreet.federated.partition import DEPENDENT, assign, node_budgets
@@ -20,7 +21,7 @@ from discreet.federated.update import Settings, node_plan, update_of
 from discreet.mechanisms.noise import sampler_for
 from discreet.mechanisms.shares import ExactShares, SimulationShares
 from discreet.privacy.budget import Budget
-from discreet.privacy.certificate import read_under
+from discreet.privacy.certifier import read_under
 from discreet.privacy.ledger import Node, Parallel
 from discreet.privacy.payer import Payer, paying
 from discreet.privacy.unexpected import REFUSE, check_unexpected
@@ -110,7 +111,9 @@ class FederatedNB(NaiveBayesEstimator):
         self.random_state = random_state
         self.unexpected = unexpected
 
-    def fit(self, X: Any, y: Any = None, *, ledger: Payer | None = None, account: Any = None) -> Self:
+    def fit(  # type: ignore[override]
+        self, X: Any, y: Any = None, *, ledger: Payer | None = None, account: Any = None
+    ) -> Self:
         """Deal the rows out to nodes, let each send its update, and make the model of what arrives."""
         if is_outside(X):
             raise DataError("FederatedNB deals out rows that are in memory: pass an array or a data frame")

@@ -21,7 +21,8 @@ from discreet.errors import BudgetError, StatisticsError
 from discreet.federated.threshold import most_dropouts
 from discreet.mechanisms.shares import ExactShares, ShareSampler, SimulationShares
 from discreet.privacy.budget import Budget
-from discreet.privacy.certificate import Certificate, certify, covering, standing
+from discreet.privacy.certificate import Certificate
+from discreet.privacy.certifier import certify
 from discreet.privacy.ledger import Charge, Sequential, SmoothCharge
 from discreet.privacy.skellam import SkellamPart, skellam_factor
 from discreet.statistics import Statistics
@@ -146,25 +147,21 @@ class SharePlan:
 
     def certificate(self, *, simulation: bool = False) -> Certificate:
         """The central guarantee, against the coordinator together with the colluding nodes, and what it rests on."""
-        plan, private = self.plan, self.plan.budget.private
+        plan = self.plan
         covers = (
             "the sum that the coordinator opened, the parameters of this model and everything computed from them, "
             f"against the coordinator and up to {self.colluding} node(s) working with it, for rows at the other nodes"
         )
         return certify(
-            self.node,
-            plan.budget,
-            adjacency=plan.adjacency,
-            contributions=plan.contributions,
-            identified=plan.schema.id is not None,
-            simulation=private and simulation,
-            sampler=(SimulationShares if simulation else ExactShares).name if private else "none",
-            schema_hash=plan.schema.hash,
-            rho=None,
+            plan,
+            node=self.node,
+            sampler=(SimulationShares if simulation else ExactShares).name,
+            simulation=simulation,
             accounting=plan.accounting,
-            covers=covering(covers, plan.schema, usable=private and not simulation),
+            covers=covers,
+            where="in the data of all nodes together",
+            checked=False,
             assumptions=(
-                *standing(plan.schema, plan.contributions, where="in the data of all nodes together", checked=False),
                 f"at least {self.least_honest} honest nodes are in the sum; every honest node refuses to open another",
                 f"at most {self.colluding} of {self.nodes} nodes work with the coordinator, and nodes hold each "
                 f"other's true public keys; each node's private key was made there and has never left it",

@@ -198,7 +198,7 @@ def update_of(
 ) -> Update:
     """Noise statistics that were counted already; the caller has charged the plan."""
     released = release(statistics, plan, sampler)
-    certificate = release_certificate(released, plan.node, covers=COVERS, kind="update")
+    certificate = release_certificate(released, plan.node, covers=COVERS, kind="this update is")
     return Update(
         node,
         secrets.token_hex(16) if round_id is None else round_id,

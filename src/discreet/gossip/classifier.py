@@ -109,7 +109,9 @@ class GossipNB(FederatedNB):
         self.random_state = random_state
         self.unexpected = unexpected
 
-    def fit(self, X: Any, y: Any = None, *, ledger: Payer | None = None, account: Any = None) -> Self:
+    def fit(  # type: ignore[override]
+        self, X: Any, y: Any = None, *, ledger: Payer | None = None, account: Any = None
+    ) -> Self:
         """Deal the rows out to nodes, let them gossip, and take the first node's model."""
         if is_outside(X):
             raise DataError("GossipNB deals out rows that are in memory: pass an array or a data frame")

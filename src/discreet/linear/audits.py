@@ -39,7 +39,8 @@ class ReleasedWeights:
     @cached_property
     def plan(self) -> LinearPlan:
         """The plan of a fit with these settings."""
-        return self.kind(epsilon=self.epsilon, schema=SCHEMA, **self.settings).plan()
+        plan: LinearPlan = self.kind(epsilon=self.epsilon, schema=SCHEMA, **self.settings).plan()
+        return plan
 
     def design(self, data: Sequence[Row]) -> Design:
         """Rows as the estimator encodes them."""

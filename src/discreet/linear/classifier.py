@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from discreet.bayes.base import SchemaEstimator
-from discreet.bayes.certificates import MODEL
 from discreet.errors import BudgetError
+from discreet.estimators.base import Reading, SchemaEstimator
 from discreet.linear.encode import Encoding, read_design
 from discreet.linear.losses import Huber, Logistic, Loss
 from discreet.linear.model import LinearModel
 from discreet.linear.plan import LinearPlan, make_plan
 from discreet.linear.release import LinearRelease, release
-from discreet.mechanisms.noise import bytes_of, sampler_for
-from discreet.privacy.budget import Adjacency, Budget, number
-from discreet.privacy.certificate import Certificate, certify, covering, standing
-from discreet.privacy.payer import Payer, paying
+from discreet.mechanisms.noise import Sampler
+from discreet.privacy.budget import number
+from discreet.privacy.certificate import Certificate
+from discreet.privacy.certifier import certify
 from discreet.privacy.unexpected import ABSORB, FIXED
 from discreet.schema import Schema
 from discreet.sources import Progress
@@ -35,13 +34,10 @@ REFUSALS = (
 class LinearEstimator(SchemaEstimator):
     """What the linear estimators share: all but the loss."""
 
-    adjacency: Any
     numeric: Any
     regularisation: Any
     noise: Any
     tolerance: Any
-    contributions: Any
-    unexpected: Any
     model_: LinearModel
     _kind: str
 
@@ -56,57 +52,23 @@ class LinearEstimator(SchemaEstimator):
 
     # ---- fitting
 
-    def plan(self) -> LinearPlan:
-        """How the budget would be spent, from public knowledge alone."""
-        return self._plan(self._public_schema())
-
-    def _plan(self, schema: Schema) -> LinearPlan:
+    def _plan(self, schema: Schema, *_: Any) -> LinearPlan:
         return make_plan(
-            Encoding(schema, self.numeric),
-            Budget(self.epsilon),
-            loss=self._loss(),
-            method=self._method(),
-            adjacency=Adjacency.of(self.adjacency),
-            contributions=self.contributions,
-            ridge=self.regularisation,
-            noise=self.noise,
-            tolerance=self.tolerance,
-            unexpected=self.unexpected,
-        )
-
-    def fit(
-        self,
-        X: Any,
-        y: Any = None,
-        *,
-        ledger: Payer | None = None,
-        account: Any = None,
-        progress: Progress | None = None,
-    ) -> Self:
-        """Fit to an array or data frame with labels `y`, or to a file or database table that has the target.
-
-        The whole cost is known and charged to the `account` (or `ledger`), if there is one, before a row is read.
-        """
-        payer = paying(ledger, account, X, self)
-        if isinstance(self.schema, str):
-            payer.allow_inference(Budget(self.epsilon))  # the rows will be read for a schema: not in vain
-        schema = self._schema_for(X, y)
-        plan = self._plan(schema)
-        payer.charge(plan.node, plan.budget, plan.unit, self, schema=schema)
-        sampler = sampler_for(self.random_state)
-        design = read_design(
-            X, y, plan.encoding, contributions=plan.contributions, unexpected=plan.unexpected, draw=bytes_of(sampler),
-            progress=progress,
+            Encoding(schema, self.numeric), self._budget(), **self._people(), loss=self._loss(), method=self._method(),
+            ridge=self.regularisation, noise=self.noise, tolerance=self.tolerance,
         )  # fmt: skip
-        released = release(design, plan, sampler)
-        self.certificate_ = release_certificate(released)
+
+    def _release(self, reading: Reading, plan: LinearPlan, sampler: Sampler, *_: Any) -> LinearModel:
+        released = release(read_design(reading.X, reading.y, plan.encoding, **reading.terms), plan, sampler)
         settings = {**self._settings(), "ridge": float(plan.ridge)}
-        self.model_ = LinearModel(
-            schema, released.weights, self.certificate_, kind=self._kind, numeric=self.numeric, settings=settings
-        )
-        self._describe(X, schema)
-        self.coef_, self.intercept_ = self._coefficients(plan.encoding)
-        return self
+        return LinearModel(
+            plan.schema, released.weights, release_certificate(released), kind=self._kind, numeric=self.numeric,
+            settings=settings,
+        )  # fmt: skip
+
+    def _describe(self, X: Any, schema: Schema) -> None:
+        super()._describe(X, schema)
+        self.coef_, self.intercept_ = self._coefficients(self.model_.encoding)
 
     def _coefficients(self, encoding: Encoding) -> tuple[Floats, Floats]:
         """Weights of the encoded columns and of the constant, in the order of `classes_`."""
@@ -279,28 +241,14 @@ class PrivateLogisticRegression(LinearEstimator):
 def release_certificate(released: LinearRelease) -> Certificate:
     """What a linear release guarantees."""
     plan = released.plan
-    private, schema = plan.budget.private, plan.schema
-    simulation = private and released.simulation
-    stated = [*standing(schema, plan.contributions)]
-    if private and plan.method != "functional":
-        stated.append(
-            "logarithm, root, exponential and cosine of this machine are exact to two units in the last place"
-        )
-        stated.append(FIXED if plan.unexpected == ABSORB else REFUSALS)
+    exact = not plan.budget.private or plan.method == "functional"
+    machine = "logarithm, root, exponential and cosine of this machine are exact to two units in the last place"
     return certify(
-        plan.node,
-        plan.budget,
-        adjacency=plan.adjacency,
-        contributions=plan.contributions,
-        identified=schema.id is not None,
-        unexpected=plan.unexpected,
-        simulation=simulation,
-        sampler=" and ".join(released.samplers) if private else "none",
-        schema_hash=schema.hash,
-        rho=None,
-        accounting="pure epsilon, added up over classes and steps" if private else "none",
-        covers=covering(MODEL, schema, usable=private and not simulation),
-        assumptions=tuple(stated),
+        plan,
+        sampler=released.samplers,
+        simulation=released.simulation,
+        accounting="pure epsilon, added up over classes and steps",
+        assumptions=() if exact else (machine, FIXED if plan.unexpected == ABSORB else REFUSALS),
     )
 
 

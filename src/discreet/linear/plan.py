@@ -15,6 +15,7 @@ from discreet.mechanisms.vectors import LAWS
 from discreet.privacy.budget import Adjacency, Budget, number
 from discreet.privacy.calibrate import fraction_down, sqrt_up
 from discreet.privacy.ledger import Charge, Sequential
+from discreet.privacy.plan import Protected, checked_contributions, moved_rows, only_pure
 from discreet.privacy.unexpected import REFUSE, check_unexpected
 
 METHODS = ("objective", "output", "functional")
@@ -24,7 +25,7 @@ OUTPUT_RIDGE = 3.0
 
 
 @dataclass(frozen=True)
-class LinearPlan:
+class LinearPlan(Protected):
     """One binary problem's noise, and how many problems share the budget.
 
     `rate` is γ of the noise vector's density exp(−γ‖b‖); `lattice` and `steps` are those of the released weights:
@@ -34,9 +35,6 @@ class LinearPlan:
     encoding: Encoding
     loss: Loss
     method: str
-    budget: Budget
-    adjacency: Adjacency
-    contributions: int
     ridge: Fraction
     law: str
     tolerance: Fraction
@@ -44,12 +42,6 @@ class LinearPlan:
     lattice: int
     steps: int
     epsilons: tuple[Fraction, Fraction]
-    unexpected: str = REFUSE
-
-    @property
-    def schema(self) -> Any:
-        """The public description of the data."""
-        return self.encoding.schema
 
     @property
     def problems(self) -> tuple[int, ...]:
@@ -58,14 +50,9 @@ class LinearPlan:
         return (1,) if classes == 2 else tuple(range(classes))
 
     @property
-    def unit(self) -> str:
-        """Whom the cost is counted for."""
-        return f"{self.adjacency} neighbours with up to {self.contributions} row(s) per person"
-
-    @property
     def moved(self) -> int:
         """How many rows' worth a neighbour moves a sum: one, or two if a row is replaced."""
-        return 1 if self.adjacency is Adjacency.ADD_REMOVE else 2
+        return moved_rows(self.adjacency)
 
     @property
     def linear_reach(self) -> int:
@@ -153,10 +140,8 @@ def make_plan(
     """Split the budget and calibrate the noise, or say what stands in the way."""
     if method not in METHODS:
         raise BudgetError(f"method must be 'objective', 'output' or 'functional', not {method!r}")
-    if budget.kind not in ("pure", "none"):
-        raise BudgetError("linear models spend a pure epsilon: leave delta and rho out")
-    if isinstance(contributions, bool) or not isinstance(contributions, int) or contributions < 1:
-        raise BudgetError(f"contributions must be a whole number of at least 1, not {contributions!r}")
+    only_pure(budget, "linear models are released")
+    contributions = checked_contributions(contributions)
     law = _law(encoding, method, noise)
     problems = 1 if len(encoding.schema.classes) == 2 else len(encoding.schema.classes)
     # k rows of one person are k neighbours' steps: a mechanism at ε/k costs ε for all of them.
@@ -171,7 +156,7 @@ def make_plan(
     if not 0 < limit <= max(Fraction(1), usual):
         raise BudgetError(f"the tolerance of the solver must lie between 0 and 1, not {tolerance!r}")
     epsilons, rate = (Fraction(0), Fraction(0)), None
-    moved = 1 if adjacency is Adjacency.ADD_REMOVE else 2
+    moved = moved_rows(adjacency)
     if share is not None and method == "functional":
         root = Fraction(sqrt_up(Fraction(encoding.slots))).limit_denominator(10**6)
         epsilons = (share * 4 / (4 + root), share * root / (4 + root))
@@ -188,8 +173,8 @@ def make_plan(
     lattice = math.ceil(math.log2(width / float(apart)))
     steps = math.ceil(Fraction(width) * apart * Fraction(2) ** lattice) + encoding.columns
     return LinearPlan(
-        encoding, loss, method, budget, adjacency, contributions, chosen, law, limit, rate, lattice, steps, epsilons,
-        check_unexpected(unexpected),
+        encoding.schema, budget, adjacency, contributions, encoding, loss, method, chosen, law, limit, rate, lattice,
+        steps, epsilons, unexpected=check_unexpected(unexpected),
     )  # fmt: skip
 
 

@@ -8,8 +8,10 @@ from typing import Any
 
 from discreet.local.inputs import input_of
 from discreet.privacy.budget import Adjacency, Budget
-from discreet.privacy.certificate import Certificate, certify, covering, standing
+from discreet.privacy.certificate import Certificate
+from discreet.privacy.certifier import certify
 from discreet.privacy.ledger import Parallel, Response
+from discreet.privacy.plan import Paid
 from discreet.schema import Schema
 
 DEVICES = "by those who sent the reports"
@@ -52,22 +54,13 @@ def local_certificate(
     """What was guaranteed to the people whose reports were counted: the largest ε of any of them."""
     node = ledger_of(schema, tallies)
     epsilon = max((part.cost for part in node.parts if isinstance(part, Response)), default=Fraction(0))
-    assumptions = [*standing(schema), node.assumption]
-    if sampler == DEVICES:
-        assumptions.append(CLIENTS)
-    covers = "every report by itself, hence this model and everything computed from them"
     return certify(
-        node,
-        Budget(epsilon),
-        adjacency=Adjacency.REPLACE,
-        contributions=1,
-        identified=False,
-        protects=PROTECTS,
-        simulation=simulation,
+        Paid(schema, Budget(epsilon), Adjacency.REPLACE, 1, node),
         sampler=SIMULATED if simulation else sampler,
-        schema_hash=schema.hash,
-        rho=None,
+        simulation=simulation,
         accounting="local: the ε of the dearest person; nobody needs to trust the collector",
-        covers=covering(covers, schema, usable=not simulation),
-        assumptions=tuple(assumptions),
+        covers="every report by itself, hence this model and everything computed from them",
+        assumptions=(CLIENTS,) if sampler == DEVICES else (),
+        where=None,
+        whom=PROTECTS,
     )

@@ -9,12 +9,13 @@ from typing import Any, Self
 
 import numpy as np
 
-from discreet.bayes.base import NaiveBayesEstimator, check_smoothing
+from discreet.bayes.base import NaiveBayesEstimator
 from discreet.bayes.estimate import estimate as estimate_exactly
 from discreet.bayes.model import NaiveBayesModel
 from discreet.bayes.plan import make_plan
 from discreet.bayes.release import release
 from discreet.errors import BudgetError
+from discreet.estimators.base import check_smoothing
 from discreet.local.bulk import People, choose_many
 from discreet.local.campaign import NUMERIC, Campaign, Question
 from discreet.local.certificate import ONE_PROCESS
@@ -22,7 +23,7 @@ from discreet.local.estimate import Tally, model_of
 from discreet.local.oracles import Oracle
 from discreet.mechanisms.noise import ExactSampler
 from discreet.privacy.budget import Adjacency, Budget
-from discreet.privacy.certificate import certify, covering, read_under, standing
+from discreet.privacy.certifier import certify, read_under
 from discreet.privacy.ledger import Response
 from discreet.privacy.payer import Payer, paying, unit_of
 from discreet.privacy.unexpected import REFUSE
@@ -143,11 +144,7 @@ class LocalNB(NaiveBayesEstimator):
         plan = make_plan(schema, budget, adjacency=Adjacency.REPLACE, numeric=shape)
         rows = collect(X, schema, y, detail=plan.detail, unexpected=self.unexpected, progress=progress)
         released = release(rows, plan, ExactSampler())
-        certificate = certify(
-            released.node, budget, adjacency=Adjacency.REPLACE, contributions=1, identified=False, simulation=False,
-            sampler="none", schema_hash=schema.hash, rho=None, accounting=plan.accounting,
-            covers=covering("", schema, usable=False), assumptions=standing(schema),
-        )  # fmt: skip
+        certificate = certify(plan, node=released.node, sampler="none", simulation=False, where=None)
         return NaiveBayesModel(schema, *estimate_exactly(released, smoothing), certificate)
 
     def _generator(self) -> np.random.Generator | None:

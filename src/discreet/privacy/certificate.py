@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Annotated, Any, Literal, Self
 
@@ -16,15 +19,18 @@ from pydantic import (
     model_validator,
 )
 
+from discreet.errors import BudgetError
 from discreet.privacy.budget import Adjacency, Budget
 from discreet.privacy.composition import Totals, granted
 from discreet.privacy.nodes import Charge, Node, Parallel, Response, SmoothCharge
-from discreet.privacy.unexpected import REFUSE, tables_clause
-from discreet.schema import Schema
+from discreet.privacy.payer import unit_of
+from discreet.privacy.unexpected import TOTAL
+from discreet.schema import Provenance
 
-INFERRED = "the schema (classes, categories, bounds) was read off the data and assumed public"
-EXCEPT = "except the classes, categories and bounds, which were read off the data"
+NOTHING = "nothing"  # how the clause of a study begins that covers no release
 Exact = Annotated[str, StringConstraints(pattern=r"^[0-9]{1,400}(/[1-9][0-9]{0,399})?$")]
+
+Digest = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 
 
 class _Record(BaseModel):
@@ -101,6 +107,8 @@ class Certificate(_Record):
     assumptions: tuple[str, ...]
     tables: str = ""  # which tables the guarantee is about; certificates of earlier versions do not say
     ledger: LedgerRecord
+    elsewhere: tuple[Provenance, ...] = ()  # what this release follows from and does not pay for
+    included: tuple[Digest, ...] = ()  # the certificates that were added up to this one
 
     @model_validator(mode="after")
     def _adds_up(self) -> Self:
@@ -125,8 +133,9 @@ class Certificate(_Record):
     def _as_it_was(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
         """A certificate of an earlier version is written as it was read."""
         fields: dict[str, Any] = handler(self)
-        if not self.tables:
-            del fields["tables"]
+        for name in ("tables", "elsewhere", "included"):
+            if not fields[name]:
+                del fields[name]
         return fields
 
     @property
@@ -139,6 +148,79 @@ class Certificate(_Record):
         """δ as a float."""
         return float(Fraction(self.delta))
 
+    @property
+    def unit(self) -> str:
+        """Whom the cost is counted for."""
+        return unit_of(self.adjacency, self.contributions)
+
+    @property
+    def hash(self) -> str:
+        """A fingerprint by which later certificates name this one."""
+        canonical = json.dumps(self.model_dump(mode="json"), sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+        return hashlib.sha256(canonical.encode()).hexdigest()
+
+    def provenance(self, what: str) -> Provenance:
+        """What a schema or a model says that follows from this release."""
+        return Provenance(
+            what=what, epsilon=self.epsilon, delta=self.delta, adjacency=str(self.adjacency),
+            contributions=self.contributions, certificate=self.hash,
+        )  # fmt: skip
+
+    def then(self, other: Certificate, what: str = "a release, then another on the same rows") -> Certificate:
+        """The certificate of this release and a later one on the same rows, which may follow from it: costs add up.
+
+        What the later one says to be paid for elsewhere, and this one pays for, is said no longer.
+        """
+        return self._with(other, {
+            "epsilon": _added(self.epsilon, other.epsilon),
+            "delta": str(Fraction(self.delta) + Fraction(other.delta)),
+            "rho": _rhos(self, other, lambda one, two: one + two),
+            "accounting": self.accounting if self.accounting == other.accounting
+            else f"{self.accounting}; then {other.accounting}; the two added up",
+            "covers": _covered(self.covers, other.covers),
+            "ledger": _group("sequential", what, None, self, other),
+        })  # fmt: skip
+
+    def beside(self, other: Certificate, what: str, assumption: str) -> Certificate:
+        """The certificate of this release and one on other rows: the dearer of the two is the cost.
+
+        `assumption` says why nobody's rows are in both.
+        """
+        dearer = max(Fraction(self.epsilon or 0), Fraction(other.epsilon or 0))
+        whole = self._with(other, {
+            "epsilon": None if None in {self.epsilon, other.epsilon} else str(dearer),
+            "delta": str(max(Fraction(self.delta), Fraction(other.delta))),
+            "rho": _rhos(self, other, max),
+            "accounting": f"{self.accounting}; and on other rows {other.accounting}",
+            "covers": _covered(self.covers, other.covers),
+            "ledger": _group("parallel", what, assumption, self, other),
+        })  # fmt: skip
+        return whole.assuming(assumption)
+
+    def assuming(self, *more: str) -> Certificate:
+        """The same, resting on more."""
+        return self.model_copy(update={"assumptions": tuple(dict.fromkeys((*self.assumptions, *more)))})
+
+    def _with(self, other: Certificate, fields: dict[str, Any]) -> Certificate:
+        """What every composition does: one unit, one list of what is assumed, and what is not paid for here."""
+        if self.unit != other.unit:
+            raise BudgetError(f"costs for {self.unit} do not add up with costs for {other.unit}: use the same for both")
+        if self.private and other.private and (self.epsilon is None) != (other.epsilon is None):
+            raise BudgetError("a cost in epsilon does not add up with one in rho alone: state both in one measure")
+        included = [*dict.fromkeys((*self.included, self.hash, *other.included, other.hash))]
+        both = {one.certificate: one for one in (*self.elsewhere, *other.elsewhere)}
+        paid = {paid_elsewhere(one) for key, one in both.items() if key in included}
+        stated = dict.fromkeys((*self.assumptions, *other.assumptions))
+        return Certificate.model_validate(other.model_dump(mode="json") | fields | {
+            "private": self.private and other.private,
+            "simulation": self.simulation or other.simulation,
+            "sampler": " and ".join(dict.fromkeys((*self.sampler.split(" and "), *other.sampler.split(" and ")))),
+            "assumptions": [text for text in stated if text not in paid],
+            "tables": other.tables if self.tables == TOTAL else self.tables,
+            "elsewhere": [one.model_dump(mode="json") for key, one in both.items() if key not in included],
+            "included": included,
+        })  # fmt: skip
+
     def charges(self) -> list[Leaf]:
         """Every charge of the ledger, in order."""
 
@@ -146,6 +228,46 @@ class Certificate(_Record):
             return [c for part in node.parts for c in walk(part)] if isinstance(node, GroupRecord) else [node]
 
         return walk(self.ledger)
+
+
+def paid_elsewhere(what: Provenance) -> str:
+    """The sentence about a release that a later one follows from and does not pay for."""
+    amount = "no privacy at all" if what.epsilon is None else f"epsilon {what.epsilon}"
+    if Fraction(what.delta):
+        amount += f" and delta {what.delta}"
+    return (
+        f"{what.what}: paid for elsewhere, at {amount} for {unit_of(what.adjacency, what.contributions)} (certificate "
+        f"{what.certificate[:16]}), which comes on top of this cost for people who are in both"
+    )
+
+
+def _added(one: str | None, two: str | None) -> str | None:
+    return None if one is None or two is None else str(Fraction(one) + Fraction(two))
+
+
+def _rhos(one: Certificate, two: Certificate, both: Callable[[Fraction, Fraction], Fraction]) -> str | None:
+    """The ρ of two releases, if one of them states it and the other has one: pure ε counts as ε²/2."""
+    if one.rho is None and two.rho is None:
+        return None
+    found = [
+        Fraction(each.rho) if each.rho is not None
+        else Fraction(each.epsilon) ** 2 / 2 if each.epsilon is not None and not Fraction(each.delta)
+        else None
+        for each in (one, two)
+    ]  # fmt: skip
+    return None if found[0] is None or found[1] is None else str(both(found[0], found[1]))
+
+
+def _covered(one: str, two: str) -> str:
+    """What two releases cover; what one of them does not cover at all, both together do not."""
+    if one == two or one.startswith(NOTHING):
+        return one
+    return two if two.startswith(NOTHING) else f"{one}, and {two}"
+
+
+def _group(node: str, what: str, assumption: str | None, one: Certificate, two: Certificate) -> Any:
+    parts = [one.ledger.model_dump(mode="json"), two.ledger.model_dump(mode="json")]
+    return {"node": node, "what": what, "assumption": assumption, "parts": parts}
 
 
 def _spent(node: Leaf | GroupRecord, measure: str) -> Fraction:
@@ -183,17 +305,6 @@ def recorded_amounts(node: Leaf | GroupRecord, grant: Budget) -> Totals:
     """What a recorded ledger adds to totals if it was granted that; a BudgetError if it costs more."""
     own, noise, shift = (_spent(node, measure) for measure in ("epsilon", "rho", "delta"))
     return granted(own, noise, shift, recorded_rho(node), grant)
-
-
-def with_pure(certificate: Certificate, epsilon: Fraction, what: str) -> dict[str, str]:
-    """The fields of a certificate, beside ε and ledger, that change as pure ε is spent on top: ρ, if it states one."""
-    if certificate.rho is None:
-        return {}
-    return {
-        "rho": str(Fraction(certificate.rho) + epsilon**2 / 2),
-        "accounting": f"{certificate.accounting}; pure epsilon of {what} ({epsilon}) added to epsilon, and its square "
-        "over two to rho",
-    }
 
 
 GroupRecord.model_rebuild()
@@ -242,79 +353,3 @@ def _named(parameters: tuple[tuple[str, str], ...]) -> dict[str, str]:
             fresh, number = f"{name} ({number})", number + 1
         result[fresh] = value
     return result
-
-
-_NEIGHBOURS = {
-    Adjacency.ADD_REMOVE: "whether the rows are in the data or not (the number of rows is hidden too)",
-    Adjacency.REPLACE: "what the rows say, label included (the number of rows is public)",
-}
-
-
-def protects(adjacency: Adjacency, contributions: int, identified: bool, unexpected: str = REFUSE) -> str:
-    """Whom the guarantee protects, in words."""
-    rows = "one row" if contributions == 1 else f"up to {contributions} rows"
-    checked = "checked by the id column of each batch" if identified else "not checked: the schema names no id column"
-    if identified and unexpected != REFUSE:
-        checked = "kept by the id column of each batch, out of however many"
-    return f"one person with {rows} ({checked}): the release hardly depends on {_NEIGHBOURS[adjacency]}"
-
-
-def read_under(certificate: Certificate, unexpected: str) -> Certificate:
-    """The certificate of the same release, from rows that were read under this policy."""
-    return certificate.model_copy(update={"tables": tables_clause(unexpected) if certificate.private else ""})
-
-
-def standing(
-    schema: Schema,
-    contributions: int | None = None,
-    *,
-    where: str = "in the data",
-    checked: bool = True,
-    inferred: str = INFERRED,
-) -> tuple[str, ...]:
-    """The assumptions that every certificate states where they are made, so that none can be forgotten.
-
-    That a schema read off the data is public; and that no person has more rows than the noise pays for, unless an id
-    column lets that be `checked`. Without `contributions` nothing is assumed about rows per person.
-    """
-    stated = [inferred] if schema.inferred else []
-    if contributions is not None and not (checked and schema.id is not None):
-        stated.append(f"no person has more than {contributions} row(s) {where}")
-    return tuple(stated)
-
-
-def covering(what: str, schema: Schema, *, usable: bool, study: str = "this model is") -> str:
-    """What a certificate covers: nothing without exact noise, and never what was read off the data."""
-    if not usable:
-        return f"nothing: {study} for study, not for release"
-    return what + (
-        ", except the classes, categories and bounds, which were read off the data" if schema.inferred else ""
-    )
-
-
-def certify(
-    node: Node,
-    budget: Budget,
-    *,
-    adjacency: Adjacency,
-    contributions: int,
-    identified: bool,
-    unexpected: str = REFUSE,
-    **fields: Any,
-) -> Certificate:
-    """The certificate of a release that spent `node` of `budget` on rows read under the policy `unexpected`."""
-    from importlib.metadata import version
-
-    whom = fields.pop("protects", None) or protects(adjacency, contributions, identified, unexpected)
-    return Certificate(
-        library=f"discreet {version('discreet')}",
-        private=budget.private,
-        adjacency=adjacency,
-        contributions=contributions,
-        protects=whom if budget.private else "nobody: no noise was added",
-        epsilon=None if budget.epsilon is None else str(budget.epsilon),
-        delta=str(budget.delta),
-        tables=tables_clause(unexpected) if budget.private else "",
-        ledger=record(node),
-        **fields,
-    )

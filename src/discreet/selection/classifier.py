@@ -9,31 +9,31 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.bayes.base import NaiveBayesEstimator, check_smoothing
-from discreet.bayes.certificates import release_certificate
+from discreet.bayes.base import NaiveBayesEstimator
 from discreet.bayes.estimate import estimate
 from discreet.bayes.model import NaiveBayesModel
 from discreet.bayes.plan import Plan, make_plan
-from discreet.bayes.release import Release, release
+from discreet.bayes.release import release
 from discreet.errors import BudgetError
+from discreet.estimators.base import Reading, check_shape, check_smoothing
 from discreet.mechanisms.joint import MOST_EVENTS
-from discreet.mechanisms.noise import sampler_for
+from discreet.mechanisms.noise import Sampler
 from discreet.mechanisms.odds import odds_for
 from discreet.privacy.budget import Adjacency, Budget, number
-from discreet.privacy.certificate import Certificate, certify, read_under
+from discreet.privacy.certifier import certify, read_under
 from discreet.privacy.ledger import Charge, Node, Sequential, SmoothCharge
 from discreet.privacy.payer import Payer, paying
+from discreet.privacy.plan import Paid, checked_contributions
 from discreet.privacy.unexpected import REFUSE, check_unexpected
 from discreet.schema import Numeric, Schema
-from discreet.selection.kbest import choice_bytes, narrowed
+from discreet.selection.kbest import narrowed
 from discreet.selection.plan import (
     SelectionPlan,
-    check_contributions,
     feature_count,
     make_selection_plan,
 )
 from discreet.selection.select import Selection, reduced_schema, reduced_statistics, select
-from discreet.sources import Progress, collect, is_outside
+from discreet.sources import collect, is_outside
 from discreet.sources.count import BINS
 from discreet.statistics import Statistics
 
@@ -103,49 +103,30 @@ class SelectiveNB(NaiveBayesEstimator):
         self.random_state = random_state
         self.unexpected = unexpected
 
-    def fit(
-        self,
-        X: Any,
-        y: Any = None,
-        *,
-        ledger: Payer | None = None,
-        account: Any = None,
-        progress: Progress | None = None,
-    ) -> Self:
-        """Fit to rows from any source; the whole cost is charged before the first row is read."""
-        check_smoothing(self.smoothing)
-        schema = self._public_schema()
-        self._schema_for(X, y)  # complains about missing labels
-        self._charge(paying(ledger, account, X, self))
-        statistics = collect(
-            X, schema, y, detail=BINS, contributions=self.contributions, unexpected=self.unexpected,
-            draw=choice_bytes(self.unexpected, self.random_state, 2), progress=progress,
-        )  # fmt: skip
-        self._fit(statistics)
-        self._describe(X, schema)
-        return self
-
     def fit_statistics(self, statistics: Statistics, *, ledger: Payer | None = None, account: Any = None) -> Self:
         """Fit to exact statistics, wherever their rows are."""
-        check_smoothing(self.smoothing)
-        self._charge(paying(ledger, account, statistics, self))
-        self._fit(statistics)
+        plan = self._plan(self._public_schema())
+        paying(ledger, account, statistics, self).charge(plan.node, plan.budget, plan.unit, self, schema=plan.schema)
+        self._keep(self._chosen(statistics, plan, self._sampler()))
         # How the rows were read is not known here.
-        self.model_.certificate = self.certificate_ = read_under(self.model_.certificate, REFUSE)
+        self.model_.certificate = self.certificate_ = read_under(self.certificate_, REFUSE)
         self._describe(np.zeros((1, len(statistics.schema.features))), statistics.schema)
         return self
 
-    def _charge(self, payer: Payer) -> None:
-        payer.charge(self.plan(), Budget(self.epsilon), self._unit(), self, schema=self.schema)
+    def _schema_for(self, X: Any, y: Any, classes: Any = None) -> Schema:
+        schema = self._public_schema()
+        check_shape(type(self).__name__, X, y, schema)
+        return schema
+
+    def _release(self, reading: Reading, plan: Paid, sampler: Sampler, *_: Any) -> NaiveBayesModel:
+        statistics = collect(reading.X, plan.schema, reading.y, detail=BINS, **reading.terms)
+        return self._chosen(statistics, plan, sampler)
 
     # ---- what it costs
 
-    def _unit(self) -> str:
-        return f"{Adjacency.of(self.adjacency)} neighbours with up to {self.contributions} row(s) per person"
-
     def _parts(self) -> tuple[Fraction, Fraction, Fraction] | None:
         """ε of the number of rows, of the choice and of the training; None without privacy."""
-        budget, share = Budget(self.epsilon), number(self.share, "share")
+        budget, share = self._budget(), number(self.share, "share")
         if not 0 < share < 1:
             raise BudgetError(f"share must lie between 0 and 1, not {self.share!r}")
         if budget.epsilon is None:
@@ -158,11 +139,24 @@ class SelectiveNB(NaiveBayesEstimator):
         return counted, rest * share, rest * (1 - share)
 
     def plan(self) -> Sequential:
-        """What a fit will cost, from public knowledge alone; every check is made here.
+        """What a fit will cost, from public knowledge alone."""
+        node = self._plan(self._public_schema()).node
+        assert isinstance(node, Sequential)
+        return node
+
+    def _plan(self, schema: Schema, *_: Any) -> Paid:
+        check_smoothing(self.smoothing)
+        people = self._people()
+        return Paid(
+            schema, self._budget(), people["adjacency"], checked_contributions(people["contributions"]),
+            self._node(schema), unexpected=check_unexpected(people["unexpected"]),
+        )  # fmt: skip
+
+    def _node(self, schema: Schema) -> Sequential:
+        """The ledger entry; every check is made here.
 
         With k="auto" the choice and the training are one entry, because a noisy number of rows shapes them later.
         """
-        schema = self._public_schema()
         k = 1 if self.k == "auto" else self.k
         chosen, parts = self._selection_plan(schema, k), self._parts()
         everything = chosen.k == len(schema.features)
@@ -181,7 +175,7 @@ class SelectiveNB(NaiveBayesEstimator):
         return Sequential("selection and training", (*counted, *choice, trained.node))
 
     def _count_charge(self, spent: Fraction) -> Charge:
-        moved = Fraction(check_contributions(self.contributions))
+        moved = Fraction(checked_contributions(self.contributions))
         return Charge("discrete Laplace", "number of rows", "L1", str(moved), moved / spent, "epsilon", spent)
 
     def _selection_plan(self, schema: Schema, k: int) -> SelectionPlan:
@@ -192,11 +186,9 @@ class SelectiveNB(NaiveBayesEstimator):
             feature_count(k, schema),
             score=self.score,
             selector=self.selector,
-            adjacency=Adjacency.of(self.adjacency),
-            contributions=self.contributions,
+            **self._people(),
             max_rows=self.max_rows,
             threshold=self.threshold,
-            unexpected=self.unexpected,
         )
 
     def _training_plan(self, schema: Schema, everything: bool = False) -> Plan:
@@ -204,17 +196,14 @@ class SelectiveNB(NaiveBayesEstimator):
         return make_plan(
             schema,
             Budget(math.inf if parts is None else parts[2] + (parts[1] if everything else 0)),
-            adjacency=Adjacency.of(self.adjacency),
+            **self._people(),
             split=self.split,
-            contributions=self.contributions,
-            unexpected=self.unexpected,
         )
 
     # ---- fitting
 
-    def _fit(self, statistics: Statistics) -> None:
-        schema, parts = self._public_schema(), self._parts()
-        sampler = sampler_for(self.random_state)
+    def _chosen(self, statistics: Statistics, whole: Paid, sampler: Sampler) -> NaiveBayesModel:
+        schema, parts = whole.schema, self._parts()
         nodes: list[Node] = []
         k = self.k
         if k == "auto":
@@ -236,9 +225,16 @@ class SelectiveNB(NaiveBayesEstimator):
         released = release(reduced_statistics(statistics, kept), trained, sampler)
         nodes.append(released.node)
         self.release_ = released
-        self.certificate_ = self._certificate(Sequential("selection and training", tuple(nodes)), released)
+        certificate = certify(
+            whole,
+            node=Sequential("selection and training", tuple(nodes)),
+            schema=kept,
+            sampler=(*self.selection_.sampler.split(" and "), *released.samplers),
+            simulation=released.simulation or self.selection_.simulation,
+            accounting=trained.accounting,
+        )
         prior, likelihoods = estimate(released, float(self.smoothing))
-        self.model_ = NaiveBayesModel(kept, prior, likelihoods, self.certificate_)
+        return NaiveBayesModel(kept, prior, likelihoods, certificate)
 
     def _number(self, schema: Schema, rows: int) -> int:
         """k from what is public by now: as many features as the noise on scores leaves apart."""
@@ -249,27 +245,6 @@ class SelectiveNB(NaiveBayesEstimator):
         size = len(schema.features)
         k = features_worth(rows, parts[1], Fraction(score.reach, score.unit), size)
         return min(k, max(MOST_EVENTS // size, 1)) if self.selector == "joint" and k < size else k
-
-    def _certificate(self, node: Sequential, released: Release) -> Certificate:
-        """The training's certificate with the whole ledger and budget; its schema is the reduced one of the model."""
-        base = release_certificate(released, released.node)
-        budget = Budget(self.epsilon)
-        names = [*self.selection_.sampler.split(" and "), *base.sampler.split(" and ")]
-        return certify(
-            node,
-            budget,
-            adjacency=base.adjacency,
-            contributions=base.contributions,
-            identified=released.plan.schema.id is not None,
-            unexpected=self.unexpected,
-            simulation=budget.private and (released.simulation or self.selection_.simulation),
-            sampler=" and ".join(dict.fromkeys(names)) if budget.private else base.sampler,
-            schema_hash=base.schema_hash,
-            rho=None,
-            accounting=base.accounting,
-            covers=base.covers,
-            assumptions=base.assumptions,
-        )
 
     # ---- prediction
 

@@ -10,13 +10,14 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from discreet.bayes.base import check_shape
 from discreet.domain import text
 from discreet.errors import DataError, SchemaError
+from discreet.estimators.base import check_shape
 from discreet.mechanisms.noise import bytes_of, sampler_for
 from discreet.mechanisms.odds import odds_for
 from discreet.privacy.budget import Adjacency, Budget
-from discreet.privacy.certificate import read_under
+from discreet.privacy.certificate import Certificate
+from discreet.privacy.certifier import read_under
 from discreet.privacy.payer import Carrier, Payer, paying
 from discreet.privacy.unexpected import REFUSE
 from discreet.schema import Schema
@@ -139,14 +140,13 @@ class PrivateSelectKBest(Carrier, TransformerMixin, BaseEstimator):
         """Choose from exact statistics, wherever their rows are: of a node, or summed over several."""
         plan = self.plan()
         paying(ledger, account, statistics, self).charge(plan.node, plan.budget, plan.unit, self, schema=plan.schema)
-        self._remember(select_with(statistics, plan, self.random_state), True)
+        selection = select_with(statistics, plan, self.random_state)
         # How the rows were read is not known here.
-        self.certificate_ = read_under(self.selection_.certificate, REFUSE)
-        return self
+        return self._remember(selection, True, read_under(selection.certificate, REFUSE))
 
-    def _remember(self, selection: Selection, named: bool) -> Self:
-        self.selection_, self.certificate_ = selection, selection.certificate
-        self.schema_, self.names_ = selection.schema, selection.names
+    def _remember(self, selection: Selection, named: bool, certificate: Certificate | None = None) -> Self:
+        self.selection_, self.certificate_ = selection, certificate or selection.certificate
+        self.schema_, self.names_ = selection.schema_under(self.certificate_), selection.names
         self.n_features_in_ = len(selection.plan.schema.features)
         if named:
             self.feature_names_in_ = np.array(selection.plan.schema.names, dtype=object)

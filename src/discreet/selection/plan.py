@@ -12,6 +12,7 @@ from discreet.errors import BudgetError
 from discreet.mechanisms.joint import check_events
 from discreet.privacy.budget import Adjacency, Budget
 from discreet.privacy.ledger import Charge, Sequential
+from discreet.privacy.plan import Protected, checked_contributions, moved_rows, only_pure
 from discreet.privacy.unexpected import REFUSE, check_unexpected
 from discreet.schema import Schema
 from discreet.selection.scores import SCORES, Score, make_score
@@ -30,24 +31,14 @@ __all__ = ["SCORES", "SELECTORS", "SelectionPlan", "make_selection_plan"]
 
 
 @dataclass(frozen=True)
-class SelectionPlan:
+class SelectionPlan(Protected):
     """What will be chosen, by which mechanism, at which cost."""
 
-    schema: Schema
-    budget: Budget
-    adjacency: Adjacency
-    contributions: int
     k: int
     score: Score
     selector: str
     threshold: int | None
     node: Sequential = field(repr=False)
-    unexpected: str = REFUSE
-
-    @property
-    def unit(self) -> str:
-        """Whom the cost is counted for."""
-        return f"{self.adjacency} neighbours with up to {self.contributions} row(s) per person"
 
     @property
     def epsilon(self) -> Fraction:
@@ -103,13 +94,6 @@ def feature_count(k: Any, schema: Schema) -> int:
     return int(k)
 
 
-def check_contributions(contributions: Any) -> int:
-    """At least one row per person."""
-    if isinstance(contributions, bool) or not isinstance(contributions, Integral) or int(contributions) < 1:
-        raise BudgetError(f"contributions must be a whole number of at least 1, not {contributions!r}")
-    return int(contributions)
-
-
 def make_selection_plan(
     schema: Schema,
     budget: Budget,
@@ -126,16 +110,15 @@ def make_selection_plan(
     """Check what the user asked for and price it."""
     if selector not in SELECTORS:
         raise BudgetError(f"selector must be one of {', '.join(SELECTORS)}, not {selector!r}")
-    if budget.kind not in {"pure", "none"}:
-        raise BudgetError("selection spends pure epsilon: give one, without delta or rho")
-    count, rows = feature_count(k, schema), check_contributions(contributions)
+    only_pure(budget, "features are selected")
+    count, rows = feature_count(k, schema), checked_contributions(contributions)
     if selector == "joint":
         check_events(count, len(schema.features))
     policy = check_unexpected(unexpected)
     scored = make_score(score, schema, adjacency, rows, max_rows, varying=policy != REFUSE)
     bar = _threshold(threshold, selector, budget, count, scored, len(schema.features))
     node = Sequential("feature selection", _charges(schema, budget, count, scored, selector, adjacency, rows))
-    return SelectionPlan(schema, budget, adjacency, rows, count, scored, selector, bar, node, policy)
+    return SelectionPlan(schema, budget, adjacency, rows, count, scored, selector, bar, node, unexpected=policy)
 
 
 def _threshold(given: Any, selector: str, budget: Budget, k: int, score: Score, size: int) -> int | None:
@@ -163,7 +146,7 @@ def _charges(
     if budget.epsilon is None:
         return ()
     charges = []
-    moved = (1 if adjacency is Adjacency.ADD_REMOVE else 2) * contributions
+    moved = moved_rows(adjacency, contributions)
     epsilon = budget.epsilon
     if score.name == "balanced":
         spent = epsilon * COUNTED

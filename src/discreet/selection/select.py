@@ -14,7 +14,8 @@ from discreet.mechanisms.noise import Sampler
 from discreet.mechanisms.odds import Odds
 from discreet.mechanisms.subsets import check_scores, draw_above, draw_flipped, draw_mask, draw_peeled, draw_ranked
 from discreet.privacy.budget import Adjacency
-from discreet.privacy.certificate import Certificate, certify, covering, standing
+from discreet.privacy.certificate import Certificate
+from discreet.privacy.certifier import certify
 from discreet.privacy.unexpected import REFUSE
 from discreet.schema import Schema
 from discreet.selection.plan import SelectionPlan
@@ -24,6 +25,7 @@ from discreet.statistics import Statistics
 Integers = NDArray[np.int64]
 DRAWS = {"permute-and-flip": draw_flipped, "gumbel": draw_peeled, "mask": draw_mask, "joint": draw_joint}
 NOISED = {"sparse-vector", "noisy-scores", "noisy-tables"}  # these add noise besides tossing coins
+WHAT = "the choice of features"
 COVERS = "which features were selected, and everything computed from that choice"
 
 
@@ -46,35 +48,26 @@ class Selection:
         """The schema of the chosen features alone; marked as read off the data if no private choice made it."""
         reduced = reduced_schema(self.plan.schema, self.names)
         study = self.simulation or not self.plan.budget.private
-        return reduced.model_copy(update={"inferred": True}) if study else reduced
+        return reduced.having(inferred=True) if study else reduced
 
     @property
     def certificate(self) -> Certificate:
         """What the choice guarantees."""
-        plan = self.plan
-        simulation = plan.budget.private and self.simulation
-        usable = plan.budget.private and not simulation
         return certify(
-            plan.node,
-            plan.budget,
-            adjacency=plan.adjacency,
-            contributions=plan.contributions,
-            identified=plan.schema.id is not None,
-            unexpected=plan.unexpected,
-            simulation=simulation,
-            sampler=self.sampler if plan.budget.private else "none",
-            schema_hash=plan.schema.hash,
-            rho=None,
-            accounting="pure epsilon, costs added up exactly" if plan.budget.private else "none: no noise was added",
-            covers=covering(COVERS, plan.schema, usable=usable, study="this choice is"),
-            assumptions=standing(plan.schema, plan.contributions),
+            self.plan, sampler=self.sampler, simulation=self.simulation, covers=COVERS, kind="this choice is"
         )
+
+    def schema_under(self, certificate: Certificate) -> Schema:
+        """The schema of the chosen features, which says at what cost they were chosen."""
+        if not certificate.private:
+            return self.schema
+        return self.schema.having(provenance=(*self.schema.provenance, certificate.provenance(WHAT)))
 
 
 def reduced_schema(schema: Schema, names: tuple[str, ...]) -> Schema:
     """The same schema with some of its features."""
     kept = [feature for feature in schema.features if feature.name in set(names)]
-    return Schema(kept, schema.target, schema.classes, id=schema.id, inferred=schema.inferred)
+    return schema.having(kept)
 
 
 def reduced_statistics(statistics: Statistics, schema: Schema) -> Statistics:
@@ -116,7 +109,7 @@ def _choose(statistics: Statistics, plan: SelectionPlan, sampler: Sampler, odds:
     if plan.score.name == "balanced":
         counts = statistics.counts
         if plan.budget.epsilon is not None:
-            moved = (1 if plan.adjacency is Adjacency.ADD_REMOVE else 2) * plan.contributions
+            moved = plan.moves
             counts = sampler.laplace(counts, Fraction(moved) / (plan.budget.epsilon * plan.counted))
         weights = class_weights(counts)
     names, k = plan.schema.names, plan.k

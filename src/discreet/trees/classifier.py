@@ -2,78 +2,38 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
-from discreet.bayes.base import ScoreEstimator, check_smoothing
-from discreet.bayes.certificates import MODEL
-from discreet.mechanisms.noise import Sampler, bytes_of, sampler_for
-from discreet.privacy.budget import Adjacency, Budget
-from discreet.privacy.certificate import Certificate, certify, covering, standing
-from discreet.privacy.payer import Payer, paying
+from discreet.estimators.base import Reading, ScoreEstimator, check_smoothing
+from discreet.mechanisms.noise import Sampler
+from discreet.privacy.certifier import certify
 from discreet.schema import Schema
-from discreet.sources import Progress
-from discreet.sources.coded import CodedRows, read_codes
+from discreet.sources.coded import read_codes
 from discreet.trees.estimate import leaf_values
-from discreet.trees.grow import GrownTrees, grow_forest, grow_tree
+from discreet.trees.grow import grow_forest, grow_tree
 from discreet.trees.model import TreeModel
 from discreet.trees.plan import DEALT, NODES, RANDOM, TreePlan, plan_forest, plan_tree
 
 
 class _TreeEstimator(ScoreEstimator):
-    """Plan, charge, read, grow, estimate: the road that both classifiers walk."""
+    """What both classifiers share: rows become grown trees, and their leaves chances."""
 
     model_: TreeModel
-    adjacency: Any
-    contributions: Any
     smoothing: Any
-    unexpected: Any
+    _grow: Any  # trees of coded rows by a plan, paid for
 
-    def _plan(self, schema: Schema) -> TreePlan:
-        raise NotImplementedError
-
-    def _grow(self, rows: CodedRows, plan: TreePlan, sampler: Sampler) -> GrownTrees:
-        raise NotImplementedError
-
-    def plan(self) -> TreePlan:
-        """How the budget would be spent, from public knowledge alone."""
-        return self._plan(self._public_schema())
-
-    def fit(
-        self,
-        X: Any,
-        y: Any = None,
-        *,
-        ledger: Payer | None = None,
-        account: Any = None,
-        progress: Progress | None = None,
-    ) -> Self:
-        """Fit to an array or data frame with labels `y`, or to a file or database table that has the target.
-
-        The whole cost is known and charged to the `account` (or `ledger`), if there is one, before a row is read.
-        """
-        payer = paying(ledger, account, X, self)
-        if isinstance(self.schema, str):
-            payer.allow_inference(Budget(self.epsilon))
-        schema = self._schema_for(X, y)
-        check_smoothing(self.smoothing)
-        plan = self._plan(schema)
-        payer.charge(plan.node, plan.budget, plan.unit, self, schema=schema)
-        sampler = sampler_for(self.random_state)
-        rows = read_codes(
-            X, schema, y, contributions=plan.contributions, unexpected=plan.unexpected, draw=bytes_of(sampler),
-            progress=progress,
-        )  # fmt: skip
-        grown = self._grow(rows, plan, sampler)
-        self.certificate_ = _certificate(grown)
+    def _release(self, reading: Reading, plan: TreePlan, sampler: Sampler, *_: Any) -> TreeModel:
+        grown = self._grow(read_codes(reading.X, plan.schema, reading.y, **reading.terms), plan, sampler)
+        certificate = certify(
+            plan,
+            sampler=f"{grown.sampler}; choices by exact coins",
+            simulation=grown.simulation,
+            accounting=f"pure epsilon: levels add up, and within one {DEALT if plan.split == RANDOM else NODES}",
+        )
         prior, values = leaf_values(grown, float(self.smoothing))
-        self.model_ = TreeModel(schema, prior, grown.nodes, values, self.certificate_)
-        self._describe(X, schema)
-        return self
-
-    def _budget(self) -> Budget:
-        return Budget(self.epsilon)
+        return TreeModel(plan.schema, prior, grown.nodes, values, certificate)
 
     def to_text(self, tree: int = 0) -> str:
         """A released tree as indented text."""
@@ -145,20 +105,13 @@ class PrivateTreeClassifier(_TreeEstimator):
         self.random_state = random_state
         self.unexpected = unexpected
 
-    def _plan(self, schema: Schema) -> TreePlan:
-        return plan_tree(
-            schema,
-            self._budget(),
-            adjacency=Adjacency.of(self.adjacency),
-            contributions=self.contributions,
-            unexpected=self.unexpected,
-            depth=self.depth,
-            split=self.split,
-            leaf_share=self.leaf_share,
-        )
+    _grow = staticmethod(grow_tree)
 
-    def _grow(self, rows: CodedRows, plan: TreePlan, sampler: Sampler) -> GrownTrees:
-        return grow_tree(rows, plan, sampler)
+    def _plan(self, schema: Schema, *_: Any) -> TreePlan:
+        check_smoothing(self.smoothing)
+        return plan_tree(
+            schema, self._budget(), **self._people(), depth=self.depth, split=self.split, leaf_share=self.leaf_share
+        )
 
 
 class PrivateForestClassifier(_TreeEstimator):
@@ -212,45 +165,15 @@ class PrivateForestClassifier(_TreeEstimator):
         self.random_state = random_state
         self.unexpected = unexpected
 
-    def _plan(self, schema: Schema) -> TreePlan:
-        return plan_forest(
-            schema,
-            self._budget(),
-            adjacency=Adjacency.of(self.adjacency),
-            contributions=self.contributions,
-            unexpected=self.unexpected,
-            depth=self.depth,
-            trees=self.n_estimators,
-            leaves=self.leaves,
-        )
+    _grow = staticmethod(grow_forest)
 
-    def _grow(self, rows: CodedRows, plan: TreePlan, sampler: Sampler) -> GrownTrees:
-        return grow_forest(rows, plan, sampler)
+    def _plan(self, schema: Schema, *_: Any) -> TreePlan:
+        check_smoothing(self.smoothing)
+        return plan_forest(
+            schema, self._budget(), **self._people(), depth=self.depth, trees=self.n_estimators, leaves=self.leaves
+        )
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.non_deterministic = self.random_state is None  # questions are drawn even where no noise is
         return tags
-
-
-def _certificate(grown: GrownTrees) -> Certificate:
-    """What the release guarantees, to whom, and under which assumptions."""
-    plan = grown.plan
-    private = plan.budget.private
-    simulation = private and grown.simulation
-    why = DEALT if plan.split == RANDOM else NODES
-    return certify(
-        plan.node,
-        plan.budget,
-        adjacency=plan.adjacency,
-        contributions=plan.contributions,
-        identified=plan.schema.id is not None,
-        unexpected=plan.unexpected,
-        simulation=simulation,
-        sampler=f"{grown.sampler}; choices by exact coins" if private else "none",
-        schema_hash=plan.schema.hash,
-        rho=None,
-        accounting=f"pure epsilon: levels add up, and within one {why}" if private else "none",
-        covers=covering(MODEL, plan.schema, usable=private and not simulation),
-        assumptions=standing(plan.schema, plan.contributions),
-    )

@@ -5,17 +5,18 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from numbers import Integral
 from typing import Any
 
 from discreet.errors import BudgetError
 from discreet.mechanisms.choose import CHOICES, choice_rate
 from discreet.privacy.budget import Adjacency, Budget, number
 from discreet.privacy.ledger import Charge, Node, Parallel, Sequential
+from discreet.privacy.plan import Protected, checked_contributions, checked_count, moved_rows, only_pure
 from discreet.privacy.unexpected import REFUSE, check_unexpected
 from discreet.schema import Schema
 from discreet.trees.questions import Questions
 
+RELEASED = "trees are released"
 STEPS = 1024  # a Gini score is a whole number of these parts of a row
 DEEPEST = 20
 MOST_TREES = 10_000
@@ -30,17 +31,13 @@ DEALT = "every row is dealt to one tree by a random draw of its own, whatever th
 
 
 @dataclass(frozen=True)
-class TreePlan:
+class TreePlan(Protected):
     """What is asked of the data and what it costs.
 
     `row` amounts are for one row more or less; the ledger's costs are for the neighbours that the guarantee names:
     `steps` such rows (two for a replaced row, times the rows of one person).
     """
 
-    schema: Schema
-    budget: Budget
-    adjacency: Adjacency
-    contributions: int
     depth: int
     split: str
     trees: int | None
@@ -50,12 +47,6 @@ class TreePlan:
     row_leaf: Fraction | None
     node: Node
     row_count: Fraction | None = None
-    unexpected: str = REFUSE
-
-    @property
-    def unit(self) -> str:
-        """Whom the cost is counted for."""
-        return f"{self.adjacency.value} neighbours with up to {self.contributions} row(s) per person"
 
     @property
     def choice(self) -> Fraction | None:
@@ -68,41 +59,18 @@ class TreePlan:
         return None if self.row_leaf is None else 1 / self.row_leaf
 
 
-def checked_contributions(contributions: Any) -> int:
-    """Rows per person as a whole number above zero."""
-    if isinstance(contributions, bool) or not isinstance(contributions, Integral) or int(contributions) < 1:
-        raise BudgetError(f"contributions must be a whole number of at least 1, not {contributions!r}")
-    return int(contributions)
-
-
 def checked_depth(depth: Any, schema: Schema) -> int:
     """The depth as asked, or ⌈√features⌉."""
     if depth is None:
         return math.isqrt(len(schema.features) - 1) + 1
-    if isinstance(depth, bool) or not isinstance(depth, Integral) or not 0 <= int(depth) <= DEEPEST:
-        raise BudgetError(f"depth must be a whole number from 0 to {DEEPEST}, not {depth!r}")
-    return int(depth)
+    return checked_count(depth, "depth", DEEPEST, least=0)
 
 
 def checked_trees(trees: Any) -> int | None:
     """The number of trees; None for "auto"."""
     if isinstance(trees, str) and trees == "auto":
         return None
-    if isinstance(trees, bool) or not isinstance(trees, Integral) or not 1 <= int(trees) <= MOST_TREES:
-        raise BudgetError(f"n_estimators must be 'auto' or a whole number from 1 to {MOST_TREES}, not {trees!r}")
-    return int(trees)
-
-
-def steps_of(adjacency: Adjacency, contributions: int) -> int:
-    """Add-remove steps between neighbours: a replaced row leaves one place and enters another."""
-    return contributions * (2 if adjacency is Adjacency.REPLACE else 1)
-
-
-def pure(budget: Budget) -> Fraction | None:
-    """The ε of a pure budget, None for no privacy; a δ would buy nothing here."""
-    if budget.delta or budget.rho is not None:
-        raise BudgetError("trees are released with pure epsilon: leave delta at 0")
-    return budget.epsilon
+    return checked_count(trees, "n_estimators", MOST_TREES)
 
 
 def plan_tree(
@@ -125,7 +93,7 @@ def plan_tree(
     contributions = checked_contributions(contributions)
     asked = len(Questions.of(schema))
     deep = checked_depth(depth, schema) if asked else 0
-    epsilon, steps = pure(budget), steps_of(adjacency, contributions)
+    epsilon, steps = only_pure(budget, RELEASED), moved_rows(adjacency, contributions)
     row_split = row_leaf = None
     parts: list[Node] = []
     if epsilon is not None:
@@ -183,7 +151,7 @@ def plan_forest(
     contributions, count = checked_contributions(contributions), checked_trees(trees)
     asked = len(Questions.of(schema))
     deep = checked_depth(depth, schema) if asked else 0
-    epsilon, steps = pure(budget), steps_of(adjacency, contributions)
+    epsilon, steps = only_pure(budget, RELEASED), moved_rows(adjacency, contributions)
     row_leaf: Fraction | None = None
     row_count: Fraction | None = None
     parts: tuple[Node, ...] = ()
@@ -203,7 +171,7 @@ def plan_forest(
         node = Sequential("a forest: how many trees, then their leaves", (*before, node))
     return TreePlan(
         schema, budget, adjacency, contributions, deep, RANDOM, count, leaves, asked, None, row_leaf, node, row_count,
-        check_unexpected(unexpected),
+        unexpected=check_unexpected(unexpected),
     )  # fmt: skip
 
 

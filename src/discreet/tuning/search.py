@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import copy
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -13,17 +14,20 @@ from numpy.typing import NDArray
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from discreet.bayes.base import SchemaEstimator, check_shape
 from discreet.errors import BudgetError, SchemaError
+from discreet.estimators.base import SchemaEstimator, check_shape
 from discreet.mechanisms.choose import CHOICES, choice_rate, choose, coins_of
 from discreet.mechanisms.noise import Sampler, SimulationSampler, bytes_of, sampler_for
 from discreet.mechanisms.stopping import best_of_random_runs, check_stopping, repeated_cost
-from discreet.privacy.budget import Adjacency, Budget, number
-from discreet.privacy.certificate import Certificate, certify, covering
+from discreet.privacy.budget import Adjacency, number
+from discreet.privacy.certificate import Certificate
+from discreet.privacy.certifier import certify
 from discreet.privacy.ledger import Charge, Node, Parallel, Sequential
 from discreet.privacy.payer import PAID, Payer, Unpaid, paying
+from discreet.privacy.plan import Protected
 from discreet.privacy.unexpected import REFUSE, check_unexpected
 from discreet.schema import Schema
+from discreet.sources import Progress
 from discreet.tuning.candidates import common_schema, list_candidates, prepared, require_certificate
 from discreet.tuning.rows import HeldRows, Indices
 
@@ -37,11 +41,9 @@ COVERS = "which candidate was chosen, the parameters of this model, and everythi
 
 
 @dataclass(frozen=True)
-class SearchPlan:
+class SearchPlan(Protected):
     """How a search spends its budget: on each candidate's fit, on the choice, and on fitting the chosen one again."""
 
-    budget: Budget
-    adjacency: Adjacency
     method: str
     candidates: int
     fit: Fraction | None
@@ -50,12 +52,6 @@ class SearchPlan:
     eta: Fraction
     gamma: Fraction
     node: Node
-    unexpected: str = REFUSE
-
-    @property
-    def unit(self) -> str:
-        """Whom the cost is counted for."""
-        return f"{self.adjacency.value} neighbours with up to 1 row(s) per person"
 
 
 def _gives_probabilities(search: Any) -> bool:
@@ -131,11 +127,13 @@ class PrivateGridSearch(SchemaEstimator):
 
     def plan(self) -> SearchPlan:
         """How the budget would be spent, from public knowledge alone."""
-        return self._plan(list_candidates(self.estimator, self.param_grid))
+        candidates = list_candidates(self.estimator, self.param_grid)
+        return self._search(candidates, common_schema(candidates, self.schema))
 
-    def _plan(self, candidates: list[tuple[str, Any]]) -> SearchPlan:
-        budget, adjacency, count = Budget(self.epsilon), Adjacency.of(self.adjacency), len(candidates)
-        policy = check_unexpected(self.unexpected)
+    def _search(self, candidates: list[tuple[str, Any]], schema: Schema | None) -> SearchPlan:
+        budget, adjacency, count = self._budget(), Adjacency.of(self.adjacency), len(candidates)
+        make = partial(SearchPlan, schema, budget, adjacency, 1, self.method, count, unexpected=self.unexpected)  # type: ignore[arg-type]  # it may still have to be read
+        check_unexpected(self.unexpected)
         if self.method not in METHODS:
             raise BudgetError(f"method must be one of {', '.join(METHODS)}, not {self.method!r}")
         if not 0 < number(self.validation, "validation") <= Fraction(1, 2):
@@ -150,22 +148,27 @@ class PrivateGridSearch(SchemaEstimator):
         if self.method == "random-stopping":
             each = None if epsilon is None else epsilon / (2 + eta)
             node = _stopping_node(each, eta, gamma, count)
-            return SearchPlan(budget, adjacency, self.method, count, each, each, None, eta, gamma, node, policy)
+            return make(each, each, None, eta, gamma, node)
         if epsilon is None:
-            return SearchPlan(
-                budget, adjacency, self.method, count, None, None, None, eta, gamma, Sequential("a search", ()),
-                policy,
-            )  # fmt: skip
+            return make(None, None, None, eta, gamma, Sequential("a search", ()))
         look, again = epsilon * (1 - kept), epsilon * kept
         node = _holdout_node(candidates, look, again, adjacency)
         each = look / count
-        return SearchPlan(budget, adjacency, self.method, count, each, look, again or None, eta, gamma, node, policy)
+        return make(each, look, again or None, eta, gamma, node)
 
-    def fit(self, X: Any, y: Any = None, *, ledger: Payer | None = None, account: Any = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        ledger: Payer | None = None,
+        account: Any = None,
+        progress: Progress | None = None,
+    ) -> Self:
         """Choose and fit; the whole cost is charged to the `account` (or `ledger`) before a row is read."""
         candidates = list_candidates(self.estimator, self.param_grid)
-        plan = self._plan(candidates)
         known = common_schema(candidates, self.schema)
+        plan = self._search(candidates, known)
         payer = paying(ledger, account, X, self)
         if known is None and not isinstance(payer, Unpaid):
             raise SchemaError("a search that is charged needs a declared schema")
@@ -174,10 +177,10 @@ class PrivateGridSearch(SchemaEstimator):
         schema = Schema.infer(X, y) if known is None else known
         sampler = sampler_for(self.random_state)
         rows = HeldRows.of(X, schema, y, unexpected=plan.unexpected, draw=bytes_of(sampler))
-        run = _Search(candidates, plan, schema, rows, sampler, float(self.validation))
+        run = _Search(candidates, plan, schema, rows, sampler, float(self.validation), progress)
         index, fitted = run.stop_at_random() if self.method == "random-stopping" else run.hold_out()
         self.best_index_, self.best_name_ = index, candidates[index][0]
-        self.certificate_ = _certificate(plan, schema, sampler, fitted.certificate_.assumptions)
+        self.certificate_ = _certificate(replace(plan, schema=schema), sampler, fitted.certificate_.assumptions)
         # The model that leaves the house carries what the whole search cost, not its own fit alone.
         self.model_ = copy.copy(fitted.model_)
         self.model_.certificate = self.certificate_
@@ -205,6 +208,7 @@ class _Search:
     rows: HeldRows
     sampler: Sampler
     share: float
+    progress: Progress | None = None
 
     def _fit(self, index: int, epsilon: Fraction | None, rows: Indices) -> Any:
         seed = int(self.sampler.rng.integers(2**31)) if isinstance(self.sampler, SimulationSampler) else None
@@ -227,7 +231,11 @@ class _Search:
     def hold_out(self) -> tuple[int, Any]:
         """Fit all, choose by correct answers on the rows held out, and fit the chosen one again."""
         train, held = self.rows.deal(self.share, self.sampler)
-        fitted = [self._fit(index, self.plan.fit, train) for index in range(len(self.candidates))]
+        fitted = []
+        for index in range(len(self.candidates)):
+            fitted.append(self._fit(index, self.plan.fit, train))
+            if self.progress is not None:
+                self.progress(index + 1, len(self.candidates))
         truth = self.rows.truth(held)
         scores = [self._correct(one, held, truth) for one in fitted]
         rate = None
@@ -287,24 +295,14 @@ def _stopping_node(each: Fraction | None, eta: Fraction, gamma: Fraction, count:
     )
 
 
-def _certificate(plan: SearchPlan, schema: Schema, sampler: Sampler, own: tuple[str, ...]) -> Certificate:
-    private = plan.budget.private
-    simulation = private and sampler.simulation
+def _certificate(plan: SearchPlan, sampler: Sampler, own: tuple[str, ...]) -> Certificate:
     # Those of the chosen fit stand for all: which others ran is not for anyone to know.
     empty = [EMPTY] if plan.unexpected == REFUSE else []
-    stated = [*own, DEALT, *empty, "what the certificates of the candidates assume"]
     return certify(
-        plan.node,
-        plan.budget,
-        adjacency=plan.adjacency,
-        contributions=1,
-        identified=schema.id is not None,
-        unexpected=plan.unexpected,
-        simulation=simulation,
-        sampler=f"{sampler.name}; choices by exact coins" if private else "none",
-        schema_hash=schema.hash,
-        rho=None,
-        accounting=f"pure epsilon of a whole search by {plan.method}" if private else "none",
-        covers=covering(COVERS, schema, usable=private and not simulation),
-        assumptions=tuple(stated),
+        plan,
+        sampler=f"{sampler.name}; choices by exact coins",
+        simulation=sampler.simulation,
+        accounting=f"pure epsilon of a whole search by {plan.method}",
+        covers=COVERS,
+        assumptions=(*own, DEALT, *empty, "what the certificates of the candidates assume"),
     )

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from discreet.bayes.evaluation import rates
+from discreet.evaluation.exact import rates
 from discreet_studies.data import DataSet, Split, cross_validation, load
 from discreet_studies.lopuhaa2021.methods import METHODS
 from discreet_studies.methods import Setting

@@ -9,8 +9,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from discreet.bayes.base import check_smoothing
 from discreet.errors import DiscreetError
+from discreet.estimators.base import check_smoothing
 from discreet.federated.aggregate import Aggregate
 from discreet.federated.shares import SharePlan, share_plan
 from discreet.federated.update import Settings, node_plan

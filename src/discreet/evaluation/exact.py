@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any, Protocol
 
 import numpy as np
 
-from discreet.bayes.likelihoods import GaussianLikelihood
-from discreet.bayes.model import NaiveBayesModel
 from discreet.domain import text
 from discreet.errors import DataError
 from discreet.schema import Schema
@@ -91,14 +88,3 @@ def majority(model: Scoring, figures: dict[str, Any]) -> dict[str, Any]:
     constant, most = np.zeros_like(confusion), model.most_frequent()
     constant[:, int(confusion.sum(axis=1).argmax()) if most is None else most] = confusion.sum(axis=1)
     return {**rates(constant), "auc": 0.5, "n": figures["n"]}
-
-
-def twin_of(model: NaiveBayesModel, data: Any, y: Any = None, *, progress: Progress | None = None) -> NaiveBayesModel:
-    """The same kind of model fitted without noise: for comparison, never for release."""
-    from discreet.bayes.classifier import PrivateNB
-
-    curves = [one for one in model.likelihoods if isinstance(one, GaussianLikelihood)]
-    numeric = "histogram" if not curves else "truncated-gaussian" if curves[0].truncated else "gaussian"
-    fitted = PrivateNB(epsilon=math.inf, schema=model.schema, numeric=numeric).fit(data, y, progress=progress)
-    result: NaiveBayesModel = fitted.model_
-    return result

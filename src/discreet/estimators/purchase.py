@@ -6,7 +6,6 @@ import copy
 import inspect
 import math
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any
 
 from sklearn.base import clone
@@ -16,7 +15,6 @@ from discreet.bounds.release import settle
 from discreet.errors import BudgetError, SchemaError
 from discreet.mechanisms.noise import sampler_for
 from discreet.privacy.budget import Adjacency, Budget, number
-from discreet.privacy.certificate import Certificate, GroupRecord, with_pure
 from discreet.privacy.ledger import Sequential
 from discreet.privacy.payer import Payer
 from discreet.privacy.unexpected import REFUSE
@@ -47,7 +45,7 @@ class Purchase:
         fitted.set_params(schema=settlement.schema)
         known = inspect.signature(fitted.fit).parameters  # not every estimator shows its progress
         fitted.fit(X, y, **{k: v for k, v in {"ledger": payer, "progress": progress}.items() if k in known})
-        fitted.certificate_ = _together(settlement.certificate, fitted.certificate_, self.whole)
+        fitted.certificate_ = settlement.certificate.then(fitted.certificate_, "bounds and bins, then a fit")
         fitted.model_ = copy.copy(fitted.model_)
         fitted.model_.certificate = fitted.certificate_
         return fitted
@@ -91,24 +89,4 @@ def _as_if_settled(schema: Schema) -> Schema:
         else one
         for one in schema.features
     ]
-    return Schema(features, schema.target, schema.classes, id=schema.id, inferred=schema.inferred)
-
-
-def _together(first: Certificate, second: Certificate, whole: Budget) -> Certificate:
-    """The certificate of a settlement and a fit on the same rows: costs add up."""
-    parts = GroupRecord(node="sequential", what="bounds and bins, then a fit", parts=(first.ledger, second.ledger))
-    spent = None
-    if whole.epsilon is not None:
-        assert first.epsilon is not None
-        spent = str(Fraction(first.epsilon) + Fraction(second.epsilon or 0))
-    fields = second.model_dump()
-    fields.update(
-        epsilon=spent,
-        ledger=parts.model_dump(),
-        simulation=first.simulation or second.simulation,
-        sampler=" and ".join(dict.fromkeys((first.sampler, second.sampler))),
-    )
-    if first.private:
-        fields["accounting"] = f"epsilon of bounds and bins ({first.epsilon}) added to the fit's: {second.accounting}"
-        fields.update(with_pure(second, Fraction(first.epsilon or 0), "bounds and bins"))
-    return Certificate.model_validate(fields)
+    return schema.having(features)

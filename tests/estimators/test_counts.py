@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from discreet import PrivateNB, Schema
-from discreet.bayes.counts import ClassCounts, count_charge, noisy_counts, with_counts
+from discreet.estimators.counts import ClassCounts, count_charge, noisy_counts, with_counts
 from discreet.features import Categorical
 from discreet.mechanisms.noise import sampler_for
 from discreet.privacy.budget import Adjacency

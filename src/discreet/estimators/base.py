@@ -1,0 +1,274 @@
+"""What estimators share: a schema, scikit-learn's attributes, and prediction by a released model."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
+
+from discreet.domain import text
+from discreet.errors import BudgetError, DataError, SchemaError
+from discreet.estimators.purchase import Purchase, purchase
+from discreet.estimators.scores import normalised
+from discreet.mechanisms.noise import Sampler, bytes_of, sampler_for
+from discreet.privacy.budget import Adjacency, Budget
+from discreet.privacy.nodes import Node
+from discreet.privacy.payer import Carrier, Payer, paying
+from discreet.privacy.unexpected import ABSORB, REFUSE
+from discreet.schema import Schema
+from discreet.sources import Progress, is_outside
+from discreet.sources.frames import as_matrix, open_frame, require
+
+Floats = NDArray[np.float64]
+
+
+def check_smoothing(given: Any) -> None:
+    """Refuse a number of added rows that is not above zero."""
+    try:
+        smoothing = float(given)
+    except (TypeError, ValueError):
+        smoothing = -1.0
+    if not smoothing > 0 or math.isinf(smoothing):
+        raise BudgetError(f"smoothing must be a number above zero, not {given!r}")
+
+
+def check_shape(name: str, X: Any, y: Any, schema: Schema | None = None) -> None:
+    """Refuse what is seen to be wrong without a look at any row: missing labels, columns or lengths that do not fit.
+
+    It comes before the charge, so that a slip does not cost budget. Rows in lists, in lazy frames and in things of
+    unknown make are not looked at.
+    """
+    if y is None and not is_outside(X) and open_frame(X) is None:
+        raise DataError(f"{name} requires y to be passed, but the target y is None")
+    if schema is None:
+        return
+    rows: int | None = None
+    if isinstance(X, np.ndarray):
+        if X.ndim == 2 and X.shape[1]:
+            rows = len(X)
+            if X.shape[1] != len(schema.features):
+                raise DataError(f"X has {X.shape[1]} features, but the schema declares {len(schema.features)}")
+    elif _is_made(X, "DataFrame", "Table"):
+        frame = open_frame(X)
+        rows = len(frame)
+        require(schema, [text(one) for one in frame.columns], labelled=y is None)
+    known = isinstance(y, list | tuple) or (isinstance(y, np.ndarray) and y.ndim) or _is_made(y, "Series")
+    if rows is not None and known and len(y) != rows:
+        raise DataError(f"X and y have inconsistent numbers of samples: [{rows}, {len(y)}]")
+
+
+def _is_made(data: Any, *kinds: str) -> bool:
+    """Whether this is a table or a column in memory, by its type alone."""
+    made = type(data)
+    return made.__name__ in kinds and made.__module__.partition(".")[0] in {"pandas", "polars", "pyarrow"}
+
+
+@dataclass(frozen=True)
+class Reading:
+    """The rows of a fit and the terms on which they may be read; the fit was charged before this was made."""
+
+    X: Any
+    y: Any
+    terms: dict[str, Any]
+
+
+class SchemaEstimator(Carrier, ClassifierMixin, BaseEstimator):
+    """The road that every estimator walks: check, plan, charge, read, release, certify, model.
+
+    A kind of estimator says what it plans for a schema (`_plan`) and what it makes of the rows (`_release`).
+    """
+
+    epsilon: Any
+    schema: Any
+    random_state: Any
+    adjacency: Any
+    contributions: Any
+    unexpected: Any
+    bounds_share: Any
+    model_: Any
+    certificate_: Any
+
+    def _plan(self, schema: Schema, *bought: Any) -> Any:
+        """How the budget is spent, from public knowledge and what was bought before; settings are checked here."""
+        raise NotImplementedError
+
+    def _release(self, reading: Reading, plan: Any, sampler: Sampler, *bought: Any) -> Any:
+        """The released model, with its certificate, of rows that have been paid for."""
+        raise NotImplementedError
+
+    # ---- fitting
+
+    def plan(self) -> Any:
+        """How the budget would be spent, from public knowledge alone; what bounds and bins cost is `settlement`."""
+        bought = self._purchase()
+        settled = self if bought is None else bought.rest
+        return settled._plan(settled._public_schema())
+
+    def settlement(self) -> Any:
+        """How bounds and bins would be bought, if any are."""
+        bought = self._purchase()
+        return None if bought is None else bought.plan
+
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        ledger: Payer | None = None,
+        account: Any = None,
+        progress: Progress | None = None,
+    ) -> Self:
+        """Fit to an array or data frame with labels `y`, or to a file or database table that has the target.
+
+        The whole cost is known and charged to the `account` (or `ledger`), if there is one, before a row is read.
+        """
+        return self._fit(X, y, paying(ledger, account, X, self), progress)
+
+    def _fit(self, X: Any, y: Any, payer: Payer, progress: Progress | None, *bought: Any) -> Self:
+        if self._fit_settled(X, y, payer, progress):
+            return self
+        if isinstance(self.schema, str):  # the rows will be read for a schema: not in vain
+            payer.allow_inference(self._budget(), self._known_cost(*bought))
+        schema = self._schema_for(X, y)
+        plan = self._plan(schema, *bought)
+        self._tab = payer.charge(plan.node, plan.budget, plan.unit, self, schema=schema)
+        sampler = self._sampler()
+        self._keep(self._release(self._reading(X, y, plan, sampler, progress), plan, sampler, *bought))
+        self._describe(X, schema)
+        return self
+
+    def _keep(self, released: Any) -> None:
+        self.model_, self.certificate_ = released, released.certificate
+
+    def _budget(self) -> Budget:
+        return Budget(self.epsilon, getattr(self, "delta", 0))
+
+    def _known_cost(self, *bought: Any) -> Node | None:
+        """The ledger entry, if it does not depend on the schema."""
+        return None
+
+    def _sampler(self) -> Sampler:
+        return sampler_for(self.random_state)
+
+    def _people(self) -> dict[str, Any]:
+        """Whom the release protects, as settings of a plan."""
+        return {
+            "adjacency": Adjacency.of(self.adjacency),
+            "contributions": self.contributions,
+            "unexpected": self.unexpected,
+        }
+
+    @staticmethod
+    def _reading(X: Any, y: Any, plan: Any, sampler: Sampler, progress: Progress | None) -> Reading:
+        terms = {"contributions": plan.contributions, "unexpected": plan.unexpected, "draw": bytes_of(sampler)}
+        return Reading(X, y, terms | {"progress": progress})
+
+    def _public_schema(self) -> Schema:
+        if isinstance(self.schema, Schema) and not self.schema.unsettled:
+            return self.schema
+        if isinstance(self.schema, Schema):
+            raise SchemaError(
+                f"the bounds of {self.schema.unsettled[0]!r} are private and {type(self).__name__} does not buy them: "
+                "settle them first by settle_schema(schema, data, epsilon) or 'discreet settle'"
+            )
+        raise SchemaError(
+            f"{type(self).__name__} needs a schema, because bounds, categories and classes read off the data would "
+            "leak: pass schema=Schema(...) or Schema.load(file); 'discreet schema DATA --target COLUMN' drafts one"
+        )
+
+    def _schema_for(self, X: Any, y: Any, classes: Any = None) -> Schema:
+        known = self.schema if isinstance(self.schema, Schema) else None
+        check_shape(type(self).__name__, X, y, known)
+        if isinstance(self.schema, str) and self.schema == "infer":
+            if getattr(self, "unexpected", REFUSE) == ABSORB:
+                raise SchemaError(
+                    "a schema cannot be read off rows of which any content is to be absorbed: declare one, or draft it "
+                    "by Schema.infer and edit it"
+                )
+            return Schema.infer(X, y, classes=() if classes is None else classes)
+        return self._public_schema()
+
+    def _purchase(self) -> Purchase | None:
+        """The bounds and edges to be bought before a fit, for an estimator with the settings that say so."""
+        if not hasattr(self, "bounds_share"):
+            return None
+        return purchase(self, getattr(self, "bounds", "declared"), getattr(self, "edges", None), self.bounds_share)
+
+    def _fit_settled(self, X: Any, y: Any, payer: Payer, progress: Progress | None) -> bool:
+        """Buy bounds and edges with a part of the budget and fit with the rest; False if all of them are declared."""
+        bought = self._purchase()
+        if bought is None:
+            return False
+        check_shape(type(self).__name__, X, y, bought.plan.schema)
+        fitted = bought.fit(X, y, payer=payer, progress=progress)
+        settings = self.get_params(deep=False)
+        self.__dict__.pop("feature_names_in_", None)  # of an earlier fit
+        self.__dict__.update({key: value for key, value in vars(fitted).items() if key not in settings})
+        return True
+
+    def _describe(self, X: Any, schema: Schema) -> None:
+        """Set the attributes that scikit-learn expects of a fitted classifier."""
+        labels = schema.class_array()
+        try:
+            self._order = np.argsort(labels)
+        except TypeError:  # labels of several types have no order but the schema's
+            self._order = np.arange(len(labels))
+        self.classes_ = labels[self._order]
+        self.n_features_in_ = len(schema.features)
+        frame = None if is_outside(X) else open_frame(X)
+        if frame is not None and all(isinstance(name, str) for name in frame.columns):
+            self.feature_names_in_ = np.array(schema.names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+
+    # ---- prediction
+
+    def _check_width(self, X: Any) -> None:
+        """Scikit-learn's message where a matrix has another number of columns than in fit."""
+        if is_outside(X) or open_frame(X) is not None:
+            return
+        width = as_matrix(X).shape[1]
+        if width != self.n_features_in_:
+            name, expected = type(self).__name__, self.n_features_in_
+            raise DataError(f"X has {width} features, but {name} is expecting {expected} features as input")
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The most probable class of each row."""
+        check_is_fitted(self)
+        self._check_width(X)
+        labels: NDArray[Any] = self.model_.predict(X)
+        return labels
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        tags.input_tags.allow_nan = not isinstance(self.schema, Schema) or any(
+            feature.missing != "error" for feature in self.schema.features
+        )
+        tags.non_deterministic = self.random_state is None and self.epsilon != math.inf
+        return tags
+
+
+class ScoreEstimator(SchemaEstimator):
+    """An estimator whose model scores classes by log-probabilities up to a constant."""
+
+    def predict_joint_log_proba(self, X: Any) -> Floats:
+        """log P(class, features), columns in the order of `classes_`."""
+        check_is_fitted(self)
+        self._check_width(X)
+        scores: Floats = self.model_.predict_joint_log_proba(X)[:, self._order]
+        return scores
+
+    def predict_log_proba(self, X: Any) -> Floats:
+        """log P(class | features), columns in the order of `classes_`."""
+        return normalised(self.predict_joint_log_proba(X))
+
+    def predict_proba(self, X: Any) -> Floats:
+        """P(class | features), columns in the order of `classes_`."""
+        return np.exp(self.predict_log_proba(X))

@@ -1,0 +1,103 @@
+"""The certifier: every clause that stands in every certificate is derived here, so that no release can forget one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from fractions import Fraction
+
+from discreet.privacy.budget import Adjacency
+from discreet.privacy.certificate import NOTHING, Certificate, paid_elsewhere, record
+from discreet.privacy.nodes import Node, Parallel
+from discreet.privacy.plan import Planned
+from discreet.privacy.unexpected import REFUSE, tables_clause
+from discreet.schema import Schema
+
+MODEL = "the parameters of this model and everything computed from them"
+INFERRED = "the schema (classes, categories, bounds) was read off the data and assumed public"
+EXCEPT = ", except the classes, categories and bounds, which were read off the data"
+UNNOISED = "none: no noise was added"
+NOBODY = "nobody: no noise was added"
+
+_NEIGHBOURS = {
+    Adjacency.ADD_REMOVE: "whether the rows are in the data or not (the number of rows is hidden too)",
+    Adjacency.REPLACE: "what the rows say, label included (the number of rows is public)",
+}
+
+
+def certify(
+    plan: Planned,
+    *,
+    sampler: str | Iterable[str],
+    simulation: bool,
+    accounting: str = "pure epsilon, costs added up exactly",
+    node: Node | None = None,
+    schema: Schema | None = None,
+    rho: Fraction | None = None,
+    covers: str = MODEL,
+    kind: str = "this model is",
+    assumptions: Iterable[str] = (),
+    elsewhere: Iterable[tuple[str, Certificate]] = (),
+    where: str | None = "in the data",
+    checked: bool = True,
+    inferred: str = INFERRED,
+    whom: str | None = None,
+) -> Certificate:
+    """The certificate of a release by `plan`: what it spent (`node`, if not all that was planned) and on what terms.
+
+    From the plan follow whom it protects, for which tables, and what is assumed: that a schema read off the data is
+    public, that nobody has more rows than the noise pays for, unless an id column lets that be `checked` (`where` says
+    among which rows; None assumes nothing), and that whatever the schema or `elsewhere` came of was paid for there.
+    `assumptions` are those of the caller on top. `schema` is that of what is released, if it is another one.
+    """
+    from importlib.metadata import version
+
+    public, private = plan.schema, plan.budget.private
+    spent = plan.node if node is None else node
+    usable = private and not simulation
+    bought = [*public.provenance, *(made.provenance(what) for what, made in elsewhere)] if private else []
+    stated = [spent.assumption] if isinstance(spent, Parallel) else []
+    if public.inferred:
+        stated.append(inferred)
+    if where is not None and not (checked and public.id is not None):
+        stated.append(f"no person has more than {plan.contributions} row(s) {where}")
+    names = [sampler] if isinstance(sampler, str) else sampler
+    return Certificate(
+        library=f"discreet {version('discreet')}",
+        private=private,
+        simulation=private and simulation,
+        sampler=" and ".join(dict.fromkeys(names)) if private else "none",
+        schema_hash=(public if schema is None else schema).hash,
+        adjacency=plan.adjacency,
+        contributions=plan.contributions,
+        protects=(whom or protects(plan)) if private else NOBODY,
+        epsilon=None if plan.budget.epsilon is None else str(plan.budget.epsilon),
+        delta=str(plan.budget.delta),
+        rho=None if rho is None else str(rho),
+        accounting=accounting if private else UNNOISED,
+        covers=_covers(covers, public) if usable else f"{NOTHING}: {kind} for study, not for release",
+        assumptions=tuple(dict.fromkeys((*stated, *map(paid_elsewhere, bought), *assumptions))),
+        tables=tables_clause(plan.unexpected) if private else "",
+        ledger=record(spent),
+        elsewhere=tuple(bought),
+    )
+
+
+def _covers(what: str, schema: Schema) -> str:
+    """What is covered, but for what was read off the data."""
+    return what + EXCEPT if schema.inferred else what
+
+
+def protects(plan: Planned) -> str:
+    """Whom the guarantee protects, in words."""
+    rows = "one row" if plan.contributions == 1 else f"up to {plan.contributions} rows"
+    checked = "not checked: the schema names no id column"
+    if plan.schema.id is not None:
+        checked = "checked by the id column of each batch"
+        if plan.unexpected != REFUSE:
+            checked = "kept by the id column of each batch, out of however many"
+    return f"one person with {rows} ({checked}): the release hardly depends on {_NEIGHBOURS[plan.adjacency]}"
+
+
+def read_under(certificate: Certificate, unexpected: str) -> Certificate:
+    """The certificate of the same release, from rows that were read under this policy."""
+    return certificate.model_copy(update={"tables": tables_clause(unexpected) if certificate.private else ""})
