@@ -20,8 +20,9 @@ from discreet import (
     Schema,
     SchemaError,
 )
-from discreet.estimators.counts import SHARE, ClassCounts, count_charge, noisy_counts, with_counts
+from discreet.estimators.counts import SHARE, ClassCounts, CountPlan, bought_counts, count_charge
 from discreet.mechanisms.noise import SimulationSampler
+from discreet.privacy.budget import Adjacency
 
 
 @parametrize_with_checks(
@@ -127,12 +128,14 @@ def test_certificate_tells_the_truth(schema, frame, pairs):
 def test_given_counts_leave_the_whole_budget_to_the_model(schema, frame):
     charge = count_charge(Fraction(1, 10))
     exact = np.array([(frame["ill"] == name).sum() for name in ("no", "yes")], np.int64)
-    counts = noisy_counts(exact, charge, SimulationSampler(np.random.default_rng(0)))
+    plan = CountPlan(schema, Budget(charge.cost), Adjacency.ADD_REMOVE, 1, charge)
+    counts = bought_counts(exact, plan, SimulationSampler(np.random.default_rng(0)))
     fitted = PrivateAdditiveClassifier(0.9, schema, random_state=0).fit(frame, counts=counts)
     assert sum(Fraction(c.cost) for c in fitted.certificate_.charges()) == Fraction(9, 10)
     assert "rows by class" not in [c.what for c in fitted.certificate_.charges()]
-    whole = with_counts(fitted.model_, counts, 1)
-    assert whole.certificate.epsilon == "1" and len(whole.certificate.charges()) == 3
+    assert any("paid for elsewhere, at epsilon 1/10" in text for text in fitted.certificate_.assumptions)
+    whole = counts.certificate.then(fitted.certificate_)
+    assert whole.epsilon == "1" and len(whole.charges()) == 3 and not whole.elsewhere
     bought = PrivateAdditiveClassifier(1.0, schema).plan()
     assert [float(row["cost"]) for row in bought.rows()] == [float(SHARE), float(1 - SHARE)]
     with pytest.raises(BudgetError, match="one count per class"):

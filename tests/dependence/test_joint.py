@@ -15,8 +15,8 @@ from discreet.dependence.audits import SCHEMA, held
 from discreet.dependence.grid import merged
 from discreet.dependence.joint import JOINT, joint_counts, plan_joint, release_joint
 from discreet.dependence.pyramid import Axis, class_shares
-from discreet.estimators.counts import ClassCounts, count_charge, noisy_counts, with_counts
-from discreet.mechanisms.noise import SimulationSampler
+from discreet.estimators.counts import ClassCounts, CountPlan, bought_counts, count_charge, noisy_counts
+from discreet.mechanisms.noise import SimulationSampler, sampler_for
 from discreet.privacy import Adjacency
 from discreet.privacy.ledger import cost
 
@@ -109,11 +109,13 @@ def test_the_ledger_is_charged_before_rows_are_read_and_certified_after(frame, s
 
 def test_given_counts_are_not_bought_again(frame, schema):
     small = Schema(schema.features[2:4], "ill", ["no", "yes"])
-    bought = ClassCounts(np.array([420.0, 180.0]), 10.0, count_charge(Fraction(1, 10)))
+    charge = count_charge(Fraction(1, 10))
+    plan = CountPlan(small, Budget(charge.cost), Adjacency.ADD_REMOVE, 1, charge)
+    bought = bought_counts(np.array([420, 180]), plan, sampler_for(0))
     fitted = PrivateJointHistogram(0.9, schema=small, random_state=0).fit(frame, counts=bought)
     assert all(charge.what != "rows by class" for charge in fitted.certificate_.charges())
-    whole = with_counts(fitted.model_, bought, 1.0)
-    assert whole.certificate.epsilon == "1"
+    assert [one.certificate for one in fitted.certificate_.elsewhere] == [bought.certificate.hash]
+    assert bought.certificate.then(fitted.certificate_).epsilon == "1"
     with pytest.raises(BudgetError, match="not bought"):
         PrivateJointHistogram(1, schema=small).fit(frame, counts=ClassCounts(np.ones(2), 0.0, None))
     with pytest.raises(BudgetError, match="classes"):

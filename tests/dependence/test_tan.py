@@ -28,9 +28,10 @@ from discreet.dependence.tan import (
 )
 from discreet.dependence.tan_estimate import log_ratio
 from discreet.dependence.tree import grow_tree, is_forest, open_pairs
-from discreet.estimators.counts import ClassCounts, count_charge, with_counts
+from discreet.estimators.counts import ClassCounts, CountPlan, bought_counts, count_charge
 from discreet.mechanisms.choose import choice_rate, exponential_law, permute_and_flip_law
 from discreet.mechanisms.coins import Coins
+from discreet.mechanisms.noise import sampler_for
 from discreet.privacy import Adjacency
 from tests.dependence.test_joint import Laws
 
@@ -131,7 +132,7 @@ def test_the_law_of_a_whole_release_stays_within_epsilon(adjacency, law):
     """The exact chance of every tree, and how far its tables move against their scale, over all neighbours."""
     epsilon = Fraction(2)
     plan = plan_tan(BITS, Budget(epsilon), adjacency=adjacency, counts=FIXED)
-    rate = choice_rate(plan.epsilons[PAIRS] / (2 * plan.steps), REACH * STEPS)
+    rate = choice_rate(plan.epsilons[PAIRS] / (2 * plan.moves), REACH * STEPS)
 
     @functools.cache
     def chances(rows):
@@ -270,10 +271,21 @@ def test_the_ledger_is_charged_before_rows_are_read_and_certified_after(frame, s
 
 
 def test_given_counts_are_not_bought_again(frame, schema):
-    bought = ClassCounts(np.array([420.0, 180.0]), 10.0, count_charge(Fraction(1, 10)))
+    charge = count_charge(Fraction(1, 10))
+    plan = CountPlan(schema, Budget(charge.cost), Adjacency.ADD_REMOVE, 1, charge)
+    bought = bought_counts(np.array([420, 180]), plan, sampler_for(0))
     fitted = PrivateTAN(0.9, schema=schema, random_state=0).fit(frame, counts=bought)
     assert all(charge.what != "rows by class" for charge in fitted.certificate_.charges())
-    assert with_counts(fitted.model_, bought, 1).certificate.epsilon == "1"
+    assert any(
+        "the class counts that settings follow from: paid for elsewhere" in text
+        for text in fitted.certificate_.assumptions
+    )
+    assert bought.certificate.then(fitted.certificate_).epsilon == "1"
+    for settings in ({"adjacency": "replace"}, {"contributions": 2}):
+        with pytest.raises(BudgetError, match="another unit"):
+            PrivateTAN(0.9, schema=schema, **settings).fit(frame, counts=bought)
+    with pytest.raises(BudgetError, match="no certificate"):
+        PrivateTAN(0.9, schema=schema).fit(frame, counts=ClassCounts(bought.values, 10.0, bought.charge))
 
 
 def test_bundles_are_narrow():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import math
 from collections.abc import Callable
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -42,11 +43,15 @@ from discreet import (
 from discreet.bayes.plan import make_plan
 from discreet.bounds.release import REST
 from discreet.calibration import calibrated
+from discreet.errors import BudgetError
 from discreet.federated import Aggregate, node_update
 from discreet.federated.shares import share_plan
 from discreet.local.client import LocalClient
 from discreet.local.collector import Collector
-from discreet.privacy.certificate import INFERRED, covering, standing
+from discreet.privacy.budget import Adjacency
+from discreet.privacy.certifier import INFERRED, certify
+from discreet.privacy.ledger import Parallel, Sequential
+from discreet.privacy.plan import Paid
 
 DECLARED = Schema(
     [Categorical("a", ["p", "q"]), Categorical("b", [1, 2, 3]), Numeric("x", 0, 8, bins=4)], target="y", classes=[0, 1]
@@ -156,24 +161,24 @@ KINDS: dict[str, tuple[str, Callable[..., list[Certificate]]]] = {
     "Naive Bayes, parts": ("bayes.certificates", fitted(PrivateNB, strategy="partition")),
     "Naive Bayes, batches": ("bayes.certificates", batches),
     "private bounds": ("bayes.certificates", fitted(PrivateNB, bounds="private")),
-    "calibration": ("bayes.certificates", calibration),
-    "automatic": ("bayes.certificates", fitted(PrivateClassifier)),
+    "calibration": ("calibration.calibrate", calibration),
+    "automatic": ("estimators.counts", fitted(PrivateClassifier)),
     "logistic regression": ("linear.classifier", fitted(PrivateLogisticRegression)),
     "functional": ("linear.classifier", fitted(PrivateLogisticRegression, method="functional")),
     "support vectors": ("linear.classifier", fitted(PrivateSVC)),
     "additive": ("additive.classifier", fitted(PrivateAdditiveClassifier)),
     "tree": ("trees.classifier", fitted(PrivateTreeClassifier)),
     "forest": ("trees.classifier", fitted(PrivateForestClassifier)),
-    "tree-augmented": ("networks.plan", fitted(PrivateTAN)),
-    "joint histogram": ("networks.plan", fitted(PrivateJointHistogram)),
+    "tree-augmented": ("dependence.plan", fitted(PrivateTAN)),
+    "joint histogram": ("dependence.plan", fitted(PrivateJointHistogram)),
     "evaluation": ("evaluation.evaluate", evaluation),
     "hold-out": ("bayes.certificates", held_out),
     "choice of features": ("selection.select", chosen),
     "choice and training": ("selection.classifier", fitted(SelectiveNB, k=2)),
-    "settlement": ("settle.release", settlement),
+    "settlement": ("bounds.release", settlement),
     "search by hold-out": ("tuning.search", searched("holdout")),
     "search by stopping": ("tuning.search", searched("random-stopping")),
-    "answers": ("prediction.predictor", fitted(PrivatePredictor, queries=5, parts=5)),
+    "answers": ("answers.predictor", fitted(PrivatePredictor, queries=5, parts=5)),
     "updates of nodes": ("federated.certificate", federation),
     "federation": ("federated.certificate", fitted(FederatedNB, n_nodes=3)),
     "secure federation": ("federated.shares", fitted(FederatedNB, n_nodes=3, secure=True)),
@@ -243,9 +248,77 @@ def test_without_noise_nothing_is_covered(kind: str) -> None:
         assert certificate.covers.startswith("nothing: ") and certificate.sampler == "none"
 
 
+def made(schema: Schema, contributions: int = 1, **fields: Any) -> Certificate:
+    plan = Paid(schema, Budget(1), Adjacency.ADD_REMOVE, contributions, Sequential("nothing", ()))
+    return certify(plan, **({"sampler": "exact", "simulation": False} | fields))
+
+
 def test_the_clauses_themselves() -> None:
-    assert standing(DECLARED) == standing(KNOWN, 3) == ()
-    assert standing(READ, 2, where="at a node") == (INFERRED, "no person has more than 2 row(s) at a node")
-    assert standing(KNOWN, 1, checked=False) == ("no person has more than 1 row(s) in the data",)
-    assert covering("all", DECLARED, usable=True) == "all"
-    assert covering("all", READ, usable=False, study="it is") == "nothing: it is for study, not for release"
+    assert made(DECLARED, where=None).assumptions == made(KNOWN, 3).assumptions == ()
+    stated = (INFERRED, "no person has more than 2 row(s) at a node")
+    assert made(READ, 2, where="at a node").assumptions == stated
+    assert made(KNOWN, checked=False).assumptions == ("no person has more than 1 row(s) in the data",)
+    assert made(DECLARED, covers="all").covers == "all"
+    assert made(READ, simulation=True, kind="it is").covers == "nothing: it is for study, not for release"
+    split = made(DECLARED, node=Parallel("sides", "nobody is on both", ()))
+    assert split.assumptions[0] == "nobody is on both"
+
+
+# ---- what was bought elsewhere, and compositions
+
+
+def test_a_schema_says_what_its_bounds_cost_and_every_later_certificate_says_so_too(tmp_path: Path) -> None:
+    X, y = frame()
+    bought = settle_schema(DECLARED, X, 5, bounds="private")
+    assert bought.schema == DECLARED or bought.schema.hash != DECLARED.hash
+    for name in ("schema.toml", "schema.json"):  # in files as well
+        bought.schema.save(tmp_path / name)
+        again = Schema.load(tmp_path / name)
+        assert again.provenance == bought.schema.provenance and again.hash == bought.schema.hash
+        model = PrivateNB(0.1, schema=again).fit(X, y).model_
+        (clause,) = [text for text in model.certificate.assumptions if "paid for elsewhere" in text]
+        assert "bounds and bins of the schema: paid for elsewhere, at epsilon 5 for add-remove" in clause
+        assert model.certificate.epsilon == "1/10"
+        whole = bought.certificate.then(model.certificate)
+        assert Fraction(whole.epsilon or 0) == Fraction(51, 10)
+        assert not whole.elsewhere and not any("elsewhere" in text for text in whole.assumptions)
+
+
+def test_a_choice_of_features_is_stated_by_the_models_that_follow_from_it() -> None:
+    X, y = frame()
+    chosen = PrivateSelectKBest(2, epsilon=50, schema=DECLARED).fit(X, y)
+    fit = PrivateNB(0.1, schema=chosen.schema_).fit(chosen.transform(X.drop(columns="who")), y).certificate_
+    assert any("the choice of features: paid for elsewhere, at epsilon 50" in text for text in fit.assumptions)
+    assert chosen.certificate_.then(fit).epsilon == "501/10"
+
+
+def test_bounds_bought_inside_a_fit_are_in_its_cost() -> None:
+    X, y = frame()
+    fit = PrivateNB(1, schema=DECLARED, bounds="private").fit(X, y)
+    assert fit.certificate_.epsilon == "1" and not fit.certificate_.elsewhere and len(fit.certificate_.included) == 2
+    later = calibrated(fit.model_, X, y, 0.5).certificate  # of a model whose schema has a provenance
+    assert later.epsilon == "3/2" and not later.elsewhere
+    assert not any("elsewhere" in text for text in later.assumptions)
+
+
+def test_compositions_refuse_costs_for_different_people() -> None:
+    with pytest.raises(BudgetError, match="do not add up"):
+        made(DECLARED).then(made(DECLARED, 2))
+    with pytest.raises(BudgetError, match="do not add up"):
+        made(DECLARED).beside(made(DECLARED, 2), "sides", "nobody is on both")
+
+
+def test_what_either_does_not_cover_both_together_do_not() -> None:
+    study, sound = made(DECLARED, simulation=True), made(DECLARED)
+    for both in (study.then(sound), sound.then(study), study.beside(sound, "s", "a")):
+        assert both.simulation and both.covers.startswith("nothing")
+    assert sound.then(sound).covers == sound.covers
+    split = sound.beside(sound, "sides", "nobody is on both")
+    assert split.epsilon == "1" and split.ledger.node == "parallel" and split.assumptions[-1] == "nobody is on both"
+
+
+def test_a_composition_covers_the_tables_that_both_cover() -> None:
+    plan = Paid(DECLARED, Budget(1), Adjacency.ADD_REMOVE, 1, Sequential("nothing", ()), unexpected="absorb")
+    total, refused = certify(plan, sampler="exact", simulation=False), made(DECLARED)
+    assert total.then(total).tables == total.tables
+    assert total.then(refused).tables == refused.then(total).tables == refused.tables

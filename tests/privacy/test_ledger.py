@@ -7,10 +7,12 @@ from fractions import Fraction
 
 import pytest
 
-from discreet import Budget, BudgetError, Ledger
+from discreet import Budget, BudgetError, Categorical, Ledger, Schema
 from discreet.privacy import Adjacency, Charge, Parallel, Response, Sequential
-from discreet.privacy.certificate import Certificate, certify, record
+from discreet.privacy.certificate import Certificate, record
+from discreet.privacy.certifier import certify
 from discreet.privacy.ledger import SmoothCharge, concentrated, cost
+from discreet.privacy.plan import Paid
 
 
 def charge(amount, measure="epsilon"):
@@ -99,11 +101,13 @@ def test_reports_of_different_people_cost_what_the_dearest_pays():
     assert ledger.remaining == 0
 
 
+SCHEMA = Schema([Categorical("a", ["x", "y"])], "y", [0, 1])
+
+
 def certificate(node, rho):
-    return certify(
-        node, Budget(2, "1e-6"), adjacency=Adjacency.ADD_REMOVE, contributions=1, identified=False, simulation=False,
-        sampler="s", schema_hash="h", rho=rho, accounting="a", covers="c", assumptions=(),
-    )  # fmt: skip
+    plan = Paid(SCHEMA, Budget(2, "1e-6"), Adjacency.ADD_REMOVE, 1, node)
+    rho = None if rho is None else Fraction(rho)
+    return certify(plan, sampler="s", simulation=False, rho=rho)
 
 
 def test_a_certificates_rho_pays_for_pure_charges_too():
