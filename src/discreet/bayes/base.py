@@ -11,9 +11,10 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from discreet.bayes.model import NaiveBayesModel, normalised
+from discreet.bayes.settings import check_smoothing as check_smoothing
 from discreet.bayes.settled import Purchase, purchase
 from discreet.domain import text
-from discreet.errors import BudgetError, DataError, SchemaError
+from discreet.errors import DataError, SchemaError
 from discreet.privacy.payer import Carrier, Payer
 from discreet.privacy.unexpected import ABSORB, REFUSE
 from discreet.schema import Schema
@@ -21,16 +22,6 @@ from discreet.sources import Progress, is_outside
 from discreet.sources.frames import as_matrix, open_frame, require
 
 Floats = NDArray[np.float64]
-
-
-def check_smoothing(given: Any) -> None:
-    """Refuse a number of added rows that is not above zero."""
-    try:
-        smoothing = float(given)
-    except (TypeError, ValueError):
-        smoothing = -1.0
-    if not smoothing > 0 or math.isinf(smoothing):
-        raise BudgetError(f"smoothing must be a number above zero, not {given!r}")
 
 
 def check_shape(name: str, X: Any, y: Any, schema: Schema | None = None) -> None:

@@ -90,6 +90,16 @@ class Smooth:
             raise BudgetError("the budget is too small for smooth sensitivity: raise it, or use sensitivity='global'")
 
 
+def check_smoothing(given: Any) -> None:
+    """Refuse a number of added rows that is not above zero."""
+    try:
+        smoothing = float(given)
+    except (TypeError, ValueError):
+        smoothing = -1.0
+    if not smoothing > 0 or math.isinf(smoothing):
+        raise BudgetError(f"smoothing must be a number above zero, not {given!r}")
+
+
 def smooth_settings(
     schema: Schema,
     budget: Budget,

@@ -147,7 +147,7 @@ def node(
     import asyncio
     from glob import glob
 
-    from discreet.bayes.base import check_smoothing
+    from discreet.bayes.settings import check_smoothing
     from discreet.errors import DataError, DiscreetError
     from discreet.privacy.budget import Budget
 

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from discreet.bayes.base import check_smoothing
+from discreet.bayes.settings import check_smoothing
 from discreet.errors import DiscreetError
 from discreet.federated.aggregate import Aggregate
 from discreet.federated.shares import SharePlan, share_plan
