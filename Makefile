@@ -23,7 +23,7 @@ demo: $(VENV)/.base  ## the whole job on data that come with the package
 	$(BIN)/discreet demo
 
 test: $(VENV)/.dev  ## the tests, the doctests and the import contract
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --durations=25
 
 slow: $(VENV)/.dev  ## the precise statistical checks, which take many minutes
 	$(BIN)/python -m pytest -m slow

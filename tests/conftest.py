@@ -13,10 +13,26 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from discreet import Categorical, Numeric, Schema
+from tests.console import console
 
 # How long an example takes is a matter of the machine and what else it does, not of the code under test.
 settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("any machine")
+
+
+# The longest files go first, so that no worker is left alone with one of them at the end.
+_LONGEST = tuple(
+    f"tests/{name}.py"
+    for name in (
+        "federated/flower/test_deployment", "federated/flower/test_run", "gossip/test_deployment", "test_readme",
+        "audit/test_how_to", "studies/test_gossip", "gossip/test_cli", "local/test_serve_process",
+        "audit/test_every_case",
+    )
+)  # fmt: skip
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: not item.nodeid.startswith(_LONGEST))
 
 
 @pytest.fixture(scope="session")
@@ -65,24 +81,41 @@ def frame() -> pd.DataFrame:
     )
 
 
+_SURROUNDINGS = {"COLUMNS": "200", "NO_COLOR": "1"}
+_PATIENCE = 600  # seconds: a guard against a hang; a busy machine is no fault
+
+
 @pytest.fixture(scope="session")
 def discreet():
-    """Run the installed console command; the answer has returncode, stdout and stderr."""
-    script = Path(sys.executable).with_name("discreet")
-    if not script.exists():
+    """Run the console command in a process of its own; the answer has returncode, stdout and stderr.
+
+    The process is forked from one that has the imports behind it; `script` starts from nothing.
+    """
+    run = console(timeout=_PATIENCE)
+
+    def with_surroundings(*arguments, cwd=None, env=None):
+        return run(*arguments, cwd=cwd, env={**_SURROUNDINGS, **(env or {})})
+
+    return with_surroundings
+
+
+@pytest.fixture(scope="session")
+def script():
+    """Run the installed console script as a stranger does: for what is about its start, and once per command."""
+    place = Path(sys.executable).with_name("discreet")
+    if not place.exists():
         pytest.skip("the console script is not installed beside this Python")
 
-    def run(*arguments, cwd=None, env=None, **options):
+    def run(*arguments, cwd=None, env=None):
         return subprocess.run(
-            [str(script), *map(str, arguments)],
+            [str(place), *map(str, arguments)],
             cwd=cwd,
-            env={**os.environ, "COLUMNS": "200", "NO_COLOR": "1", **(env or {})},
+            env={**os.environ, **_SURROUNDINGS, **(env or {})},
             capture_output=True,
             text=True,
-            timeout=600,  # a guard against a hang; a busy machine is no fault
+            timeout=_PATIENCE,
             stdin=subprocess.DEVNULL,
             check=False,
-            **options,
         )
 
     return run

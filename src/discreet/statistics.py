@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from discreet.errors import SchemaError, StatisticsError
 from discreet.files import parse_json, replacing
-from discreet.schema import Numeric, Schema
+from discreet.schema import Feature, Numeric, Schema
 
 Integers = NDArray[np.int64]
 Detail = Literal["bins", "moments", "lattice"]
@@ -55,6 +55,14 @@ def _integers(values: Any) -> Integers:
     if array.dtype == np.uint64 and array.size and array.max() > _LIMIT:
         raise StatisticsError(OVERFLOW)
     return array.astype(np.int64)
+
+
+def _shape(kind: str, classes: int, feature: Feature | None) -> tuple[int, ...]:
+    if kind == "tables" and feature is not None:
+        return classes, feature.cells
+    if kind == "lattice" and isinstance(feature, Numeric):
+        return classes, 2 * feature.lattice.half + 1
+    return (classes,)
 
 
 class Statistics:
@@ -104,20 +112,12 @@ class Statistics:
             for name, values in getattr(self, kind).items():
                 yield kind, name, values
 
-    def _shape(self, kind: str, name: str) -> tuple[int, ...]:
-        classes = len(self.schema.classes)
-        if kind == "tables":
-            return classes, next(f.cells for f in self.schema.features if f.name == name)
-        if kind == "lattice":
-            return classes, 2 * next(f for f in self.schema.numeric if f.name == name).lattice.half + 1
-        return (classes,)
-
     def _check(self) -> None:
         features = {feature.name: feature for feature in self.schema.features}
         for kind, name, values in self._blocks():
             if name and (name not in features or (kind != "tables" and not isinstance(features[name], Numeric))):
                 raise StatisticsError(f"the schema has no feature {name!r} with {kind}")
-            if values.shape != self._shape(kind, name):
+            if values.shape != _shape(kind, len(self.schema.classes), features.get(name)):
                 raise StatisticsError(f"the {kind} of {name or 'the classes'} have the wrong shape")
             if kind not in {"sums"} and values.size and values.min() < 0:
                 raise StatisticsError("a count is negative: the rows taken away were not all there")

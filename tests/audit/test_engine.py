@@ -56,7 +56,14 @@ SOUND = {
 
 
 @pytest.mark.parametrize(
-    ("name", "repeats"), [("discrete Laplace", 1000), ("two coordinates", 150), ("leaky bit", 300)]
+    ("name", "repeats"),
+    [
+        ("discrete Laplace", 250),
+        ("two coordinates", 150),
+        ("leaky bit", 150),
+        pytest.param("discrete Laplace", 1000, marks=pytest.mark.slow),
+        pytest.param("leaky bit", 300, marks=pytest.mark.slow),
+    ],
 )
 def test_sound_mechanisms_are_flagged_no_more_often_than_stated(name, repeats):
     make, epsilon, delta = SOUND[name]

@@ -26,8 +26,11 @@ def test_smooth_noise_at_half_its_scale_is_flagged(monkeypatch, name):
     assert run_case(name, 1.0, **SURE).violated
 
 
-@pytest.mark.parametrize("name", ["naive-bayes-tables-add-remove", "naive-bayes-tables-replace"])
-def test_count_tables_at_half_their_noise_are_flagged(monkeypatch, name):
+@pytest.mark.parametrize(
+    ("name", "samples"), [("naive-bayes-tables-add-remove", 8_000), ("naive-bayes-tables-replace", 20_000)]
+)
+def test_count_tables_at_half_their_noise_are_flagged(monkeypatch, name, samples):
+    # With 16,000 runs the bounds are 1.72 (deviation 0.03) and 1.36 (0.06) where 1 is claimed.
     honest = planning.table_sensitivity
 
     def short(*arguments):
@@ -35,7 +38,7 @@ def test_count_tables_at_half_their_noise_are_flagged(monkeypatch, name):
         return Sensitivity(whole.l1 / 2, whole.l2_squared / 4)
 
     monkeypatch.setattr(planning, "table_sensitivity", short)
-    assert run_case(name, 1.0, samples=40_000, **SURE).violated
+    assert run_case(name, 1.0, samples=samples, **SURE).violated
 
 
 def test_a_checkpoint_of_another_epsilon_is_refused(tmp_path):

@@ -1,4 +1,7 @@
-"""The console commands, run as a stranger runs them: in processes of their own, judged by files and output."""
+"""The console commands, run as a stranger runs them: in processes of their own, judged by files and output.
+
+Each command is run at least once from its very start: by `script`, here or in tests/test_readme.py.
+"""
 
 from __future__ import annotations
 
@@ -35,27 +38,27 @@ def as_json(done):
 
 
 @pytest.fixture(scope="module")
-def job(tmp_path_factory, discreet):
+def job(tmp_path_factory, script):
     """A directory in which a model has been made from a CSV by the commands alone."""
     folder = tmp_path_factory.mktemp("job")
     demo.write_rows(folder / "train.csv", 4000, seed=11)
     demo.write_rows(folder / "test.csv", 1500, seed=12)
-    done = ok(discreet("schema", "train.csv", "--target", "income", "--out", "draft.toml", cwd=folder))
+    done = ok(script("schema", "train.csv", "--target", "income", "--out", "draft.toml", cwd=folder))
     (folder / "schema.err").write_text(done.stderr)
     (folder / "schema.out").write_text(done.stdout)
     text = (folder / "draft.toml").read_text()
     (folder / "s.toml").write_text(text.replace("inferred = true", "inferred = false"))
     fit = ["fit", "train.csv", "--schema", "s.toml", "--epsilon", "1", "--out", "model.json"]
-    (folder / "fit.out").write_text(ok(discreet(*fit, cwd=folder)).stdout)
+    (folder / "fit.out").write_text(ok(script(*fit, cwd=folder)).stdout)
     return folder
 
 
 # ---- the demonstration
 
 
-def test_the_demonstration(discreet, tmp_path):
+def test_the_demonstration(discreet, script, tmp_path):
     start = work_seconds()
-    done = ok(discreet("demo", cwd=tmp_path))
+    done = ok(script("demo", cwd=tmp_path))
     assert work_seconds() - start < 10  # a third of it is usual
     out = done.stdout
     lines = out.splitlines()
@@ -268,8 +271,8 @@ def test_the_name_of_the_data_is_not_in_the_model(job):
 # ---- manners
 
 
-def test_help_and_version(discreet):
-    out = ok(discreet("--help")).stdout
+def test_help_and_version(discreet, script):
+    out = ok(script("--help")).stdout
     assert all(re.search(rf"\b{command}\b", out) for command in COMMANDS)
     from importlib.metadata import version
 
@@ -292,24 +295,24 @@ def test_wrong_flags_end_with_code_2(arguments, words, discreet):
     assert done.stdout == ""
 
 
-def test_help_is_quick(discreet):
-    discreet("--help")
+def test_help_is_quick(script):
+    script("--help")
     times = []
     for _ in range(3):
         start = work_seconds()
-        ok(discreet("--help"))
+        ok(script("--help"))
         times.append(work_seconds() - start)
     assert min(times) < 1.0
 
 
-def test_shell_completion(discreet):
+def test_shell_completion(script):
     if shutil.which("bash") is None:
         pytest.skip("there is no bash")
     env = {"SHELL": "/bin/bash", "_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"}
-    done = ok(discreet("--show-completion", "bash", env=env))
+    done = ok(script("--show-completion", "bash", env=env))
     assert "_DISCREET_COMPLETE" in done.stdout
     env |= {"_DISCREET_COMPLETE": "complete_bash", "COMP_WORDS": "discreet ev", "COMP_CWORD": "1"}
-    assert discreet(env=env).stdout.split() == ["evaluate"]
+    assert script(env=env).stdout.split() == ["evaluate"]
 
 
 def test_a_closed_pipe_is_no_traceback(job):

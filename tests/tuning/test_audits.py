@@ -7,7 +7,7 @@ from discreet.audit import run_case
 SURE = {"confidence": 1 - 1e-8, "seed": 5}
 
 
-@pytest.mark.parametrize(("name", "samples"), [("random-stopping", 2000), ("search-holdout", 200)])
+@pytest.mark.parametrize(("name", "samples"), [("random-stopping", 2000), ("search-holdout", 300)])
 def test_honest_searches_are_consistent(name, samples):
     assert not run_case(name, samples=samples, **SURE).violated
 

@@ -1,8 +1,21 @@
 """Naive Bayes: plan, release, estimate, model; and PrivateNB, which walks this road for you."""
 
-from discreet.bayes.classifier import PrivateNB
+from typing import TYPE_CHECKING, Any
+
 from discreet.bayes.model import NaiveBayesModel
 from discreet.bayes.plan import Plan, make_plan
 from discreet.bayes.release import Release, release
 
+if TYPE_CHECKING:
+    from discreet.bayes.classifier import PrivateNB
+
 __all__ = ["NaiveBayesModel", "Plan", "PrivateNB", "Release", "make_plan", "release"]
+
+
+def __getattr__(name: str) -> Any:
+    # A model is read and asked, and a node's update made, without scikit-learn, whose import takes a second.
+    if name != "PrivateNB":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from discreet.bayes.classifier import PrivateNB
+
+    return PrivateNB

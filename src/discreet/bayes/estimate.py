@@ -144,7 +144,7 @@ def feature_likelihood(
     smoothing: float,
 ) -> Likelihood:
     """The likelihood of one feature, given the rows per class and how uncertain those are."""
-    item = next((item for item in release.plan.items if item.key == ("table", feature.name)), None)
+    item = release.plan.tables.get(feature.name)
     if item is None:
         assert isinstance(feature, Numeric)
         return _gaussian(release, feature, totals, smoothing)

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, Literal
 
 from discreet.bayes.sensitivity import Sensitivity, square_sensitivity, sum_sensitivity, table_sensitivity
@@ -102,6 +103,11 @@ class Plan(Protected):
     items: tuple[Item, ...] = field(repr=False)
     smooth: Smooth | None = None
     parted: str | None = None
+
+    @cached_property
+    def tables(self) -> dict[str, Item]:
+        """The count table of each feature that has one."""
+        return {item.feature: item for item in self.items if item.kind == "table"}
 
     @property
     def node(self) -> Sequential:

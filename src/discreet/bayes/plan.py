@@ -150,21 +150,25 @@ def _weight(given: Any) -> Fraction:
     return values[0] / values[1] if len(values) == 2 else values[0]
 
 
-def _emphasis(schema: Schema, item: Item, weight: Fraction) -> Fraction:
-    """How much of the budget a statistic should get beside an equally large one of a categorical feature."""
-    if item.feature not in {feature.name for feature in schema.numeric} or item.kind == "present":
-        return Fraction(1)
-    return weight / 2 * (Fraction(1, 3) if item.kind == "coarse" else 1)
+def _emphasis(schema: Schema, items: list[Item], weight: Fraction) -> list[Fraction]:
+    """How much of the budget each statistic should get beside an equally large one of a categorical feature."""
+    numbers = {feature.name for feature in schema.numeric}
+    return [
+        weight / 2 * (Fraction(1, 3) if item.kind == "coarse" else 1)
+        if item.feature in numbers and item.kind != "present"
+        else Fraction(1)
+        for item in items
+    ]
 
 
 def _shares(schema: Schema, items: list[Item], split: Any, mechanism: str, weight: Fraction) -> list[Fraction]:
     """The share of the budget for each statistic; they add up to one at most, exactly."""
     counted = any(item.kind in {"table", "present"} for item in items)
     if mechanism == "knorm":
-        return bundle_shares(items, counted, [_emphasis(schema, item, weight) for item in items])
+        return bundle_shares(items, counted, _emphasis(schema, items, weight))
     if isinstance(split, Mapping):
         return _explicit(schema, items, split, counted)
-    emphasis = [_emphasis(schema, item, weight) for item in items]
+    emphasis = _emphasis(schema, items, weight)
     if split == "equal":
         weights = emphasis
     elif split == "weighted":
@@ -194,7 +198,7 @@ def _explicit(schema: Schema, items: list[Item], split: Mapping[str, Any], count
         raise BudgetError(f"the shares in split add up to {float(sum(shares.values())):g}, which is more than 1")
     if not counted and not shares.get(schema.target):
         raise BudgetError(f"split needs a share for the class counts under the target's name, {schema.target!r}")
-    emphasis = [_emphasis(schema, item, Fraction(2)) for item in items]
+    emphasis = _emphasis(schema, items, Fraction(2))
     parts = {name: Fraction(0) for name in shares}
     for item, factor in zip(items, emphasis, strict=True):
         if item.feature in parts:

@@ -19,7 +19,7 @@ def command(
     ] = None,
     everything: Annotated[bool, typer.Option("--all", help="Audit every honest claim of this library.")] = False,
     controls: Annotated[
-        bool, typer.Option("--controls", help="Audit mechanisms that are broken on purpose: all must be flagged.")
+        bool, typer.Option("--controls", help="Audit what is broken on purpose, all of it or NAME: it must be flagged.")
     ] = False,
     listing: Annotated[bool, typer.Option("--list", help="Show what can be audited by name.")] = False,
     epsilon: Annotated[float | None, typer.Option(help="The claim; each case has its own by default.")] = None,
@@ -40,8 +40,10 @@ def command(
     if listing:
         _list(as_json)
         return
-    if sum((name is not None, everything, controls)) != 1:
+    if sum((name is not None and not controls, everything, controls)) != 1:
         raise AuditError("say what to audit: a NAME from --list, script.py:function, --all or --controls")
+    if name is not None and controls and name not in {case.name for case in list_cases(control=True)}:
+        raise AuditError(f"{name} is no control: leave out --controls, or choose one of those in --list")
     if checkpoint is not None and name is None:
         raise AuditError("a checkpoint is of one audit: give a NAME with --checkpoint")
     if delta and (name is None or ":" not in name):

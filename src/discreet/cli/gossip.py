@@ -148,7 +148,7 @@ def node(
     from glob import glob
 
     from discreet.errors import DataError, DiscreetError
-    from discreet.estimators.base import check_smoothing
+    from discreet.estimators.scores import check_smoothing
     from discreet.privacy.budget import Budget
 
     public = load_schema(schema)

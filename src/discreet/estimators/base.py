@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from discreet.domain import text
-from discreet.errors import BudgetError, DataError, SchemaError
+from discreet.errors import DataError, SchemaError
 from discreet.estimators.purchase import Purchase, purchase
 from discreet.estimators.scores import normalised
 from discreet.mechanisms.noise import Sampler, bytes_of, sampler_for
@@ -25,16 +25,6 @@ from discreet.sources import Progress, is_outside
 from discreet.sources.frames import as_matrix, open_frame, require
 
 Floats = NDArray[np.float64]
-
-
-def check_smoothing(given: Any) -> None:
-    """Refuse a number of added rows that is not above zero."""
-    try:
-        smoothing = float(given)
-    except (TypeError, ValueError):
-        smoothing = -1.0
-    if not smoothing > 0 or math.isinf(smoothing):
-        raise BudgetError(f"smoothing must be a number above zero, not {given!r}")
 
 
 def check_shape(name: str, X: Any, y: Any, schema: Schema | None = None) -> None:

@@ -15,7 +15,8 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from discreet.errors import BudgetError
-from discreet.estimators.base import SchemaEstimator, check_smoothing
+from discreet.estimators.base import SchemaEstimator
+from discreet.estimators.scores import check_smoothing
 from discreet.evaluation.evaluate import check_confidence, evaluation_certificate, measure
 from discreet.evaluation.plan import EvaluationPlan, evaluation_charges, make_evaluation_plan
 from discreet.mechanisms.deal import KeyCoins, RowCoins

@@ -15,7 +15,7 @@ from discreet.bayes.model import NaiveBayesModel
 from discreet.bayes.plan import make_plan
 from discreet.bayes.release import release
 from discreet.errors import BudgetError
-from discreet.estimators.base import check_smoothing
+from discreet.estimators.scores import check_smoothing
 from discreet.local.bulk import People, choose_many
 from discreet.local.campaign import NUMERIC, Campaign, Question
 from discreet.local.certificate import ONE_PROCESS

@@ -1,0 +1,47 @@
+"""Every registered case is audited in each run of the tests: by those of its room where they do it, else here.
+
+Confidence is 1 − 1e-8 per audit, so that the sound cases give a false alarm in under 1e-6 of the runs. So few runs
+find gross leaks alone: faults planted by tests of the rooms show that the cases have power, and `make slow` audits all
+of them by the command.
+"""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from discreet.audit import list_cases
+
+TESTS = Path(__file__).parents[1]
+SURE = {"confidence": 1 - 1e-8, "seed": 5}
+WHOLE = {  # rooms whose tests go through all cases
+    "discreet.additive.audits": "additive/test_audits.py",
+    "discreet.audit.controls": "audit/test_controls.py",
+    "discreet.calibration.audits": "calibration/test_calibrate.py",
+    "discreet.federated.secure.audits": "federated/secure/test_audits.py",
+    "discreet.linear.audits": "linear/test_audits.py",
+    "discreet.local.numbers.audits": "local/numbers/test_audits.py",
+}
+PARTS = (  # and those whose tests name the ones that they audit
+    "evaluation", "gossip", "networks", "prediction", "settle", "sources", "trees", "tuning",
+)  # fmt: skip
+NAMED = {
+    name for room in PARTS for name in re.findall(r'"([a-z0-9-]+)"', (TESTS / room / "test_audits.py").read_text())
+} | {
+    "control-giaretta2022-as-published", "control-thesis2015-iterative", "control-thesis2015-mask-without-t",
+    "private-answers-add-remove", "private-answers-replace", "settlement-add-remove", "settlement-replace",
+}  # fmt: skip
+LEFT = [case for case in list_cases() if case.build.__module__ not in WHOLE and case.name not in NAMED]
+
+
+@pytest.mark.parametrize("case", LEFT, ids=lambda case: case.name)
+def test_the_case_is_as_it_claims(case):
+    usual = case.samples or 100_000  # the fewer, the more costly is a run; below 260 nothing could be refuted
+    samples = 300 if usual <= 1_000 else 600 if usual <= 4_000 else 1_000
+    assert case.run(samples=None if case.control else samples, **SURE).violated == case.control
+
+
+@pytest.mark.parametrize(("room", "place"), WHOLE.items())
+def test_rooms_go_through_all_their_cases(room, place):
+    text = (TESTS / place).read_text()
+    assert f"from {room} import" in text and "audit_cases()" in text and "parametrize" in text
