@@ -28,6 +28,7 @@ from discreet.privacy.payer import Payer, paying
 from discreet.privacy.unexpected import ABSORB, FIXED, REFUSE, tables_clause
 from discreet.schema import Numeric
 from discreet.sources import Draw, Progress, Rows, check_lasting, map_rows
+from discreet.sources.shape import check_source
 
 Floats = NDArray[np.float64]
 UNIT = 1 << 20  # log-probabilities are whole multiples of 1/UNIT: sums of them are exact in any order
@@ -89,6 +90,7 @@ def calibrated(
             "person: calibrate it for the same"
         )
     check_lasting(X)
+    check_source(X, y, model.schema, who="a calibration")
     paying(ledger, account).charge(plan.node, plan.budget, plan.unit, schema=model.schema)
     reach, sampler = score_reach(model), sampler_for(random_state)
     scores, labels = read_scores(

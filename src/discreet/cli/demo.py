@@ -24,6 +24,7 @@ def command(
     from discreet.bayes import PrivateNB
     from discreet.bayes.evaluation import evaluate, majority, twin_of
     from discreet.cli import inspect, plan, predict
+    from discreet.privacy import Budget, Ledger
 
     out.mkdir(parents=True, exist_ok=True)
     schema_file, train, test = out / "schema.toml", out / "train.csv", out / "test.csv"
@@ -47,9 +48,9 @@ def command(
         plan.show(PrivateNB(epsilon=1.0, schema=source.schema).plan())
     say("4. Fit and evaluate", "at several epsilon")
     figures: list[dict[str, Any]] = []
-    fitted = None
+    fitted, ledger = None, Ledger(Budget(sum(EPSILONS)))  # fits to the same rows add up
     for epsilon in EPSILONS:
-        fitted = PrivateNB(epsilon=epsilon, schema=source.schema).fit(train)
+        fitted = PrivateNB(epsilon=epsilon, schema=source.schema).fit(train, ledger=ledger)
         fitted.model_.save(out / f"model-{epsilon:g}.json")
         figures.append({"epsilon": epsilon, **_short(evaluate(fitted.model_, test))})
     assert fitted is not None
@@ -63,6 +64,7 @@ def command(
     lines = [[f"epsilon = {line['epsilon']:g}", *_cells(line)] for line in figures]
     lines += [["without privacy", *_cells(without)], ["majority class", *_cells(constant)]]
     screen.print(table("", ["", "accuracy", "balanced", "AUC"], lines))
+    screen.print(f"All four models are of the same rows, so together they cost {ledger.budget}.")
     say("5. Predict")
     predict.command(model, str(test), out=out / "predictions.csv")
     say("6. Certificate", f"of {model}")

@@ -18,6 +18,7 @@ from discreet.privacy.payer import Payer, paying
 from discreet.privacy.unexpected import REFUSE
 from discreet.schema import Schema
 from discreet.sources import Progress
+from discreet.sources.shape import check_source
 
 COVERS = "the figures of this evaluation and everything computed from them; not the model, which has its own"
 RELEASED = (
@@ -65,8 +66,8 @@ def evaluate_privately(
         model, Budget(epsilon), adjacency=Adjacency.of(adjacency), contributions=contributions, unexpected=unexpected
     )
     sampler = sampler_for(random_state)
-    payer = paying(ledger, account)
-    payer.charge(
+    check_source(data, y, model.schema, who="an evaluation")
+    paying(ledger, account).charge(
         plan.node if plan.charges else Sequential("an evaluation", ()), plan.budget, plan.unit, schema=model.schema
     )
     return measure(model, plan, sampler, data, y, confidence=sure, progress=progress,

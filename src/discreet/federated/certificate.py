@@ -11,6 +11,7 @@ from discreet.federated.update import Settings, node_plan
 from discreet.privacy.budget import Adjacency, Budget
 from discreet.privacy.certificate import Certificate, certify, covering, standing
 from discreet.privacy.ledger import Node, Parallel, Sequential
+from discreet.privacy.unexpected import ABSORB, REFUSE
 from discreet.schema import Schema
 
 if TYPE_CHECKING:
@@ -81,6 +82,7 @@ def aggregate_certificate(
             SEVERAL if overlap else NODES[settings.adjacency],
             *standing(schema, settings.contributions, where=where, checked=False),
         ),
+        unexpected=ABSORB if all(member.total for member in members) else REFUSE,
     )
 
 

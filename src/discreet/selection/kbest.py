@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from discreet.bayes.base import check_shape
 from discreet.domain import text
 from discreet.errors import DataError, SchemaError
 from discreet.mechanisms.noise import bytes_of, sampler_for
@@ -25,6 +24,7 @@ from discreet.selection.select import Selection, select
 from discreet.sources import Draw, Progress, collect, is_outside
 from discreet.sources.count import BINS
 from discreet.sources.frames import as_matrix, open_frame
+from discreet.sources.shape import check_source
 from discreet.statistics import Statistics
 
 
@@ -125,7 +125,7 @@ class PrivateSelectKBest(Carrier, TransformerMixin, BaseEstimator):
     ) -> Self:
         """Choose from an array or data frame with labels `y`, or a file or database table that has the target."""
         plan = self.plan()
-        check_shape(type(self).__name__, X, y, plan.schema)
+        check_source(X, y, plan.schema, who=type(self).__name__)
         paying(ledger, account, X, self).charge(plan.node, plan.budget, plan.unit, self, schema=plan.schema)
         statistics = collect(
             X, plan.schema, y, detail=BINS, contributions=plan.contributions, unexpected=plan.unexpected,

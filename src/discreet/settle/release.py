@@ -22,6 +22,7 @@ from discreet.settle.plan import SettlePlan, make_settle_plan
 from discreet.settle.read import allot, confirmed, edges_of, found_bounds, found_cells
 from discreet.sources import Draw, Progress, Rows, map_rows
 from discreet.sources.columns import Numbers
+from discreet.sources.shape import check_source
 
 COVERS = "the bounds and bin edges of this schema and everything computed from them"
 REST = "the rest of the schema (classes, categories) was read off the data and assumed public"
@@ -65,6 +66,7 @@ def settle_schema(
         contributions=contributions, unexpected=unexpected,
     )  # fmt: skip
     sampler = sampler_for(random_state)
+    check_source(data, schema=schema, labelled=False)
     paying(ledger, account).charge(plan.node, plan.budget, plan.unit, schema=schema)
     return settle(data, plan, sampler, progress=progress)
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from discreet.bayes.base import SchemaEstimator, check_shape
+from discreet.bayes.base import SchemaEstimator
 from discreet.errors import BudgetError, SchemaError
 from discreet.mechanisms.choose import CHOICES, choice_rate, choose, coins_of
 from discreet.mechanisms.noise import Sampler, SimulationSampler, bytes_of, sampler_for
@@ -24,6 +24,7 @@ from discreet.privacy.ledger import Charge, Node, Parallel, Sequential
 from discreet.privacy.payer import PAID, Payer, Unpaid, paying
 from discreet.privacy.unexpected import REFUSE, check_unexpected
 from discreet.schema import Schema
+from discreet.sources.shape import check_source
 from discreet.tuning.candidates import common_schema, list_candidates, prepared, require_certificate
 from discreet.tuning.rows import HeldRows, Indices
 
@@ -169,7 +170,7 @@ class PrivateGridSearch(SchemaEstimator):
         payer = paying(ledger, account, X, self)
         if known is None and not isinstance(payer, Unpaid):
             raise SchemaError("a search that is charged needs a declared schema")
-        check_shape(type(self).__name__, X, y, known)
+        check_source(X, y, known, who=type(self).__name__)
         payer.charge(plan.node, plan.budget, plan.unit, self, schema=known)
         schema = Schema.infer(X, y) if known is None else known
         sampler = sampler_for(self.random_state)
