@@ -38,9 +38,9 @@ from discreet import (
     settle_schema,
 )
 from discreet.calibration import calibrated
-from discreet.errors import DataError
+from discreet.errors import BudgetError, DataError
 from discreet.federated import node_update
-from discreet.sources.shape import check_source
+from discreet.sources.shape import check_outside, check_shape
 from discreet.sources.tables import column_names
 
 SCHEMA = Schema([Categorical("a", ["x", "y"]), Numeric("b", 0, 1)], "t", ["no", "yes"])
@@ -133,19 +133,25 @@ def test_a_good_source_is_charged(call: Any, tmp_path: Path) -> None:
     assert payer.spent == 1
 
 
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+def test_who_cannot_pay_is_told_so_before_a_file_is_looked_for(call: Any) -> None:
+    with pytest.raises(BudgetError, match="left"):
+        call("no such file", None, SCHEMA, Ledger(Budget(0.5)))
+
+
 def test_no_row_is_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Bad rows pass: to refuse them before the charge would be an answer that nobody paid for."""
     bad = 'a,b,t\nx,0.5\nz,nan,perhaps,,\n"open'
     (tmp_path / "bad.csv").write_text(bad)
     (tmp_path / "raw.csv").write_bytes(b"a,b,t\n\xff\xfe,1,no\n")
     for name in ("bad.csv", "raw.csv"):
-        check_source(tmp_path / name, schema=SCHEMA)
+        check_outside(tmp_path / name, SCHEMA)
         payer = Ledger(Budget(1.0))
         with pytest.raises(DataError):
             PrivateNB(1.0, schema=SCHEMA).fit(tmp_path / name, account=payer)
         assert payer.spent == 1
-    check_source(pd.DataFrame({"a": [7], "b": ["x"], "t": [None]}), schema=SCHEMA)
-    check_source([["x"], 5, None], ["no"], SCHEMA)
+    check_shape(pd.DataFrame({"a": [7], "b": ["x"], "t": [None]}), schema=SCHEMA)
+    check_shape([["x"], 5, None], ["no"], SCHEMA)
 
 
 def test_names_of_columns_are_those_that_reading_gives(tmp_path: Path) -> None:

@@ -26,6 +26,7 @@ from discreet.privacy.payer import Payer, paying
 from discreet.privacy.unexpected import ABSORB, FIXED
 from discreet.schema import Schema
 from discreet.sources import Progress
+from discreet.sources.shape import charge
 
 
 class PrivateAdditiveClassifier(ScoreEstimator):
@@ -122,7 +123,7 @@ class PrivateAdditiveClassifier(ScoreEstimator):
         if counts is not None and len(counts.values) != len(schema.classes):
             raise BudgetError(f"there must be one count per class: {len(schema.classes)}, not {len(counts.values)}")
         sampler = sampler_for(self.random_state)
-        payer.charge(plan.node, plan.budget, plan.unit, self, schema=schema)
+        charge(payer, plan.node, plan.budget, plan.unit, X, self, schema=schema)
         rows = read_held(
             X, y, schema, contributions=plan.contributions, unexpected=plan.unexpected, draw=bytes_of(sampler),
             progress=progress,

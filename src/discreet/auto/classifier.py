@@ -24,6 +24,7 @@ from discreet.privacy.unexpected import REFUSE, check_unexpected
 from discreet.schema import Schema
 from discreet.settle.plan import SettlePlan
 from discreet.sources import Progress, check_lasting, collect
+from discreet.sources.shape import charge
 from discreet.statistics import Detail
 
 BINS: tuple[Detail, ...] = ("bins",)
@@ -219,7 +220,7 @@ class PrivateClassifier(ScoreEstimator):
         schema = self._schema_for(X, y)
         if plan.charge is not None:
             counting = Sequential("rows by class", (plan.charge,))
-            payer.charge(counting, Budget(plan.charge.cost), plan.unit, self, schema=schema)
+            charge(payer, counting, Budget(plan.charge.cost), plan.unit, X, self, schema=schema)
         rows = collect(
             X, schema, y, detail=BINS, contributions=plan.contributions, unexpected=plan.unexpected,
             draw=bytes_of(sampler), progress=progress,

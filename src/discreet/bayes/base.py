@@ -13,13 +13,12 @@ from sklearn.utils.validation import check_is_fitted
 from discreet.bayes.model import NaiveBayesModel, normalised
 from discreet.bayes.settled import Purchase, purchase
 from discreet.errors import BudgetError, DataError, SchemaError
-from discreet.privacy.budget import Budget
 from discreet.privacy.payer import Carrier, Payer
 from discreet.privacy.unexpected import ABSORB, REFUSE
 from discreet.schema import Schema
 from discreet.sources import Progress, is_outside
 from discreet.sources.frames import as_matrix, open_frame
-from discreet.sources.shape import check_source
+from discreet.sources.shape import check_shape
 
 Floats = NDArray[np.float64]
 
@@ -60,8 +59,7 @@ class SchemaEstimator(Carrier, ClassifierMixin, BaseEstimator):
 
     def _schema_for(self, X: Any, y: Any, classes: Any = None) -> Schema:
         known = self.schema if isinstance(self.schema, Schema) else None
-        Budget(self.epsilon, getattr(self, "delta", 0))  # a budget that is none is refused before a file is looked for
-        check_source(X, y, known, who=type(self).__name__)
+        check_shape(X, y, known, who=type(self).__name__)
         if isinstance(self.schema, str) and self.schema == "infer":
             if getattr(self, "unexpected", REFUSE) == ABSORB:
                 raise SchemaError(
@@ -80,7 +78,7 @@ class SchemaEstimator(Carrier, ClassifierMixin, BaseEstimator):
         bought = self._purchase()
         if bought is None:
             return False
-        check_source(X, y, bought.plan.schema, who=type(self).__name__)
+        check_shape(X, y, bought.plan.schema, who=type(self).__name__)
         fitted = bought.fit(X, y, payer=payer, progress=progress)
         settings = self.get_params(deep=False)
         self.__dict__.pop("feature_names_in_", None)  # of an earlier fit

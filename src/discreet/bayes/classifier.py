@@ -21,6 +21,7 @@ from discreet.privacy.payer import Payer, paying
 from discreet.schema import Schema
 from discreet.settle.plan import SettlePlan
 from discreet.sources import Progress, collect
+from discreet.sources.shape import charge
 
 
 class PrivateNB(NaiveBayesEstimator):
@@ -180,7 +181,7 @@ class PrivateNB(NaiveBayesEstimator):
             payer.allow_inference(Budget(self.epsilon, self.delta))  # the rows will be read for a schema: not in vain
         schema = self._schema_for(X, y)
         plan = self._plan(schema)
-        self._tab = payer.charge(plan.node, plan.budget, plan.unit, self, schema=schema)
+        self._tab = charge(payer, plan.node, plan.budget, plan.unit, X, self, schema=schema)
         released = self._release(X, y, plan, sampler_for(self.random_state), progress)
         self._remember(X, schema, released, released.node)
         return self
@@ -210,7 +211,7 @@ class PrivateNB(NaiveBayesEstimator):
             self._check_width(X)
         tab: Tab | None = getattr(self, "_tab", None)
         if tab is None or earlier is None or not tab.covers(payer, plan.node, self):
-            self._tab = payer.charge(plan.node, plan.budget, plan.unit, self, schema=schema)
+            self._tab = charge(payer, plan.node, plan.budget, plan.unit, X, self, schema=schema)
         fresh = self._release(
             X, y, plan, sampler_for(self.random_state, 0 if earlier is None else earlier.batches), None
         )

@@ -28,7 +28,7 @@ from discreet.privacy.payer import Payer, paying
 from discreet.privacy.unexpected import ABSORB, FIXED, REFUSE, tables_clause
 from discreet.schema import Numeric
 from discreet.sources import Draw, Progress, Rows, check_lasting, map_rows
-from discreet.sources.shape import check_source
+from discreet.sources.shape import charge, check_shape
 
 Floats = NDArray[np.float64]
 UNIT = 1 << 20  # log-probabilities are whole multiples of 1/UNIT: sums of them are exact in any order
@@ -90,8 +90,8 @@ def calibrated(
             "person: calibrate it for the same"
         )
     check_lasting(X)
-    check_source(X, y, model.schema, who="a calibration")
-    paying(ledger, account).charge(plan.node, plan.budget, plan.unit, schema=model.schema)
+    check_shape(X, y, model.schema, who="a calibration")
+    charge(paying(ledger, account), plan.node, plan.budget, plan.unit, X, schema=model.schema)
     reach, sampler = score_reach(model), sampler_for(random_state)
     scores, labels = read_scores(
         model, X, y, reach, contributions=times, unexpected=unexpected, draw=bytes_of(sampler), progress=progress

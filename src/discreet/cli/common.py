@@ -169,9 +169,9 @@ def check_out(path: Path | None) -> None:
 
 def check_data(data: str, schema: Schema, *, labelled: bool = True) -> None:
     """Refuse a file that is not there or lacks a column, before a word about a charge."""
-    from discreet.sources.shape import check_source
+    from discreet.sources.shape import check_outside
 
-    check_source(data, schema=schema, labelled=labelled)
+    check_outside(data, schema, labelled=labelled)
 
 
 def account_for(data: str, account: Path | None, no_account: bool = False, *, what: str = "discreet") -> Any:

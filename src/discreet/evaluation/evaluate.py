@@ -18,7 +18,7 @@ from discreet.privacy.payer import Payer, paying
 from discreet.privacy.unexpected import REFUSE
 from discreet.schema import Schema
 from discreet.sources import Progress
-from discreet.sources.shape import check_source
+from discreet.sources.shape import charge, check_shape
 
 COVERS = "the figures of this evaluation and everything computed from them; not the model, which has its own"
 RELEASED = (
@@ -66,10 +66,9 @@ def evaluate_privately(
         model, Budget(epsilon), adjacency=Adjacency.of(adjacency), contributions=contributions, unexpected=unexpected
     )
     sampler = sampler_for(random_state)
-    check_source(data, y, model.schema, who="an evaluation")
-    paying(ledger, account).charge(
-        plan.node if plan.charges else Sequential("an evaluation", ()), plan.budget, plan.unit, schema=model.schema
-    )
+    check_shape(data, y, model.schema, who="an evaluation")
+    node = plan.node if plan.charges else Sequential("an evaluation", ())
+    charge(paying(ledger, account), node, plan.budget, plan.unit, data, schema=model.schema)
     return measure(model, plan, sampler, data, y, confidence=sure, progress=progress,
                    certificate=evaluation_certificate(plan, model.schema, sampler))  # fmt: skip
 

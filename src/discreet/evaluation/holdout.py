@@ -29,7 +29,7 @@ from discreet.schema import Schema
 from discreet.sources import Progress
 from discreet.sources.absorb import new_reading, watching
 from discreet.sources.part import deal_rows
-from discreet.sources.shape import check_source
+from discreet.sources.shape import charge, check_shape
 
 ROOMS = {"bayes", "linear", "trees", "additive", "networks", "auto", "selection", "tuning"}
 NEEDED = ("epsilon", "schema", "adjacency", "random_state")
@@ -150,7 +150,7 @@ class PrivateHoldout(SchemaEstimator):
         schema = _schema_of(self.estimator, X, y)
         if not isinstance(self.estimator.schema, Schema):
             plan = self._plan(clone(self.estimator).set_params(schema=schema))
-        payer.charge(plan.node, plan.budget, plan.unit, self, schema=schema)
+        charge(payer, plan.node, plan.budget, plan.unit, X, self, schema=schema)
         coins = (RowCoins if schema.id is None else KeyCoins)(plan.share, sampler)
         train, test = deal_rows(X, schema, y, coins, lenient=plan.unexpected == ABSORB)
         fitted = clone(self.estimator).set_params(schema=schema)
@@ -230,7 +230,7 @@ def _schema_of(estimator: Any, X: Any, y: Any) -> Schema:
     """The estimator's schema, which may leave bounds open that it buys; or one read off the data, if it says so."""
     schema = estimator.schema
     if isinstance(schema, Schema):
-        check_source(X, y, schema, who="a hold-out")
+        check_shape(X, y, schema, who="a hold-out")
         return schema
     found: Schema = estimator._schema_for(X, y)
     return found

@@ -20,6 +20,7 @@ from discreet.gossip.vector import BITS, Layout, share_of
 from discreet.privacy.account import Account
 from discreet.privacy.budget import Budget
 from discreet.schema import Schema
+from discreet.sources.shape import check_outside
 
 
 @dataclass(frozen=True)
@@ -104,6 +105,8 @@ class House:
                 "start a round of another name"
             )
         question = json.dumps([terms.node, terms.network, str(terms.budget), terms.mechanism])
+        if not self.journal.paid(round_id):
+            check_outside(terms.data, terms.schema)
         pay = None
         if terms.account is not None:
             pay = partial(terms.account.charge, plan.node, terms.budget, plan.unit, schema=terms.schema)

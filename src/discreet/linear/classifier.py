@@ -24,6 +24,7 @@ from discreet.privacy.payer import Payer, paying
 from discreet.privacy.unexpected import ABSORB, FIXED
 from discreet.schema import Schema
 from discreet.sources import Progress
+from discreet.sources.shape import charge
 
 Floats = NDArray[np.float64]
 REFUSALS = (
@@ -92,7 +93,7 @@ class LinearEstimator(SchemaEstimator):
             payer.allow_inference(Budget(self.epsilon))  # the rows will be read for a schema: not in vain
         schema = self._schema_for(X, y)
         plan = self._plan(schema)
-        payer.charge(plan.node, plan.budget, plan.unit, self, schema=schema)
+        charge(payer, plan.node, plan.budget, plan.unit, X, self, schema=schema)
         sampler = sampler_for(self.random_state)
         design = read_design(
             X, y, plan.encoding, contributions=plan.contributions, unexpected=plan.unexpected, draw=bytes_of(sampler),

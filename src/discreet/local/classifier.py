@@ -28,6 +28,7 @@ from discreet.privacy.payer import Payer, paying, unit_of
 from discreet.privacy.unexpected import REFUSE
 from discreet.schema import Schema
 from discreet.sources import Progress, Rows, collect, map_rows
+from discreet.sources.shape import charge
 
 
 class LocalNB(NaiveBayesEstimator):
@@ -117,7 +118,7 @@ class LocalNB(NaiveBayesEstimator):
         schema = self._schema_for(X, y)
         unit = unit_of(Adjacency.REPLACE, 1)
         if grant.epsilon is None:
-            payer.charge(Response("none", "everything, exactly", Fraction(0)), grant, unit, self, schema=schema)
+            charge(payer, Response("none", "everything, exactly", Fraction(0)), grant, unit, X, self, schema=schema)
             self.campaign_, self.tallies_ = None, []
             self.model_ = self._exact_model(X, y, schema, smoothing, progress)
         else:
@@ -125,7 +126,7 @@ class LocalNB(NaiveBayesEstimator):
                 schema, self.epsilon, oracle=self.oracle, numeric=self.numeric, reports=self.reports, theta=self.theta
             )
             reports = Response("local reports", "all that one person sends", grant.epsilon)
-            payer.charge(reports, grant, unit, self, schema=schema)
+            charge(payer, reports, grant, unit, X, self, schema=schema)
             self.campaign_ = campaign
             self.tallies_ = survey(campaign, X, y, unexpected=self.unexpected, rng=rng, progress=progress)
             self.model_ = model_of(

@@ -14,6 +14,7 @@ from discreet.privacy.budget import Adjacency, Budget
 from discreet.privacy.payer import Payer, paying
 from discreet.schema import Schema
 from discreet.sources import Progress
+from discreet.sources.shape import charge
 
 
 class NetworkEstimator(ScoreEstimator):
@@ -55,7 +56,7 @@ class NetworkEstimator(ScoreEstimator):
             payer.allow_inference(Budget(self.epsilon))
         schema = self._schema_for(X, y)
         plan = self._plan(schema, counts)
-        payer.charge(plan.node, plan.budget, plan.unit, self, schema=schema)
+        charge(payer, plan.node, plan.budget, plan.unit, X, self, schema=schema)
         sampler = sampler_for(self.random_state)
         held = hold_rows(
             X, schema, y, contributions=plan.contributions, unexpected=plan.unexpected, draw=bytes_of(sampler),

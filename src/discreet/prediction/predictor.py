@@ -24,6 +24,7 @@ from discreet.privacy.ledger import Sequential
 from discreet.privacy.payer import Payer, paying
 from discreet.schema import Schema
 from discreet.sources import Progress, read_rows
+from discreet.sources.shape import charge
 
 COVERS = "the labels that are answered, all of them together, and everything computed from them"
 DEALT = "every row is dealt to one part by a random draw of its own, whatever the rows say"
@@ -129,7 +130,7 @@ class PrivatePredictor(SchemaEstimator):
             payer.allow_inference(Budget(self.epsilon, self.delta))
         schema = self._schema_for(X, y)
         plan, sampler = self._plan(schema), sampler_for(self.random_state)
-        payer.charge(plan.node, plan.budget, plan.unit, self, schema=schema)
+        charge(payer, plan.node, plan.budget, plan.unit, X, self, schema=schema)
         cells, labels = read_coded(
             X, schema, y, plan.contributions, unexpected=plan.unexpected, draw=bytes_of(sampler), progress=progress
         )

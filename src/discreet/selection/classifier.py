@@ -35,6 +35,7 @@ from discreet.selection.plan import (
 from discreet.selection.select import Selection, reduced_schema, reduced_statistics, select
 from discreet.sources import Progress, collect, is_outside
 from discreet.sources.count import BINS
+from discreet.sources.shape import charge
 from discreet.statistics import Statistics
 
 Floats = NDArray[np.float64]
@@ -116,7 +117,7 @@ class SelectiveNB(NaiveBayesEstimator):
         check_smoothing(self.smoothing)
         schema = self._public_schema()
         self._schema_for(X, y)  # complains about missing labels
-        self._charge(paying(ledger, account, X, self))
+        self._charge(paying(ledger, account, X, self), X)
         statistics = collect(
             X, schema, y, detail=BINS, contributions=self.contributions, unexpected=self.unexpected,
             draw=choice_bytes(self.unexpected, self.random_state, 2), progress=progress,
@@ -128,15 +129,15 @@ class SelectiveNB(NaiveBayesEstimator):
     def fit_statistics(self, statistics: Statistics, *, ledger: Payer | None = None, account: Any = None) -> Self:
         """Fit to exact statistics, wherever their rows are."""
         check_smoothing(self.smoothing)
-        self._charge(paying(ledger, account, statistics, self))
+        self._charge(paying(ledger, account, statistics, self), statistics)
         self._fit(statistics)
         # How the rows were read is not known here.
         self.model_.certificate = self.certificate_ = read_under(self.model_.certificate, REFUSE)
         self._describe(np.zeros((1, len(statistics.schema.features))), statistics.schema)
         return self
 
-    def _charge(self, payer: Payer) -> None:
-        payer.charge(self.plan(), Budget(self.epsilon), self._unit(), self, schema=self.schema)
+    def _charge(self, payer: Payer, source: Any) -> None:
+        charge(payer, self.plan(), Budget(self.epsilon), self._unit(), source, self, schema=self.schema)
 
     # ---- what it costs
 

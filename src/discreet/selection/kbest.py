@@ -24,7 +24,7 @@ from discreet.selection.select import Selection, select
 from discreet.sources import Draw, Progress, collect, is_outside
 from discreet.sources.count import BINS
 from discreet.sources.frames import as_matrix, open_frame
-from discreet.sources.shape import check_source
+from discreet.sources.shape import charge, check_shape
 from discreet.statistics import Statistics
 
 
@@ -125,8 +125,8 @@ class PrivateSelectKBest(Carrier, TransformerMixin, BaseEstimator):
     ) -> Self:
         """Choose from an array or data frame with labels `y`, or a file or database table that has the target."""
         plan = self.plan()
-        check_source(X, y, plan.schema, who=type(self).__name__)
-        paying(ledger, account, X, self).charge(plan.node, plan.budget, plan.unit, self, schema=plan.schema)
+        check_shape(X, y, plan.schema, who=type(self).__name__)
+        charge(paying(ledger, account, X, self), plan.node, plan.budget, plan.unit, X, self, schema=plan.schema)
         statistics = collect(
             X, plan.schema, y, detail=BINS, contributions=plan.contributions, unexpected=plan.unexpected,
             draw=choice_bytes(plan.unexpected, self.random_state, 3), progress=progress,

@@ -22,7 +22,7 @@ from discreet.settle.plan import SettlePlan, make_settle_plan
 from discreet.settle.read import allot, confirmed, edges_of, found_bounds, found_cells
 from discreet.sources import Draw, Progress, Rows, map_rows
 from discreet.sources.columns import Numbers
-from discreet.sources.shape import check_source
+from discreet.sources.shape import charge, check_shape
 
 COVERS = "the bounds and bin edges of this schema and everything computed from them"
 REST = "the rest of the schema (classes, categories) was read off the data and assumed public"
@@ -66,8 +66,8 @@ def settle_schema(
         contributions=contributions, unexpected=unexpected,
     )  # fmt: skip
     sampler = sampler_for(random_state)
-    check_source(data, schema=schema, labelled=False)
-    paying(ledger, account).charge(plan.node, plan.budget, plan.unit, schema=schema)
+    check_shape(data, schema=schema, labelled=False)
+    charge(paying(ledger, account), plan.node, plan.budget, plan.unit, data, schema=schema, labelled=False)
     return settle(data, plan, sampler, progress=progress)
 
 

@@ -8,26 +8,25 @@ import numpy as np
 
 from discreet.domain import text
 from discreet.errors import DataError
+from discreet.privacy.budget import Budget
+from discreet.privacy.nodes import Node
+from discreet.privacy.payer import Payer, Tab
 from discreet.schema import Schema
 from discreet.sources import OUTSIDE_LABELS, is_outside
 from discreet.sources.frames import NO_IDS, as_matrix, open_frame, require
 from discreet.sources.tables import column_names
 
 
-def check_source(
+def check_shape(
     X: Any, y: Any = None, schema: Schema | None = None, *, labelled: bool = True, who: str = "this"
 ) -> None:
-    """Refuse a file that cannot be opened, missing columns or labels, and lengths that do not fit.
+    """Refuse missing columns or labels of rows in memory, and lengths that do not fit; `who` asks.
 
-    Every call that charges comes here first; `who` asks. Rows in lists, in lazy frames and in things of unknown make
-    are not looked at.
+    Rows in lists, in lazy frames and in things of unknown make are not looked at; files and tables are by `charge`.
     """
     if is_outside(X):
         if y is not None:
             raise DataError(OUTSIDE_LABELS)
-        names = column_names(X)
-        if schema is not None:
-            require(schema, names, labelled=labelled, identified=True)
         return
     made = _is_made(X, "DataFrame", "Table")
     if X is None or isinstance(X, int | float | bytes) or (isinstance(X, np.ndarray) and not _is_matrix(X)):
@@ -51,6 +50,31 @@ def check_source(
     known = isinstance(y, list | tuple) or (isinstance(y, np.ndarray) and y.ndim) or _is_made(y, "Series")
     if rows is not None and known and len(y) != rows:
         raise DataError(f"X and y have inconsistent numbers of samples: [{rows}, {len(y)}]")
+
+
+def check_outside(source: Any, schema: Schema | None = None, *, labelled: bool = True) -> None:
+    """Refuse a file or table that cannot be opened or lacks a column."""
+    names = column_names(source)
+    if schema is not None:
+        require(schema, names, labelled=labelled, identified=True)
+
+
+def charge(
+    payer: Payer,
+    node: Node,
+    budget: Budget,
+    unit: str,
+    source: Any,
+    owner: Any = None,
+    *,
+    schema: Schema | None = None,
+    labelled: bool = True,
+) -> Tab:
+    """Charge what is to be read of a source, unless the payer cannot pay or the source cannot be opened."""
+    if is_outside(source):
+        payer.afford(budget, node)
+        check_outside(source, schema, labelled=labelled)
+    return payer.charge(node, budget, unit, owner, schema=schema)
 
 
 def _is_matrix(X: Any) -> bool:

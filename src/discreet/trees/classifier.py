@@ -15,6 +15,7 @@ from discreet.privacy.payer import Payer, paying
 from discreet.schema import Schema
 from discreet.sources import Progress
 from discreet.sources.coded import CodedRows, read_codes
+from discreet.sources.shape import charge
 from discreet.trees.estimate import leaf_values
 from discreet.trees.grow import GrownTrees, grow_forest, grow_tree
 from discreet.trees.model import TreeModel
@@ -59,7 +60,7 @@ class _TreeEstimator(ScoreEstimator):
         schema = self._schema_for(X, y)
         check_smoothing(self.smoothing)
         plan = self._plan(schema)
-        payer.charge(plan.node, plan.budget, plan.unit, self, schema=schema)
+        charge(payer, plan.node, plan.budget, plan.unit, X, self, schema=schema)
         sampler = sampler_for(self.random_state)
         rows = read_codes(
             X, schema, y, contributions=plan.contributions, unexpected=plan.unexpected, draw=bytes_of(sampler),

@@ -24,7 +24,7 @@ from discreet.privacy.ledger import Charge, Node, Parallel, Sequential
 from discreet.privacy.payer import PAID, Payer, Unpaid, paying
 from discreet.privacy.unexpected import REFUSE, check_unexpected
 from discreet.schema import Schema
-from discreet.sources.shape import check_source
+from discreet.sources.shape import charge, check_shape
 from discreet.tuning.candidates import common_schema, list_candidates, prepared, require_certificate
 from discreet.tuning.rows import HeldRows, Indices
 
@@ -170,8 +170,8 @@ class PrivateGridSearch(SchemaEstimator):
         payer = paying(ledger, account, X, self)
         if known is None and not isinstance(payer, Unpaid):
             raise SchemaError("a search that is charged needs a declared schema")
-        check_source(X, y, known, who=type(self).__name__)
-        payer.charge(plan.node, plan.budget, plan.unit, self, schema=known)
+        check_shape(X, y, known, who=type(self).__name__)
+        charge(payer, plan.node, plan.budget, plan.unit, X, self, schema=known)
         schema = Schema.infer(X, y) if known is None else known
         sampler = sampler_for(self.random_state)
         rows = HeldRows.of(X, schema, y, unexpected=plan.unexpected, draw=bytes_of(sampler))

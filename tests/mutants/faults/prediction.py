@@ -76,7 +76,7 @@ plant("fits-share-a-stream", "prediction/votes.py",
       "a row of one part changes what voters of others draw when they are fitted",
       f"{WATCHED}::test_voters_that_draw_when_asked_share_nothing")
 plant("not-charged", "prediction/predictor.py",
-      "payer.charge(plan.node, plan.budget, plan.unit, self, schema=schema)", "payer.afford(plan.budget, plan.node)",
+      "charge(payer, plan.node, plan.budget, plan.unit, X, self, schema=schema)", "payer.afford(plan.budget, plan.node)",
       "answers cost nothing in the ledger", VOTE)
 plant("forked-answers", "prediction/predictor.py",
       "if os.getpid() != self._process:", "if False:",

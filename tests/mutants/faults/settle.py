@@ -41,7 +41,7 @@ plant("second-look-free", "settle/plan.py",
       'octaves = charge("power of two", plan.bounds, epsilon)',
       "the first look spends everything, and the second half as much again", PAIR)
 plant("not-charged", "settle/release.py",
-      "paying(ledger, account).charge(plan.node, plan.budget, plan.unit, schema=schema)",
+      "charge(paying(ledger, account), plan.node, plan.budget, plan.unit, data, schema=schema, labelled=False)",
       "paying(ledger, account).afford(plan.budget, plan.node)",
       "a settlement costs nothing in the ledger", f"{WATCHED}::test_the_whole_cost_is_charged")
 plant("charged-for-one-look", "settle/plan.py",
@@ -53,7 +53,7 @@ plant("fit-after-bounds-has-all", "bayes/settled.py",
       "a fit that bought bounds spends the whole budget once more",
       f"{WATCHED}::test_a_fit_that_buys_bounds_first_costs_what_it_says")
 plant("bounds-before-a-fit-not-charged", "bayes/settled.py",
-      "        payer.charge(self.plan.node, self.plan.budget, self.plan.unit, self.owner, schema=self.plan.schema)\n", "",
+      "        charge(payer, self.plan.node, self.plan.budget, self.plan.unit, X, self.owner, schema=self.plan.schema)\n", "",
       "bounds that a fit buys cost nothing in the ledger",
       f"{WATCHED}::test_a_fit_that_buys_bounds_first_costs_what_it_says")
 plant("bounds-of-a-fit-add-remove", "bayes/settled.py",

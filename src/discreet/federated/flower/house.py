@@ -22,6 +22,7 @@ from discreet.privacy.budget import Adjacency, Budget
 from discreet.privacy.nodes import Node
 from discreet.schema import Schema
 from discreet.sources import collect
+from discreet.sources.shape import check_outside
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -175,6 +176,11 @@ class House:
         terms = self.terms
         collect(terms.data, terms.schema, contributions=terms.contributions, empty=True)
 
+    def check_source(self, round_id: str) -> None:
+        """Raise if a round that is not paid for yet could not be answered, as far as that shows without a row."""
+        if not self.journal.paid(round_id):
+            check_outside(self.terms.data, self.terms.schema)
+
     def accept(self, request: Request) -> None:
         """Raise a refusal unless the request is one that this node's terms allow."""
         from discreet.federated.flower.records import NodeRefusal, RefusedError
@@ -217,6 +223,7 @@ class House:
             return made.to_bytes()
 
         with refusing():
+            self.check_source(request.round_id)
             answer = self.journal.answer(
                 request.round_id, self.question(request), terms.budget, make, terms.pay(plan.node, plan)
             )
