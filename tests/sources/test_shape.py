@@ -120,7 +120,7 @@ def test_labels_that_are_missing_or_too_many_cost_nothing(call: Any, tmp_path: P
     assert "no column 't'" in _refused(call, ROWS.drop(columns="t"))
     assert "requires y" in _refused(call, ROWS[["a", "b"]].to_numpy())
     assert "inconsistent numbers" in _refused(call, ROWS[["a", "b"]], ROWS["t"][1:])
-    for odd in (None, 3, np.zeros(4), np.zeros((2, 2, 2))):
+    for odd in (None, 3, {"a": ["x"]}, np.zeros(4), np.zeros((2, 2, 2))):
         assert "2D array" in _refused(call, odd, ["no", "yes"])
 
 

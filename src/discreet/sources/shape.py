@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -29,7 +30,7 @@ def check_shape(
             raise DataError(OUTSIDE_LABELS)
         return
     made = _is_made(X, "DataFrame", "Table")
-    if X is None or isinstance(X, int | float | bytes) or (isinstance(X, np.ndarray) and not _is_matrix(X)):
+    if X is None or isinstance(X, int | float | bytes | Mapping) or (isinstance(X, np.ndarray) and not _is_matrix(X)):
         as_matrix(X)  # says what is wrong
     if labelled and y is None and not made and open_frame(X) is None:
         raise DataError(f"{who} requires y to be passed, but the target y is None")
