@@ -232,7 +232,7 @@ def test_a_stated_rho_grows_with_the_calibration(classes: int) -> None:
     found = calibrated(model, X, y, 0.5, random_state=0).certificate
     assert model.certificate.rho is not None and found.rho is not None and found.epsilon == "3/2"
     assert Fraction(found.rho) == Fraction(model.certificate.rho) + Fraction(1, 8)
-    assert found.accounting.startswith(model.certificate.accounting) and "a calibration (1/2)" in found.accounting
+    assert found.accounting.startswith(model.certificate.accounting) and "(epsilon 1/2)" in found.accounting
     twice = calibrated(NaiveBayesModel.from_dict(calibrated(model, X, y, 0.5).to_dict()), X, y, 1).certificate
     assert twice.rho is not None and Fraction(twice.rho) == Fraction(model.certificate.rho) + Fraction(5, 8)
 

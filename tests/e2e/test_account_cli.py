@@ -6,6 +6,7 @@ import shutil
 import stat
 import subprocess
 import sys
+import warnings
 from fractions import Fraction
 
 import pytest
@@ -239,3 +240,22 @@ def test_interruptions_say_what_became_of_the_charge(place, monkeypatch, capsys)
     for paid, said in ((True, "what was charged stays charged"), (False, "no file was changed")):
         assert run(lambda paid=paid: stop(paid)) == 130
         assert said in capsys.readouterr().err
+
+
+def test_a_command_that_fails_after_the_charge_says_that_it_stays(discreet, place):
+    ok(discreet("account", "create", "rows.account", "--epsilon", 2, cwd=place))
+    (place / "rows.csv").write_text("a,x,y\n7,3,no\n")
+    done = discreet("fit", "rows.csv", *FIT, "--epsilon", 0.5, cwd=place)
+    refused(done, "'a'")
+    assert "was charged before the rows were read, and stays charged" in done.stderr
+    assert "fit is epsilon = 1.5" in done.stderr and Account.open(place / "rows.account").spent == Fraction(1, 2)
+    done = discreet("fit", "typo.csv", *FIT, "--epsilon", 0.5, "--account", "rows.account", cwd=place)
+    refused(done, "there is no file")
+    assert "charged" not in done.stderr
+
+
+def test_the_demonstration_counts_its_own_fits(discreet, place):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        done = ok(discreet("demo", "--rows", 200, cwd=place))
+    assert "together they cost epsilon = 5.6" in done.stdout

@@ -49,6 +49,7 @@ from discreet.mechanisms.noise import ExactSampler, SimulationSampler
 from discreet.models import load_model
 from discreet.privacy.nodes import concentrated, cost
 from discreet.sources import part
+from discreet.sources.absorb import watching
 from discreet.sources.part import Part, deal_rows
 from discreet.sources.tables import open_files
 
@@ -234,11 +235,15 @@ def test_lines_that_are_no_rows_are_the_same_ones_whatever_columns_are_asked_for
 
 @pytest.mark.parametrize("adjacency", ["add-remove", "replace"])
 @pytest.mark.parametrize("kind", [PrivateNB, PrivateClassifier, PrivateTreeClassifier])
-def test_one_charge_of_epsilon_before_a_row_is_read(kind, adjacency):
+def test_one_charge_of_epsilon_before_a_row_is_read(kind, adjacency, tmp_path):
     ledger = Ledger(Budget(1))
     held = PrivateHoldout(kind(0.8, schema=SCHEMA, adjacency=adjacency))
-    with pytest.raises(DataError):
+    with pytest.raises(DataError, match="no file"):
         held.fit("no such file", ledger=ledger)
+    assert ledger.spent == 0
+    frame().assign(**{SCHEMA.target: "neither"}).to_csv(tmp_path / "bad.csv", index=False)
+    with pytest.raises(DataError):
+        held.fit(tmp_path / "bad.csv", ledger=ledger)
     assert ledger.spent == Fraction(4, 5) and len(ledger.nodes) == 1
     with pytest.raises(BudgetError, match="left"):
         held.fit("no such file", ledger=ledger)
@@ -469,3 +474,16 @@ def test_a_seed_makes_it_a_simulation():
     fits = [PrivateHoldout(PrivateNB(1.0, schema=SCHEMA), random_state=7).fit(frame()) for _ in range(2)]
     assert fits[0].evaluation_ == fits[1].evaluation_ and fits[0].certificate_.simulation
     assert PrivateHoldout(PrivateNB(1.0, schema=SCHEMA, random_state=1)).fit(frame()).certificate_.simulation
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_what_is_absorbed_of_both_sides_is_told_in_full(seed, tmp_path):
+    """Values are absorbed where their rows were dealt to, and a line that is no row on neither side."""
+    schema = Schema([Categorical("a", ["x", "y"], missing="category"), Numeric("b", 0, 1)], "t", ["no", "yes"])
+    good = [f"x,0.{i % 10},{'yes' if i % 2 else 'no'}" for i in range(200)]
+    moved, gone, torn = ["z,0.5,no"] * 20, ["x,far,no"] * 30, ["x,0.5"] * 7
+    (tmp_path / "rows.csv").write_text("\n".join(["a,b,t", *good, *moved, *gone, *torn]) + "\n")
+    with watching() as readings:
+        inner = PrivateNB(1.0, schema=schema, unexpected="absorb")
+        PrivateHoldout(inner, share=0.4, random_state=seed).fit(str(tmp_path / "rows.csv"))
+    assert [(one.values, one.rows) for one in readings] == [(20, 37)]

@@ -125,10 +125,11 @@ def test_edges_follow_from_the_model_alone(monkeypatch):
     assert ends[0] == ends[1] and any(one[1] == 0.5 for one in ends[0])
 
 
-def test_the_charge_comes_first():
+def test_the_charge_comes_first(tmp_path):
     model, ledger = model_of(TWO), Ledger(Budget(0.5))
+    (tmp_path / "bad.csv").write_text(",".join([*TWO.names, TWO.target]) + "\nonly one value\n")
     with pytest.raises(DataError):
-        evaluate_privately(model, "no such file", epsilon=0.4, ledger=ledger)
+        evaluate_privately(model, tmp_path / "bad.csv", epsilon=0.4, ledger=ledger)
     assert ledger.spent == Fraction(2, 5)
     with pytest.raises(BudgetError, match="left"):
         evaluate_privately(model, "no such file", epsilon=0.4, ledger=ledger)

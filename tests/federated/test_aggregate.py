@@ -10,8 +10,9 @@ import pytest
 
 from discreet import Budget, BudgetError, NaiveBayesModel, PrivateNB, Schema, StatisticsError, UpdateError
 from discreet.bayes.estimate import estimate
-from discreet.federated import Aggregate, Refusal, Update
+from discreet.federated import Aggregate, Refusal, Update, node_update
 from discreet.federated.aggregate import WEIGHTINGS
+from discreet.privacy.unexpected import REFUSED, TOTAL
 from tests.federated.common import SCHEMA, SETTINGS, rows, update
 
 
@@ -258,3 +259,20 @@ def test_settings_are_checked():
             Aggregate(SCHEMA, **options)
     other = Schema(features=SCHEMA.features[:1], target="y", classes=["no", "yes"])
     assert refusal(Aggregate(other), update("a", noise=1)) == Refusal.SCHEMA
+
+
+def test_the_certificate_covers_the_tables_that_all_nodes_declared(tmp_path):
+    X, y = rows(40, 0)
+    both = [
+        node_update(X, SCHEMA, Budget(1), node=name, y=y, unexpected=policy, random_state=i)
+        for i, (name, policy) in enumerate((("a", "absorb"), ("b", "absorb"), ("c", "refuse")))
+    ]
+    both = [Update.from_bytes(one.to_bytes()) for one in both]
+    total = gathered(both[:2])
+    assert total.model().certificate.tables == TOTAL
+    for keep in (True, False):
+        kept = gathered(both[:2], keep=keep)
+        kept.save(tmp_path / "state.json")
+        assert Aggregate.load(tmp_path / "state.json").certificate().tables == TOTAL
+    total.add(both[2])
+    assert total.model().certificate.tables == REFUSED

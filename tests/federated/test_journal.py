@@ -13,9 +13,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from discreet import Account
 from discreet.errors import BudgetError
-from discreet.federated.journal import Journal, fits
+from discreet.federated.journal import Journal, OverspentError, fits
 from discreet.privacy.budget import Budget
+from discreet.privacy.nodes import Sequential
 
 
 @pytest.fixture
@@ -253,3 +255,27 @@ def test_what_fits_in_numbers():
     assert fits(Budget(float("inf")), [Budget(float("inf")), Budget(3)])
     assert not fits(Budget(10), [Budget(1, delta=1e-6)])
     assert not fits(Budget(10), [Budget(rho=1)])
+
+
+def test_the_account_of_the_rows_pays_first_and_once_for_each_round(path, tmp_path):
+    account = Account.create(tmp_path / "rows.account", Budget(1))
+    node = Sequential("a round", ())
+
+    def pay():
+        account.charge(node, Budget("0.4"))
+
+    def seen():
+        assert account.spent == Fraction(len(journal.entries()) * 4, 10)  # both have paid before noise is drawn
+        return b"x"
+
+    with Journal(path, total=Budget(9)) as journal:
+        for name in ("r1", "r1", "r2", "r2"):
+            assert journal.answer(name, "q", Budget("0.4"), seen, pay) == b"x"
+        assert account.spent == Fraction(8, 10)
+        with pytest.raises(OverspentError, match="account has"):
+            journal.answer("r3", "q", Budget("0.4"), never, pay)
+        assert len(journal.entries()) == 2 and not journal.paid("r3")
+    with Journal(tmp_path / "small", total=Budget("0.1")) as journal:
+        with pytest.raises(OverspentError, match="ledger"):
+            journal.answer("r1", "q", Budget("0.2"), never, lambda: account.charge(node, Budget("0.2")))
+        assert account.spent == Fraction(8, 10)  # what the ledger refuses is not charged to the account

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from discreet import Budget, BudgetError, DiscreetError
+from discreet import Account, Budget, BudgetError, DataError, DiscreetError
 from discreet.federated.journal import Journal
 from discreet.gossip.house import House, Terms
 from discreet.gossip.membership import Entry, Roster, View, state_member
@@ -531,3 +531,15 @@ def test_who_comes_after_a_node_has_settled_is_turned_away(place):
     assert a.phase == 0 and "c" in a.members
     for one in (a, b, c):
         one.close()
+
+
+def test_the_account_of_the_rows_pays_once_for_a_round(place):
+    account = Account.create(place / "rows.account", Budget(1))
+    with pytest.raises(DataError, match="there is no file"):
+        House(terms(place, "a", account=account, data=str(place / "typo.csv")))
+    assert account.spent == 0
+    for _ in range(2):
+        House(terms(place, "a", account=account)).close()
+    assert account.spent == 1
+    with pytest.raises(BudgetError, match="account has 0"):
+        House(terms(place, "b", account=account))

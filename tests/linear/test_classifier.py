@@ -14,6 +14,7 @@ from discreet import (
     Budget,
     BudgetError,
     Categorical,
+    DataError,
     Ledger,
     Numeric,
     PrivateLogisticRegression,
@@ -117,10 +118,11 @@ def test_probabilities_are_calibrated():
 
 
 @pytest.mark.parametrize("kind", BOTH)
-def test_ledger_is_charged_before_rows_are_read(kind, schema):
+def test_ledger_is_charged_before_rows_are_read(kind, schema, tmp_path):
     ledger = Ledger(Budget(1))
-    with pytest.raises(Exception, match=r"no such file|cannot|found"):
-        kind(0.75, schema).fit("no such file.csv", ledger=ledger)
+    (tmp_path / "none.csv").write_text(",".join([*schema.names, schema.target]) + "\n")
+    with pytest.raises(DataError, match="no rows"):
+        kind(0.75, schema).fit(tmp_path / "none.csv", ledger=ledger)
     assert ledger.spent == Budget(0.75).epsilon
     with pytest.raises(BudgetError, match="left"):
         kind(0.75, schema).fit("no such file.csv", ledger=ledger)

@@ -23,6 +23,7 @@ from discreet.privacy.ledger import Node, Parallel, Tab
 from discreet.privacy.payer import Payer, paying
 from discreet.schema import Schema
 from discreet.sources import Progress, collect
+from discreet.sources.shape import charge
 
 
 class PrivateNB(NaiveBayesEstimator):
@@ -176,7 +177,7 @@ class PrivateNB(NaiveBayesEstimator):
             self._check_width(X)
         tab: Tab | None = getattr(self, "_tab", None)
         if tab is None or earlier is None or not tab.covers(payer, plan.node, self):
-            self._tab = payer.charge(plan.node, plan.budget, plan.unit, self, schema=schema)
+            self._tab = charge(payer, plan, X, self, schema=schema)
         sampler = sampler_for(self.random_state, 0 if earlier is None else earlier.batches)
         fresh = self._released(self._reading(X, y, plan, sampler, None), plan, sampler)
         whole = fresh if earlier is None else earlier + fresh

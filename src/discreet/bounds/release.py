@@ -23,6 +23,7 @@ from discreet.privacy.unexpected import REFUSE
 from discreet.schema import Schema
 from discreet.sources import Draw, Progress, Rows, map_rows
 from discreet.sources.columns import Numbers
+from discreet.sources.shape import charge, check_shape
 
 COVERS = "the bounds and bin edges of this schema and everything computed from them"
 WHAT = "bounds and bins of the schema"
@@ -67,7 +68,8 @@ def settle_schema(
         contributions=contributions, unexpected=unexpected,
     )  # fmt: skip
     sampler = sampler_for(random_state)
-    paying(ledger, account).charge(plan.node, plan.budget, plan.unit, schema=schema)
+    check_shape(data, schema=schema, labelled=False)
+    charge(paying(ledger, account), plan, data, schema=schema, labelled=False)
     return settle(data, plan, sampler, progress=progress)
 
 

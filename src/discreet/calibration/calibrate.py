@@ -29,6 +29,7 @@ from discreet.privacy.plan import Paid
 from discreet.privacy.unexpected import ABSORB, FIXED, REFUSE
 from discreet.schema import Numeric
 from discreet.sources import Draw, Progress, Rows, check_lasting, map_rows
+from discreet.sources.shape import charge, check_shape
 
 Floats = NDArray[np.float64]
 UNIT = 1 << 20  # log-probabilities are whole multiples of 1/UNIT: sums of them are exact in any order
@@ -87,7 +88,8 @@ def calibrated(
     if own.private and plan.unit != own.unit:
         raise BudgetError(f"the model's guarantee is for {own.unit}: calibrate it for the same")
     check_lasting(X)
-    paying(ledger, account).charge(plan.node, plan.budget, plan.unit, schema=model.schema)
+    check_shape(X, y, model.schema, who="a calibration")
+    charge(paying(ledger, account), plan, X, schema=model.schema)
     reach, sampler = score_reach(model), sampler_for(random_state)
     scores, labels = read_scores(
         model, X, y, reach, contributions=times, unexpected=unexpected, draw=bytes_of(sampler), progress=progress

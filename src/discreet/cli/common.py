@@ -168,15 +168,10 @@ def check_out(path: Path | None) -> None:
 
 
 def check_data(data: str, schema: Schema, *, labelled: bool = True) -> None:
-    """Refuse a file that is not there or lacks a column, by its names alone: before a charge, and without a row."""
-    from discreet.sources.frames import require
-    from discreet.sources.tables import open_files
+    """Refuse a file that is not there or lacks a column, before a word about a charge."""
+    from discreet.sources.shape import check_outside
 
-    stream = open_files(data, lenient=True)  # it minds the header line alone
-    try:
-        require(schema, stream.names, labelled=labelled, identified=True)
-    finally:
-        stream.close()
+    check_outside(data, schema, labelled=labelled)
 
 
 def account_for(data: str, account: Path | None, no_account: bool = False, *, what: str = "discreet") -> Any:
@@ -339,13 +334,14 @@ def progress(label: str, *, quiet: bool = False) -> Iterator[Any]:
 @contextmanager
 def absorbing(policy: UnexpectedName) -> Iterator[None]:
     """Say on standard error what was absorbed meanwhile, in exact numbers that are not for publication."""
-    from discreet.sources.absorb import watching
+    from discreet.sources.absorb import Absorbed, watching
 
     with watching() as readings:
         yield
     if policy is UnexpectedName.absorb and readings:
-        most = max(readings, key=lambda one: one.rows + one.values)
-        note(f"{most} (exact numbers of the private rows, for the holder of the data only)")
+        whole = Absorbed()
+        whole.include(readings)
+        note(f"{whole} (exact numbers of the private rows, for the holder of the data only)")
 
 
 def _asked() -> str:
@@ -368,6 +364,10 @@ def run(app: typer.Typer) -> int:
     except DiscreetError as error:
         hint = f" (see 'discreet {_asked()} --help')" if isinstance(error, BudgetError) else ""
         note(f"error: {error}{hint}")
+        for one in _used:
+            if one.charges:
+                note(f"note: {one.path} was charged before the rows were read, and stays charged; what would still fit "
+                     f"is {one.room}")  # fmt: skip
         return 2
     except BrokenPipeError:
         sys.stderr.close()

@@ -25,6 +25,7 @@ def command(
     from discreet.bayes.classifier import twin_of
     from discreet.cli import inspect, plan, predict
     from discreet.evaluation.exact import evaluate, majority
+    from discreet.privacy import Budget, Ledger
 
     out.mkdir(parents=True, exist_ok=True)
     schema_file, train, test = out / "schema.toml", out / "train.csv", out / "test.csv"
@@ -48,9 +49,9 @@ def command(
         plan.show(PrivateNB(epsilon=1.0, schema=source.schema).plan())
     say("4. Fit and evaluate", "at several epsilon")
     figures: list[dict[str, Any]] = []
-    fitted = None
+    fitted, ledger = None, Ledger(Budget(sum(EPSILONS)))  # fits to the same rows add up
     for epsilon in EPSILONS:
-        fitted = PrivateNB(epsilon=epsilon, schema=source.schema).fit(train)
+        fitted = PrivateNB(epsilon=epsilon, schema=source.schema).fit(train, ledger=ledger)
         fitted.model_.save(out / f"model-{epsilon:g}.json")
         figures.append({"epsilon": epsilon, **_short(evaluate(fitted.model_, test))})
     assert fitted is not None

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from discreet.cli.common import (
+    AccountOption,
     AdjacencyName,
     AdjacencyOption,
     ContributionsOption,
@@ -16,11 +17,14 @@ from discreet.cli.common import (
     JsonOption,
     MechanismName,
     MechanismOption,
+    NoAccountOption,
     NumericName,
     NumericOption,
     SchemaOption,
     SplitName,
     SplitOption,
+    account_for,
+    check_data,
     check_out,
     console,
     load_schema,
@@ -240,18 +244,16 @@ def node(
     patience: Annotated[
         float, typer.Option(help="Seconds to insist if the coordinator does not take this node; a cut takes 60.")
     ] = 90.0,
+    account: AccountOption = None,
+    no_account: NoAccountOption = False,
 ) -> None:
-    """Answer a coordinator's rounds out of this node's own rows, as far as its ledger pays."""
-    from glob import glob
-
-    from discreet.errors import DataError
+    """Answer a coordinator's rounds out of this node's own rows, as far as its ledger and their account pay."""
     from discreet.privacy.budget import Adjacency, Budget
 
     public = load_schema(schema)
     _exclusive(keys, insecure)
     _address(coordinator)
-    if not glob(data):
-        raise DataError(f"no file is called {data}")
+    check_data(data, public)
     _need()
     _interruptible()
     from discreet.federated.flower.house import SecureTerms, Terms, total_budget
@@ -262,7 +264,7 @@ def node(
     masks = SecureTerms.of(_masked(keys), name, colluding, dropouts) if secure else None
     terms = Terms(
         name, data, public, Budget(epsilon, delta=delta), spent, ledger, Adjacency(adjacency.value), contributions,
-        mechanism.value, masks, no_privacy,
+        mechanism.value, masks, no_privacy, account_for(data, account, no_account, what="federate node"),
     )  # fmt: skip
     if not (terms.budget.private and spent.private):
         note(f"{name}: warning: {terms.budget} a round, {spent} in all: this protects nobody")

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from discreet.cli.common import (
+    AccountOption,
     AdjacencyName,
     AdjacencyOption,
     ContributionsOption,
@@ -16,11 +17,14 @@ from discreet.cli.common import (
     JsonOption,
     MechanismName,
     MechanismOption,
+    NoAccountOption,
     NumericName,
     NumericOption,
     SchemaOption,
     SplitName,
     SplitOption,
+    account_for,
+    check_data,
     check_out,
     console,
     load_schema,
@@ -141,13 +145,14 @@ def node(
     chaos: Annotated[
         float, typer.Option(min=0, max=0.9, help="Rehearsal: the share of messages to lose and to double.")
     ] = 0.0,
+    account: AccountOption = None,
+    no_account: NoAccountOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Gossip with the peers until all agree, and write the model; start it again after a crash to go on."""
     import asyncio
-    from glob import glob
 
-    from discreet.errors import DataError, DiscreetError
+    from discreet.errors import DiscreetError
     from discreet.estimators.scores import check_smoothing
     from discreet.privacy.budget import Budget
 
@@ -159,8 +164,7 @@ def node(
         _address(advertise)
     elif listen.rpartition(":")[0].strip("[]") in {"0.0.0.0", "::", "*"}:
         raise DiscreetError(f"no peer can reach {listen}: say by --advertise HOST:PORT where this node is")
-    if not glob(data):
-        raise DataError(f"no file is called {data}")
+    check_data(data, public)
     check_smoothing(smoothing)
     if not known:
         raise DiscreetError("name one peer at least: --peers NAME=HOST:PORT")
@@ -177,6 +181,7 @@ def node(
     terms = Terms(
         name, data, public, spent, state, settings, mechanism.value, round_name,
         None if total is None else Budget(total, delta=delta),
+        account_for(data, account, no_account, what="gossip node"),
     )  # fmt: skip
     pace = Pace(beat, tolerance, max(expect, 2) if expect else len(known) + 1, wait, linger, chaos=chaos)
     ring = Keys(keys).ring(name)

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from discreet.domain import text
 from discreet.errors import DataError, SchemaError
 from discreet.estimators.purchase import Purchase, purchase
 from discreet.estimators.scores import normalised
@@ -22,40 +21,10 @@ from discreet.privacy.payer import Carrier, Payer, paying
 from discreet.privacy.unexpected import ABSORB, REFUSE
 from discreet.schema import Schema
 from discreet.sources import Progress, is_outside
-from discreet.sources.frames import as_matrix, open_frame, require
+from discreet.sources.frames import as_matrix, open_frame
+from discreet.sources.shape import charge, check_shape
 
 Floats = NDArray[np.float64]
-
-
-def check_shape(name: str, X: Any, y: Any, schema: Schema | None = None) -> None:
-    """Refuse what is seen to be wrong without a look at any row: missing labels, columns or lengths that do not fit.
-
-    It comes before the charge, so that a slip does not cost budget. Rows in lists, in lazy frames and in things of
-    unknown make are not looked at.
-    """
-    if y is None and not is_outside(X) and open_frame(X) is None:
-        raise DataError(f"{name} requires y to be passed, but the target y is None")
-    if schema is None:
-        return
-    rows: int | None = None
-    if isinstance(X, np.ndarray):
-        if X.ndim == 2 and X.shape[1]:
-            rows = len(X)
-            if X.shape[1] != len(schema.features):
-                raise DataError(f"X has {X.shape[1]} features, but the schema declares {len(schema.features)}")
-    elif _is_made(X, "DataFrame", "Table"):
-        frame = open_frame(X)
-        rows = len(frame)
-        require(schema, [text(one) for one in frame.columns], labelled=y is None)
-    known = isinstance(y, list | tuple) or (isinstance(y, np.ndarray) and y.ndim) or _is_made(y, "Series")
-    if rows is not None and known and len(y) != rows:
-        raise DataError(f"X and y have inconsistent numbers of samples: [{rows}, {len(y)}]")
-
-
-def _is_made(data: Any, *kinds: str) -> bool:
-    """Whether this is a table or a column in memory, by its type alone."""
-    made = type(data)
-    return made.__name__ in kinds and made.__module__.partition(".")[0] in {"pandas", "polars", "pyarrow"}
 
 
 @dataclass(frozen=True)
@@ -126,7 +95,7 @@ class SchemaEstimator(Carrier, ClassifierMixin, BaseEstimator):
             payer.allow_inference(self._budget(), self._known_cost(*bought))
         schema = self._schema_for(X, y)
         plan = self._plan(schema, *bought)
-        self._tab = payer.charge(plan.node, plan.budget, plan.unit, self, schema=schema)
+        self._tab = charge(payer, plan, X, self, schema=schema)
         sampler = self._sampler()
         self._keep(self._release(self._reading(X, y, plan, sampler, progress), plan, sampler, *bought))
         self._describe(X, schema)
@@ -173,7 +142,7 @@ class SchemaEstimator(Carrier, ClassifierMixin, BaseEstimator):
 
     def _schema_for(self, X: Any, y: Any, classes: Any = None) -> Schema:
         known = self.schema if isinstance(self.schema, Schema) else None
-        check_shape(type(self).__name__, X, y, known)
+        check_shape(X, y, known, who=type(self).__name__)
         if isinstance(self.schema, str) and self.schema == "infer":
             if getattr(self, "unexpected", REFUSE) == ABSORB:
                 raise SchemaError(
@@ -194,7 +163,7 @@ class SchemaEstimator(Carrier, ClassifierMixin, BaseEstimator):
         bought = self._purchase()
         if bought is None:
             return False
-        check_shape(type(self).__name__, X, y, bought.plan.schema)
+        check_shape(X, y, bought.plan.schema, who=type(self).__name__)
         fitted = bought.fit(X, y, payer=payer, progress=progress)
         settings = self.get_params(deep=False)
         self.__dict__.pop("feature_names_in_", None)  # of an earlier fit

@@ -20,6 +20,7 @@ from discreet.privacy.payer import Payer
 from discreet.privacy.unexpected import REFUSE
 from discreet.schema import Numeric, Schema
 from discreet.sources import Progress, check_lasting
+from discreet.sources.shape import charge
 
 UNBINNED = {"gaussian", "truncated-gaussian", "scaled"}  # models of numbers that use no bins
 STREAM = 1 << 20  # of a simulation's seed: apart from those that fits use
@@ -40,7 +41,7 @@ class Purchase:
         fitted = self.rest.set_params(random_state=self.owner.random_state)
         # A plan for the limits of the schema costs what the fit will: what is too dear is refused unread.
         payer.afford(self.whole, Sequential("a settlement and a fit", (self.plan.node, fitted.plan().node)))
-        payer.charge(self.plan.node, self.plan.budget, self.plan.unit, self.owner, schema=self.plan.schema)
+        charge(payer, self.plan, X, self.owner, schema=self.plan.schema)
         settlement = settle(X, self.plan, sampler_for(self.owner.random_state, STREAM), progress=progress)
         fitted.set_params(schema=settlement.schema)
         known = inspect.signature(fitted.fit).parameters  # not every estimator shows its progress

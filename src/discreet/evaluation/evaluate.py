@@ -17,6 +17,7 @@ from discreet.privacy.measured import PrivateEvaluation
 from discreet.privacy.payer import Payer, paying
 from discreet.privacy.unexpected import REFUSE
 from discreet.sources import Progress
+from discreet.sources.shape import charge, check_shape
 
 COVERS = "the figures of this evaluation and everything computed from them; not the model, which has its own"
 HELD_OUT = "the figures measured on the rows held out"
@@ -65,8 +66,8 @@ def evaluate_privately(
         model, Budget(epsilon), adjacency=Adjacency.of(adjacency), contributions=contributions, unexpected=unexpected
     )
     sampler = sampler_for(random_state)
-    payer = paying(ledger, account)
-    payer.charge(plan.node, plan.budget, plan.unit, schema=model.schema)
+    check_shape(data, y, model.schema, who="an evaluation")
+    charge(paying(ledger, account), plan, data, schema=model.schema)
     return measure(model, plan, sampler, data, y, confidence=sure, progress=progress,
                    certificate=evaluation_certificate(plan, sampler))  # fmt: skip
 

@@ -29,7 +29,9 @@ from discreet.privacy.plan import Protected, checked_contributions
 from discreet.privacy.unexpected import ABSORB, REFUSE, check_unexpected
 from discreet.schema import Schema
 from discreet.sources import Progress
+from discreet.sources.absorb import new_reading, watching
 from discreet.sources.part import deal_rows
+from discreet.sources.shape import charge, check_shape
 
 ROOMS = {"bayes", "linear", "trees", "additive", "dependence", "auto", "selection", "tuning"}
 NEEDED = ("epsilon", "schema", "adjacency", "random_state")
@@ -138,24 +140,27 @@ class PrivateHoldout(SchemaEstimator):
         schema = _schema_of(self.estimator, X, y)
         if not isinstance(self.estimator.schema, Schema):
             plan = self._plan(clone(self.estimator).set_params(schema=schema))
-        payer.charge(plan.node, plan.budget, plan.unit, self, schema=schema)
+        charge(payer, plan, X, self, schema=schema)
         coins = (RowCoins if schema.id is None else KeyCoins)(plan.share, sampler)
         train, test = deal_rows(X, schema, y, coins, lenient=plan.unexpected == ABSORB)
         fitted = clone(self.estimator).set_params(schema=schema)
         if isinstance(sampler, SimulationSampler):
             fitted.set_params(random_state=int(sampler.rng.integers(2**31)))
         known = inspect.signature(fitted.fit).parameters  # not every estimator shows its progress
-        fitted.fit(*train, ledger=PAID, **({"progress": progress} if "progress" in known else {}))
+        with watching() as readings:
+            fitted.fit(*train, ledger=PAID, **({"progress": progress} if "progress" in known else {}))
         _require_kept(fitted, plan)
         model = copy.copy(fitted.model_)
         pure = Budget(float("inf") if plan.budget.epsilon is None else plan.budget.epsilon)
         looked = make_evaluation_plan(
             model, pure, adjacency=plan.adjacency, contributions=plan.contributions, unexpected=plan.unexpected
         )
-        self.evaluation_ = measure(
-            model, looked, sampler, *test, confidence=check_confidence(self.confidence), progress=progress,
-            held_out=float(plan.share),
-        )  # fmt: skip
+        with watching() as others:
+            self.evaluation_ = measure(
+                model, looked, sampler, *test, confidence=check_confidence(self.confidence), progress=progress,
+                held_out=float(plan.share),
+            )  # fmt: skip
+        new_reading().include(readings, others)
         self.certificate_ = _certificate(fitted.certificate_, looked, sampler, coins.keyed)
         model.certificate, model.evaluation = self.certificate_, self.evaluation_
         fitted.model_, fitted.certificate_ = model, self.certificate_
@@ -215,6 +220,7 @@ def _schema_of(estimator: Any, X: Any, y: Any) -> Schema:
     """The estimator's schema, which may leave bounds open that it buys; or one read off the data, if it says so."""
     schema = estimator.schema
     if isinstance(schema, Schema):
+        check_shape(X, y, schema, who="a hold-out")
         return schema
     found: Schema = estimator._schema_for(X, y)
     return found

@@ -23,6 +23,7 @@ from discreet.federated.refusal import Refusal, demand, refuse
 from discreet.federated.update import Key, Settings, Update, node_plan
 from discreet.privacy.budget import Budget
 from discreet.privacy.certificate import Certificate, record
+from discreet.privacy.unexpected import TOTAL
 from discreet.schema import Schema
 from discreet.statistics import checked_add, checked_subtract
 
@@ -44,6 +45,7 @@ class Member:
     simulation: bool
     sampler: str
     noise_level: float
+    total: bool = False  # whether the node's certificate covers every table that it might have had
 
 
 class Aggregate:
@@ -182,6 +184,7 @@ class Aggregate:
             update.certificate.simulation,
             update.certificate.sampler,
             noise_level(update.plan(self.schema), update.rows),
+            update.certificate.tables == TOTAL,
         )
 
     def counts(self, member: Member) -> bool:

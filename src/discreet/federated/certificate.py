@@ -12,6 +12,7 @@ from discreet.privacy.certificate import Certificate
 from discreet.privacy.certifier import MODEL, certify
 from discreet.privacy.ledger import Node, Parallel, Sequential
 from discreet.privacy.plan import Paid
+from discreet.privacy.unexpected import ABSORB, REFUSE
 from discreet.schema import Schema
 
 if TYPE_CHECKING:
@@ -60,8 +61,9 @@ def aggregate_certificate(
     else:
         parts = tuple(Sequential(_names(held), plans[key].node.parts) for key, held in groups.items())
         node = Parallel("nodes with different people", NODES[settings.adjacency], parts)
+    policy = ABSORB if all(member.total for member in members) else REFUSE
     return certify(
-        Paid(schema, budget, settings.adjacency, settings.contributions, node),
+        Paid(schema, budget, settings.adjacency, settings.contributions, node, unexpected=policy),
         sampler=[m.sampler for m in members],
         simulation=any(member.simulation for member in members),
         accounting=" and ".join(dict.fromkeys(plan.accounting for plan in plans.values())),

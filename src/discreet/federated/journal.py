@@ -19,6 +19,9 @@ from discreet.privacy.budget import Budget
 FORMAT = "discreet/journal 1"
 
 
+Pay = Callable[[], object]  # charges an account for one round, or raises a BudgetError
+
+
 class OverspentError(BudgetError):
     """The ledger does not pay for another round."""
 
@@ -153,10 +156,13 @@ class Journal:
         total, unit = cls.about(path)
         return cls(path, total=total, unit=unit)
 
-    def answer(self, round_id: str, question: str, cost: Budget, make: Callable[[], bytes]) -> bytes:
+    def answer(
+        self, round_id: str, question: str, cost: Budget, make: Callable[[], bytes], pay: Pay | None = None
+    ) -> bytes:
         """The bytes for a round: those that are kept, or new ones out of `make`, charged before it is called.
 
-        `question` is all that the answer depends on beside the rows: one round has one question.
+        `question` is all that the answer depends on beside the rows: one round has one question. `pay` charges the
+        account that the rows have beside this ledger, if there is one: both must pay.
         """
         asked = hashlib.sha256(question.encode()).hexdigest()
         row = self._db.execute("SELECT question, answer FROM rounds WHERE round = ?", (round_id,)).fetchone()
@@ -165,16 +171,18 @@ class Journal:
         if row is not None and row[1] is not None:
             return bytes(row[1])
         if row is None:
-            self._charge(round_id, asked, cost)
+            self._charge(round_id, asked, cost, pay)
         made = make()
         self._db.execute("UPDATE rounds SET answer = ? WHERE round = ? AND answer IS NULL", (made, round_id))
         return made
 
-    def _charge(self, round_id: str, asked: str, cost: Budget) -> None:
+    def _charge(self, round_id: str, asked: str, cost: Budget, pay: Pay | None) -> None:
         self._db.execute("BEGIN EXCLUSIVE")
         try:
             if not fits(self.total, [*(entry.cost for entry in self.entries()), cost]):
                 raise OverspentError(f"this node's ledger of {self.total} in all does not pay for another {cost}")
+            if pay is not None:
+                _pay(pay)  # first: a crash in between may charge the account twice, but never not at all
             now = datetime.now(UTC).isoformat(timespec="seconds")
             self._db.execute("INSERT INTO rounds VALUES (?, ?, ?, ?, ?, ?, NULL)", (round_id, asked, *_row(cost), now))
             self._db.execute("COMMIT")
@@ -228,3 +236,10 @@ class Journal:
 
     def __exit__(self, *_: Any) -> None:
         self.close()
+
+
+def _pay(pay: Pay) -> None:
+    try:
+        pay()
+    except BudgetError as error:
+        raise OverspentError(str(error)) from None

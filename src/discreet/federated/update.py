@@ -26,6 +26,7 @@ from discreet.privacy.payer import Payer, paying
 from discreet.privacy.unexpected import REFUSE, check_unexpected
 from discreet.schema import Schema
 from discreet.sources import Progress, collect
+from discreet.sources.shape import charge, check_shape
 from discreet.statistics import Statistics
 
 Integers = NDArray[np.int64]
@@ -184,7 +185,8 @@ def node_update(
     # How a node reads its rows is its own affair: nodes of one federation may differ in it.
     plan = replace(node_plan(schema, settings, budget, mechanism), unexpected=check_unexpected(unexpected))
     sampler = sampler_for(random_state)
-    paying(ledger, account).charge(plan.node, plan.budget, plan.unit, schema=schema)
+    check_shape(source, y, schema, who="a node")
+    charge(paying(ledger, account), plan, source, schema=schema)
     # No rows is an answer like any other: an error would tell that there are none.
     statistics = collect(
         source, schema, y, detail=plan.detail, contributions=contributions, unexpected=unexpected,

@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from discreet.bayes.plan import Plan
@@ -16,8 +17,10 @@ from discreet.gossip.membership import budget_kind
 from discreet.gossip.protocol import PushSum
 from discreet.gossip.store import LEDGER, Store, StoreError, state_file
 from discreet.gossip.vector import BITS, Layout, share_of
+from discreet.privacy.account import Account
 from discreet.privacy.budget import Budget
 from discreet.schema import Schema
+from discreet.sources.shape import check_outside
 
 
 @dataclass(frozen=True)
@@ -37,6 +40,7 @@ class Terms:
     mechanism: str = "auto"
     name: str = "gossip"
     total: Budget | None = None
+    account: Account | None = None
 
     def __post_init__(self) -> None:
         for name, what in ((self.node, "node"), (self.name, "round")):
@@ -101,7 +105,12 @@ class House:
                 "start a round of another name"
             )
         question = json.dumps([terms.node, terms.network, str(terms.budget), terms.mechanism])
-        self.update = Update.from_bytes(self.journal.answer(round_id, question, terms.budget, self._make))
+        if not self.journal.paid(round_id):
+            check_outside(terms.data, terms.schema)
+        pay = None
+        if terms.account is not None:
+            pay = partial(terms.account.charge, plan.node, terms.budget, plan.unit, schema=terms.schema)
+        self.update = Update.from_bytes(self.journal.answer(round_id, question, terms.budget, self._make, pay))
         self.store = Store(path, dict(terms.identity()))
         self.layout = Layout.of(plan)
         self.machine = held or PushSum(terms.node, share_of(self.layout.flat(self.update.values)))

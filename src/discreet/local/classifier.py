@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from functools import partial
 from numbers import Integral
 from typing import Any, Self
 
@@ -25,10 +26,12 @@ from discreet.mechanisms.noise import ExactSampler
 from discreet.privacy.budget import Adjacency, Budget
 from discreet.privacy.certifier import certify, read_under
 from discreet.privacy.ledger import Response
-from discreet.privacy.payer import Payer, paying, unit_of
+from discreet.privacy.payer import Payer, paying
+from discreet.privacy.plan import Paid
 from discreet.privacy.unexpected import REFUSE
 from discreet.schema import Schema
 from discreet.sources import Progress, Rows, collect, map_rows
+from discreet.sources.shape import charge
 
 
 class LocalNB(NaiveBayesEstimator):
@@ -116,9 +119,9 @@ class LocalNB(NaiveBayesEstimator):
             payer.allow_inference(grant)
         smoothing, rng = float(self.smoothing), self._generator()
         schema = self._schema_for(X, y)
-        unit = unit_of(Adjacency.REPLACE, 1)
+        spent = partial(Paid, schema, grant, Adjacency.REPLACE, 1)
         if grant.epsilon is None:
-            payer.charge(Response("none", "everything, exactly", Fraction(0)), grant, unit, self, schema=schema)
+            charge(payer, spent(Response("none", "everything, exactly", Fraction(0))), X, self, schema=schema)
             self.campaign_, self.tallies_ = None, []
             self.model_ = self._exact_model(X, y, schema, smoothing, progress)
         else:
@@ -126,7 +129,7 @@ class LocalNB(NaiveBayesEstimator):
                 schema, self.epsilon, oracle=self.oracle, numeric=self.numeric, reports=self.reports, theta=self.theta
             )
             reports = Response("local reports", "all that one person sends", grant.epsilon)
-            payer.charge(reports, grant, unit, self, schema=schema)
+            charge(payer, spent(reports), X, self, schema=schema)
             self.campaign_ = campaign
             self.tallies_ = survey(campaign, X, y, unexpected=self.unexpected, rng=rng, progress=progress)
             self.model_ = model_of(

@@ -85,6 +85,7 @@ class Account(BudgetedPayer):
         if "\0" in self.path:
             raise AccountError(f"no file can have the name {os.fspath(path)!r}: choose another for the account")
         self.label = label
+        self.charges = 0  # made by way of this very object
 
     # ---- making and opening
 
@@ -201,6 +202,7 @@ class Account(BudgetedPayer):
             check_unit(state.unit, unit, self.noun)
             state.composition.check(state.totals, node, grant, self.noun)
             receipt = chain.append(self._entry(node, grant, unit, owner, schema, state))
+        self.charges += 1
         return Tab(self, node, owner, receipt)
 
     def allow_inference(self, grant: Budget, node: Node | None = None) -> None:

@@ -175,8 +175,7 @@ class Certificate(_Record):
             "epsilon": _added(self.epsilon, other.epsilon),
             "delta": str(Fraction(self.delta) + Fraction(other.delta)),
             "rho": _rhos(self, other, lambda one, two: one + two),
-            "accounting": self.accounting if self.accounting == other.accounting
-            else f"{self.accounting}; then {other.accounting}; the two added up",
+            "accounting": f"{_costed(self)}; then {_costed(other)}; the two added up",
             "covers": _covered(self.covers, other.covers),
             "ledger": _group("sequential", what, None, self, other),
         })  # fmt: skip
@@ -239,6 +238,11 @@ def paid_elsewhere(what: Provenance) -> str:
         f"{what.what}: paid for elsewhere, at {amount} for {unit_of(what.adjacency, what.contributions)} (certificate "
         f"{what.certificate[:16]}), which comes on top of this cost for people who are in both"
     )
+
+
+def _costed(one: Certificate) -> str:
+    """How one part of a whole was accounted for, and what it came to."""
+    return one.accounting if one.epsilon is None else f"{one.accounting} (epsilon {one.epsilon})"
 
 
 def _added(one: str | None, two: str | None) -> str | None:

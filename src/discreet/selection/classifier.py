@@ -15,7 +15,7 @@ from discreet.bayes.model import NaiveBayesModel
 from discreet.bayes.plan import Plan, make_plan
 from discreet.bayes.release import release
 from discreet.errors import BudgetError
-from discreet.estimators.base import Reading, check_shape
+from discreet.estimators.base import Reading
 from discreet.estimators.scores import check_smoothing
 from discreet.mechanisms.joint import MOST_EVENTS
 from discreet.mechanisms.noise import Sampler
@@ -36,6 +36,7 @@ from discreet.selection.plan import (
 from discreet.selection.select import Selection, reduced_schema, reduced_statistics, select
 from discreet.sources import collect, is_outside
 from discreet.sources.count import BINS
+from discreet.sources.shape import check_shape
 from discreet.statistics import Statistics
 
 Floats = NDArray[np.float64]
@@ -116,7 +117,7 @@ class SelectiveNB(NaiveBayesEstimator):
 
     def _schema_for(self, X: Any, y: Any, classes: Any = None) -> Schema:
         schema = self._public_schema()
-        check_shape(type(self).__name__, X, y, schema)
+        check_shape(X, y, schema, who=type(self).__name__)
         return schema
 
     def _release(self, reading: Reading, plan: Paid, sampler: Sampler, *_: Any) -> NaiveBayesModel:

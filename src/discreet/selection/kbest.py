@@ -12,7 +12,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from discreet.domain import text
 from discreet.errors import DataError, SchemaError
-from discreet.estimators.base import check_shape
 from discreet.mechanisms.noise import bytes_of, sampler_for
 from discreet.mechanisms.odds import odds_for
 from discreet.privacy.budget import Adjacency, Budget
@@ -26,6 +25,7 @@ from discreet.selection.select import Selection, select
 from discreet.sources import Draw, Progress, collect, is_outside
 from discreet.sources.count import BINS
 from discreet.sources.frames import as_matrix, open_frame
+from discreet.sources.shape import charge, check_shape
 from discreet.statistics import Statistics
 
 
@@ -126,8 +126,8 @@ class PrivateSelectKBest(Carrier, TransformerMixin, BaseEstimator):
     ) -> Self:
         """Choose from an array or data frame with labels `y`, or a file or database table that has the target."""
         plan = self.plan()
-        check_shape(type(self).__name__, X, y, plan.schema)
-        paying(ledger, account, X, self).charge(plan.node, plan.budget, plan.unit, self, schema=plan.schema)
+        check_shape(X, y, plan.schema, who=type(self).__name__)
+        charge(paying(ledger, account, X, self), plan, X, self, schema=plan.schema)
         statistics = collect(
             X, plan.schema, y, detail=BINS, contributions=plan.contributions, unexpected=plan.unexpected,
             draw=choice_bytes(plan.unexpected, self.random_state, 3), progress=progress,

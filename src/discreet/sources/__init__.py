@@ -17,6 +17,7 @@ from discreet.sources.blocks import Rows
 from discreet.sources.count import tally
 from discreet.sources.fewer import Draw, Fewer, person_keys
 from discreet.sources.frames import (
+    NO_IDS,
     as_matrix,
     check_ids,
     frame_ids,
@@ -31,6 +32,7 @@ from discreet.statistics import Detail, Statistics
 
 Progress = Callable[[int, int | None], None]
 Read = TypeVar("Read")
+OUTSIDE_LABELS = "the labels of a file or table are its target column: do not pass y as well"
 NO_ROWS = "there are no rows: found array with 0 sample(s) while a minimum of 1 is required"
 
 __all__ = [
@@ -186,7 +188,7 @@ def _batches(
         yield rows
         return
     if labels is not None:
-        raise DataError("the labels of a file or table are its target column: do not pass y as well")
+        raise DataError(OUTSIDE_LABELS)
     stream, done = _open(data, ordered=ordered, lenient=total), 0
     fewer = None
     try:
@@ -244,7 +246,7 @@ def people_of(data: Any, schema: Schema) -> Any:
     """The id column of rows in memory."""
     frame = open_frame(data)
     if frame is None:
-        raise DataError(f"the schema names the id column {schema.id!r}: pass a data frame that has it")
+        raise DataError(NO_IDS.format(schema.id))
     return frame_ids(frame, schema)
 
 

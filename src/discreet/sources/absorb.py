@@ -30,6 +30,12 @@ class Absorbed:
     values: int = 0
     rows: int = 0
 
+    def include(self, *parts: list[Absorbed]) -> None:
+        """Add what was absorbed of several parts of the rows, each of which was read once or more often."""
+        for readings in parts:
+            most = max(readings, key=lambda one: one.rows + one.values, default=Absorbed())
+            self.values, self.rows = self.values + most.values, self.rows + most.rows
+
     def __str__(self) -> str:
         return f"{self.values} value(s) absorbed, {self.rows} row(s) left out"
 

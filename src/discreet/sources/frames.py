@@ -24,6 +24,9 @@ _STORABLE = (
 )
 
 
+NO_IDS = "the schema names the id column {!r}: pass a data frame that has it"
+
+
 def open_frame(data: Any) -> Any:
     """An eager narwhals frame around a data frame, or None if this is not one."""
     if isinstance(data, np.ndarray | list | tuple):

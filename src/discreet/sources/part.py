@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 
 from discreet.errors import DataError
 from discreet.schema import Schema
+from discreet.sources import OUTSIDE_LABELS
 from discreet.sources.absorb import even_rows
 from discreet.sources.fewer import person_keys
-from discreet.sources.frames import as_matrix, frame_ids, label_values, make_label, open_frame, require
+from discreet.sources.frames import NO_IDS, as_matrix, frame_ids, label_values, make_label, open_frame, require
 from discreet.sources.stored import is_arrow
-from discreet.sources.tables import Stream, Table, open_files, open_table
+from discreet.sources.tables import Stream, Table, column_names, open_files, open_table
 
 
 class Coins(Protocol):
@@ -51,7 +52,7 @@ def deal_rows(
         data = _keep(data, schema)
     if isinstance(data, Table | str) or hasattr(data, "__fspath__"):
         if y is not None:
-            raise DataError("the labels of a file or table are its target column: do not pass y as well")
+            raise DataError(OUTSIDE_LABELS)
         kept, held = (Part(data, "", coins, side, schema.id, lenient) for side in (False, True))
         return (kept, None), (held, None)
     frame = open_frame(data)
@@ -61,7 +62,7 @@ def deal_rows(
     keys = None
     if coins.keyed:
         if frame is None:
-            raise DataError(f"the schema names the id column {schema.id!r}: pass a data frame that has it")
+            raise DataError(NO_IDS.format(schema.id))
         keys = _keys(frame_ids(frame, schema))
     labels = None if y is None else label_values(y)
     if labels is not None:
@@ -92,6 +93,10 @@ class Part(Table):
         inner = open_table(whole) if isinstance(whole, Table) else open_files(whole, ordered=True, lenient=self.lenient)
         return _PartStream(inner, self)
 
+    def columns(self) -> list[str]:
+        """The names of the source's columns."""
+        return column_names(self.connection)
+
 
 class _PartStream(Stream):
     """The batches of a source without the rows of the other side."""
@@ -115,6 +120,10 @@ class _PartStream(Stream):
             start += size
             if mine.any():
                 yield {name: _filtered(batch[name], mine) for name in wanted}
+
+    def rejected(self) -> int:
+        # A line that is no row has no coin: it is told of once, on the side of the training rows.
+        return 0 if self.part.held else self.inner.rejected()
 
     def close(self) -> None:
         self.inner.close()

@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.privacy.unexpected import REFUSE
+from discreet.errors import StatisticsError
+from discreet.privacy.unexpected import ABSORB, REFUSE
 from discreet.schema import Numeric, Schema
 from discreet.sources import Draw, read_rows
 from discreet.sources.columns import Codes
-from discreet.statistics import Detail, Statistics
+from discreet.statistics import OVERFLOW, Detail, Statistics
 
 Integers = NDArray[np.int64]
 
@@ -52,7 +53,7 @@ class Coded:
         unexpected: str = REFUSE,
         draw: Draw | None = None,
     ) -> None:
-        self.schema = schema
+        self.schema, self.total = schema, unexpected == ABSORB
         options: Any = {"contributions": contributions, "unexpected": unexpected, "draw": draw}
         blocks = list(read_rows(data, schema, y, **options))
         # Where the rows stood among those of one table in memory, if some were left out.
@@ -104,11 +105,27 @@ class Coded:
                     ("sums", points * there),
                     ("squares", points * points * there),
                 ):
-                    total = np.zeros(size, np.int64)
-                    np.add.at(total, spot, values.astype(np.int64))
+                    total = summed(spot, values.astype(np.int64), size, total=self.total)
                     kinds[kind][feature.name] = total.reshape(count, classes)
         counts = np.bincount(spot, minlength=size).reshape(count, classes)
         return Parts(self.schema, counts, tables, **kinds)
+
+
+def summed(spot: Integers, values: Integers, size: int, *, total: bool = False) -> Integers:
+    """The exact sum of the values at each spot; beyond 64 bits it is an error, or if `total` it stays at their end.
+
+    The upper and the lower 32 bits are summed apart, so that neither can leave 64 bits below two thousand million rows.
+    """
+    upper, lower = np.zeros(size, np.int64), np.zeros(size, np.int64)
+    np.add.at(upper, spot, values >> 32)
+    np.add.at(lower, spot, values & 0xFFFFFFFF)
+    upper += lower >> 32
+    over = (upper >= 1 << 31) | (upper < -(1 << 31))
+    if over.any() and not total:
+        raise StatisticsError(OVERFLOW)
+    found = (upper << 32) + (lower & 0xFFFFFFFF)
+    ends = np.iinfo(np.int64)
+    return np.where(over, np.where(upper < 0, ends.min, ends.max), found)
 
 
 def _infinite(values: Any) -> bool:

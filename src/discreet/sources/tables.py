@@ -54,6 +54,12 @@ class Table:
             return _Duck(self.connection, _quote_table(self.name), [], owned=False)
         return _DBAPI(self)
 
+    def columns(self) -> list[str]:
+        """The names of its columns, without a look at any row."""
+        stream = self.stream()
+        stream.close()
+        return stream.names
+
 
 def quote(name: str) -> str:
     """An SQL identifier."""
@@ -204,21 +210,8 @@ class _Parquet(_Duck):
     """Parquet files, one after the other: the types of one must not re-code the values of another."""
 
     def __init__(self, paths: list[str], connection: Any, folder: tempfile.TemporaryDirectory[str]) -> None:
-        import pyarrow as pa
-        import pyarrow.parquet as parquet
-
-        self.files: list[tuple[list[str], str]] = []
-        self.total = 0
-        for path in paths:
-            try:
-                found = parquet.read_metadata(path)
-                names = list(found.schema.to_arrow_schema().names)
-            except (pa.ArrowException, OSError) as error:
-                raise DataError(f"{path} is not a readable Parquet file: {_first_line(error)}") from None
-            self.files.append((names, path))
-            self.total += found.num_rows
+        self.files, self.total = _parquet_files(paths)
         names = self.files[0][0]
-        _same_names(self.files)
         # All files together, for questions about them; DuckDB finds one type for all only by names in any case.
         joined = len(paths) > 1 and len({name.lower() for name in names}) == len(names)
         source = f"read_parquet(?, hive_partitioning = false, union_by_name = {str(joined).lower()})"
@@ -343,10 +336,7 @@ def open_files(path: str | os.PathLike[str], *, ordered: bool = False, lenient: 
     connection, folder = private_duckdb(preserve_insertion_order=ordered, memory_limit="1GB")
     if kind == "parquet":
         return _Parquet(paths, connection, folder)
-    names, delimiter = _header(paths[0], lenient)
-    for other in paths[1:]:
-        if _header(other, lenient) != (names, delimiter):
-            raise DataError(f"{other} has another header line than {paths[0]}")
+    names, delimiter = _headers(paths, lenient)
     for one in paths:
         if _ends_in_quotes(one, delimiter):
             raise DataError(f"{one}: {_OPEN_QUOTE}")
@@ -362,6 +352,46 @@ def open_files(path: str | os.PathLike[str], *, ordered: bool = False, lenient: 
     return _Duck(
         connection, source, parameters, names=names, label=paths[0], texts=True, folder=folder, lenient=lenient
     )
+
+
+def column_names(data: Any) -> list[str]:
+    """The names of the columns of a stream, a table or files, without a look at any row; or why they cannot be read."""
+    if isinstance(data, Stream):
+        return data.names
+    if isinstance(data, Table):
+        return data.columns()
+    paths = _expand(os.fspath(data))
+    kind = _kind(paths[0])
+    if kind == "arrow":
+        return _Arrow(paths).names
+    # A lenient reader of text minds the header line alone.
+    return _parquet_files(paths)[0][0][0] if kind == "parquet" else _headers(paths, lenient=True)[0]
+
+
+def _parquet_files(paths: list[str]) -> tuple[list[tuple[list[str], str]], int]:
+    """The columns of each file, which all have the same, and the number of rows."""
+    import pyarrow as pa
+    import pyarrow.parquet as parquet
+
+    files, rows = [], 0
+    for path in paths:
+        try:
+            found = parquet.read_metadata(path)
+            files.append((list(found.schema.to_arrow_schema().names), path))
+        except (pa.ArrowException, OSError) as error:
+            raise DataError(f"{path} is not a readable Parquet file: {_first_line(error)}") from None
+        rows += found.num_rows
+    _same_names(files)
+    return files, rows
+
+
+def _headers(paths: list[str], lenient: bool) -> tuple[list[str], str]:
+    """The columns and the delimiter that all CSV files have."""
+    found = _header(paths[0], lenient)
+    for other in paths[1:]:
+        if _header(other, lenient) != found:
+            raise DataError(f"{other} has another header line than {paths[0]}")
+    return found
 
 
 def _literal(path: str) -> str:
@@ -388,6 +418,8 @@ def _expand(path: str) -> list[str]:
             raise DataError(f"{one} is a directory: name a file, or a pattern such as {one}/*.parquet")
         if not os.path.exists(one):
             raise DataError(f"there is no file {one}")
+        if not os.access(one, os.R_OK):
+            raise DataError(f"{one} may not be read: ask whoever holds it for the permission")
         if os.path.getsize(one) == 0:
             raise DataError(f"{one} is empty")
     return paths

@@ -15,7 +15,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from discreet.errors import BudgetError, SchemaError
-from discreet.estimators.base import SchemaEstimator, check_shape
+from discreet.estimators.base import SchemaEstimator
 from discreet.mechanisms.choose import CHOICES, choice_rate, choose, coins_of
 from discreet.mechanisms.noise import Sampler, SimulationSampler, bytes_of, sampler_for
 from discreet.mechanisms.stopping import best_of_random_runs, check_stopping, repeated_cost
@@ -28,6 +28,7 @@ from discreet.privacy.plan import Protected
 from discreet.privacy.unexpected import REFUSE, check_unexpected
 from discreet.schema import Schema
 from discreet.sources import Progress
+from discreet.sources.shape import charge, check_shape
 from discreet.tuning.candidates import common_schema, list_candidates, prepared, require_certificate
 from discreet.tuning.rows import HeldRows, Indices
 
@@ -172,8 +173,8 @@ class PrivateGridSearch(SchemaEstimator):
         payer = paying(ledger, account, X, self)
         if known is None and not isinstance(payer, Unpaid):
             raise SchemaError("a search that is charged needs a declared schema")
-        check_shape(type(self).__name__, X, y, known)
-        payer.charge(plan.node, plan.budget, plan.unit, self, schema=known)
+        check_shape(X, y, known, who=type(self).__name__)
+        charge(payer, plan, X, self, schema=known)
         schema = Schema.infer(X, y) if known is None else known
         sampler = sampler_for(self.random_state)
         rows = HeldRows.of(X, schema, y, unexpected=plan.unexpected, draw=bytes_of(sampler))

@@ -93,7 +93,7 @@ WIRE = ["--coordinator", "127.0.0.1:9", "--ledger", "ledger"]
         ([*NODE, *WIRE], "--insecure"),
         ([*NODE, *WIRE, "--keys", "nowhere"], "there is no key file"),
         ([*NODE, *WIRE, "--insecure", "--secure"], "--secure needs --keys"),
-        (["node", "--data", "no.parquet", *NODE[3:], *WIRE, "--insecure"], "no file is called"),
+        (["node", "--data", "no.parquet", *NODE[3:], *WIRE, "--insecure"], "there is no file no.parquet"),
         ([*NODE, "--coordinator", "here", "--ledger", "ledger", "--insecure"], "no address"),
         (["coordinator", "--schema", "schema.toml", "--out", "m.json", "--state", "s"], "--insecure"),
         (["run", "--shards", "none-*", "--schema", "schema.toml", "--epsilon", 1, "--out", "m"], "no file is called"),

@@ -6,11 +6,14 @@ from dataclasses import replace
 
 import pytest
 
+from discreet import Account, Budget
 from discreet.errors import DiscreetError
 from discreet.federated import Settings
 from discreet.federated.flower.house import House
 from discreet.federated.flower.node import Connection, Node
 from discreet.federated.flower.records import NodeRefusal, RefusedError, Request
+from discreet.privacy.nodes import Sequential
+from discreet.privacy.payer import unit_of
 
 ROWS = [("ill", "perhaps"), ("ill", None), ("age", None)]
 
@@ -40,3 +43,22 @@ def test_rows_and_disks_that_fail_later_look_alike(houses, schema, frame, tmp_pa
             houses[name].update(Request("r", schema.hash, Settings()))
         reasons.add(caught.value.reason)
     assert reasons == {NodeRefusal.FAILED}
+
+
+def test_rounds_are_charged_to_the_account_of_the_rows_too(houses, schema, tmp_path):
+    account = Account.create(tmp_path / "rows.account", Budget(1.5))
+    house = houses["a"]
+    cost = house.terms.budget.epsilon
+    house.terms = replace(house.terms, account=account, data=str(tmp_path / "absent.csv"))
+    whole = house.terms
+    with pytest.raises(RefusedError):
+        house.update(Request("r0", schema.hash, Settings()))
+    assert account.spent == 0 and not house.journal.entries()  # rows that are not there cost nothing
+    house.terms = replace(whole, data=houses["b"].terms.data)
+    first = house.update(Request("r1", schema.hash, Settings()))
+    assert house.update(Request("r1", schema.hash, Settings())) == first
+    assert account.spent == cost and account.entries()[0].unit == unit_of("add-remove", 1)
+    Account.open(account.path).charge(Sequential("another", ()), Budget(account.room.epsilon))
+    with pytest.raises(RefusedError) as caught:
+        house.update(Request("r2", schema.hash, Settings()))
+    assert caught.value.reason is NodeRefusal.BUDGET and len(house.journal.entries()) == 1

@@ -18,7 +18,7 @@ plant("counts-free", "auto/classifier.py",
       "rest = math.inf if budget.epsilon is None else budget.epsilon",
       "class counts are bought with budget that the model spends again", WHOLE)
 plant("counts-not-charged", "auto/classifier.py",
-      "payer.charge(counting, Budget(plan.charge.cost), plan.unit, self, schema=schema)", "pass",
+      "charge(payer, counting, Budget(plan.charge.cost), plan.unit, X, self, schema=schema)", "pass",
       "class counts cost nothing in the ledger", WHOLE)
 plant("counts-add-remove", "auto/classifier.py",
       "return count_charge(self.budget.epsilon * SHARE, self.adjacency, self.contributions)",

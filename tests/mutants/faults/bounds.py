@@ -53,7 +53,7 @@ plant("fit-after-bounds-has-all", "bayes/settled.py",
       "a fit that bought bounds spends the whole budget once more",
       f"{WATCHED}::test_a_fit_that_buys_bounds_first_costs_what_it_says")
 plant("bounds-before-a-fit-not-charged", "bayes/settled.py",
-      "        payer.charge(self.plan.node, self.plan.budget, self.plan.unit, self.owner, schema=self.plan.schema)\n", "",
+      "        charge(payer, self.plan.node, self.plan.budget, self.plan.unit, X, self.owner, schema=self.plan.schema)\n", "",
       "bounds that a fit buys cost nothing in the ledger",
       f"{WATCHED}::test_a_fit_that_buys_bounds_first_costs_what_it_says")
 plant("bounds-of-a-fit-add-remove", "bayes/settled.py",

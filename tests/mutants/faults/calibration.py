@@ -29,7 +29,7 @@ plant("histogram-row-in-two-bins", "calibration/histogram.py",
       "np.bincount((1 - labels) * BINS + bins, minlength=2 * BINS)).reshape(2, BINS)",
       "a row moves two counts, and the noise is for one", TWO)
 plant("not-charged", "calibration/calibrate.py",
-      "paying(ledger, account).charge(plan.node, plan.budget, plan.unit, schema=model.schema)",
+      "charge(paying(ledger, account), plan.node, plan.budget, plan.unit, X, schema=model.schema)",
       "paying(ledger, account).afford(plan.budget, plan.node)",
       "a calibration costs nothing in the ledger", TWO)
 plant("certificate-forgets-it", "calibration/calibrate.py",

@@ -18,7 +18,7 @@ plant("update-exact", "federated/update.py",
       "        release(statistics, make_plan(plan.schema, Budget(float('inf'))), sampler).values,\n        certificate,\n",
       "an update holds exact integers", UPDATE)
 plant("update-not-charged", "federated/update.py",
-      "paying(ledger, account).charge(plan.node, plan.budget, plan.unit, schema=schema)",
+      "charge(paying(ledger, account), plan.node, plan.budget, plan.unit, source, schema=schema)",
       "paying(ledger, account).afford(plan.budget, plan.node)",
       "an update costs nothing in the ledger", UPDATE)
 plant("node-plan-add-remove", "federated/update.py",
@@ -102,8 +102,8 @@ plant("shares-below-the-threshold", "federated/secure/shamir.py",
       "coefficients = [random_element(entropy) for _ in range(max(threshold - 2, 0))]",
       "one node fewer than the threshold opens a secret", "federated/secure/test_masks.py")
 plant("journal-charges-after", "federated/journal.py",
-      "        if row is None:\n            self._charge(round_id, asked, cost)\n        made = make()\n",
-      "        made = make()\n        if row is None:\n            self._charge(round_id, asked, cost)\n",
+      "        if row is None:\n            self._charge(round_id, asked, cost, pay)\n        made = make()\n",
+      "        made = make()\n        if row is None:\n            self._charge(round_id, asked, cost, pay)\n",
       "noise is drawn before it is paid for", f"{JOURNAL}::test_charge_is_on_disk_when_the_noise_is_drawn")
 plant("journal-draws-again", "federated/journal.py",
       "        if row is not None and row[1] is not None:\n            return bytes(row[1])\n", "",
@@ -118,3 +118,15 @@ plant("journal-of-two-processes", "federated/journal.py",
 plant("journal-pays-epsilon-with-rho", "federated/journal.py",
       "c.rho if c.rho is not None else (c.epsilon or 0) ** 2 / 2 for c in costs", "c.rho if c.rho is not None else 0 for c in costs",
       "pure rounds are free in a total of rho", f"{JOURNAL}")
+plant("account-not-asked", "federated/journal.py",
+      "                _pay(pay)  # first", "                pass  # first",
+      "a node's rounds are not charged to the account of its rows",
+      "federated/test_journal.py::test_the_account_of_the_rows_pays_first_and_once_for_each_round")
+plant("one-node-that-absorbs-is-enough", "federated/certificate.py",
+      "ABSORB if all(member.total", "ABSORB if any(member.total",
+      "a certificate covers every table although a node refuses some",
+      "federated/test_aggregate.py::test_the_certificate_covers_the_tables_that_all_nodes_declared")
+plant("sums-of-parts-wrap", "sources/parts.py",
+      "over = (upper >= 1 << 31)", "over = (upper >= 1 << 40)",
+      "sums of squares of dealt rows wrap round beyond 64 bits",
+      "sources/test_parts.py")

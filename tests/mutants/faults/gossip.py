@@ -19,9 +19,9 @@ plant("house-one-row-per-person", "gossip/house.py",
       "            contributions=settings.contributions,\n", "",
       "updates are noised for one row per person", f"{WATCHED}::test_a_house_keeps_to_its_terms")
 plant("house-draws-anew", "gossip/house.py",
-      "self.journal.answer(round_id, question, terms.budget, self._make)", "self._make()",
+      "self.journal.answer(round_id, question, terms.budget, self._make, pay)", "self._make()",
       "every start of a node draws fresh noise for no charge", SHARED)
 plant("house-pays-another-budget", "gossip/house.py",
-      "self.journal.answer(round_id, question, terms.budget, self._make)",
-      "self.journal.answer(round_id, question, Budget(terms.budget.epsilon / 2), self._make)",
+      "self.journal.answer(round_id, question, terms.budget, self._make, pay)",
+      "self.journal.answer(round_id, question, Budget(terms.budget.epsilon / 2), self._make, pay)",
       "the journal is charged half of what the update costs", SHARED)

@@ -88,6 +88,6 @@ plant("choice-not-charged", "selection/classifier.py",
       "            nodes.append(plan.node)\n", "",
       "the certificate leaves out the choice of features", MODEL)
 plant("not-charged", "selection/kbest.py",
-      "paying(ledger, account, X, self).charge(plan.node, plan.budget, plan.unit, self, schema=plan.schema)",
+      "charge(paying(ledger, account, X, self), plan.node, plan.budget, plan.unit, X, self, schema=plan.schema)",
       "paying(ledger, account, X, self).afford(plan.budget, plan.node)",
       "a selection costs nothing in the ledger", DRAWS)

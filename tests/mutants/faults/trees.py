@@ -74,7 +74,7 @@ plant("noisy-counts-exact", "trees/grow.py",
       "noisy = np.stack([yes, no])",
       "questions are found by exact counts", NOISY)
 plant("not-charged", "trees/classifier.py",
-      "payer.charge(plan.node, plan.budget, plan.unit, self, schema=schema)", "payer.afford(plan.budget, plan.node)",
+      "charge(payer, plan.node, plan.budget, plan.unit, X, self, schema=schema)", "payer.afford(plan.budget, plan.node)",
       "a tree costs nothing in the ledger", TREE)
 plant("gini-of-squares-of-all", "trees/grow.py",
       "total = total + STEPS * squares // np.maximum(size, 1)", "total = total + STEPS * squares",

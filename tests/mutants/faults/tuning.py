@@ -56,7 +56,7 @@ plant("stopping-costs-two-runs", "tuning/search.py",
       "each = None if epsilon is None else epsilon / (2 + eta)", "each = None if epsilon is None else epsilon / 2",
       "the law of the number of runs is not paid for", f"{RUN}[0-1]", f"{RUN}[{(1 << 50) - 1}-1]")
 plant("not-charged", "tuning/search.py",
-      "payer.charge(plan.node, plan.budget, plan.unit, self, schema=known)", "payer.afford(plan.budget, plan.node)",
+      "charge(payer, plan.node, plan.budget, plan.unit, X, self, schema=known)", "payer.afford(plan.budget, plan.node)",
       "a search costs nothing in the ledger", MORE)
 plant("model-claims-its-fit-alone", "tuning/search.py",
       "        self.model_.certificate = self.certificate_\n", "",

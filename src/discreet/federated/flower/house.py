@@ -9,15 +9,20 @@ import time
 from collections.abc import Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from discreet.bayes.plan import Plan
 from discreet.errors import BudgetError, DiscreetError
-from discreet.federated.journal import Journal, LockedError, OtherQuestionError, OverspentError
+from discreet.federated.journal import Journal, LockedError, OtherQuestionError, OverspentError, Pay
 from discreet.federated.update import Update, node_plan, node_update
+from discreet.privacy.account import Account
 from discreet.privacy.budget import Adjacency, Budget
+from discreet.privacy.nodes import Node
 from discreet.schema import Schema
 from discreet.sources import collect
+from discreet.sources.shape import check_outside
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -65,6 +70,7 @@ class Terms:
     mechanism: str = "auto"
     secure: SecureTerms | None = None
     no_privacy: bool = False
+    account: Account | None = None
 
     def __post_init__(self) -> None:
         need_privacy(self.budget, self.total, self.no_privacy)
@@ -74,6 +80,12 @@ class Terms:
         """Whom the ledger counts for."""
         rows = "one row" if self.contributions == 1 else f"{self.contributions} rows"
         return f"{self.adjacency} neighbours, {rows} per person"
+
+    def pay(self, node: Node, plan: Plan) -> Pay | None:
+        """How a round is charged to the account of the rows, if they have one beside the node's ledger."""
+        if self.account is None:
+            return None
+        return partial(self.account.charge, node, self.budget, plan.unit, schema=self.schema)
 
     @classmethod
     def read(cls, config: Mapping[str, Any]) -> Terms:
@@ -100,6 +112,7 @@ class Terms:
             str(config.get("mechanism", "auto")),
             secure,
             config.get("no-privacy") is True,
+            Account.open(str(config["account"]), label="federate node") if "account" in config else None,
         )
 
 
@@ -163,6 +176,11 @@ class House:
         terms = self.terms
         collect(terms.data, terms.schema, contributions=terms.contributions, empty=True)
 
+    def check_source(self, round_id: str) -> None:
+        """Raise if a round that is not paid for yet could not be answered, as far as that shows without a row."""
+        if not self.journal.paid(round_id):
+            check_outside(self.terms.data, self.terms.schema)
+
     def accept(self, request: Request) -> None:
         """Raise a refusal unless the request is one that this node's terms allow."""
         from discreet.federated.flower.records import NodeRefusal, RefusedError
@@ -187,7 +205,7 @@ class House:
         self.accept(request)
         terms, settings = self.terms, request.settings
         with refusing():  # a question that makes no plan costs nothing
-            node_plan(terms.schema, settings, terms.budget, terms.mechanism)
+            plan = node_plan(terms.schema, settings, terms.budget, terms.mechanism)
 
         def make() -> bytes:
             made = node_update(
@@ -205,7 +223,11 @@ class House:
             return made.to_bytes()
 
         with refusing():
-            return Update.from_bytes(self.journal.answer(request.round_id, self.question(request), terms.budget, make))
+            self.check_source(request.round_id)
+            answer = self.journal.answer(
+                request.round_id, self.question(request), terms.budget, make, terms.pay(plan.node, plan)
+            )
+            return Update.from_bytes(answer)
 
 
 @contextmanager

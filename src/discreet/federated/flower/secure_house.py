@@ -50,7 +50,9 @@ def _answer(house: House, request: Request, step: bytes) -> bytes:
 
     def draw() -> NDArray[np.int64]:
         # The vector itself is never kept: the masked one is, by the store, before it leaves.
-        house.journal.answer(charge, house.question(request), terms.budget, lambda: round_.digest)
+        house.check_source(charge)
+        pay = terms.pay(shared.node, shared.plan)
+        house.journal.answer(charge, house.question(request), terms.budget, lambda: round_.digest, pay)
         counts = collect(
             terms.data, terms.schema, detail=shared.plan.detail, contributions=terms.contributions, empty=True
         )
