@@ -190,7 +190,7 @@ def test_with_a_delta_the_bounds_are_added(people):
     assert fitted.certificate_.epsilon == "1" and fitted.certificate_.delta == "1/1000000"
     rhos = [Fraction(charge.cost) for charge in fitted.certificate_.charges() if charge.measure == "rho"]
     assert Fraction(fitted.certificate_.rho) >= sum(rhos) + Fraction(1, 50) > Fraction(1, 50)  # ε = 1/5 is ρ = 1/50
-    assert "bounds and bins (1/5)" in fitted.certificate_.accounting
+    assert "(epsilon 1/5)" in fitted.certificate_.accounting
     assert fitted.model_.certificate == fitted.certificate_
     assert ledger.spent <= 1
 

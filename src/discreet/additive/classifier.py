@@ -14,7 +14,7 @@ from discreet.additive.release import released_weights
 from discreet.additive.rows import read_held
 from discreet.estimators.base import Reading
 from discreet.estimators.counted import CountedEstimator
-from discreet.estimators.counts import ClassCounts, checked_counts, noisy_counts
+from discreet.estimators.counts import ClassCounts, noisy_counts
 from discreet.linear.classifier import REFUSALS
 from discreet.mechanisms.noise import Sampler, sampler_for
 from discreet.mechanisms.vectors import bits_of
@@ -82,11 +82,9 @@ class PrivateAdditiveClassifier(CountedEstimator):
         self.unexpected = unexpected
 
     def _plan(self, schema: Schema, counts: ClassCounts | None = None) -> AdditivePlan:
-        plan = plan_additive(
+        return plan_additive(
             schema, self._budget(), **self._people(), pairs=self.pairs, numeric=self.numeric, buys_counts=counts is None
         )
-        checked_counts(counts, plan)
-        return plan
 
     def _known_cost(self, counts: ClassCounts | None = None) -> Node:
         settings = self._people() | {"buys_counts": counts is None}

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from discreet.errors import BudgetError
-from discreet.estimators.counts import SHARE, ClassCounts, checked_counts, count_charge
+from discreet.estimators.counts import SHARE, ClassCounts, count_charge
 from discreet.mechanisms.noise import Sampler
 from discreet.privacy.budget import Adjacency, Budget, number
 from discreet.privacy.certificate import Certificate
@@ -68,9 +68,10 @@ def plan_network(
     epsilon, contributions = only_pure(budget, "networks are released"), checked_contributions(contributions)
     policy = check_unexpected(unexpected)
     free = NetworkPlan(schema, budget, adjacency, contributions, what, None, {}, unexpected=policy)
-    checked_counts(counts, free)
     if epsilon is None:
         return free
+    if counts is not None and counts.charge is None:
+        raise BudgetError("the given class counts were not bought: a private fit cannot follow exact counts")
     count = None if counts is not None else count_charge(epsilon * SHARE, adjacency, contributions)
     left = epsilon - (Fraction(0) if count is None else count.cost)
     whole = sum(shares.values(), Fraction(0))

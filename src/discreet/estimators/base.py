@@ -95,6 +95,7 @@ class SchemaEstimator(Carrier, ClassifierMixin, BaseEstimator):
             payer.allow_inference(self._budget(), self._known_cost(*bought))
         schema = self._schema_for(X, y)
         plan = self._plan(schema, *bought)
+        self._check_bought(plan, *bought)
         self._tab = charge(payer, plan, X, self, schema=schema)
         sampler = self._sampler()
         self._keep(self._release(self._reading(X, y, plan, sampler, progress), plan, sampler, *bought))
@@ -103,6 +104,9 @@ class SchemaEstimator(Carrier, ClassifierMixin, BaseEstimator):
 
     def _keep(self, released: Any) -> None:
         self.model_, self.certificate_ = released, released.certificate
+
+    def _check_bought(self, plan: Any, *bought: Any) -> None:
+        """Refuse what a caller has bought and this fit must not follow from."""
 
     def _budget(self) -> Budget:
         return Budget(self.epsilon, getattr(self, "delta", 0))

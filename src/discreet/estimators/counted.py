@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Self
 
 from discreet.estimators.base import ScoreEstimator
-from discreet.estimators.counts import ClassCounts
+from discreet.estimators.counts import ClassCounts, checked_counts
 from discreet.privacy.payer import Payer, paying
 from discreet.sources import Progress
 
@@ -30,3 +30,6 @@ class CountedEstimator(ScoreEstimator):
         elsewhere. Without them 4 % of the budget buy them.
         """
         return self._fit(X, y, paying(ledger, account, X, self), progress, counts)
+
+    def _check_bought(self, plan: Any, counts: ClassCounts | None = None) -> None:
+        checked_counts(counts, plan)

@@ -85,16 +85,16 @@ def bought_counts(exact: NDArray[np.int64], plan: CountPlan, sampler: Sampler) -
     return ClassCounts(counts.values, counts.variance, counts.charge, made)
 
 
-def checked_counts(counts: ClassCounts | None, plan: Planned) -> ClassCounts | None:
-    """Counts that a caller has bought, if a private fit of that plan may follow from them."""
+def checked_counts(counts: ClassCounts | None, plan: Planned) -> None:
+    """Refuse counts that a caller has bought and a private fit of that plan must not follow from."""
     if counts is None:
-        return None
+        return
     if len(counts.values) != len(plan.schema.classes):
         raise BudgetError(
             f"there must be one count per class: {len(plan.schema.classes)} classes, not {len(counts.values)}"
         )
     if not plan.budget.private:
-        return counts
+        return
     if counts.charge is None:
         raise BudgetError("the given class counts were not bought: a private fit cannot follow exact counts")
     made = counts.certificate
@@ -108,4 +108,3 @@ def checked_counts(counts: ClassCounts | None, plan: Planned) -> ClassCounts | N
             f"the given class counts were bought for {made.unit}, and this fit is for another unit: use the same "
             "adjacency and contributions for both"
         )
-    return counts
