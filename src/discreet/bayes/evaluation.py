@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from discreet.bayes.likelihoods import GaussianLikelihood
+from discreet.bayes.likelihoods import numeric_name
 from discreet.bayes.model import NaiveBayesModel
 from discreet.domain import text
 from discreet.errors import DataError
@@ -97,8 +97,7 @@ def twin_of(model: NaiveBayesModel, data: Any, y: Any = None, *, progress: Progr
     """The same kind of model fitted without noise: for comparison, never for release."""
     from discreet.bayes.classifier import PrivateNB
 
-    curves = [one for one in model.likelihoods if isinstance(one, GaussianLikelihood)]
-    numeric = "histogram" if not curves else "truncated-gaussian" if curves[0].truncated else "gaussian"
+    numeric = numeric_name(model.likelihoods, model.schema.features)
     fitted = PrivateNB(epsilon=math.inf, schema=model.schema, numeric=numeric).fit(data, y, progress=progress)
     result: NaiveBayesModel = fitted.model_
     return result

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, Literal
 
+from discreet.bayes.likelihoods import likelihood_of
 from discreet.bayes.sensitivity import Sensitivity, square_sensitivity, sum_sensitivity, table_sensitivity
 from discreet.bayes.settings import Smooth
 from discreet.domain import text
@@ -151,7 +152,7 @@ class Plan:
         """The statistics of numbers that have to be counted."""
         if self.smooth is not None:
             return ("lattice",)
-        return ("bins",) if self.numeric == "histogram" else ("moments",)
+        return ("bins",) if likelihood_of(self.numeric).statistic == "table" else ("moments",)
 
     def rows(self) -> list[dict[str, Any]]:
         """The plan as a list of plain records, for people and machines."""

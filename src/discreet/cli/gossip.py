@@ -16,7 +16,6 @@ from discreet.cli.common import (
     JsonOption,
     MechanismName,
     MechanismOption,
-    NumericName,
     NumericOption,
     SchemaOption,
     SplitName,
@@ -123,7 +122,7 @@ def node(
     delta: DeltaOption = 0.0,
     total: Annotated[float | None, typer.Option(help="What the ledger may pay in all; this round unless told.")] = None,
     adjacency: AdjacencyOption = AdjacencyName.add_remove,
-    numeric: NumericOption = NumericName.histogram,
+    numeric: NumericOption = "histogram",
     split: SplitOption = SplitName.weighted,
     contributions: ContributionsOption = 1,
     mechanism: MechanismOption = MechanismName.auto,
@@ -172,7 +171,7 @@ def node(
     from discreet.gossip.pace import Pace
     from discreet.gossip.result import write_model
 
-    settings = Settings.of(adjacency.value, numeric.value, split.value, contributions)
+    settings = Settings.of(adjacency.value, numeric, split.value, contributions)
     spent = Budget(epsilon, delta=delta)
     terms = Terms(
         name, data, public, spent, state, settings, mechanism.value, round_name,
@@ -218,7 +217,7 @@ def model(
     out: OutOption,
     schema: SchemaOption = None,
     adjacency: AdjacencyOption = AdjacencyName.add_remove,
-    numeric: NumericOption = NumericName.histogram,
+    numeric: NumericOption = "histogram",
     split: SplitOption = SplitName.weighted,
     contributions: ContributionsOption = 1,
     round_name: WhichRoundOption = None,
@@ -232,7 +231,7 @@ def model(
     from discreet.federated.update import Settings
     from discreet.gossip.result import write_model
 
-    settings = Settings.of(adjacency.value, numeric.value, split.value, contributions)
+    settings = Settings.of(adjacency.value, numeric, split.value, contributions)
     made = write_model(state, public, settings, out, name=round_name, smoothing=smoothing, overlap=overlap)
     if as_json:
         print_json(made)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.bayes.evaluation import Scoring
-from discreet.bayes.model import decode
+from discreet.bayes.likelihoods.histogram import decode
 from discreet.schema import Schema
 from discreet.sources.blocks import Rows
 from discreet.sources.columns import make_column
