@@ -41,8 +41,8 @@ class PrivateNB(NaiveBayesEstimator):
         The noise. "knorm" (pure ε) draws one noise for bundles of count tables, shaped by what one row can change: far
         less noise for many features. "auto" is Gaussian if there is a delta; at pure ε it is "knorm" where that errs
         less and the budget is split by "weighted", and else Laplace.
-    numeric : {"histogram", "gaussian", "truncated-gaussian"}
-        How numbers are modelled: by bins, or by a bell curve per class.
+    numeric : {"histogram", "gaussian", "truncated-gaussian"} or any likelihood that is registered
+        How numbers are modelled: by bins, by a bell curve per class, or as docs/how-to-add/likelihood.md shows.
     split : {"weighted", "equal"} or dict
         How the budget is shared: by table size, equally as in the literature, or explicit shares by feature name
         (and by the target's name for class counts) that add up to at most 1.
