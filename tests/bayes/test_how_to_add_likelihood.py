@@ -11,7 +11,6 @@ import sys
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -236,13 +235,9 @@ def test_the_commands_take_its_name(tmp_path):
 def test_a_likelihood_of_counts_is_read_off_the_table_as_the_fit_reads_it():
     """A second kind, of the other statistic: neighbouring bins share some of their probability."""
 
-    @registry.register
+    @registry.register("smeared", "smeared table")
     @dataclass(frozen=True)
     class Smeared(TableLikelihood):
-        numeric: ClassVar[str] = "smeared"
-        kind: ClassVar[str] = "smeared"
-        words: ClassVar[str] = "smeared table"
-
         @classmethod
         def estimate(cls, evidence, feature):
             p = np.exp(evidence.table(feature))
@@ -271,9 +266,10 @@ def test_a_likelihood_of_counts_is_read_off_the_table_as_the_fit_reads_it():
 def test_names_are_taken_once_and_unknown_ones_are_refused():
     kind = likelihood_of("laplace")
     with pytest.raises(ModelError, match="rename one"):
-        registry.register(kind)
+        registry.register("laplace", "another")(kind)
     with pytest.raises(ModelError, match="rename one"):
-        registry.register(type("Other", (kind,), {"numeric": "other", "kind": "gaussian"}))
+        registry.register("other", "another", kind="gaussian")(kind)
+    assert (kind.numeric, kind.kind) == ("laplace", "laplace")
     with pytest.raises(BudgetError, match="histogram, gaussian, truncated-gaussian, laplace, not 'poisson'"):
         PrivateNB(schema=MISSING, numeric="poisson").plan()
     with pytest.raises(BudgetError, match="is for tables"):

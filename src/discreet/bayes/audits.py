@@ -35,7 +35,8 @@ FEW = (("p", 1000.0, 0), ("q", 1001.0, 1), ("q", 1000.5, 0))
 ADDED = ("r", 1001.0, 1)
 
 
-def _columns(rows: Sequence[tuple[Any, ...]]) -> tuple[Any, Any]:
+def columns_of(rows: Sequence[tuple[Any, ...]]) -> tuple[Any, Any]:
+    """Rows of three values as features and labels."""
     table = np.empty((len(rows), 3), dtype=object)
     for i, row in enumerate(rows):
         table[i] = row
@@ -60,7 +61,7 @@ class NoisyRelease(Released):
 
     def sample(self, data: Sequence[tuple[Any, ...]], size: int, *, rng: np.random.Generator) -> NDArray[Any]:
         """Noisy tables, one release per row; the noise is the exact one and ignores `rng`."""
-        X, y = _columns(data)
+        X, y = columns_of(data)
         statistics = collect(X, SCHEMA, y, detail=self.plan.detail)
         drawn = []
         for bundle in exact_bundles(statistics, self.plan):
@@ -78,7 +79,7 @@ class SmoothRelease(Released):
 
     def sample(self, data: Sequence[tuple[Any, ...]], size: int, *, rng: np.random.Generator) -> NDArray[Any]:
         """Simulated releases: trims and laws follow each release's own noisy counts."""
-        X, y = _columns(data)
+        X, y = columns_of(data)
         plan = PrivateNB(self.epsilon, schema=NUMBER, **self.settings).plan()
         statistics = collect(X[:, 1:], NUMBER, y, detail=plan.detail)
         sampler = SimulationSampler(rng)
@@ -91,7 +92,7 @@ class WholeFit(Released):
 
     def __call__(self, data: Sequence[tuple[Any, ...]]) -> Any:
         """Fit once and return what is published."""
-        X, y = _columns(data)
+        X, y = columns_of(data)
         model = PrivateNB(self.epsilon, schema=SCHEMA, **self.settings).fit(X, y).model_
         tables = [np.ravel(value) for one in model.likelihoods for value in vars(one).values() if _is_array(value)]
         return np.concatenate([model.log_prior, *tables])

@@ -40,9 +40,9 @@ class Likelihood(ABC):
     It names the `statistic` that it needs, and the plan knows what that statistic costs.
     """
 
-    numeric: ClassVar[str]  # its name for `numeric=`
-    kind: ClassVar[str]  # its name in model files
-    words: ClassVar[str]  # its name for people
+    numeric: ClassVar[str]  # its name for `numeric=`, in files and in words, as registered
+    kind: ClassVar[str]
+    words: ClassVar[str]
     statistic: ClassVar[Literal["table", "moments"]]  # counts by cell, or count, sum and sum of squares
 
     name: str

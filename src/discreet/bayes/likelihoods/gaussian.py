@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self, cast
+from typing import Any, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,14 +18,10 @@ from discreet.schema import Feature, Numeric
 from discreet.sources.kernels import compiled
 
 
-@register
+@register("gaussian", "normal density")
 @dataclass(frozen=True)
 class GaussianLikelihood(Density):
     """A normal density per class; if `truncated`, scaled to integrate to one within the public bounds."""
-
-    numeric: ClassVar[str] = "gaussian"
-    kind: ClassVar[str] = "gaussian"
-    words: ClassVar[str] = "normal density"
 
     mean: Floats
     variance: Floats
@@ -136,13 +132,10 @@ class GaussianLikelihood(Density):
         return fitted
 
 
-@register
+@register("truncated-gaussian", "truncated normal density", kind="gaussian")
 @dataclass(frozen=True)
 class TruncatedGaussianLikelihood(GaussianLikelihood):
     """A normal density per class, cut off at the public bounds and scaled to integrate to one."""
-
-    numeric: ClassVar[str] = "truncated-gaussian"
-    words: ClassVar[str] = "truncated normal density"
 
     truncated: bool = True
 

@@ -17,14 +17,11 @@ from discreet.sources.coded import encode_column
 from discreet.sources.columns import Column
 
 
-@register
+@register("histogram", "table of probabilities", kind="table")
 @dataclass(frozen=True)
 class TableLikelihood(Likelihood):
     """log P(cell | class) for every class and cell of a categorical or binned feature."""
 
-    numeric: ClassVar[str] = "histogram"
-    kind: ClassVar[str] = "table"
-    words: ClassVar[str] = "table of probabilities"
     statistic: ClassVar[Literal["table", "moments"]] = "table"
 
     log_prob: Floats

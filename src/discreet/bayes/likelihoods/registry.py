@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from importlib.metadata import entry_points
 from typing import Any, TypeVar
@@ -17,13 +17,19 @@ _KINDS: dict[str, type[Likelihood]] = {}
 AnyLikelihood = TypeVar("AnyLikelihood", bound=type[Likelihood])
 
 
-def register(likelihood: AnyLikelihood) -> AnyLikelihood:
-    """Make a kind of likelihood known by its name for `numeric=` and its kind in files; usable as a decorator."""
-    known = _KINDS.get(likelihood.kind, likelihood)
-    if likelihood.numeric in _NUMERIC or not issubclass(likelihood, known):
-        raise ModelError(f"two likelihoods are called {likelihood.numeric!r} or {likelihood.kind!r}: rename one")
-    _NUMERIC[likelihood.numeric], _KINDS[likelihood.kind] = likelihood, known
-    return likelihood
+def register(numeric: str, words: str, *, kind: str | None = None) -> Callable[[AnyLikelihood], AnyLikelihood]:
+    """A decorator that makes a likelihood known: its name for `numeric=`, in words, and in files if that is another."""
+
+    def added(likelihood: AnyLikelihood) -> AnyLikelihood:
+        filed = kind or numeric
+        known = _KINDS.get(filed, likelihood)
+        if numeric in _NUMERIC or not issubclass(likelihood, known):
+            raise ModelError(f"two likelihoods are called {numeric!r}, or {filed!r} in files: rename one")
+        likelihood.numeric, likelihood.words, likelihood.kind = numeric, words, filed
+        _NUMERIC[numeric], _KINDS[filed] = likelihood, known
+        return likelihood
+
+    return added
 
 
 @cache
