@@ -35,7 +35,8 @@ FEW = (("p", 1000.0, 0), ("q", 1001.0, 1), ("q", 1000.5, 0))
 ADDED = ("r", 1001.0, 1)
 
 
-def _columns(rows: Sequence[tuple[Any, ...]]) -> tuple[Any, Any]:
+def columns_of(rows: Sequence[tuple[Any, ...]]) -> tuple[Any, Any]:
+    """Rows of three values as features and labels."""
     table = np.empty((len(rows), 3), dtype=object)
     for i, row in enumerate(rows):
         table[i] = row
@@ -43,11 +44,15 @@ def _columns(rows: Sequence[tuple[Any, ...]]) -> tuple[Any, Any]:
 
 
 @dataclass(frozen=True)
-class NoisyRelease:
-    """All integers of a Naive Bayes release, drawn many times at once by the code that fits use."""
+class Released:
+    """What a fit at an epsilon with some settings publishes."""
 
     epsilon: float
     settings: dict[str, Any] = field(default_factory=dict)
+
+
+class NoisyRelease(Released):
+    """All integers of a Naive Bayes release, drawn many times at once by the code that fits use."""
 
     @cached_property
     def plan(self) -> Plan:
@@ -57,7 +62,7 @@ class NoisyRelease:
 
     def sample(self, data: Sequence[tuple[Any, ...]], size: int, *, rng: np.random.Generator) -> NDArray[Any]:
         """Noisy tables, one release per row; the noise is the exact one and ignores `rng`."""
-        X, y = _columns(data)
+        X, y = columns_of(data)
         statistics = collect(X, SCHEMA, y, detail=self.plan.detail)
         drawn = []
         for bundle in exact_bundles(statistics, self.plan):
@@ -70,16 +75,12 @@ class NoisyRelease:
         return np.concatenate(drawn, axis=1)
 
 
-@dataclass(frozen=True)
-class SmoothRelease:
+class SmoothRelease(Released):
     """Counts, then trimmed means and variances whose noise follows the data: each release is drawn on its own."""
-
-    epsilon: float
-    settings: dict[str, Any] = field(default_factory=dict)
 
     def sample(self, data: Sequence[tuple[Any, ...]], size: int, *, rng: np.random.Generator) -> NDArray[Any]:
         """Simulated releases: trims and laws follow each release's own noisy counts."""
-        X, y = _columns(data)
+        X, y = columns_of(data)
         plan = PrivateNB(self.epsilon, schema=NUMBER, **self.settings).plan()
         statistics = collect(X[:, 1:], NUMBER, y, detail=plan.detail)
         sampler = SimulationSampler(rng)
@@ -87,27 +88,19 @@ class SmoothRelease:
         return np.stack([np.concatenate([np.ravel(values[key]) for key in sorted(values)]) for values in drawn])
 
 
-@dataclass(frozen=True)
-class WholeFit:
+class WholeFit(Released):
     """The parameters of a released model, from rows to estimates."""
-
-    epsilon: float
-    settings: dict[str, Any] = field(default_factory=dict)
 
     def __call__(self, data: Sequence[tuple[Any, ...]]) -> Any:
         """Fit once and return what is published."""
-        X, y = _columns(data)
+        X, y = columns_of(data)
         model = PrivateNB(self.epsilon, schema=SCHEMA, **self.settings).fit(X, y).model_
         tables = [np.ravel(value) for one in model.likelihoods for value in vars(one).values() if _is_array(value)]
         return np.concatenate([model.log_prior, *tables])
 
 
-@dataclass(frozen=True)
-class TotalRelease:
+class TotalRelease(Released):
     """All integers of a release from rows that may hold anything, of people who may have any number of them."""
-
-    epsilon: float
-    settings: dict[str, Any] = field(default_factory=dict)
 
     def sample(self, data: Sequence[tuple[Any, ...]], size: int, *, rng: np.random.Generator) -> NDArray[Any]:
         """Noisy tables, one release per row; the rows are read anew for each, as which of them stay is drawn."""
@@ -133,12 +126,8 @@ def _total_pairs(adjacency: str) -> Callable[[float], list[Pair]]:
     return lambda epsilon: [Pair((*here, *others), (*changed, *others), "one person's rows change wholly")]
 
 
-@dataclass(frozen=True)
-class PartedRelease:
+class PartedRelease(Released):
     """The noisy tables of two features, each counted on the rows dealt to it."""
-
-    epsilon: float
-    settings: dict[str, Any] = field(default_factory=dict)
 
     def sample(self, data: Sequence[tuple[int, ...]], size: int, *, rng: np.random.Generator) -> NDArray[Any]:
         """Noisy tables, one release per row; deals and noise are exact and ignore `rng`."""
@@ -179,78 +168,36 @@ def _smooth_pairs(adjacency: str) -> Callable[[float], list[Pair]]:
     ]
 
 
+def _case(name: str, kind: type[Released], pairs: Any, note: str, samples: int, **settings: Any) -> AuditCase:
+    adjacency, claim = settings.get("adjacency", "add-remove"), Claim(1.0, settings.get("delta", 0.0))
+    return AuditCase(
+        f"naive-bayes-{name}", claim, lambda epsilon: kind(epsilon, settings), pairs(adjacency), adjacency,
+        note=note, samples=samples,
+    )  # fmt: skip
+
+
 def audit_cases() -> list[AuditCase]:
     """Releases of tables and of moments under both adjacencies and both laws, and a whole fit."""
-    cases = []
-    for numeric, what in (("histogram", "tables"), ("gaussian", "moments")):
-        for adjacency in ("add-remove", "replace"):
-            for delta in (0.0, DELTA):
-                settings: dict[str, Any] = {"numeric": numeric, "adjacency": adjacency, "delta": delta}
-                cases.append(
-                    AuditCase(
-                        name=f"naive-bayes-{what}-{adjacency}{'-gaussian' if delta else ''}",
-                        claim=Claim(1.0, delta),
-                        build=lambda epsilon, settings=settings: NoisyRelease(epsilon, settings),  # type: ignore[misc]
-                        pairs=_pairs(adjacency),
-                        adjacency=adjacency,
-                        note="every integer that a release publishes",
-                        samples=40_000,
-                    )
-                )
-    for adjacency in ("add-remove", "replace"):
-        settings = {
-            "numeric": "gaussian",
-            "adjacency": adjacency,
-            "sensitivity": "smooth",
-            "trim": 0,
-            "split": {"x": 0.8, "y": 0.2},
-        }
-        cases.append(
-            AuditCase(
-                name=f"naive-bayes-smooth-{adjacency}",
-                claim=Claim(1.0),
-                build=lambda epsilon, settings=settings: SmoothRelease(epsilon, settings),  # type: ignore[misc]
-                pairs=_smooth_pairs(adjacency),
-                adjacency=adjacency,
-                note="counts, trimmed means and variances under smooth bounds, by the simulation twin",
-                samples=8_000,
+    cases = [_case("fit", WholeFit, _pairs, "the parameters of a fitted PrivateNB", 4_000)]
+    for near in ("add-remove", "replace"):
+        cases += [
+            _case(
+                f"{what}-{near}{'-gaussian' if delta else ''}", NoisyRelease, _pairs,
+                "every integer that a release publishes", 40_000, numeric=numeric, adjacency=near, delta=delta,
             )
-        )
+            for numeric, what in (("histogram", "tables"), ("gaussian", "moments"))
+            for delta in (0.0, DELTA)
+        ]  # fmt: skip
+        note = "counts, trimmed means and variances under smooth bounds, by the simulation twin"
+        trimmed: dict[str, Any] = {"sensitivity": "smooth", "trim": 0, "split": {"x": 0.8, "y": 0.2}}
         cases.append(
-            AuditCase(
-                name=f"naive-bayes-total-{adjacency}",
-                claim=Claim(1.0),
-                build=lambda epsilon, adjacency=adjacency: TotalRelease(  # type: ignore[misc]
-                    epsilon, {"adjacency": adjacency}
-                ),
-                pairs=_total_pairs(adjacency),
-                adjacency=adjacency,
-                note="every integer of a release that absorbs whatever the rows hold",
-                samples=3_000,
+            _case(
+                f"smooth-{near}", SmoothRelease, _smooth_pairs, note, 8_000,
+                numeric="gaussian", adjacency=near, **trimmed,
             )
-        )
-        cases.append(
-            AuditCase(
-                name=f"naive-bayes-parted-{adjacency}",
-                claim=Claim(1.0),
-                build=lambda epsilon, adjacency=adjacency: PartedRelease(  # type: ignore[misc]
-                    epsilon, {"adjacency": adjacency}
-                ),
-                pairs=_parted_pairs(adjacency),
-                adjacency=adjacency,
-                note="the tables of features that are counted on parts of the rows",
-                samples=3_000,
-            )
-        )
-    cases.append(
-        AuditCase(
-            name="naive-bayes-fit",
-            claim=Claim(1.0),
-            build=lambda epsilon: WholeFit(epsilon),
-            pairs=_pairs("add-remove"),
-            adjacency="add-remove",
-            note="the parameters of a fitted PrivateNB",
-            samples=4_000,
-        )
-    )
+        )  # fmt: skip
+        note = "every integer of a release that absorbs whatever the rows hold"
+        cases.append(_case(f"total-{near}", TotalRelease, _total_pairs, note, 3_000, adjacency=near))
+        note = "the tables of features that are counted on parts of the rows"
+        cases.append(_case(f"parted-{near}", PartedRelease, _parted_pairs, note, 3_000, adjacency=near))
     return cases

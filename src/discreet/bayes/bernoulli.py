@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from discreet.bayes.estimate import class_totals, log_prior, log_table, project
 from discreet.bayes.items import Plan, charged
-from discreet.bayes.likelihoods import Likelihood, TableLikelihood
+from discreet.bayes.likelihoods import Likelihood, TableLikelihood, likelihood_for
 from discreet.bayes.release import Release
 from discreet.errors import BudgetError
 from discreet.mechanisms.noise import Sampler, SimulationSampler, bytes_of
@@ -41,13 +41,18 @@ def parted(plan: Plan, strategy: Any, threshold: Any) -> Plan:
         return plan
     if plan.budget.kind not in {"pure", "none"}:
         raise BudgetError("strategy='partition' spends pure epsilon: leave delta at 0")
-    if any(item.kind not in {"class", "table"} for item in plan.items):
+    if not _tables_only(plan):
         raise BudgetError("strategy='partition' is for tables: model numbers by numeric='histogram'")
     tables = [replace(item, share=Fraction(1)) for item in plan.items if item.kind == "table"]
     items = tuple(
         charged(item, plan.budget.epsilon, "laplace", plan.adjacency, plan.contributions) for item in tables
     )  # fmt: skip
     return replace(plan, items=items, parted=DRAWN)
+
+
+def _tables_only(plan: Plan) -> bool:
+    """Whether every feature is modelled by the cells that it is counted by."""
+    return all(likelihood_for(feature, plan.numeric) is TableLikelihood for feature in plan.schema.features)
 
 
 def _check_threshold(threshold: Any, plan: Plan) -> None:
@@ -57,7 +62,7 @@ def _check_threshold(threshold: Any, plan: Plan) -> None:
         level = math.nan
     if isinstance(threshold, bool) or not 0.5 <= level < 1:
         raise BudgetError(f"threshold is a quantile of the noise from 0.5 to below 1, not {threshold!r}")
-    if any(item.kind not in {"class", "table"} for item in plan.items) or plan.mechanism == "gaussian":
+    if not _tables_only(plan) or plan.mechanism == "gaussian":
         raise BudgetError("threshold is for tables with Laplace noise: leave delta at 0 and numeric at 'histogram'")
 
 

@@ -10,7 +10,7 @@ from discreet.bayes.bernoulli import collect_tables, parted, parted_estimate, th
 from discreet.bayes.certificates import BATCHES, release_certificate
 from discreet.bayes.denoising import READINGS
 from discreet.bayes.estimate import estimate
-from discreet.bayes.likelihoods import GaussianLikelihood
+from discreet.bayes.likelihoods import numeric_name
 from discreet.bayes.model import NaiveBayesModel
 from discreet.bayes.plan import Plan, make_plan
 from discreet.bayes.release import Release
@@ -44,8 +44,8 @@ class PrivateNB(NaiveBayesEstimator):
         The noise. "knorm" (pure ε) draws one noise for bundles of count tables, shaped by what one row can change: far
         less noise for many features. "auto" is Gaussian if there is a delta; at pure ε it is "knorm" where that errs
         less and the budget is split by "weighted", and else Laplace.
-    numeric : {"histogram", "gaussian", "truncated-gaussian"}
-        How numbers are modelled: by bins, or by a bell curve per class.
+    numeric : {"histogram", "gaussian", "truncated-gaussian"} or any likelihood that is registered
+        How numbers are modelled: by bins, by a bell curve per class, or as docs/how-to-add/likelihood.md shows.
     split : {"weighted", "equal"} or dict
         How the budget is shared: by table size, equally as in the literature, or explicit shares by feature name
         (and by the target's name for class counts) that add up to at most 1.
@@ -232,6 +232,5 @@ class PrivateNB(NaiveBayesEstimator):
 
 def twin_of(model: NaiveBayesModel, data: Any, y: Any = None, *, progress: Progress | None = None) -> NaiveBayesModel:
     """The same kind of model fitted without noise: for comparison, never for release."""
-    curves = [one for one in model.likelihoods if isinstance(one, GaussianLikelihood)]
-    numeric = "histogram" if not curves else "truncated-gaussian" if curves[0].truncated else "gaussian"
+    numeric = numeric_name(model.likelihoods, model.schema.features)
     return PrivateNB(epsilon=math.inf, schema=model.schema, numeric=numeric).fit(data, y, progress=progress).model_

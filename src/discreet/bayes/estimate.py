@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.bayes.denoising import noisy_table, posterior, shrunk
-from discreet.bayes.likelihoods import GaussianLikelihood, Likelihood, TableLikelihood
+from discreet.bayes.items import Item
+from discreet.bayes.likelihoods import Likelihood, likelihood_for
 from discreet.bayes.release import Release
 from discreet.bayes.smooth_estimate import trimmed_moments
 from discreet.schema import Feature, Numeric, Schema
@@ -88,88 +90,93 @@ NOISE_WEIGHT = 0.5  # measured on the reference data: 0 lets noise speak, 2 sile
 def estimate(release: Release, smoothing: float = 1.0, reading: str = "plain") -> tuple[Floats, list[Likelihood]]:
     """The class log-prior and the likelihood of each feature; `reading` says how noisy tables are read."""
     totals, total_variance = class_totals(release)
-    likelihoods = [
-        feature_likelihood(release, feature, totals, total_variance, smoothing)
-        for feature in release.plan.schema.features
-    ]
+    evidence = Released(release, totals, total_variance, smoothing, reading)
+    likelihoods = [evidence.likelihood(feature) for feature in release.plan.schema.features]
     if reading != "plain":
-        likelihoods = reread(release, likelihoods, totals, total_variance, smoothing, reading)
         totals = doubtful(totals, total_variance)
     return log_prior(totals), widened(likelihoods, totals, release.plan.schema)
 
 
-def reread(
-    release: Release,
-    likelihoods: list[Likelihood],
-    totals: Floats,
-    total_variance: float,
-    smoothing: float,
-    reading: str,
-) -> list[Likelihood]:
-    """The likelihoods with noisy tables read with shrinkage ("shrunk") or by a posterior of their counts ("bayes")."""
-    items = {
-        item.feature: item for item in release.plan.items if item.kind == "table" and np.any(release.variance(item))
-    }
-    tables = {}
-    for feature in release.plan.schema.features:
-        if feature.name in items:
-            item = items[feature.name]
-            bins = feature.cells - (feature.missing_code is not None) if isinstance(feature, Numeric) else 0
-            tables[feature.name] = noisy_table(
-                release.values[item.key].astype(np.float64), release.variance(item), release.total_variance(item),
-                totals, total_variance, bins,
-            )  # fmt: skip
-    if not tables:
-        return likelihoods
-    rows = doubtful(totals, total_variance)
-    if reading == "bayes":
-        read = [posterior(table, rows, smoothing) for table in tables.values()]
-    else:
-        plain = [one.log_prob for one in likelihoods if isinstance(one, TableLikelihood) and one.name in tables]
-        read = [shrunk(table, one, rows) for table, one in zip(tables.values(), plain, strict=True)]
-    found = dict(zip(tables, read, strict=True))
-    return [TableLikelihood(one.name, found[one.name]) if one.name in found else one for one in likelihoods]
+@dataclass(frozen=True)
+class Released:
+    """The evidence that a release is to likelihoods, given the rows per class and how uncertain those are."""
+
+    release: Release
+    totals: Floats
+    total_variance: float | Floats
+    smoothing: float
+    reading: str = "plain"
+
+    @cached_property
+    def items(self) -> dict[tuple[str, str], Item]:
+        """What was released."""
+        return {item.key: item for item in self.release.plan.items}
+
+    def likelihood(self, feature: Feature) -> Likelihood:
+        """The likelihood of a feature."""
+        return likelihood_for(feature, self.release.plan.numeric).estimate(self, feature)
+
+    def table(self, feature: Feature) -> Floats:
+        """log P(cell | class): plain, with shrinkage ("shrunk"), or by a posterior of the counts ("bayes")."""
+        item = self.items["table", feature.name]
+        raw, spread = self.release.values[item.key].astype(np.float64), self.release.variance(item)
+        own = self.release.total_variance(item)
+        fixed = consistent(raw, self.totals, spread, self.total_variance, own)
+        plain = log_table(fixed, self.totals, spread, self.smoothing)
+        if self.reading == "plain" or not np.any(spread):
+            return plain
+        bins = feature.cells - (feature.missing_code is not None) if isinstance(feature, Numeric) else 0
+        noisy = noisy_table(raw, spread, own, self.totals, self.total_variance, bins)
+        rows = doubtful(self.totals, self.total_variance)
+        return posterior(noisy, rows, self.smoothing) if self.reading == "bayes" else shrunk(noisy, plain, rows)
+
+    def moments(self, feature: Numeric) -> tuple[Floats, Floats]:
+        """Mean and variance per class from noisy lattice sums, inside what the bounds allow."""
+        there, _ = rows_present(self.release, feature, self.totals, self.smoothing)
+        if ("mean", feature.name) in self.release.smooth:
+            mean, spread = trimmed_moments(self.release, feature, np.maximum(there, 1.0))
+        else:
+            mean, spread = self._plain_moments(feature, there)
+        # Noise leaves no reason to trust a spread below that of rounding; without noise it is what it is.
+        spread = np.maximum(spread, 1 / 12 if self.release.plan.budget.private else 0.0)
+        spread = np.maximum(spread, (2e-9 * feature.lattice.half) ** 2)
+        step = float(feature.lattice.step)
+        return feature.lattice.middle + mean * step, spread * step * step
+
+    def _plain_moments(self, feature: Numeric, there: Floats) -> tuple[Floats, Floats]:
+        """Mean and variance in lattice units from sums with noise of a known size."""
+        release, total, square = self.release, self.items["sum", feature.name], self.items["square", feature.name]
+        half, rows = feature.lattice.half, np.maximum(there, 1.0)
+        mean = np.clip(release.values[total.key][:, 0] / rows, -half, half)
+        second = release.values[square.key][:, 0] / rows + there / rows * (half * half / 2)
+        spread = second - mean**2
+        # A variance drowned in noise is not trusted below the noise's own size; the mean's error widens it further.
+        doubt = np.sqrt(release.variance(square)) / rows
+        mean_doubt = release.variance(total) / rows**2
+        widest = float(half * half)
+        return mean, np.clip(spread, np.minimum(doubt, widest / 3), widest) + np.minimum(mean_doubt, widest / 3)
+
+    def present(self, feature: Numeric) -> Floats | None:
+        """The log-probabilities of present and missing, if they were counted."""
+        return rows_present(self.release, feature, self.totals, self.smoothing)[1]
 
 
-def doubtful(totals: Floats, variance: float) -> Floats:
+def doubtful(totals: Floats, variance: float | Floats) -> Floats:
     """Rows per class, none below zero, and all of them nearer to each other the less is known about them."""
-    return np.asarray(np.maximum(totals, 0.5) + 0.5 * math.sqrt(variance))
-
-
-def feature_likelihood(
-    release: Release,
-    feature: Feature,
-    totals: Floats,
-    total_variance: float | Floats,
-    smoothing: float,
-) -> Likelihood:
-    """The likelihood of one feature, given the rows per class and how uncertain those are."""
-    item = release.plan.tables.get(feature.name)
-    if item is None:
-        assert isinstance(feature, Numeric)
-        return _gaussian(release, feature, totals, smoothing)
-    raw, spread = release.values[item.key].astype(np.float64), release.variance(item)
-    fixed = consistent(raw, totals, spread, total_variance, release.total_variance(item))
-    return TableLikelihood(feature.name, log_table(fixed, totals, spread, smoothing))
+    return np.asarray(np.maximum(totals, 0.5) + 0.5 * np.sqrt(variance))
 
 
 def widened(likelihoods: list[Likelihood], totals: Floats, schema: Schema) -> list[Likelihood]:
-    """The likelihoods with a sliver of the widest number's variance added to every bell curve, inside its bounds."""
-    widest = max((_overall(one, totals) for one in likelihoods if isinstance(one, GaussianLikelihood)), default=0.0)
-    most = {feature.name: (feature.upper - feature.lower) ** 2 for feature in schema.numeric}
-    return [
-        replace(one, variance=np.minimum(one.variance + NARROWEST * widest, most[one.name]))
-        if isinstance(one, GaussianLikelihood)
-        else one
-        for one in likelihoods
-    ]
-
-
-def _overall(likelihood: GaussianLikelihood, totals: Floats) -> float:
-    """The variance of a number over all classes, from what is released for each."""
+    """The likelihoods with a sliver of the widest number's variance added to every curve that can take it."""
     shares = np.maximum(totals, 0.0) / max(float(np.maximum(totals, 0.0).sum()), 1.0)
-    mean = float(shares @ likelihood.mean)
-    return float(shares @ (likelihood.variance + (likelihood.mean - mean) ** 2))
+    widest = max((_overall(*found, shares) for one in likelihoods if (found := one.moments())), default=0.0)
+    pairs = zip(likelihoods, schema.features, strict=True)
+    return [one.widened(feature, NARROWEST * widest) for one, feature in pairs]
+
+
+def _overall(means: Floats, variances: Floats, shares: Floats) -> float:
+    """The variance of a number over all classes, from what is released for each."""
+    return float(shares @ (variances + (means - float(shares @ means)) ** 2))
 
 
 def rows_present(
@@ -182,41 +189,3 @@ def rows_present(
     split = release.values[present.key].astype(np.float64)
     fixed = consistent(split, totals, release.variance(present), math.inf, release.total_variance(present))
     return fixed[:, 0], log_table(fixed, totals, release.variance(present), smoothing)
-
-
-def _gaussian(release: Release, feature: Numeric, totals: Floats, smoothing: float) -> GaussianLikelihood:
-    """Mean and variance per class from noisy lattice sums, inside what the bounds allow."""
-    there, absent = rows_present(release, feature, totals, smoothing)
-    rows = np.maximum(there, 1.0)
-    step = float(feature.lattice.step)
-    if ("mean", feature.name) in release.smooth:
-        mean, spread = trimmed_moments(release, feature, rows)
-    else:
-        mean, spread = _plain_moments(release, feature, there)
-    # Noise leaves no reason to trust a spread below that of rounding; without noise it is what it is.
-    spread = np.maximum(spread, 1 / 12 if release.plan.budget.private else 0.0)
-    spread = np.maximum(spread, (2e-9 * feature.lattice.half) ** 2)
-    centre = feature.lattice.middle
-    return GaussianLikelihood(
-        feature.name,
-        mean=centre + mean * step,
-        variance=spread * step * step,
-        truncated=release.plan.numeric == "truncated-gaussian",
-        present=absent,
-    )
-
-
-def _plain_moments(release: Release, feature: Numeric, there: Floats) -> tuple[Floats, Floats]:
-    """Mean and variance in lattice units from sums with noise of a known size."""
-    items = {item.key: item for item in release.plan.items}
-    total, square = items["sum", feature.name], items["square", feature.name]
-    half, rows = feature.lattice.half, np.maximum(there, 1.0)
-    mean = np.clip(release.values[total.key][:, 0] / rows, -half, half)
-    second = release.values[square.key][:, 0] / rows + there / rows * (half * half / 2)
-    spread = second - mean**2
-    # A variance drowned in noise is not trusted below the noise's own size; the mean's error widens it further.
-    doubt = np.sqrt(release.variance(square)) / rows
-    mean_doubt = release.variance(total) / rows**2
-    widest = float(half * half)
-    spread = np.clip(spread, np.minimum(doubt, widest / 3), widest) + np.minimum(mean_doubt, widest / 3)
-    return mean, spread

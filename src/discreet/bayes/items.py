@@ -9,6 +9,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any, Literal
 
+from discreet.bayes.likelihoods import likelihood_of
 from discreet.bayes.sensitivity import Sensitivity, square_sensitivity, sum_sensitivity, table_sensitivity
 from discreet.bayes.settings import Smooth
 from discreet.domain import text
@@ -146,7 +147,7 @@ class Plan(Protected):
         """The statistics of numbers that have to be counted."""
         if self.smooth is not None:
             return ("lattice",)
-        return ("bins",) if self.numeric == "histogram" else ("moments",)
+        return ("bins",) if likelihood_of(self.numeric).statistic == "table" else ("moments",)
 
     def rows(self) -> list[dict[str, Any]]:
         """The plan as a list of plain records, for people and machines."""

@@ -12,14 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import ValidationError
 
-from discreet.bayes.likelihoods import GaussianLikelihood, Likelihood, TableLikelihood, from_dict
+from discreet.bayes.likelihoods import Likelihood, parse
 from discreet.bayes.score import joint_log_probability, most_probable
 from discreet.errors import ModelError, SchemaError
 from discreet.estimators.scores import normalised
 from discreet.files import parse_json, write_text
 from discreet.privacy.certificate import Certificate
 from discreet.privacy.measured import PrivateEvaluation, measured_fields, with_measured
-from discreet.schema import Numeric, Schema
+from discreet.schema import Schema
 from discreet.sources import Progress, Rows, read_rows
 
 Floats = NDArray[np.float64]
@@ -59,7 +59,7 @@ class NaiveBayesModel:
     @property
     def kinds(self) -> list[dict[str, str]]:
         """Each feature and how it is modelled."""
-        return [{"name": one.name, "kind": str(one.to_dict()["kind"])} for one in self.likelihoods]
+        return [{"name": one.name, "kind": one.kind, "words": one.words} for one in self.likelihoods]
 
     def score_rows(self, rows: Rows) -> Floats:
         """log P(class | features) of rows as a source delivers them."""
@@ -101,13 +101,7 @@ class NaiveBayesModel:
         groups = rng.choice(len(self.log_prior), size=size, p=np.exp(normalised(self.log_prior[None, :]))[0])
         columns: dict[str, list[Any]] = {}
         for feature, likelihood in zip(self.schema.features, self.likelihoods, strict=True):
-            if isinstance(likelihood, GaussianLikelihood):
-                columns[feature.name] = _draw_gaussian(feature, likelihood, groups, rng)
-                continue
-            levels = np.cumsum(np.exp(likelihood.log_prob), axis=1)
-            spots = rng.random(size) * levels[groups, -1]
-            codes = (spots[:, None] >= levels[groups]).sum(axis=1).clip(0, feature.cells - 1)
-            columns[feature.name] = decode(feature, codes, rng)
+            columns[feature.name] = likelihood.sample(feature, groups, rng)
         columns[self.schema.target] = [self.schema.classes[group] for group in groups]
         return columns
 
@@ -138,7 +132,7 @@ class NaiveBayesModel:
             found = cls(
                 Schema.from_dict(fields["schema"]),
                 np.array(fields["log_prior"], dtype=np.float64),
-                [from_dict(feature) for feature in fields["features"]],
+                [parse(feature) for feature in fields["features"]],
                 Certificate.model_validate_json(json.dumps(fields["certificate"])),
             )
             return with_measured(found, fields)
@@ -169,39 +163,4 @@ class NaiveBayesModel:
         return f"<NaiveBayesModel: {len(self.likelihoods)} features, {len(self.log_prior)} classes>"
 
 
-def _draw_gaussian(
-    feature: Any, likelihood: GaussianLikelihood, groups: NDArray[Any], rng: np.random.Generator
-) -> list[Any]:
-    draws = rng.normal(likelihood.mean[groups], np.sqrt(likelihood.variance[groups]))
-    draws = np.clip(draws, feature.lower, feature.upper)
-    values = _numbers(feature, draws)
-    if likelihood.present is not None:
-        gone = rng.random(len(draws)) < np.exp(likelihood.present[groups, 1])
-        values = [None if lost else value for value, lost in zip(values, gone, strict=True)]
-    return values
-
-
-def _numbers(feature: Numeric, draws: Floats) -> list[Any]:
-    return [int(v) for v in np.rint(draws)] if feature.integer else [float(v) for v in draws]
-
-
-def decode(feature: Any, codes: NDArray[Any], rng: np.random.Generator) -> list[Any]:
-    """Values that fall into the given cells: a category, or a number drawn evenly from its bin."""
-    if isinstance(feature, Numeric):
-        edges = np.array(feature.edges)
-        inside = np.minimum(codes, len(edges) - 2)
-        low, high = edges[inside], edges[inside + 1]
-        if feature.integer:
-            last = np.where(inside == len(edges) - 2, high, high - 1)
-            draws = np.floor(low + rng.random(len(codes)) * (last - low + 1))
-        else:
-            draws = low + rng.random(len(codes)) * (high - low)
-        values = _numbers(feature, draws)
-    else:
-        labels = (*feature.categories, feature.other)
-        values = [labels[min(code, len(labels) - 1)] for code in codes]
-    gone = feature.missing_code
-    return values if gone is None else [None if c == gone else v for c, v in zip(codes, values, strict=True)]
-
-
-__all__ = ["NaiveBayesModel", "TableLikelihood", "normalised"]
+__all__ = ["NaiveBayesModel", "normalised"]

@@ -9,6 +9,7 @@ from typing import Any
 
 from discreet.bayes.bundling import bundle_charges, bundle_shares, bundled, check_bundles, error_of, too_slow
 from discreet.bayes.items import SMOOTH, Item, Kind, Plan, charged
+from discreet.bayes.likelihoods import likelihood_of
 from discreet.bayes.settings import Smooth, choose_accounting, smooth_settings
 from discreet.errors import BudgetError
 from discreet.privacy.budget import Adjacency, Budget, number
@@ -18,11 +19,10 @@ from discreet.privacy.plan import checked_contributions, moved_rows
 from discreet.privacy.unexpected import REFUSE, check_unexpected
 from discreet.schema import Numeric, Schema
 
-NUMERIC = ("histogram", "gaussian", "truncated-gaussian")
 MECHANISMS = ("auto", "laplace", "gaussian", "knorm")
 COUNTS = {"class", "table", "present", "coarse"}
 COARSE = 256  # cells of the histogram that a bought spread is read off
-__all__ = ["COUNTS", "MECHANISMS", "NUMERIC", "SMOOTH", "Item", "Kind", "Plan", "make_plan"]
+__all__ = ["COUNTS", "MECHANISMS", "SMOOTH", "Item", "Kind", "Plan", "make_plan"]
 
 
 def make_plan(
@@ -75,8 +75,7 @@ def _make_plan(
     numeric_weight: Any,
     **numbers: Any,
 ) -> Plan:
-    if numeric not in NUMERIC:
-        raise BudgetError(f"numeric must be one of {', '.join(NUMERIC)}, not {numeric!r}")
+    likelihood_of(numeric)  # refuses a name that nobody registered
     if mechanism not in MECHANISMS:
         raise BudgetError(f"mechanism must be one of {', '.join(MECHANISMS)}, not {mechanism!r}")
     contributions = checked_contributions(contributions)
@@ -126,7 +125,7 @@ def _make_plan(
 def _items(schema: Schema, numeric: str, smooth: Smooth | None) -> list[Item]:
     items = [Item("class", schema.target, 1)]
     for feature in schema.features:
-        if not isinstance(feature, Numeric) or numeric == "histogram":
+        if not isinstance(feature, Numeric) or likelihood_of(numeric).statistic == "table":
             items.append(Item("table", feature.name, feature.cells))
             continue
         half = feature.lattice.half

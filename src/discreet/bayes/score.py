@@ -8,10 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.bayes.likelihoods import GaussianLikelihood, Likelihood, TableLikelihood
-from discreet.schema import Numeric
+from discreet.bayes.likelihoods import Likelihood, TableLikelihood
 from discreet.sources.blocks import SMALL, Reader, Rows, coder, in_threads, spans
-from discreet.sources.columns import Codes, Column
 from discreet.sources.kernels import compiled
 
 Floats = NDArray[np.float64]
@@ -23,7 +21,7 @@ def joint_log_probability(rows: Rows, prior: Floats, likelihoods: Sequence[Likel
     if rows.size < SMALL:
         scores = np.tile(prior, (rows.size, 1))
         for column, likelihood in zip(rows.columns, likelihoods, strict=True):
-            scores += _plain(column, likelihood)
+            scores += likelihood.scores(column)
         return scores
     scores = np.empty((rows.size, len(prior)))
 
@@ -37,22 +35,16 @@ def joint_log_probability(rows: Rows, prior: Floats, likelihoods: Sequence[Likel
 def whole_scores(rows: Rows, prior: Floats, likelihoods: Sequence[Likelihood], unit: int) -> Floats:
     """Joint log-probabilities in multiples of 1/unit, each part rounded: a row's are the same among whatever others.
 
-    Sums of whole numbers are exact in any order, and parts of bell curves come from operations that round alike.
+    Sums of whole numbers are exact in any order, and densities are made of operations that round alike.
     """
     whole = np.rint(prior * unit)
-    tables = [
-        TableLikelihood(likelihood.name, np.rint(likelihood.log_prob * unit))
-        for likelihood in likelihoods
-        if isinstance(likelihood, TableLikelihood)
-    ]
-    if len(tables) == len(likelihoods):
+    found = [(one.name, table) for one in likelihoods if (table := one.by_cell) is not None]
+    if len(found) == len(likelihoods):
+        tables = [TableLikelihood(name, np.rint(table * unit)) for name, table in found]
         return joint_log_probability(rows, whole, tables)
     scores = np.tile(whole, (rows.size, 1))
     for column, likelihood in zip(rows.columns, likelihoods, strict=True):
-        if isinstance(likelihood, TableLikelihood):
-            scores += _plain(column, tables.pop(0))
-        else:
-            scores += np.rint(_plain(column, likelihood) * unit)
+        scores += np.rint(likelihood.scores(column) * unit)
     return scores
 
 
@@ -70,27 +62,6 @@ def most_probable(rows: Rows, prior: Floats, likelihoods: Sequence[Likelihood]) 
     return best
 
 
-def _plain(column: Column, likelihood: Likelihood) -> Floats:
-    if isinstance(column, Codes):
-        assert isinstance(likelihood, TableLikelihood)
-        codes = column.encode()
-        if (codes == column.feature.cells).any():
-            column.complain()
-        return likelihood.log_prob.T[codes]
-    feature, values = column.feature, column.values
-    points, gone = column.points()
-    if (values.dtype.kind == "f" and np.isinf(values).any()) or (gone.any() and feature.missing_code is None):
-        column.complain()
-    if isinstance(likelihood, TableLikelihood):
-        codes = np.searchsorted(np.array(feature.cuts, np.int64), points, side="right")
-        if feature.missing_code is not None:
-            codes[gone] = feature.missing_code
-        return likelihood.log_prob.T[codes]
-    constant, weight, absent = likelihood.constants(feature)
-    gap = column.clipped()[:, None] - likelihood.mean
-    return np.where(gone[:, None], absent, constant - weight * (gap * gap))
-
-
 def _blocks(rows: Rows, prior: Floats, likelihoods: Sequence[Likelihood], keep: Any) -> None:
     """Score block by block in threads; a bad value raises the error that names it.
 
@@ -102,11 +73,12 @@ def _blocks(rows: Rows, prior: Floats, likelihoods: Sequence[Likelihood], keep: 
     coders = [coder(column) for column in rows.columns]
     steps: list[tuple[list[int], Any]] = []
     for j, likelihood in enumerate(likelihoods):
-        if isinstance(likelihood, GaussianLikelihood):
+        table = likelihood.by_cell
+        if table is None:
             steps.append(([j], None))
             continue
-        bad = np.full((coders[j].cells - likelihood.log_prob.shape[1], len(prior)), np.nan)
-        scores = np.concatenate([likelihood.log_prob.T, bad])
+        bad = np.full((coders[j].cells - table.shape[1], len(prior)), np.nan)
+        scores = np.concatenate([table.T, bad])
         if steps and steps[-1][1] is not None and len(steps[-1][1]) * len(scores) <= JOINED:
             members, joint = steps.pop()
             steps.append(([*members, j], (joint[:, None, :] + scores).reshape(-1, len(prior))))
@@ -120,7 +92,8 @@ def _blocks(rows: Rows, prior: Floats, likelihoods: Sequence[Likelihood], keep: 
             block, lattice = np.tile(prior, (size, 1)), np.empty(size, np.int32)
             for members, scores in steps:
                 if scores is None:
-                    _add_curve(rows.columns[members[0]].feature, likelihoods[members[0]], values[members[0]], block)
+                    (j,) = members
+                    likelihoods[j].add_scores(rows.columns[j].feature, values[j], block)
                     continue
                 index = np.zeros(size, np.uint32)
                 for j in members:
@@ -133,12 +106,4 @@ def _blocks(rows: Rows, prior: Floats, likelihoods: Sequence[Likelihood], keep: 
 
     if not all(in_threads(work, spans(rows.size, max(1 << 11, (1 << 16) // len(prior))))):
         for column, likelihood in zip(rows.columns, likelihoods, strict=True):
-            _plain(column, likelihood)
-
-
-def _add_curve(feature: Any, likelihood: Any, values: NDArray[Any], block: Floats) -> None:
-    assert isinstance(feature, Numeric)
-    constant, weight, absent = likelihood.constants(feature)
-    if feature.missing_code is None:
-        absent = np.full_like(absent, np.nan)
-    compiled().add_gaussian(values, feature.lower, feature.upper, likelihood.mean, weight, constant, absent, block)
+            likelihood.scores(column)

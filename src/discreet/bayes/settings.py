@@ -9,6 +9,7 @@ from fractions import Fraction
 from numbers import Integral
 from typing import Any, Literal
 
+from discreet.bayes.likelihoods import likelihood_of
 from discreet.errors import BudgetError
 from discreet.mechanisms.heavy import LaplaceLogNormal, NoiseLaw, StudentT
 from discreet.mechanisms.heavy_approx import Gaussian, Laplace
@@ -112,7 +113,7 @@ def smooth_settings(
         return None
     if estimator == "moments":
         raise BudgetError("plain moments have no smooth bound worth having: use estimator='trimmed' or 'bun-steinke'")
-    if numeric == "histogram":
+    if likelihood_of(numeric).statistic == "table":
         raise BudgetError("smooth sensitivity is for means and variances: choose numeric='gaussian'")
     rows, spreads, buy = _trim(trim), _spreads(schema, spread), spread == "buy" or sensitivity == "auto"
     if not schema.numeric or (not budget.private and rows is None):

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.bayes.likelihoods import GaussianLikelihood, Likelihood, TableLikelihood
 from discreet.bayes.model import NaiveBayesModel
 from discreet.bayes.score import whole_scores
 from discreet.calibration.histogram import fit_histogram, histogram
@@ -27,7 +26,6 @@ from discreet.privacy.certifier import certify
 from discreet.privacy.payer import Payer, paying
 from discreet.privacy.plan import Paid
 from discreet.privacy.unexpected import ABSORB, FIXED, REFUSE
-from discreet.schema import Numeric
 from discreet.sources import Draw, Progress, Rows, check_lasting, map_rows
 from discreet.sources.shape import charge, check_shape
 
@@ -189,56 +187,16 @@ def objective(scores: Floats, labels: NDArray[np.int64], plan: CalibrationPlan, 
 
 def applied(model: NaiveBayesModel, found: Calibration, certificate: Certificate) -> NaiveBayesModel:
     """A model whose scores are slope·score + bias, up to what all classes share: the posterior is that of these."""
-    slope = max(found.slope, _least_slope(model))
-    prior = slope * model.log_prior + found.biases
-    likelihoods: list[Likelihood] = []
+    pairs = list(zip(model.schema.features, model.likelihoods, strict=True))
+    slope = max(found.slope, (1 + 1e-9) * max(one.least_slope(feature) for feature, one in pairs))
     shares = np.exp(model.log_prior - model.log_prior.max())
-    for feature, likelihood in zip(model.schema.features, model.likelihoods, strict=True):
-        if isinstance(likelihood, TableLikelihood):
-            one, extra = _table(likelihood, slope, shares / shares.sum())
-            likelihoods.append(one)
-        else:
-            assert isinstance(feature, Numeric)
-            curve, extra = _curve(feature, likelihood, slope)
-            likelihoods.append(curve)
+    powers = [one.tempered(feature, slope, shares / shares.sum()) for feature, one in pairs]
+    prior = slope * model.log_prior + found.biases
+    for _, extra in powers:
         prior = prior + extra
     top = prior.max()
     prior = prior - top - np.log(np.exp(prior - top).sum())
-    return NaiveBayesModel(model.schema, prior, likelihoods, certificate)
-
-
-def _table(likelihood: TableLikelihood, slope: float, shares: Floats) -> tuple[TableLikelihood, Floats]:
-    """P^slope times a power of the overall share of a cell, which no class sees, and what it takes to add up to one."""
-    logs = likelihood.log_prob
-    overall = np.log(shares @ np.exp(logs))
-    powers = slope * logs + (1 - slope) * overall
-    top = powers.max(axis=1, keepdims=True)
-    sums = (top + np.log(np.exp(powers - top).sum(axis=1, keepdims=True)))[:, 0]
-    return TableLikelihood(likelihood.name, powers - sums[:, None]), sums
-
-
-def _curve(feature: Numeric, old: GaussianLikelihood, slope: float) -> tuple[GaussianLikelihood, Floats]:
-    """A power of a normal density is one of another variance; the constants go to presence and to the class."""
-    plain = GaussianLikelihood(old.name, old.mean, old.variance / slope, old.truncated, None)
-    before, _, absent = old.constants(feature)
-    rest = slope * before - plain.constants(feature)[0]
-    if old.present is None:
-        return plain, rest
-    both = np.stack([rest, slope * absent], axis=1)
-    top = both.max(axis=1, keepdims=True)
-    sums = (top + np.log(np.exp(both - top).sum(axis=1, keepdims=True)))[:, 0]
-    present = both - sums[:, None]
-    return GaussianLikelihood(old.name, old.mean, old.variance / slope, old.truncated, present), sums
-
-
-def _least_slope(model: NaiveBayesModel) -> float:
-    """Variances over the slope must stay within the width of a feature: a question of the released model alone."""
-    least = 0.0
-    for feature, likelihood in zip(model.schema.features, model.likelihoods, strict=True):
-        if isinstance(likelihood, GaussianLikelihood):
-            assert isinstance(feature, Numeric)
-            least = max(least, float(likelihood.variance.max()) / (feature.upper - feature.lower) ** 2)
-    return least * (1 + 1e-9)
+    return NaiveBayesModel(model.schema, prior, [likelihood for likelihood, _ in powers], certificate)
 
 
 def _certificate(

@@ -47,14 +47,6 @@ class ModelName(StrEnum):
     joint = "joint"
 
 
-class NumericName(StrEnum):
-    """The model of a number."""
-
-    histogram = "histogram"
-    gaussian = "gaussian"
-    truncated = "truncated-gaussian"
-
-
 class SplitName(StrEnum):
     """How the budget is shared out."""
 
@@ -92,6 +84,15 @@ class UnexpectedName(StrEnum):
     absorb = "absorb"
 
 
+def _likelihood(name: str) -> str:
+    """The name of a likelihood, if there is one that goes by it."""
+    from discreet.bayes.likelihoods import names
+
+    if name not in names():
+        raise typer.BadParameter(f"{name!r} is not one of {', '.join(map(repr, names()))}.")
+    return name
+
+
 UnexpectedOption = Annotated[
     UnexpectedName,
     typer.Option(
@@ -124,7 +125,14 @@ MechanismOption = Annotated[
     MechanismName,
     typer.Option(help="The noise; auto: tables noised together (knorm) where that errs less, gaussian with a delta."),
 ]
-NumericOption = Annotated[NumericName, typer.Option(help="How numbers are modelled.")]
+NumericOption = Annotated[
+    str,
+    typer.Option(
+        help="How numbers are modelled: histogram, gaussian, truncated-gaussian or any likelihood that is registered.",
+        callback=_likelihood,
+        metavar="NAME",
+    ),
+]
 SplitOption = Annotated[SplitName, typer.Option(help="How the budget is shared out.")]
 ContributionsOption = Annotated[int, typer.Option(help="The most rows one person may have in the data.")]
 AccountOption = Annotated[

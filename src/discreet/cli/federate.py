@@ -18,7 +18,6 @@ from discreet.cli.common import (
     MechanismName,
     MechanismOption,
     NoAccountOption,
-    NumericName,
     NumericOption,
     SchemaOption,
     SplitName,
@@ -176,7 +175,7 @@ def coordinator(
     listen: Annotated[str, typer.Option(help="Where to listen, as HOST:PORT.")] = "127.0.0.1:8700",
     name: Annotated[str, typer.Option("--round", help="The round's name; a new one unless told.")] = "",
     adjacency: AdjacencyOption = AdjacencyName.add_remove,
-    numeric: NumericOption = NumericName.histogram,
+    numeric: NumericOption = "histogram",
     split: SplitOption = SplitName.weighted,
     contributions: ContributionsOption = 1,
     weighting: WeightingOption = "sum",
@@ -209,7 +208,7 @@ def coordinator(
     host, port = _address(listen)
     task = Task(
         str(schema), str(out), expected, at_least, 0 if keys is None else len(Keys(keys).names), name, str(state),
-        adjacency.value, numeric.value, split.value, contributions, weighting, smoothing, most_rows, wait, resend,
+        adjacency.value, numeric, split.value, contributions, weighting, smoothing, most_rows, wait, resend,
         secure, "" if keys is None else str(keys), epsilon, delta, mechanism.value, colluding, dropouts, stage,
         cutoff, robust, overlap,
     )  # fmt: skip
@@ -295,7 +294,7 @@ def run_(
     total_delta: TotalDeltaOption = None,
     no_privacy: NoPrivacyOption = False,
     adjacency: AdjacencyOption = AdjacencyName.add_remove,
-    numeric: NumericOption = NumericName.histogram,
+    numeric: NumericOption = "histogram",
     split: SplitOption = SplitName.weighted,
     contributions: ContributionsOption = 1,
     mechanism: MechanismOption = MechanismName.auto,
@@ -326,7 +325,7 @@ def run_(
         _masked(None)
     parts = shards_of(shards)
     task = Task(
-        str(schema), str(out), len(parts), adjacency=adjacency.value, numeric=numeric.value, split=split.value,
+        str(schema), str(out), len(parts), adjacency=adjacency.value, numeric=numeric, split=split.value,
         contributions=contributions, weighting=weighting, smoothing=smoothing, wait=wait, secure=secure,
         keys="here" if secure else "", epsilon=epsilon, delta=delta, mechanism=mechanism.value, colluding=colluding,
         dropouts=dropouts, cutoff=cutoff, robust=robust, overlap=overlap,

@@ -18,7 +18,6 @@ from discreet.cli.common import (
     MechanismName,
     MechanismOption,
     NoAccountOption,
-    NumericName,
     NumericOption,
     SchemaOption,
     SplitName,
@@ -127,7 +126,7 @@ def node(
     delta: DeltaOption = 0.0,
     total: Annotated[float | None, typer.Option(help="What the ledger may pay in all; this round unless told.")] = None,
     adjacency: AdjacencyOption = AdjacencyName.add_remove,
-    numeric: NumericOption = NumericName.histogram,
+    numeric: NumericOption = "histogram",
     split: SplitOption = SplitName.weighted,
     contributions: ContributionsOption = 1,
     mechanism: MechanismOption = MechanismName.auto,
@@ -176,7 +175,7 @@ def node(
     from discreet.gossip.pace import Pace
     from discreet.gossip.result import write_model
 
-    settings = Settings.of(adjacency.value, numeric.value, split.value, contributions)
+    settings = Settings.of(adjacency.value, numeric, split.value, contributions)
     spent = Budget(epsilon, delta=delta)
     terms = Terms(
         name, data, public, spent, state, settings, mechanism.value, round_name,
@@ -223,7 +222,7 @@ def model(
     out: OutOption,
     schema: SchemaOption = None,
     adjacency: AdjacencyOption = AdjacencyName.add_remove,
-    numeric: NumericOption = NumericName.histogram,
+    numeric: NumericOption = "histogram",
     split: SplitOption = SplitName.weighted,
     contributions: ContributionsOption = 1,
     round_name: WhichRoundOption = None,
@@ -237,7 +236,7 @@ def model(
     from discreet.federated.update import Settings
     from discreet.gossip.result import write_model
 
-    settings = Settings.of(adjacency.value, numeric.value, split.value, contributions)
+    settings = Settings.of(adjacency.value, numeric, split.value, contributions)
     made = write_model(state, public, settings, out, name=round_name, smoothing=smoothing, overlap=overlap)
     if as_json:
         print_json(made)

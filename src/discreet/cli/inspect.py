@@ -68,6 +68,7 @@ def show(loaded: Model) -> None:
         *(["assumes", assumption] for assumption in certificate.assumptions),
         ["target", f"{loaded.schema.target}: {', '.join(text(label) for label in loaded.schema.classes)}"],
         ["features", ", ".join(loaded.schema.names)],
+        *(["modelled by", f"{words}: {', '.join(names)}"] for words, names in _by_words(loaded).items()),
         ["schema", certificate.schema_hash],
         ["made by", certificate.library],
     ]
@@ -108,6 +109,15 @@ def show(loaded: Model) -> None:
         heads = ["statistic", "mechanism", "sensitivity", "scale or variance", "cost" if mixed else measures.pop()]
         screen.print()
         screen.print(table("ledger", heads, rows, left=2))
+
+
+def _by_words(loaded: Model) -> dict[str, list[str]]:
+    """The features of each kind of likelihood, where a model has several."""
+    found: dict[str, list[str]] = {}
+    for feature in loaded.kinds:
+        if "words" in feature:
+            found.setdefault(feature["words"], []).append(feature["name"])
+    return found
 
 
 def _entries(

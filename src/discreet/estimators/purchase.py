@@ -10,6 +10,7 @@ from typing import Any
 
 from sklearn.base import clone
 
+from discreet.bayes.likelihoods import is_unbinned
 from discreet.bounds.plan import SettlePlan, make_settle_plan
 from discreet.bounds.release import settle
 from discreet.errors import BudgetError, SchemaError
@@ -22,7 +23,6 @@ from discreet.schema import Numeric, Schema
 from discreet.sources import Progress, check_lasting
 from discreet.sources.shape import charge
 
-UNBINNED = {"gaussian", "truncated-gaussian", "scaled"}  # models of numbers that use no bins
 STREAM = 1 << 20  # of a simulation's seed: apart from those that fits use
 
 
@@ -66,7 +66,7 @@ def purchase(estimator: Any, bounds: Any, edges: Any, share: Any) -> Purchase | 
     if not 0 < part < 1:
         raise BudgetError("bounds_share is a part of the budget: above 0 and below 1")
     settings = estimator.get_params(deep=False)
-    if edges is None and settings.get("numeric") in UNBINNED:
+    if edges is None and is_unbinned(settings.get("numeric")):
         edges = "declared"
     whole = Budget(settings["epsilon"], settings.get("delta", 0))
     if whole.epsilon is None:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.bayes.model import decode
+from discreet.bayes.likelihoods.histogram import decode
 from discreet.evaluation.exact import Scoring
 from discreet.schema import Schema
 from discreet.sources.blocks import Rows

@@ -13,28 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.audit import AuditCase, Claim, Pair
+from discreet.bayes.audits import FEW, SCHEMA, columns_of
 from discreet.bayes.plan import Plan
 from discreet.bayes.release import exact_bundles, noised
 from discreet.federated.update import Settings, Update, node_plan, node_update
 from discreet.mechanisms.noise import ExactSampler
 from discreet.privacy.budget import Budget
-from discreet.schema import Categorical, Numeric, Schema
 from discreet.sources import collect
 
-SCHEMA = Schema(
-    features=[Categorical("c", ["p", "q", "r"]), Numeric("x", 1000, 1001, step=0.25, bins=2)],
-    target="y",
-    classes=[0, 1],
-)
-FEW = (("p", 1000.0, 0), ("q", 1001.0, 1), ("q", 1000.5, 0))
 SECURE = "discreet.federated.secure.audits"
-
-
-def _columns(rows: Sequence[tuple[Any, ...]]) -> tuple[Any, Any]:
-    table = np.empty((len(rows), 3), dtype=object)
-    for i, row in enumerate(rows):
-        table[i] = row
-    return table[:, :2], table[:, 2]
 
 
 @dataclass(frozen=True)
@@ -52,7 +39,7 @@ class NodeIntegers:
 
     def sample(self, data: Sequence[tuple[Any, ...]], size: int, *, rng: np.random.Generator) -> NDArray[Any]:
         """Noisy integers, one update per row; the noise is the exact one and ignores `rng`."""
-        X, y = _columns(data)
+        X, y = columns_of(data)
         statistics = collect(X, SCHEMA, y, detail=self.plan.detail, empty=True)
         drawn = []
         for bundle in exact_bundles(statistics, self.plan):
@@ -69,7 +56,7 @@ class WholeUpdate:
 
     def __call__(self, data: Sequence[tuple[Any, ...]]) -> Any:
         """One update, read back from the wire."""
-        X, y = _columns(data)
+        X, y = columns_of(data)
         sent = node_update(X, SCHEMA, Budget(self.epsilon), node="audited", y=y).to_bytes()
         read = Update.from_bytes(sent)
         return np.concatenate([np.ravel(values) for values in read.values.values()] + [[read.rows, len(sent)]])

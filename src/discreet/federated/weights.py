@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.bayes.estimate import estimate, feature_likelihood, log_prior, widened
-from discreet.bayes.likelihoods import GaussianLikelihood, Likelihood
+from discreet.bayes.estimate import Released, estimate, log_prior, widened
+from discreet.bayes.likelihoods import Likelihood
 from discreet.bayes.plan import COUNTS, Plan
 from discreet.bayes.release import Release
 from discreet.federated.plausible import reach
@@ -72,15 +72,16 @@ def _factors(stack: Stack, feature: Feature, rows: Floats, guess: Likelihood | N
     shift = stack.counted[1][:, None]
     if ("table", feature.name) in stack.values:
         cells = feature.cells
-        p = np.full((1, cells), 1 / cells) if guess is None else np.exp(guess.log_prob)  # type: ignore[union-attr]
+        table = None if guess is None else guess.by_cell
+        p = np.full((1, cells), 1 / cells) if table is None else np.exp(table)
         noise = stack.variances["table", feature.name][:, None] + (p**2).mean(axis=1) * shift
         return factor(rows, (p * (1 - p)).mean(axis=1), noise)
     assert isinstance(feature, Numeric)
     half = float(feature.lattice.half)
     mean, variance = np.zeros(1), np.full(1, half**2 / 3)
-    if isinstance(guess, GaussianLikelihood):
+    if guess is not None and (moments := guess.moments()) is not None:
         step = float(feature.lattice.step)
-        mean, variance = (guess.mean - feature.lattice.middle) / step, guess.variance / step**2
+        mean, variance = (moments[0] - feature.lattice.middle) / step, moments[1] / step**2
     centred = mean**2 + variance - half**2 / 2
     sums = factor(rows, variance, stack.variances["sum", feature.name][:, None] + mean**2 * shift)
     spread = 2 * variance**2 + 4 * mean**2 * variance
@@ -118,7 +119,7 @@ def weighted_estimate(stack: Stack, smoothing: float = 1.0) -> tuple[Floats, lis
             # Back on the scale of all rows, class by class: equal nodes then add up to the plain sum.
             factors = factors * (rows.sum(axis=0) / (factors * rows).sum(axis=0))
             behind, doubt = (factors * held).sum(axis=0), (factors**2 * left).sum(axis=0)
-            guess = feature_likelihood(_weighted(stack, feature, factors), feature, behind, doubt, smoothing)
+            guess = Released(_weighted(stack, feature, factors), behind, doubt, smoothing).likelihood(feature)
         assert guess is not None
         likelihoods.append(guess)
         weights += (factors * rows).sum(axis=1)

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import ValidationError
 
+from discreet.bayes.likelihoods import names
 from discreet.errors import DiscreetError
 from discreet.federated.refusal import Refusal, demand, refuse
 from discreet.files import parse_json
@@ -110,7 +111,7 @@ def _settings(fields: dict[str, Any]) -> Settings:
         demand(len(split) <= MOST_ARRAYS, "the update splits its budget over too many features")
         split = tuple(sorted((name, _fraction(share)) for name, share in split.items()))
     demand(isinstance(split, tuple) or split in ("weighted", "equal"), "the update names no known split of its budget")
-    demand(fields["numeric"] in ("histogram", "gaussian", "truncated-gaussian"), "the update names no known model")
+    demand(fields["numeric"] in names(), "the update names no known model")
     demand(fields["adjacency"] in tuple(Adjacency), "the update names no known adjacency")
     demand(_is_count(fields["contributions"]) and fields["contributions"] > 0, "the rows per person are no count")
     return Settings(Adjacency(fields["adjacency"]), fields["numeric"], split, fields["contributions"])

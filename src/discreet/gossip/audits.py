@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from discreet.audit import AuditCase, Claim
-from discreet.federated.audits import SCHEMA, _columns, _pairs
+from discreet.bayes.audits import SCHEMA, columns_of
+from discreet.federated.audits import _pairs
 from discreet.federated.update import node_update
 from discreet.gossip.protocol import PushSum
 from discreet.gossip.vector import BITS, Layout, share_of
@@ -25,7 +26,7 @@ class FirstMessage:
 
     def __call__(self, data: Sequence[tuple[Any, ...]]) -> Any:
         """One message; twice a half is the noised integer, because 2^64 units make one."""
-        X, y = _columns(data)
+        X, y = columns_of(data)
         update = node_update(X, SCHEMA, Budget(self.epsilon), node="audited", y=y)
         layout = Layout.of(update.plan(SCHEMA))
         machine = PushSum("audited", share_of(layout.flat(update.values)))

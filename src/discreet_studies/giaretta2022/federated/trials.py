@@ -74,8 +74,7 @@ class Judge:
         coded = Coded(held.test.X, held.schema, held.test.y)
         self.cells = coded.cells
         self.values = [
-            np.clip(held.test.X[:, i], f.lower, f.upper)[:, None] if isinstance(f, Numeric) else None
-            for i, f in enumerate(held.schema.features)
+            held.test.X[:, i] if isinstance(f, Numeric) else np.empty(0) for i, f in enumerate(held.schema.features)
         ]
 
     def accuracy(self, prior: Floats, likelihoods: list[Likelihood]) -> float:
@@ -87,9 +86,7 @@ class Judge:
             if isinstance(likelihood, TableLikelihood):
                 total += likelihood.log_prob.T[cells]
             else:
-                constant, weight, _ = likelihood.constants(feature)  # type: ignore[arg-type]
-                gap = values - likelihood.mean  # type: ignore[operator]
-                total += constant - weight * (gap * gap)
+                likelihood.add_scores(feature, values, total)
         return float((total.argmax(axis=1) == self.truth).mean())
 
 

@@ -93,8 +93,9 @@ def fitted(schema: Schema, prior: Floats, likelihoods: list[Likelihood]) -> Fitt
             parameters["mean"].append((one.mean - feature.lower) / (2 * _half(feature)))
             parameters["deviation"].append(np.sqrt(one.variance) / (2 * _half(feature)))
         else:
-            part = one.log_prob
-            parameters["conditional"].append(np.exp(one.log_prob).ravel())
+            assert one.by_cell is not None
+            part = one.by_cell
+            parameters["conditional"].append(np.exp(part).ravel())
         parts.append(part)
     coefficients = np.concatenate([constant[:, None], *parts], axis=1)
     return Fitted(coefficients, {kind: np.concatenate(v) if v else np.empty(0) for kind, v in parameters.items()})
