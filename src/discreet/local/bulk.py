@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.local.campaign import Campaign, Question
-from discreet.local.entropy import words
+from discreet.local.entropy import evenly, words
 from discreet.local.inputs import Input, as_square, point_features
-from discreet.local.report import HEAD, ID_BYTES, MARKER, MILLION, SCHEMA_BYTES, TAIL, VERSION, schema_mark, varint
+from discreet.local.wire.report import HEAD, ID_BYTES, MARKER, MILLION, SCHEMA_BYTES, TAIL, VERSION, schema_mark, varint
 from discreet.schema import Numeric, Schema
 from discreet.sources.blocks import Rows
 from discreet.sources.columns import Numbers
@@ -77,25 +77,13 @@ def choose_many(campaign: Campaign, size: int, rng: np.random.Generator | None =
     places = np.tile(np.arange(count), (size, 1)) if k > 1 else None
     chosen = np.empty((size, k), np.int64)
     for i in range(k):
-        drawn = i + below_many(count - i, size, rng)
+        drawn = i + np.asarray(evenly(size, count - i, rng), np.int64)
         if places is None:
             return drawn[:, None]
         people = np.arange(size)
         chosen[:, i] = places[people, drawn]
         places[people, drawn] = places[:, i]
     return chosen
-
-
-def below_many(bound: int, size: int, rng: np.random.Generator | None = None) -> Integers:
-    """Whole numbers drawn evenly from 0 … bound − 1, by rejection as a single client does."""
-    limit = np.uint64((1 << 64) - 1 - (1 << 64) % bound)
-    drawn = words(size, rng)
-    bad = drawn > limit
-    while bad.any():
-        drawn = drawn.copy()
-        drawn[bad] = words(int(bad.sum()), rng)
-        bad = drawn > limit
-    return (drawn % np.uint64(bound)).astype(np.int64)
 
 
 def report_rows(campaign: Campaign, rows: Rows, *, rng: np.random.Generator | None = None) -> bytes:
@@ -134,7 +122,7 @@ def report_rows(campaign: Campaign, rows: Rows, *, rng: np.random.Generator | No
 
 def _part_head(question: Question) -> bytes:
     mechanism = question.mechanism
-    head = varint(question.input.index) + bytes([mechanism.code]) + varint(question.parameter)
+    head = varint(question.input.index) + bytes([mechanism.code]) + varint(mechanism.parameter)
     return head + varint(mechanism.width)
 
 

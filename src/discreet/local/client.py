@@ -18,7 +18,7 @@ from discreet.local.campaign import Campaign
 from discreet.local.chances import local_epsilon
 from discreet.local.entropy import Source, SystemSource
 from discreet.local.inputs import Person
-from discreet.local.report import Part, Report, pack, schema_mark
+from discreet.local.wire.report import Part, Report, pack, schema_mark
 from discreet.schema import Schema
 
 FORMAT = "discreet/client"
@@ -116,7 +116,7 @@ class LocalClient:
         for question in asked:
             mechanism, value = question.mechanism, person.value(campaign.schema, question.input)
             said = mechanism.draw(*value, source) if question.input.numeric else mechanism.draw(value, source)
-            parts.append(Part(question.input.index, mechanism.code, question.parameter, mechanism.packed(said)))
+            parts.append(Part(question.input.index, mechanism.code, mechanism.parameter, mechanism.packed(said)))
         return pack(Report(schema_mark(campaign.schema.hash), identity, campaign.epsilon, tuple(parts)))
 
     # ---- memory

@@ -20,7 +20,10 @@ from discreet.errors import BudgetError, DataError, DiscreetError, SchemaError, 
 from discreet.local.campaign import Campaign, mechanism_of
 from discreet.local.chances import local_epsilon
 from discreet.local.estimate import Tally, model_of
-from discreet.local.frames import (
+from discreet.local.inputs import input_of
+from discreet.local.outcome import FATES, REPLAYED, UNEXPECTED, Outcome
+from discreet.local.store import Store, StoreError
+from discreet.local.wire.frames import (
     MALFORMED,
     READABLE,
     Frames,
@@ -35,10 +38,7 @@ from discreet.local.frames import (
     identities,
     parse,
 )
-from discreet.local.inputs import input_of
-from discreet.local.outcome import FATES, REPLAYED, UNEXPECTED, Outcome
-from discreet.local.report import MILLION, schema_mark
-from discreet.local.store import Store, StoreError
+from discreet.local.wire.report import MILLION, schema_mark
 from discreet.schema import Schema
 
 T = TypeVar("T")
@@ -282,7 +282,7 @@ class Collector:
     @cached_property
     def _asked(self) -> set[tuple[int, int, int]]:
         assert self.campaign is not None
-        return {(one.input.index, one.mechanism.code, one.parameter) for one in self.campaign.questions}
+        return {(one.input.index, one.mechanism.code, one.mechanism.parameter) for one in self.campaign.questions}
 
     def _mechanism(self, key: Key) -> Any:
         epsilon = local_epsilon(Fraction(key.epsilon, MILLION))

@@ -43,7 +43,7 @@ def test_scalar_and_vector_draws_follow_the_law(name, epsilon):
 
 def test_the_kernel_reads_words_as_the_scalar_draw_does():
     """Same words, same noise: the compiled loop against the definition, ties and minus zeros included."""
-    from discreet.local.numbers.kernels import compiled
+    from discreet.local.numbers.kernels import digits
 
     coordinate = LaplaceSampled(1, 2, 1).coordinate
     high, low = coordinate.halves
@@ -51,7 +51,7 @@ def test_the_kernel_reads_words_as_the_scalar_draw_does():
     drawn = rng.integers(0, 1 << 64, size=4_000, dtype=np.uint64)
     drawn[rng.random(4_000) < 0.2] = high[1]  # provoke ties
     result = np.zeros(60, np.int64)
-    done = compiled().digits(drawn, high, low, 0, result)
+    done = digits(drawn, high, low, 0, result)
     source = GivenSource(drawn.tobytes())
     assert done == 60 and result.tolist() == [coordinate.noise.draw(source) for _ in range(60)]
 

@@ -8,8 +8,8 @@ import pytest
 
 from discreet.local.chances import exp_bounds
 from discreet.local.geometric import SLACK
+from discreet.local.mechanism import worst_ratio
 from discreet.local.numbers import Hybrid, LaplaceAll, LaplaceSampled, OneBit, OneBitSampled, Piecewise
-from discreet.local.numbers.base import worst_ratio
 from discreet.local.numbers.laplace import Coordinate
 
 from .common import EPSILONS, SMALL, exact_moments

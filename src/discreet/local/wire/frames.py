@@ -11,8 +11,8 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.local.framing import compiled
-from discreet.local.report import HEAD, ID_BYTES, SCHEMA_BYTES
+from discreet.local.wire.report import HEAD, ID_BYTES, SCHEMA_BYTES
+from discreet.local.wire.scan import compiled
 
 Integers = NDArray[np.int64]
 Bytes = NDArray[np.uint8]
