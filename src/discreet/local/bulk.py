@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import zlib
-from functools import cached_property
+from collections.abc import Callable
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -11,9 +12,9 @@ from numpy.typing import NDArray
 
 from discreet.local.campaign import Campaign, Question
 from discreet.local.entropy import evenly, words
-from discreet.local.inputs import Input, as_square, point_features
+from discreet.local.inputs import Input, answer
 from discreet.local.wire.report import HEAD, ID_BYTES, MARKER, MILLION, SCHEMA_BYTES, TAIL, VERSION, schema_mark, varint
-from discreet.schema import Numeric, Schema
+from discreet.schema import Schema
 from discreet.sources.blocks import Rows
 from discreet.sources.columns import Numbers
 
@@ -38,22 +39,11 @@ class People:
 
     def answers(self, asked: Input, who: Any) -> tuple[Any, ...]:
         """What the chosen people would truly answer: (value,), or (class, point) or (class, points)."""
-        labels = self.labels[who]
-        if asked.kind == "class":
-            return (labels,)
-        if asked.kind in {"means", "squares"}:
-            spots = [i for i, one in enumerate(self.schema.features) if one in point_features(self.schema)]
-            return labels, np.stack([self._points(i, asked.kind, who) for i in spots], axis=1)
-        place = self.schema.features.index(asked.feature)
-        if asked.kind == "cells":
-            return (labels * self.schema.features[place].cells + self.places[place][0][who],)
-        return labels, self._points(place, asked.kind, who)
 
-    def _points(self, place: int, kind: str, who: Any) -> Any:
-        points, feature = self.places[place][1], self.schema.features[place]
-        assert points is not None
-        assert isinstance(feature, Numeric)
-        return points[who] if kind in {"mean", "means"} else as_square(points[who], feature.lattice.half)
+        def some(column: int) -> Callable[[int], Any]:
+            return lambda place: self.places[place][column][who]  # type: ignore[index]
+
+        return answer(self.schema, asked, self.labels[who], some(0), some(1), partial(np.stack, axis=1))
 
 
 def _places(column: Any) -> tuple[Integers, Integers | None]:
@@ -122,7 +112,7 @@ def report_rows(campaign: Campaign, rows: Rows, *, rng: np.random.Generator | No
 
 def _part_head(question: Question) -> bytes:
     mechanism = question.mechanism
-    head = varint(question.input.index) + bytes([mechanism.code]) + varint(mechanism.parameter)
+    head = varint(question.input.index) + bytes([mechanism.code]) + varint(question.parameter)
     return head + varint(mechanism.width)
 
 

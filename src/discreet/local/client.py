@@ -114,9 +114,9 @@ class LocalClient:
         person = Person.read(campaign.schema, row, label)
         parts = []
         for question in asked:
-            mechanism, value = question.mechanism, person.value(campaign.schema, question.input)
-            said = mechanism.draw(*value, source) if question.input.numeric else mechanism.draw(value, source)
-            parts.append(Part(question.input.index, mechanism.code, mechanism.parameter, mechanism.packed(said)))
+            mechanism = question.mechanism
+            said = mechanism.draw(*person.answer(campaign.schema, question.input), source)
+            parts.append(Part(question.input.index, mechanism.code, question.parameter, mechanism.packed(said)))
         return pack(Report(schema_mark(campaign.schema.hash), identity, campaign.epsilon, tuple(parts)))
 
     # ---- memory

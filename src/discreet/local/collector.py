@@ -7,6 +7,7 @@ import math
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager
 from fractions import Fraction
 from functools import cached_property, wraps
 from pathlib import Path
@@ -57,7 +58,7 @@ def _in_turn(method: Callable[..., T]) -> Callable[..., T]:
     return waiting
 
 
-class Collector:
+class Collector(AbstractContextManager["Collector"]):
     """Takes reports, one by one, in batches or from files, and keeps their sums.
 
     Parameters
@@ -147,9 +148,6 @@ class Collector:
     def close(self) -> None:
         """Let go of the store."""
         self._store.close()
-
-    def __enter__(self) -> Collector:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
@@ -282,7 +280,7 @@ class Collector:
     @cached_property
     def _asked(self) -> set[tuple[int, int, int]]:
         assert self.campaign is not None
-        return {(one.input.index, one.mechanism.code, one.mechanism.parameter) for one in self.campaign.questions}
+        return {(one.input.index, one.mechanism.code, one.parameter) for one in self.campaign.questions}
 
     def _mechanism(self, key: Key) -> Any:
         epsilon = local_epsilon(Fraction(key.epsilon, MILLION))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from fractions import Fraction
@@ -88,8 +90,9 @@ class Mechanism(ABC):
         """Reports out of bytes, and which of them are well-formed; the others are not to be counted."""
         rows, fine = rows_from_bytes(raw, self.runs)
         fine &= self.possible(rows)
-        blank = np.concatenate([np.full(run.size, max(run.low, 0)) for run in self.runs])
-        return np.where(fine[:, None], rows, blank).astype(self.dtype).reshape(len(rows), *self.shape), fine
+        if not fine.all():
+            rows[~fine] = np.concatenate([np.full(run.size, max(run.low, 0)) for run in self.runs])
+        return rows.astype(self.dtype, copy=False).reshape(len(rows), *self.shape), fine
 
     def possible(self, rows: Integers) -> NDArray[np.bool_]:
         """Which rows with every number in its range a client can have sent."""
@@ -99,6 +102,14 @@ class Mechanism(ABC):
     def worst(self) -> Fraction:
         """The largest ratio of the chances of one report under two things a person may have, by enumeration."""
         return worst_ratio(self.laws())
+
+
+def independent(laws: Iterable[dict[int, Fraction]]) -> Law:
+    """The law of a row of numbers that are drawn independently of each other."""
+    return {
+        tuple(one for one, _ in row): math.prod((chance for _, chance in row), start=Fraction(1))
+        for row in itertools.product(*(law.items() for law in laws))
+    }
 
 
 def worst_ratio(laws: Iterable[Law]) -> Fraction:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from discreet.local.entropy import GivenSource
-from discreet.local.numbers import Hybrid, LaplaceAll, LaplaceSampled, OneBit, OneBitSampled, Piecewise
+from discreet.local.numbers import NUMBERS, Hybrid, LaplaceAll, LaplaceSampled, OneBit, OneBitSampled, Piecewise
 from discreet.local.numbers.kernels import laplace_numbers
 
 from .common import ALARM, EPSILONS, SMALL, as_rows, deviations, fits
@@ -39,6 +39,16 @@ def test_scalar_and_vector_draws_follow_the_law(name, epsilon):
     assert fits(Counter(mechanism.draw(label, point, source) for _ in range(6_000)), law) > ALARM
     # The check has teeth: the same draws do not fit the law of the opposite point.
     assert fits(Counter(as_rows(many)), mechanism.law(label, -point)) < ALARM
+
+
+@pytest.mark.parametrize("kind", NUMBERS.values(), ids=lambda kind: kind.name)
+def test_draws_of_every_registered_mechanism_follow_its_law(kind):
+    mechanism = min(kind.listed(), key=lambda one: (abs(one.epsilon - 1), -one.classes))
+    label, point, size = mechanism.classes - 1, mechanism.half, 50_000
+    law = mechanism.law(label, point)
+    many = mechanism.perturb(np.full(size, label), np.array([point] * size), rng=np.random.default_rng(13))
+    assert fits(Counter(as_rows(many)), law) > ALARM
+    assert fits(Counter(mechanism.draw(label, point, Words(14 + i)) for i in range(3_000)), law) > ALARM
 
 
 def test_the_kernel_reads_words_as_the_scalar_draw_does():

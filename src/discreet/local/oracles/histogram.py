@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Iterable
 from fractions import Fraction
@@ -19,7 +18,7 @@ from discreet.local.chances import WHOLE, ceiling, exp_bounds
 from discreet.local.entropy import Source, words
 from discreet.local.geometric import SLACK, DiscreteLaplace
 from discreet.local.kernels import kernel
-from discreet.local.mechanism import Floats, Law, Reports
+from discreet.local.mechanism import Floats, Law, Reports, independent
 from discreet.local.oracles.base import ORACLES, Oracle
 from discreet.local.oracles.unary import UnaryOracle
 from discreet.local.wire.integers import Integers, Run
@@ -97,11 +96,7 @@ class SHE(Oracle):
         return result
 
     def law(self, value: int) -> Law:
-        laws = [self.component_law(one == value) for one in range(self.d)]
-        return {
-            tuple(one for one, _ in cells): math.prod((share for _, share in cells), start=Fraction(1))
-            for cells in itertools.product(*(law.items() for law in laws))
-        }
+        return independent(self.component_law(one == value) for one in range(self.d))
 
     @cached_property
     def worst(self) -> Fraction:

@@ -39,8 +39,8 @@ class PackedOracle(Oracle):
 
     def decode(self, raw: Raw) -> tuple[Reports, NDArray[np.bool_]]:
         reports = self.rows(raw)
-        fine = self.possible(reports) & (reports[:, -1].astype(np.int64) >> (self.d - 1) % 8 + 1 == 0)
-        return np.where(fine[:, None], reports, np.uint8(0)), fine
+        fine = self.possible(reports) & (reports[:, -1].astype(np.int16) >> (self.d - 1) % 8 + 1 == 0)
+        return reports if fine.all() else np.where(fine[:, None], reports, np.uint8(0)), fine
 
     def says(self, reports: Reports) -> NDArray[Any]:
         return np.unpackbits(self.rows(reports), axis=1, count=self.d, bitorder="little")

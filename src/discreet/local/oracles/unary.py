@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from fractions import Fraction
 from typing import Any
 
@@ -12,7 +11,7 @@ from discreet.local.bits import coins
 from discreet.local.chances import WHOLE, exp_bounds, share_up
 from discreet.local.entropy import Source, chance
 from discreet.local.kernels import kernel
-from discreet.local.mechanism import Law, Reports
+from discreet.local.mechanism import Law, Reports, independent
 from discreet.local.oracles.base import ORACLES
 from discreet.local.oracles.packed import PackedOracle
 from discreet.local.wire.integers import Integers
@@ -66,14 +65,8 @@ class UnaryOracle(PackedOracle):
         one_hot(values, others, trues, self.d, out)
 
     def law(self, value: int) -> Law:
-        result = {}
-        for bits in itertools.product((0, 1), repeat=self.d):
-            ones = (self.p if one == value else self.q for one in range(self.d))
-            whole = Fraction(1)
-            for bit, one in zip(bits, ones, strict=True):
-                whole *= one if bit else 1 - one
-            result[self.pack(bits)] = whole
-        return result
+        ones = (self.p if one == value else self.q for one in range(self.d))
+        return {self.pack(bits): share for bits, share in independent({0: 1 - one, 1: one} for one in ones).items()}
 
     def constants(self) -> dict[str, Any]:
         return {"true": str(self.true), "other": str(self.other)}

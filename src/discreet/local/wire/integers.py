@@ -75,7 +75,8 @@ def rows_from_bytes(raw: Raw, runs: tuple[Run, ...]) -> tuple[Integers, NDArray[
     for run in runs:
         cells = given[:, first : first + run.width].reshape(len(given), run.size, run.each)
         values = signed_from(cells) if run.low < 0 else from_bytes(cells).view(np.int64)
-        fine &= ((values >= run.low) & (values <= run.high)).all(axis=1)
+        good = (values <= run.high) if run.low == 0 else (values >= run.low) & (values <= run.high)
+        fine &= good[:, 0] if run.size == 1 else good.all(axis=1)
         parts.append(values)
         first += run.width
     return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1), fine
