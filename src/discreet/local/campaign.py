@@ -6,11 +6,10 @@ import json
 import math
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from discreet.errors import BudgetError, DiscreetError, SchemaError
 from discreet.files import parse_json, write_text
@@ -28,8 +27,7 @@ FORMAT = "discreet/campaign"
 VERSION = 1
 
 
-@dataclass(frozen=True)
-class Question:
+class Question(NamedTuple):
     """An input with the mechanism that answers it."""
 
     input: Input

@@ -32,7 +32,7 @@ class Frames:
     damaged: Integers
 
     def __len__(self) -> int:
-        return len(self.starts)
+        return int(self.starts.size)
 
 
 class Key(NamedTuple):
