@@ -17,7 +17,7 @@ from typing import Any
 from benchmarks.common import line, made_up_rows, made_up_schema
 from discreet.local.bulk import report_rows
 from discreet.local.campaign import Campaign
-from discreet.local.report import frames
+from discreet.local.wire.report import frames
 from discreet.sources import read_rows
 
 CONNECTIONS = 64

@@ -14,12 +14,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from discreet.bayes.evaluation import twin_of
 from scipy import stats
 from typer.testing import CliRunner
 
 import discreet
 from discreet import Budget, Categorical, FederatedNB, Ledger, NaiveBayesModel, Numeric, PrivateNB, Schema
+from discreet.bayes.classifier import twin_of
 from discreet.bayes.likelihoods import TableLikelihood, likelihood_of, names, registry
 from discreet.calibration import calibrated
 from discreet.cli import app

@@ -17,7 +17,7 @@ import pytest
 from discreet import BudgetError, Categorical, DataError, DiscreetError, Numeric, Schema
 from discreet.local import Campaign, LocalClient
 from discreet.local.bulk import report_rows
-from discreet.local.report import frames, unpack
+from discreet.local.wire.report import frames, unpack
 from discreet.sources.frames import as_matrix, matrix_rows
 
 SCHEMA = Schema(

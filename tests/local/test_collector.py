@@ -16,13 +16,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.errors import BudgetError, DataError, SchemaError, StatisticsError
-from discreet.local.campaign import NUMERIC, Campaign
+from discreet.local.campaign import Campaign
 from discreet.local.client import LocalClient
 from discreet.local.collector import Collector
 from discreet.local.estimate import Tally, model_of
+from discreet.local.numbers import NUMBERS
 from discreet.local.oracles import ORACLES
 from discreet.local.outcome import FATES, Outcome
-from discreet.local.report import MARKER, Part, Report, pack, schema_mark, unpack
+from discreet.local.wire.report import MARKER, Part, Report, pack, schema_mark, unpack
 from tests.local.people import OTHER, SCHEMA, report_file, report_list, table
 
 MARK = schema_mark(SCHEMA.hash)
@@ -79,7 +80,7 @@ def test_sums_are_those_of_the_reports(oracle):
     assert sums(collector) == by_hand(given)
 
 
-@pytest.mark.parametrize("numeric", NUMERIC)
+@pytest.mark.parametrize("numeric", ("bins", *NUMBERS))
 def test_numbers_and_several_parts(numeric):
     given = report_list(60, 2.0, numeric=numeric, reports=2)
     collector = Collector(SCHEMA)

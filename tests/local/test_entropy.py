@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from discreet.local import bulk
+from discreet.local import entropy
 from discreet.local.entropy import GivenSource, below
 
 
@@ -21,5 +21,5 @@ def test_many_draws_throw_the_rest_away_too(monkeypatch):
     given = iter(
         [np.array([(1 << 64) - 1, 5], np.uint64), np.array([(1 << 64) - 1], np.uint64), np.array([8], np.uint64)]
     )
-    monkeypatch.setattr(bulk, "words", lambda size, rng=None: next(given))
-    assert bulk.below_many(3, 2).tolist() == [2, 2]
+    monkeypatch.setattr(entropy, "words", lambda size, rng=None: next(given))
+    assert entropy.evenly(2, 3, None).tolist() == [2, 2]

@@ -9,7 +9,7 @@ from sklearn.naive_bayes import CategoricalNB
 
 from discreet import Categorical, NaiveBayesModel, Numeric, Schema, StatisticsError
 from discreet.local.certificate import local_certificate
-from discreet.local.estimate import Tally, class_shares, estimate, group_noise, model_of, table_of
+from discreet.local.estimate import Tally, class_shares, estimate, model_of, table_of
 from discreet.local.numbers import make_number
 from discreet.local.oracles import GRR, OUE, make_oracle
 
@@ -35,7 +35,7 @@ def by_enumeration(oracle, size, share):
 def test_the_variance_of_a_group_of_values_is_the_enumerated_one(name, d, size):
     for epsilon in (0.3, 2):
         oracle = make_oracle(name, d, epsilon)
-        assert group_noise(oracle, size, 0.3) == pytest.approx(by_enumeration(oracle, size, 0.3), rel=1e-6)
+        assert oracle.group_noise(size, 0.3) == pytest.approx(by_enumeration(oracle, size, 0.3), rel=1e-6)
 
 
 @pytest.mark.parametrize("name", ["olh", "she", "the", "oue"])
@@ -46,7 +46,7 @@ def test_other_oracles_answer_for_each_value_by_itself(name, value, share):
     drawn = oracle.perturb(np.full(100_000, value), rng=rng)
     sums = np.array([oracle.aggregate(drawn[i : i + 20])[:3].sum() for i in range(0, 100_000, 20)])
     # 5000 sums of 20: their variance has a relative error of 2 %, and five of those are a chance of 1e-6.
-    assert sums.var() == pytest.approx(20 * group_noise(oracle, 3, share), rel=0.1)
+    assert sums.var() == pytest.approx(20 * oracle.group_noise(3, share), rel=0.1)
 
 
 @pytest.mark.parametrize(("d", "size", "epsilon"), [(6, 3, 1.0), (14, 7, 0.5), (30, 15, 1.0), (12, 4, 4.0)])
@@ -61,8 +61,8 @@ def test_sets_of_hadamard_response_overlap(d, size, epsilon):
         spread = chances @ counts**2 - (chances @ counts) ** 2
         for group, variance in enumerate(spread):
             (inside if value // size == group else outside).append(variance)
-    assert group_noise(oracle, size, 1.0) == pytest.approx(np.mean(inside))
-    assert group_noise(oracle, size, 0.0) == pytest.approx(np.mean(outside))
+    assert oracle.group_noise(size, 1.0) == pytest.approx(np.mean(inside))
+    assert oracle.group_noise(size, 0.0) == pytest.approx(np.mean(outside))
     alone = oracle.variance(1, 1.0) + (size - 1) * oracle.variance(1, 0.0)
     if oracle.blocks == 1:  # values of one block overlap, and adding up variances would miss that
         assert np.mean(inside) > 1.03 * alone

@@ -54,12 +54,10 @@ def test_one_person_is_read_as_the_bulk_is() -> None:
         asked = input_of(SCHEMA, index)
         answers = people.answers(asked, everyone)
         for i, row in enumerate(frame.to_dict("records")):
-            alone = Person.read(SCHEMA, row).value(SCHEMA, asked)
-            if asked.numeric:
-                assert alone[0] == answers[0][i]
-                assert np.array_equal(alone[1], answers[1][i])
-            else:
-                assert alone == answers[0][i]
+            alone = Person.read(SCHEMA, row).answer(SCHEMA, asked)
+            assert len(alone) == len(answers) == 1 + asked.numeric
+            for mine, all_of_them in zip(alone, answers, strict=True):
+                assert np.array_equal(mine, all_of_them[i])
 
 
 def test_the_numbering_does_not_depend_on_how_numbers_are_reported() -> None:

@@ -44,7 +44,7 @@ LocalEpsilon = Annotated[
     float | None, typer.Option("--epsilon", help="What all that one person sends may cost.", show_default="1")
 ]
 OracleOption = Annotated[
-    str, typer.Option(help="How values are reported: auto, grr, sue, oue, she, the, olh, subset or hadamard.")
+    str, typer.Option(help="How values are reported: auto, or an oracle: grr, oue, subset, hadamard, …")
 ]
 NumbersOption = Annotated[
     str, typer.Option("--numeric", help="How numbers are reported: bins, or laplace, one-bit, piecewise, hybrid, …")

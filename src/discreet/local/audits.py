@@ -1,29 +1,138 @@
-"""What an audit needs of local privacy: every mechanism on its own, and the whole client down to its bytes."""
+"""What an audit needs of local privacy: every registered mechanism by itself, and whole clients to their bytes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.audit import AuditCase, Claim, Pair
+from discreet.domain import exact
 from discreet.local.bulk import report_rows
 from discreet.local.campaign import Campaign
 from discreet.local.client import LocalClient
-from discreet.local.numbers.audits import audit_cases as number_cases
-from discreet.local.oracles.audits import audit_cases as oracle_cases
-from discreet.local.report import HEAD, ID_BYTES, SCHEMA_BYTES, TAIL, frames
+from discreet.local.numbers import NUMBERS, NumberMechanism
+from discreet.local.numbers.laplace import Coordinate
+from discreet.local.oracles import ORACLES, OUE, SUE, Oracle
+from discreet.local.oracles.unary import UnaryOracle
+from discreet.local.wire.report import HEAD, ID_BYTES, SCHEMA_BYTES, TAIL, frames
 from discreet.schema import Categorical, Numeric, Schema
 from discreet.sources.frames import as_matrix, matrix_rows
 
+# ---- oracles: the laws treat all values alike, but for their places in bytes, rows and blocks
+
+VALUES = 4
+VALUE_PAIRS = [Pair(a, b, f"value {a} or {b}") for a, b in ((0, VALUES - 1), (1, 2))]
+
+
+class MixedUnary(UnaryOracle):
+    """A mix-up of two sound oracles: the true bit as symmetric encoding sends it, the others as the optimised one.
+
+    Each is ε-private on its own; together they spend 3ε/2.
+    """
+
+    name = "mixed-unary"
+
+    def _thresholds(self) -> tuple[int, int]:
+        return SUE(self.d, self.epsilon).true, OUE(self.d, self.epsilon).other
+
+
+@dataclass(frozen=True)
+class Reporting:
+    """One person's report about a value, drawn as clients draw batches; what it says for each value is looked at."""
+
+    kind: type[Oracle]
+    epsilon: float
+    simulated: bool = False
+
+    @cached_property
+    def oracle(self) -> Oracle:
+        """The oracle at the claimed ε."""
+        return self.kind(VALUES, self.epsilon)
+
+    def sample(self, data: int, size: int, *, rng: np.random.Generator) -> NDArray[Any]:
+        """Reports about one value."""
+        reports = self.oracle.perturb(np.full(size, data), rng=rng if self.simulated else None)
+        return np.asarray(self.oracle.says(reports), np.float64)
+
+
+def oracle_case(kind: type[Oracle], simulated: bool = False, control: bool = False) -> AuditCase:
+    """The audit of one oracle, as clients draw it or as studies simulate it."""
+    note = "simulated" if simulated else "drawn from the system's randomness"
+    name = f"{'control' if control else 'local'}-{kind.name}{'-simulated' if simulated else ''}"
+    if control:
+        note = "the true bit of one oracle, the others of another"
+    return _case(name, lambda epsilon: Reporting(kind, epsilon, simulated), VALUE_PAIRS, note, control=control)
+
+
+# ---- numbers: the person is a class and a share −1 … 1 of the bound of every number
+
+CLASSES = 2
+HALVES = (8, 3)
+NUMBER_PAIRS = [
+    Pair((0, -1), (0, 1), "a point moves from one bound to the other"),
+    Pair((0, 1), (1, 1), "a point at a bound changes its class"),
+    Pair((0, -1), (1, 1), "class and point change"),
+]
+
+
+@dataclass(frozen=True)
+class NumberReports:
+    """Many reports of one person, as a client draws them in bulk; the randomness is the operating system's."""
+
+    kind: type[NumberMechanism]
+    epsilon: float
+
+    def sample(self, data: tuple[int, int], size: int, *, rng: np.random.Generator) -> NDArray[Any]:
+        """Reports by the vectorised client."""
+        label, share = data
+        halves = HALVES if self.kind.at_once else HALVES[:1]
+        points = np.tile(np.array(halves) * share, (size, 1))
+        mechanism = self.kind.of(CLASSES, halves, exact(self.epsilon))
+        said = mechanism.perturb(np.full(size, label), points if self.kind.at_once else points[:, 0])
+        return np.asarray(said, np.int64)
+
+
+@dataclass(frozen=True)
+class TooOpen:
+    """A noisy point beside the true class, or every coordinate noisy as if a point could only come or go."""
+
+    epsilon: float
+    clear: bool
+
+    def sample(self, data: tuple[int, int], size: int, *, rng: np.random.Generator) -> NDArray[Any]:
+        """The class in the clear and Lap(2·half/ε) on the point, or Lap(half/ε) where Lap(2·half/ε) is due."""
+        label, share = data
+        noise = Coordinate.of(HALVES[0], (1 + self.clear) * HALVES[0] / exact(self.epsilon))
+        values = np.zeros((size, CLASSES), np.int64)
+        values[:, label] = HALVES[0] * share
+        if self.clear:
+            return np.stack([np.full(size, label), noise.perturb(values[:, label], rng)], axis=1)
+        return noise.perturb(values.ravel(), rng).reshape(values.shape)
+
+
+def number_case(kind: type[NumberMechanism]) -> AuditCase:
+    """The audit of one number mechanism on the extreme pairs."""
+    note = "one report about a class and a number"
+    return _case(f"local-number-{kind.name}", partial(NumberReports, kind), NUMBER_PAIRS, note, 40_000)
+
+
+# ---- whole clients
+
 SCHEMA = Schema([Categorical("c", ["p", "q"]), Numeric("x", 0, 4, step=1, bins=2)], target="y", classes=[0, 1])
-PAIRS = [
+PEOPLE = [
     Pair(("p", 0.0, 0), ("q", 4.0, 1), "everything about a person changes"),
     Pair(("p", 0.0, 0), ("p", 0.0, 1), "only the class changes"),
+]
+DESIGNS: list[tuple[str, dict[str, Any], bool]] = [
+    ("auto", {}, True),
+    ("auto-alone", {}, False),
+    ("two-inputs", {"reports": 2}, True),
+    ("one-bit", {"numeric": "one-bit"}, True),
 ]
 
 
@@ -31,9 +140,9 @@ PAIRS = [
 class WholeClient:
     """Reports of one person as a collector sees them, random ids left out; `bulk` draws many clients at once."""
 
-    epsilon: float
     settings: dict[str, Any]
     bulk: bool
+    epsilon: float
 
     @cached_property
     def campaign(self) -> Campaign:
@@ -55,30 +164,37 @@ class WholeClient:
         return padded.reshape(size, -1).astype(np.int64)
 
 
-def _clients() -> list[AuditCase]:
-    def build(settings: dict[str, Any], bulk: bool) -> Callable[[float], WholeClient]:
-        return lambda epsilon: WholeClient(epsilon, settings, bulk)
-
-    designs: list[tuple[str, dict[str, Any], bool]] = [
-        ("auto", {}, True),
-        ("auto-alone", {}, False),
-        ("two-inputs", {"reports": 2}, True),
-        ("one-bit", {"numeric": "one-bit"}, True),
-    ]
-    return [
-        AuditCase(
-            name=f"local-client-{name}",
-            claim=Claim(1.0),
-            build=build(settings, bulk),
-            pairs=lambda epsilon: PAIRS,
-            adjacency="replace",
-            note="reports drawn in bulk" if bulk else "reports drawn by one client each",
-            samples=100_000 if bulk else 20_000,
-        )
-        for name, settings, bulk in designs
-    ]
+def _case(
+    name: str,
+    build: Callable[[float], Any],
+    pairs: Sequence[Pair],
+    note: str,
+    samples: int | None = None,
+    control: bool = False,
+) -> AuditCase:
+    return AuditCase(
+        name, Claim(1.0), build, lambda epsilon: pairs, "replace", control=control, note=note, samples=samples
+    )
 
 
 def audit_cases() -> list[AuditCase]:
-    """Frequency oracles, number mechanisms and whole clients."""
-    return [*oracle_cases(), *number_cases(), *_clients()]
+    """Every frequency oracle and number mechanism that is registered, whole clients, and mix-ups as controls."""
+    drawn = {True: "reports drawn in bulk", False: "reports drawn by one client each"}
+    open_class, too_little = (
+        "the class is sent beside a noisy number",
+        "noise for points that come or go",
+    )
+    return [
+        *(oracle_case(kind, simulated) for kind in ORACLES.values() for simulated in (False, True)),
+        oracle_case(MixedUnary, control=True),
+        *(number_case(kind) for kind in NUMBERS.values()),
+        *(
+            _case(f"control-local-number-{name}", partial(TooOpen, clear=clear), NUMBER_PAIRS, note, 40_000, True)
+            for name, clear, note in (("class-in-the-clear", True, open_class), ("half-the-noise", False, too_little))
+        ),
+        *(
+            _case(f"local-client-{name}", partial(WholeClient, settings, bulk), PEOPLE, drawn[bulk], size)
+            for name, settings, bulk in DESIGNS
+            for size in [100_000 if bulk else 20_000]
+        ),
+    ]

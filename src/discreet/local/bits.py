@@ -8,11 +8,52 @@ from typing import Any
 import numpy as np
 
 from discreet.local.entropy import Words, words
-from discreet.local.kernels import compiled
+from discreet.local.kernels import kernel
 from discreet.sources.blocks import BLOCK, in_threads, spans
 
 _BUFFER = 1 << 15  # words: small enough for the cache
 _EACH = 5  # words that 64 coins take on average, and a little more
+
+
+@kernel
+def toss(draws: Any, digits: Any, out: Any) -> int:
+    """Words of biased bits; returns how many were made before the random words could have run out.
+
+    A number lies below the threshold if, where they first differ, the threshold's digit is one; each digit differs with
+    chance ½. Four words settle most of 64 coins at once; each of the rest reads on in a stream of single bits.
+    """
+    used, size = 0, len(digits)
+    rounds, stream, left = min(4, size), np.uint64(0), 0
+    one = np.uint64(1)
+    for i in range(len(out)):
+        if used + size + 6 > len(draws):
+            return i
+        open_lanes, result = ~np.uint64(0), np.uint64(0)
+        for k in range(rounds):
+            draw = draws[used]
+            used += 1
+            if digits[k]:
+                result |= open_lanes & draw
+            open_lanes &= ~draw
+        if rounds < size:
+            while open_lanes != 0:
+                lane = open_lanes & (~open_lanes + one)
+                open_lanes ^= lane
+                place = rounds
+                while place < size:
+                    if left == 0:
+                        stream, left = draws[used], 64
+                        used += 1
+                    differs = stream & one
+                    stream >>= one
+                    left -= 1
+                    if differs:
+                        if digits[place]:
+                            result |= lane
+                        break
+                    place += 1
+        out[i] = result
+    return len(out)
 
 
 def coins(threshold: int, count: int, rng: np.random.Generator | None = None, *, bits: int = 64) -> Words:
@@ -31,7 +72,7 @@ def coins(threshold: int, count: int, rng: np.random.Generator | None = None, *,
     done = 0
     while done < count:
         size = min(_BUFFER, (count - done) * min(_EACH, len(digits))) + len(digits) + 6
-        done += compiled().coins(words(size, rng), digits, result[done:])
+        done += toss(words(size, rng), digits, result[done:])
     return result
 
 

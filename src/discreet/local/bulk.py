@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import zlib
-from functools import cached_property
+from collections.abc import Callable
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.local.campaign import Campaign, Question
-from discreet.local.entropy import words
-from discreet.local.inputs import Input, as_square, point_features
-from discreet.local.report import HEAD, ID_BYTES, MARKER, MILLION, SCHEMA_BYTES, TAIL, VERSION, schema_mark, varint
-from discreet.schema import Numeric, Schema
+from discreet.local.entropy import evenly, words
+from discreet.local.inputs import Input, answer
+from discreet.local.wire.report import HEAD, ID_BYTES, MARKER, MILLION, SCHEMA_BYTES, TAIL, VERSION, schema_mark, varint
+from discreet.schema import Schema
 from discreet.sources.blocks import Rows
 from discreet.sources.columns import Numbers
 
@@ -38,22 +39,11 @@ class People:
 
     def answers(self, asked: Input, who: Any) -> tuple[Any, ...]:
         """What the chosen people would truly answer: (value,), or (class, point) or (class, points)."""
-        labels = self.labels[who]
-        if asked.kind == "class":
-            return (labels,)
-        if asked.kind in {"means", "squares"}:
-            spots = [i for i, one in enumerate(self.schema.features) if one in point_features(self.schema)]
-            return labels, np.stack([self._points(i, asked.kind, who) for i in spots], axis=1)
-        place = self.schema.features.index(asked.feature)
-        if asked.kind == "cells":
-            return (labels * self.schema.features[place].cells + self.places[place][0][who],)
-        return labels, self._points(place, asked.kind, who)
 
-    def _points(self, place: int, kind: str, who: Any) -> Any:
-        points, feature = self.places[place][1], self.schema.features[place]
-        assert points is not None
-        assert isinstance(feature, Numeric)
-        return points[who] if kind in {"mean", "means"} else as_square(points[who], feature.lattice.half)
+        def some(column: int) -> Callable[[int], Any]:
+            return lambda place: self.places[place][column][who]  # type: ignore[index]
+
+        return answer(self.schema, asked, self.labels[who], some(0), some(1), partial(np.stack, axis=1))
 
 
 def _places(column: Any) -> tuple[Integers, Integers | None]:
@@ -77,25 +67,13 @@ def choose_many(campaign: Campaign, size: int, rng: np.random.Generator | None =
     places = np.tile(np.arange(count), (size, 1)) if k > 1 else None
     chosen = np.empty((size, k), np.int64)
     for i in range(k):
-        drawn = i + below_many(count - i, size, rng)
+        drawn = i + np.asarray(evenly(size, count - i, rng), np.int64)
         if places is None:
             return drawn[:, None]
         people = np.arange(size)
         chosen[:, i] = places[people, drawn]
         places[people, drawn] = places[:, i]
     return chosen
-
-
-def below_many(bound: int, size: int, rng: np.random.Generator | None = None) -> Integers:
-    """Whole numbers drawn evenly from 0 … bound − 1, by rejection as a single client does."""
-    limit = np.uint64((1 << 64) - 1 - (1 << 64) % bound)
-    drawn = words(size, rng)
-    bad = drawn > limit
-    while bad.any():
-        drawn = drawn.copy()
-        drawn[bad] = words(int(bad.sum()), rng)
-        bad = drawn > limit
-    return (drawn % np.uint64(bound)).astype(np.int64)
 
 
 def report_rows(campaign: Campaign, rows: Rows, *, rng: np.random.Generator | None = None) -> bytes:

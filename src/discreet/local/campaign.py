@@ -6,35 +6,37 @@ import json
 import math
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from discreet.errors import BudgetError, DiscreetError, SchemaError
 from discreet.files import parse_json, write_text
 from discreet.local.chances import local_epsilon
 from discreet.local.entropy import Source, below
 from discreet.local.inputs import Input, half_of, input_of, point_features
-from discreet.local.numbers import NUMBERS, make_number
-from discreet.local.oracles import ORACLES, THE, Oracle, choose_oracle, make_oracle
-from discreet.local.report import HEAD, LONGEST, MILLION, MOST_PARTS
+from discreet.local.numbers import NUMBERS
+from discreet.local.oracles import ORACLES, make_oracle
+from discreet.local.oracles.choice import check_theta
+from discreet.local.wire.report import HEAD, LONGEST, MILLION, MOST_PARTS
 from discreet.privacy.budget import number
 from discreet.schema import Schema
 
 FORMAT = "discreet/campaign"
 VERSION = 1
-NUMERIC = ("bins", *NUMBERS)
 
 
-@dataclass(frozen=True)
-class Question:
+class Question(NamedTuple):
     """An input with the mechanism that answers it."""
 
     input: Input
     mechanism: Any
-    parameter: int = 0
+
+    @property
+    def parameter(self) -> int:
+        """What a report states beside the mechanism's code."""
+        return int(self.mechanism.parameter)
 
 
 class Campaign:
@@ -46,8 +48,8 @@ class Campaign:
     epsilon : float
         What all that one person sends may cost; rounded down to a millionth.
     oracle : "auto" or a name
-        How values out of a list are reported: "grr", "sue", "oue", "she", "the", "olh", "subset", "hadamard", or
-        for each input the one of lowest variance.
+        How values out of a list are reported: "grr", "oue", … (`discreet.local.oracles.ORACLES`), or for each
+        input the one of lowest variance.
     numeric : "bins" or a name
         How numbers are reported: by their bin, or as numbers for bell curves.
     reports : int, default 1
@@ -72,10 +74,9 @@ class Campaign:
         self.epsilon = Fraction(math.floor(local_epsilon(epsilon) * MILLION), MILLION)
         if oracle != "auto" and oracle not in ORACLES:
             raise BudgetError(f"there is no oracle {oracle!r}: choose auto, {', '.join(ORACLES)}")
-        if numeric not in NUMERIC:
-            raise BudgetError(f"there is no way {numeric!r} to report numbers: choose one of {', '.join(NUMERIC)}")
-        if theta is not None and oracle != "the":
-            raise BudgetError("theta belongs to the oracle 'the'")
+        check_numeric(numeric)
+        if theta is not None:
+            check_theta(oracle)
         self.oracle, self.numeric = oracle, numeric
         self.theta = None if theta is None else float(number(theta, "theta"))
         if isinstance(reports, bool) or not isinstance(reports, int) or not 1 <= reports <= MOST_PARTS:
@@ -90,13 +91,14 @@ class Campaign:
     def _inputs(self) -> list[Input]:
         schema, numbers = self.schema, point_features(self.schema)
         pointwise = set() if self.numeric == "bins" else {one.name for one in numbers}
+        at_once = self.numeric != "bins" and NUMBERS[self.numeric].at_once
         chosen = [input_of(schema, 0)]
         for j, feature in enumerate(schema.features, start=1):
             if feature.name not in pointwise:
                 chosen.append(input_of(schema, 3 * j - 2))
-            elif self.numeric != "laplace-all":
+            elif not at_once:
                 chosen += [input_of(schema, 3 * j - 1), input_of(schema, 3 * j)]
-        if self.numeric == "laplace-all" and numbers:
+        if at_once and numbers:
             last = 3 * len(schema.features)
             chosen += [input_of(schema, last + 1), input_of(schema, last + 2)]
         return chosen
@@ -110,13 +112,7 @@ class Campaign:
         share = self.epsilon / self.reports
         if asked.numeric:
             return Question(asked, mechanism_of(self.schema, asked.index, NUMBERS[self.numeric].code, 0, share))
-        d = domain_of(self.schema, asked)
-        made: Oracle
-        if self.oracle == "auto":
-            made = choose_oracle(d, share)[0]
-        else:
-            made = make_oracle(self.oracle, d, share, theta=self.theta)
-        return Question(asked, made, parameter_of(made))
+        return Question(asked, make_oracle(self.oracle, domain_of(self.schema, asked), share, theta=self.theta))
 
     def choose(self, source: Source) -> list[int]:
         """Which questions a person answers: places in `questions`, drawn evenly and without looking at any row."""
@@ -199,27 +195,24 @@ def domain_of(schema: Schema, asked: Input) -> int:
     return classes if asked.feature is None else classes * asked.feature.cells
 
 
-def parameter_of(mechanism: Any) -> int:
-    """The public parameter that a report states beside the mechanism's code."""
-    return int(mechanism.theta * 1000) if isinstance(mechanism, THE) else 0
+def check_numeric(way: Any) -> None:
+    """Refuse a way to report numbers that there is not."""
+    ways = ("bins", *NUMBERS)
+    if way not in ways:
+        raise BudgetError(f"there is no way {way!r} to report numbers: choose one of {', '.join(ways)}")
 
 
 @lru_cache(4096)
 def mechanism_of(schema: Schema, index: int, code: int, parameter: int, epsilon: Fraction) -> Any:
     """The mechanism that a part of a report names, or an error if it does not fit the input."""
-    asked, classes = input_of(schema, index), len(schema.classes)
-    if asked.numeric:
-        name = next((name for name, kind in NUMBERS.items() if kind.code == code), None)
-        if name is None or parameter or (asked.feature is None) != (name == "laplace-all"):
-            raise DiscreetError("the report's mechanism does not fit its input")
-        features: Sequence[Any] = [asked.feature] if asked.feature is not None else point_features(schema)
-        halves = tuple(half_of(feature, asked.kind) for feature in features)
-        return make_number(name, classes, halves, epsilon)
-    name = next((name for name, kind in ORACLES.items() if kind.code == code), None)
-    if name is None or (name == "the") != bool(parameter):
+    asked = input_of(schema, index)
+    if not asked.numeric:
+        return ORACLES.by_code(code).of(domain_of(schema, asked), epsilon, parameter)
+    kind = NUMBERS.by_code(code)
+    if parameter or (asked.feature is None) != kind.at_once:
         raise DiscreetError("the report's mechanism does not fit its input")
-    theta = parameter / 1000 if parameter else None
-    return make_oracle(name, domain_of(schema, asked), epsilon, theta=theta)
+    features: Sequence[Any] = [asked.feature] if asked.feature is not None else point_features(schema)
+    return kind.of(len(schema.classes), [half_of(feature, asked.kind) for feature in features], epsilon)
 
 
 def _column(feature: Any) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from discreet.bayes.release import release
 from discreet.errors import BudgetError
 from discreet.estimators.scores import check_smoothing
 from discreet.local.bulk import People, choose_many
-from discreet.local.campaign import NUMERIC, Campaign, Question
+from discreet.local.campaign import Campaign, Question, check_numeric
 from discreet.local.certificate import ONE_PROCESS
 from discreet.local.estimate import Tally, model_of
 from discreet.local.oracles import Oracle
@@ -141,8 +141,7 @@ class LocalNB(NaiveBayesEstimator):
 
     def _exact_model(self, X: Any, y: Any, schema: Schema, smoothing: float, progress: Any) -> NaiveBayesModel:
         """Everybody reports everything exactly: the non-private twin."""
-        if self.numeric not in NUMERIC:
-            raise BudgetError(f"there is no way {self.numeric!r} to report numbers: choose one of {', '.join(NUMERIC)}")
+        check_numeric(self.numeric)
         budget, shape = Budget(math.inf), "histogram" if self.numeric == "bins" else "gaussian"
         plan = make_plan(schema, budget, adjacency=Adjacency.REPLACE, numeric=shape)
         rows = collect(X, schema, y, detail=plan.detail, unexpected=self.unexpected, progress=progress)

@@ -18,7 +18,7 @@ from discreet.local.campaign import Campaign
 from discreet.local.chances import local_epsilon
 from discreet.local.entropy import Source, SystemSource
 from discreet.local.inputs import Person
-from discreet.local.report import Part, Report, pack, schema_mark
+from discreet.local.wire.report import Part, Report, pack, schema_mark
 from discreet.schema import Schema
 
 FORMAT = "discreet/client"
@@ -114,8 +114,8 @@ class LocalClient:
         person = Person.read(campaign.schema, row, label)
         parts = []
         for question in asked:
-            mechanism, value = question.mechanism, person.value(campaign.schema, question.input)
-            said = mechanism.draw(*value, source) if question.input.numeric else mechanism.draw(value, source)
+            mechanism = question.mechanism
+            said = mechanism.draw(*person.answer(campaign.schema, question.input), source)
             parts.append(Part(question.input.index, mechanism.code, question.parameter, mechanism.packed(said)))
         return pack(Report(schema_mark(campaign.schema.hash), identity, campaign.epsilon, tuple(parts)))
 

@@ -7,6 +7,7 @@ import math
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager
 from fractions import Fraction
 from functools import cached_property, wraps
 from pathlib import Path
@@ -20,7 +21,10 @@ from discreet.errors import BudgetError, DataError, DiscreetError, SchemaError, 
 from discreet.local.campaign import Campaign, mechanism_of
 from discreet.local.chances import local_epsilon
 from discreet.local.estimate import Tally, model_of
-from discreet.local.frames import (
+from discreet.local.inputs import input_of
+from discreet.local.outcome import FATES, REPLAYED, UNEXPECTED, Outcome
+from discreet.local.store import Store, StoreError
+from discreet.local.wire.frames import (
     MALFORMED,
     READABLE,
     Frames,
@@ -35,10 +39,7 @@ from discreet.local.frames import (
     identities,
     parse,
 )
-from discreet.local.inputs import input_of
-from discreet.local.outcome import FATES, REPLAYED, UNEXPECTED, Outcome
-from discreet.local.report import MILLION, schema_mark
-from discreet.local.store import Store, StoreError
+from discreet.local.wire.report import MILLION, schema_mark
 from discreet.schema import Schema
 
 T = TypeVar("T")
@@ -57,7 +58,7 @@ def _in_turn(method: Callable[..., T]) -> Callable[..., T]:
     return waiting
 
 
-class Collector:
+class Collector(AbstractContextManager["Collector"]):
     """Takes reports, one by one, in batches or from files, and keeps their sums.
 
     Parameters
@@ -147,9 +148,6 @@ class Collector:
     def close(self) -> None:
         """Let go of the store."""
         self._store.close()
-
-    def __enter__(self) -> Collector:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.close()

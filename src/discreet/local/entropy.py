@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from itertools import pairwise
+from itertools import count, pairwise
 from typing import Any, Protocol
 
 import numpy as np
@@ -15,6 +15,7 @@ from discreet.sources.blocks import in_threads, workers
 
 Words = NDArray[np.uint64]
 _CHUNK = 1 << 16  # words
+_FEW = 1 << 10
 
 
 class Source(Protocol):
@@ -31,6 +32,17 @@ class SystemSource:
     def word(self) -> int:
         """Eight fresh bytes, read as a little-endian number."""
         return int.from_bytes(os.urandom(8), "little")
+
+
+class WordSource:
+    """Words one by one out of arrays of them: of the operating system's, or of a seeded simulation's."""
+
+    def __init__(self, rng: np.random.Generator | None) -> None:
+        self._next = (int(word) for _ in count() for word in words(_FEW, rng))
+
+    def word(self) -> int:
+        """The next word."""
+        return next(self._next)
 
 
 class GivenSource:
@@ -76,3 +88,12 @@ def words(size: int, rng: np.random.Generator | None = None) -> Words:
     edges = np.linspace(0, size, workers() + 1).astype(int).tolist()
     in_threads(fill, list(pairwise(edges)))
     return result
+
+
+def evenly(size: int, bound: int, rng: np.random.Generator | None) -> Words:
+    """`size` whole numbers drawn evenly from 0 … bound − 1, by rejection of words."""
+    last = WHOLE - WHOLE % bound - 1
+    drawn = np.array(words(size, rng))
+    while (bad := np.flatnonzero(drawn > np.uint64(last))).size:
+        drawn[bad] = words(bad.size, rng)
+    return drawn if bound == WHOLE else drawn % np.uint64(bound)

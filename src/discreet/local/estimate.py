@@ -22,14 +22,11 @@ from discreet.bayes.likelihoods import Likelihood, TableLikelihood
 from discreet.bayes.model import NaiveBayesModel
 from discreet.errors import StatisticsError
 from discreet.local.certificate import DEVICES, local_certificate
-from discreet.local.chances import WHOLE
 from discreet.local.inputs import Input, input_of
-from discreet.local.oracles import GRR, HadamardResponse, Oracle, SubsetSelection
+from discreet.local.oracles import Oracle
 from discreet.schema import Feature, Numeric, Schema
 
 Floats = NDArray[np.float64]
-_TINY = 1e-300
-MOST_LISTED = 1 << 24  # reports times values of a Hadamard response that are gone through
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,43 +56,6 @@ class Table:
     row_noise: float
 
 
-def group_noise(oracle: Oracle, size: int, share: float) -> float:
-    """The variance, for one report, of the estimated count of a set of `size` values that `share` of the people have.
-
-    Most oracles answer for each value independently. Where every report supports the same number of values the
-    answers exclude each other: their covariances follow from the fact that they add up to a constant. The sets of
-    Hadamard response overlap, so there all reports are gone through; a domain too large for that is taken as
-    independent, as it is but for one value in each set of three.
-    """
-    if isinstance(oracle, HadamardResponse) and size > 1 and oracle.reports * oracle.d <= MOST_LISTED:
-        inside, outside = _hadamard_noise(oracle, size)
-        return max(share * inside + (1 - share) * outside, _TINY)
-    d, other, own = oracle.d, oracle.variance(1, 0.0), oracle.variance(1, 1.0)
-    between = with_own = 0.0
-    if isinstance(oracle, GRR | SubsetSelection):
-        with_own = -own / (d - 1)
-        between = (own - (d - 1) * other) / ((d - 1) * (d - 2)) if d > 2 else 0.0
-    inside = own + (size - 1) * other + 2 * (size - 1) * with_own + (size - 1) * (size - 2) * between
-    outside = size * other + size * (size - 1) * between
-    return max(share * inside + (1 - share) * outside, _TINY)
-
-
-def _hadamard_noise(oracle: HadamardResponse, size: int) -> tuple[float, float]:
-    """The variance of a group's count from a report about a value inside it, and outside, by all reports' chances.
-
-    Groups are the runs of `size` values, as classes are in a table; what is returned is their mean.
-    """
-    inside = np.array([oracle.members(value) for value in range(oracle.d)])
-    block = np.arange(oracle.reports) // oracle.block == (np.arange(oracle.d) % oracle.blocks)[:, None]
-    said = (2.0 * inside - block) / oracle.slope  # what each report adds to the estimated count of each value
-    law = np.where(inside, float(oracle.high), float(oracle.low)) / float(WHOLE)
-    groups = oracle.d // size
-    counts = said[: groups * size].reshape(groups, size, -1).sum(axis=1)
-    spread = law @ (counts**2).T - (law @ counts.T) ** 2  # a row for each value, a column for each group
-    own = np.arange(oracle.d)[:, None] // size == np.arange(groups)
-    return float(spread[own].mean()), float(spread[~own].mean()) if groups > 1 or not own.all() else 0.0
-
-
 def table_of(tallies: Sequence[Tally], classes: int, cells: int) -> Table:
     """The tallies of one input as one table, combined by inverse variance of the frequencies."""
     d = classes * cells
@@ -104,10 +64,10 @@ def table_of(tallies: Sequence[Tally], classes: int, cells: int) -> Table:
         oracle, m = one.mechanism, one.reports
         if not isinstance(oracle, Oracle) or oracle.d != d:
             raise StatisticsError(f"a tally of input {one.index} has a mechanism for another domain")
-        cell = group_noise(oracle, 1, 1 / d) / m
+        cell = oracle.group_noise(1, 1 / d) / m
         weights.append(1 / (cell + (1 - 1 / d) / d / m))
         shares.append(oracle.estimate(one.support, m).reshape(classes, cells) / m)
-        noises.append((cell, group_noise(oracle, cells, 1 / classes) / m))
+        noises.append((cell, oracle.group_noise(cells, 1 / classes) / m))
         rows.append(m)
     weight = np.array(weights) / sum(weights)
     cell_noise, row_noise = (weight**2) @ np.array(noises)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -86,23 +86,31 @@ class Person:
             raise DataError(f"{_show(values[-1])} is not one of the classes of {schema.target!r}")
         return cls(code, cells, points)
 
-    def value(self, schema: Schema, asked: Input) -> Any:
-        """The answer to a question: a value of its domain, or (class, point), or (class, points)."""
-        if asked.kind == "class":
-            return self.label
-        if asked.kind in {"means", "squares"}:
-            spots = [i for i, one in enumerate(schema.features) if one in point_features(schema)]
-            return self.label, tuple(self._point(schema, i, asked.kind) for i in spots)
-        place = schema.features.index(asked.feature)
-        if asked.kind == "cells":
-            return self.label * schema.features[place].cells + self.cells[place]
-        return self.label, self._point(schema, place, asked.kind)
+    def answer(self, schema: Schema, asked: Input) -> tuple[Any, ...]:
+        """What this person would truly answer."""
+        return answer(schema, asked, self.label, self.cells.__getitem__, self.points.__getitem__, tuple)
 
-    def _point(self, schema: Schema, place: int, kind: str) -> int:
-        point, feature = self.points[place], schema.features[place]
-        assert point is not None
-        assert isinstance(feature, Numeric)
-        return point if kind in {"mean", "means"} else as_square(point, feature.lattice.half)
+
+def answer(
+    schema: Schema,
+    asked: Input,
+    label: Any,
+    cells: Callable[[int], Any],
+    points: Callable[[int], Any],
+    together: Callable[[Any], Any],
+) -> tuple[Any, ...]:
+    """The answer of one person or of many: (value,), or (class, point), or (class, points put together)."""
+    if asked.kind == "class":
+        return (label,)
+    if asked.kind == "cells":
+        place = schema.features.index(asked.feature)
+        return (label * schema.features[place].cells + cells(place),)
+    wanted = point_features(schema, None if asked.feature is None else [asked.feature])
+    found = []
+    for feature in wanted:
+        point = points(schema.features.index(feature))
+        found.append(point if asked.kind in {"mean", "means"} else as_square(point, feature.lattice.half))
+    return label, found[0] if asked.feature is not None else together(found)
 
 
 def _values(schema: Schema, row: Any, label: Any) -> list[Any]:

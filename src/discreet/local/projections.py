@@ -48,14 +48,9 @@ class PublicProjection(TransformerMixin, BaseEstimator):
     """
 
     def __init__(
-        self,
-        n_components: int = 1,
-        schema: Schema | None = None,
-        public_X: Any = None,
-        public_y: Any = None,
-        bounds: Bounds = "schema",
-        bins: int = 16,
-    ) -> None:
+        self, n_components: int = 1, schema: Schema | None = None, public_X: Any = None, public_y: Any = None,
+        bounds: Bounds = "schema", bins: int = 16,
+    ) -> None:  # fmt: skip
         self.n_components = n_components
         self.schema = schema
         self.public_X = public_X
@@ -131,15 +126,9 @@ class PublicDCA(PublicProjection):
     _needs_labels = True
 
     def __init__(
-        self,
-        n_components: int = 1,
-        schema: Schema | None = None,
-        public_X: Any = None,
-        public_y: Any = None,
-        bounds: Bounds = "schema",
-        bins: int = 16,
-        ridge: float = 0.01,
-    ) -> None:
+        self, n_components: int = 1, schema: Schema | None = None, public_X: Any = None, public_y: Any = None,
+        bounds: Bounds = "schema", bins: int = 16, ridge: float = 0.01,
+    ) -> None:  # fmt: skip
         super().__init__(n_components, schema, public_X, public_y, bounds, bins)
         self.ridge = ridge
 

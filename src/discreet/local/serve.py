@@ -11,12 +11,12 @@ import socket
 import ssl
 from collections.abc import AsyncIterator, Callable, Sequence
 from functools import partial
-from importlib.resources import files
 from typing import Any
 
 from discreet.errors import DiscreetError
 from discreet.local.campaign import Campaign
 from discreet.local.collector import Collector
+from discreet.local.javascript import client_module
 from discreet.local.status import page
 from discreet.local.store import Store
 from discreet.local.writer import Writer
@@ -150,7 +150,7 @@ class _Site:
         from starlette.responses import Response
 
         try:
-            text = files("discreet.local").joinpath("js", "client.mjs").read_bytes()
+            text = client_module()
         except OSError:
             return _refuse(404, "this installation has no JavaScript client")
         return Response(text, media_type="text/javascript", headers=_PLAIN)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,11 +11,43 @@ from numpy.typing import NDArray
 from discreet.local.bits import streamed
 from discreet.local.chances import WHOLE
 from discreet.local.entropy import Words, words
-from discreet.local.kernels import compiled
+from discreet.local.kernels import kernel
 
 _UNIT = 1 << 16
 _MANY = 1 << 15  # draws that are worth a table
 _WIDEST = 1 << 13  # slots: with more, the highest 16 bits decide too seldom
+
+
+@kernel
+def by_words(draws: Any, last: Any, high: Any, low: Any, favoured: int, out: Any) -> None:
+    """The slot of every word: `high` words each up to the word `last`, `low` words each beyond."""
+    for i in range(len(out)):
+        if draws[i] <= last:
+            out[i] = draws[i] // high
+        else:
+            out[i] = favoured + np.int64((draws[i] - last - np.uint64(1)) // low)
+
+
+@kernel
+def by_units(units: Any, first: int, table: Any, last: Any, high: Any, low: Any, favoured: int, out: Any) -> int:
+    """The same from 16 bits at a time: the table decides, or −1 asks for the rest of the word."""
+    used = 0
+    for i in range(first, len(out)):
+        if used + 4 > len(units):
+            return i
+        slot = table[units[used]]
+        if slot < 0:
+            word = np.uint64(0)
+            for k in range(4):
+                word = (word << np.uint64(16)) | np.uint64(units[used + k])
+            used += 3
+            if word <= last:
+                slot = word // high
+            else:
+                slot = favoured + np.int64((word - last - np.uint64(1)) // low)
+        used += 1
+        out[i] = slot
+    return len(out)
 
 
 class Slots:
@@ -37,7 +70,7 @@ class Slots:
 
     def _slots(self, draws: Words) -> NDArray[np.int32]:
         result = np.empty(len(draws), np.int32)
-        compiled().slots(draws, *self._shape, result)
+        by_words(draws, *self._shape, result)
         return result
 
     @property
@@ -49,5 +82,5 @@ class Slots:
         if self.count > _WIDEST or (size < _MANY and "table" not in self.__dict__):
             return self._slots(words(size, rng))
         result = np.empty(size, np.int32)
-        streamed(compiled().slots_by_units, 1, size, rng, self.table, *self._shape, result)
+        streamed(by_units, 1, size, rng, self.table, *self._shape, result)
         return result

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from discreet.errors import DiscreetError
 from discreet.files import make_private, parse_json, replacing
-from discreet.local.frames import Key
-from discreet.local.report import ID_BYTES
+from discreet.local.wire.frames import Key
+from discreet.local.wire.report import ID_BYTES
 from discreet.schema import Schema
 
 APPLICATION = 0x44495243

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from discreet.local.entropy import GivenSource
-from discreet.local.numbers import Hybrid, LaplaceAll, LaplaceSampled, OneBit, OneBitSampled, Piecewise
+from discreet.local.numbers import NUMBERS, Hybrid, LaplaceAll, LaplaceSampled, OneBit, OneBitSampled, Piecewise
 from discreet.local.numbers.kernels import laplace_numbers
 
 from .common import ALARM, EPSILONS, SMALL, as_rows, deviations, fits
@@ -41,9 +41,19 @@ def test_scalar_and_vector_draws_follow_the_law(name, epsilon):
     assert fits(Counter(as_rows(many)), mechanism.law(label, -point)) < ALARM
 
 
+@pytest.mark.parametrize("kind", NUMBERS.values(), ids=lambda kind: kind.name)
+def test_draws_of_every_registered_mechanism_follow_its_law(kind):
+    mechanism = min(kind.listed(), key=lambda one: (abs(one.epsilon - 1), -one.classes))
+    label, point, size = mechanism.classes - 1, mechanism.half, 50_000
+    law = mechanism.law(label, point)
+    many = mechanism.perturb(np.full(size, label), np.array([point] * size), rng=np.random.default_rng(13))
+    assert fits(Counter(as_rows(many)), law) > ALARM
+    assert fits(Counter(mechanism.draw(label, point, Words(14 + i)) for i in range(3_000)), law) > ALARM
+
+
 def test_the_kernel_reads_words_as_the_scalar_draw_does():
     """Same words, same noise: the compiled loop against the definition, ties and minus zeros included."""
-    from discreet.local.numbers.kernels import compiled
+    from discreet.local.numbers.kernels import digits
 
     coordinate = LaplaceSampled(1, 2, 1).coordinate
     high, low = coordinate.halves
@@ -51,7 +61,7 @@ def test_the_kernel_reads_words_as_the_scalar_draw_does():
     drawn = rng.integers(0, 1 << 64, size=4_000, dtype=np.uint64)
     drawn[rng.random(4_000) < 0.2] = high[1]  # provoke ties
     result = np.zeros(60, np.int64)
-    done = compiled().digits(drawn, high, low, 0, result)
+    done = digits(drawn, high, low, 0, result)
     source = GivenSource(drawn.tobytes())
     assert done == 60 and result.tolist() == [coordinate.noise.draw(source) for _ in range(60)]
 

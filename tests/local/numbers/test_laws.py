@@ -8,8 +8,8 @@ import pytest
 
 from discreet.local.chances import exp_bounds
 from discreet.local.geometric import SLACK
-from discreet.local.numbers import Hybrid, LaplaceAll, LaplaceSampled, OneBit, OneBitSampled, Piecewise
-from discreet.local.numbers.base import worst_ratio
+from discreet.local.mechanism import worst_ratio
+from discreet.local.numbers import NUMBERS, Hybrid, LaplaceAll, LaplaceSampled, OneBit, OneBitSampled, Piecewise
 from discreet.local.numbers.laplace import Coordinate
 
 from .common import EPSILONS, SMALL, exact_moments
@@ -24,6 +24,18 @@ def test_no_report_tells_more_than_epsilon(name, classes, epsilon):
     assert mechanism.worst <= bound
     # The whole of ε is used: what is left over is rounding, not waste. Rounded centres never meet at both ends.
     assert mechanism.worst > bound * (1 - Fraction(1, 10**9))
+
+
+@pytest.mark.parametrize("kind", NUMBERS.values(), ids=lambda kind: kind.name)
+def test_every_registered_mechanism_keeps_its_epsilon_by_listing_all_reports(kind):
+    for mechanism in kind.listed():
+        laws = list(mechanism.laws())
+        assert all(sum(law.values()) == 1 for law in laws)
+        low = exp_bounds(mechanism.epsilon)[0]
+        worst = worst_ratio(laws)
+        assert worst == mechanism.worst <= low
+        if kind.tight:
+            assert worst > low * (1 - Fraction(1, 10**6))
 
 
 @pytest.mark.parametrize("name", SMALL)

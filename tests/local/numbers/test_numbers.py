@@ -22,8 +22,9 @@ from discreet.local.numbers import (
     best_oracle,
     make_number,
 )
-from discreet.local.numbers.base import joined, signed_bytes, signed_from, signed_width, split, split_sum
-from discreet.local.oracles import GRR
+from discreet.local.numbers.base import joined, split, split_sum
+from discreet.local.oracles import GRR, SHE
+from discreet.local.wire.integers import signed_from, signed_width, to_bytes
 
 KINDS = [LaplaceSampled, OneBit, OneBitSampled, Piecewise, Hybrid]
 
@@ -123,7 +124,7 @@ def test_the_least_number_of_all_is_refused():
 @given(st.lists(st.integers(-(1 << 55), 1 << 55), min_size=1))
 def test_signed_numbers_as_bytes(values):
     width = signed_width(max(abs(v) for v in values))
-    raw = signed_bytes(values, width)
+    raw = to_bytes(values, width)
     assert signed_from(raw).tolist() == values
     assert raw.tobytes() == b"".join(v.to_bytes(width, "little", signed=True) for v in values)
 
@@ -195,7 +196,7 @@ def test_all_numbers_survive_their_bytes():
     raw = mechanism.encode(reports)
     again, fine = mechanism.decode(raw)
     assert fine.all() and np.array_equal(again, reports) and raw.shape == (2, mechanism.width)
-    raw[0, mechanism.bytes[0] - 1] = 127
+    raw[0, mechanism.runs[0].each - 1] = 127
     assert mechanism.decode(raw)[1].tolist() == [False, True]
 
 
@@ -225,9 +226,6 @@ def test_the_class_and_coin_are_drawn_before_the_row_matters():
 
 
 def test_one_bit_takes_only_oracles_whose_variance_is_known():
-    class Strange(GRR):
-        name = "strange"
-
-    with pytest.raises(SchemaError, match="strange"):
-        OneBit(2, 5, 1, Strange)
+    with pytest.raises(SchemaError, match="grr or sue or oue, not by she"):
+        OneBit(2, 5, 1, SHE)
     assert best_oracle(3, 1, [GRR]) is GRR

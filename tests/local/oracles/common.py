@@ -9,21 +9,20 @@ from typing import Any
 
 import numpy as np
 
-from discreet.local.oracles import GRR, OLH, OUE, SHE, SUE, THE, HadamardResponse, Oracle, SubsetSelection
+from discreet.local.oracles import ORACLES, Oracle
 
-KINDS = (GRR, SUE, OUE, SHE, THE, OLH, SubsetSelection, HadamardResponse)
+KINDS = tuple(ORACLES.values())
 FALSE_ALARM = 1e-8  # of one comparison; there are fewer than 100 in the suite
 
 
-class TinyOLH(OLH):
-    """Local hashing over so small a prime that every hash can be listed."""
+def small(kind: type[Oracle]) -> Oracle:
+    """An instance whose law can be listed: of those that the oracle offers, the widest about ε = 1."""
+    return min(kind.listed(), key=lambda one: (abs(one.epsilon - 1), -one.d))
 
-    prime = 7
 
-
-def kinds() -> tuple[type[Oracle], ...]:
-    """Every oracle, with the small prime for the one that needs it to be enumerated."""
-    return tuple(TinyOLH if kind is OLH else kind for kind in KINDS)
+def listed(oracle: Oracle, law: dict[tuple[int, ...], Fraction]) -> np.ndarray:
+    """All reports of a law, as `perturb` returns them."""
+    return np.array(list(law), oracle.dtype).reshape(len(law), *oracle.shape)
 
 
 def divergence(seen: Counter[Any], law: dict[Any, Fraction]) -> tuple[float, int]:

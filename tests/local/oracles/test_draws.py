@@ -12,31 +12,23 @@ from discreet.errors import DataError
 from discreet.local.bits import coins
 from discreet.local.chances import WHOLE
 from discreet.local.entropy import GivenSource, SystemSource
-from discreet.local.oracles import OLH, SHE, HadamardResponse, SubsetSelection
+from discreet.local.oracles import OLH, HadamardResponse, SubsetSelection
 from discreet.local.slots import Slots
-from tests.local.oracles.common import follows, kinds, tally
+from tests.local.oracles.common import KINDS, follows, small, tally
 
 
-def _epsilon(kind) -> float:
-    return 20 if kind is SHE else 1.5  # the whole law of noisy histograms can be listed only where noise is small
-
-
-def _domain(kind) -> int:
-    return 2 if kind is SHE else 5
-
-
-@pytest.mark.parametrize("kind", kinds())
+@pytest.mark.parametrize("kind", KINDS)
 def test_single_draws_follow_the_law(kind) -> None:
-    oracle, source = kind(_domain(kind), _epsilon(kind)), SystemSource()
+    oracle, source = small(kind), SystemSource()
     for value in (0, oracle.d - 1):
         assert follows(Counter(oracle.draw(value, source) for _ in range(10_000)), oracle.law(value))
 
 
 @pytest.mark.parametrize("simulated", [False, True])
-@pytest.mark.parametrize("kind", kinds())
+@pytest.mark.parametrize("kind", KINDS)
 def test_batches_follow_the_law(kind, simulated) -> None:
     rng = np.random.default_rng(7) if simulated else None
-    oracle = kind(_domain(kind), _epsilon(kind))
+    oracle = small(kind)
     for size in (20_000, 300_000):  # below and above where batches take words apart
         values = np.arange(size) % oracle.d
         reports = oracle.perturb(values, rng=rng)
@@ -106,7 +98,7 @@ def test_slots_follow_their_table_and_the_rest_of_the_word() -> None:
     assert edges.size == 0
 
 
-@pytest.mark.parametrize("kind", kinds())
+@pytest.mark.parametrize("kind", KINDS)
 def test_values_outside_the_domain_are_refused(kind) -> None:
     oracle = kind(3, 1)
     for bad in ([3], [-1], [0.5], [[0, 1]], ["a"]):
@@ -118,7 +110,7 @@ def test_values_outside_the_domain_are_refused(kind) -> None:
 
 def test_the_same_bytes_give_the_same_report() -> None:
     raw = bytes(range(256)) * 40
-    for kind in kinds():
+    for kind in KINDS:
         oracle = kind(6, 1)
         first, again = GivenSource(raw), GivenSource(raw)
         assert oracle.draw(4, first) == oracle.draw(4, again)

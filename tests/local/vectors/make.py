@@ -16,7 +16,7 @@ from discreet.local.client import LocalClient
 from discreet.local.entropy import GivenSource
 from discreet.local.numbers import NUMBERS
 from discreet.local.oracles import ORACLES
-from discreet.local.report import ID_BYTES
+from discreet.local.wire.report import ID_BYTES
 
 HERE = Path(__file__).parent
 FILES = ("oracles", "numbers", "texts")

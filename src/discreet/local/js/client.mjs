@@ -31,15 +31,19 @@ export class SendError extends DiscreetError {}
 const WHOLE = 1n << 64n;
 const FINE = 1n << 128n;
 const ONE = 1n << 256n; // exponentials are bounded by multiples of 2⁻²⁵⁶
-const SLACK = 1n << 38n; // what thresholds of Laplace noise may lose: one part of this, paid for in the scale
-const TAIL_SCALES = 28n;
-const UNIT = 16n; // lattice steps per person in a noisy histogram
-const PRIME = 2 ** 31 - 1;
+// SLACK: thresholds of Laplace noise may lose one part of it, paid for in the scale. UNIT: lattice steps per person.
+// <constants> written by `python -m discreet.local.javascript`
 const MILLION = 1000000n;
 const LARGEST_EPSILON = 30n;
 const LONGEST = 65535;
-const MARKER = [0xd1, 0x5c, 0x2e, 0x70];
-const [SCHEMA_BYTES, HEAD] = [8, 7];
+const MARKER = [209, 92, 46, 112];
+const SCHEMA_BYTES = 8;
+const HEAD = 7;
+const UNIT = 16n;
+const PRIME = 2147483647;
+const SLACK = 274877906944n;
+const TAIL_SCALES = 28n;
+// </constants>
 
 // ---- random words
 
@@ -373,7 +377,7 @@ const laplace = (c, shape, price) => laplaceAll({ numbers: [c] }, shape, price);
 
 const oneBit = (c, { classes, halves: [half] }, price) => {
   fits(c, half);
-  demand([1, 2, 3].includes(c.oracle), "the campaign reports a sign in an unknown way");
+  demand(SIGNS.includes(c.oracle), "the campaign reports a sign in an unknown way");
   const [sign, draw] = [signOf(half), MECHANISMS[c.oracle](c, { d: 2 * classes, classes, halves: [] }, price)];
   return ({ label, points }, word) => draw({ label, points, value: 2 * label + sign(points[0], word) }, word);
 };
@@ -408,11 +412,29 @@ const hybrid = (c, { classes, halves: [half] }, price) => {
   });
 };
 
-/** @type {Record<number, Mechanism>} by their codes on the wire */
+// Mechanisms by their codes on the wire: those about numbers, about all numbers of a person, fit to carry a sign.
+// <mechanisms> written by `python -m discreet.local.javascript`
+/** @type {Record<number, Mechanism>} */
 const MECHANISMS = {
-  1: grr, 2: unary, 3: unary, 4: histogram, 5: unary, 6: hashing, 7: subset, 8: hadamard,
-  16: laplace, 17: oneBit, 18: piecewise, 19: hybrid, 20: laplaceAll, 21: oneBitSampled,
+  1: grr,
+  2: unary,
+  3: unary,
+  4: histogram,
+  5: unary,
+  6: hashing,
+  7: subset,
+  8: hadamard,
+  16: laplace,
+  17: oneBit,
+  18: piecewise,
+  19: hybrid,
+  20: laplaceAll,
+  21: oneBitSampled,
 };
+const NUMBERS = [16, 17, 18, 19, 20, 21];
+const AT_ONCE = [20];
+const SIGNS = [1, 2, 3];
+// </mechanisms>
 
 // ---- the row in the schema's terms
 
@@ -562,7 +584,8 @@ function questionOf(raw, columns, target, price) {
   demand(kind !== undefined && raw.kind === kind, `the campaign's input ${input} is not one of its schema`);
   const code = Number(whole(raw.code, "mechanism", 0n, 255n));
   const numeric = kind !== "class" && kind !== "cells";
-  const fits = Object.hasOwn(MECHANISMS, code) && code >= 16 === numeric && (code === 20) === (numeric && !column);
+  const known = Object.hasOwn(MECHANISMS, code) && NUMBERS.includes(code) === numeric;
+  const fits = known && AT_ONCE.includes(code) === (numeric && !column);
   demand(fits && (!numeric || (asked.length && asked.every((one) => numbers.includes(one)))),
     `the campaign's mechanism ${code} does not fit its input ${input}`);
   const square = kind.startsWith("square");

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from discreet.errors import SchemaError
-from discreet.local.numbers.base import NumberMechanism
+from discreet.local.numbers.base import NUMBERS, NumberMechanism
 from discreet.local.numbers.hybrid import Hybrid
 from discreet.local.numbers.laplace import LaplaceAll, LaplaceSampled
 from discreet.local.numbers.moments import Group, gaussian_parameters, square_points
@@ -14,35 +14,16 @@ from discreet.local.numbers.onebit import OneBit, OneBitSampled, best_oracle
 from discreet.local.numbers.piecewise import Piecewise
 
 Laplace = LaplaceSampled
-NUMBERS: dict[str, Any] = {
-    kind.name: kind for kind in (LaplaceSampled, OneBit, Piecewise, Hybrid, LaplaceAll, OneBitSampled)
-}
 
 
-def make_number(name: str, classes: int, halves: Sequence[int], epsilon: Any) -> Any:
+def make_number(name: str, classes: int, halves: Sequence[int], epsilon: Any) -> NumberMechanism:
     """The mechanism of that name: for one number the only one of `halves`, for all at once the whole list."""
     if name not in NUMBERS:
         raise SchemaError(f"there is no mechanism {name!r} for numbers: choose one of {', '.join(NUMBERS)}")
-    if name == LaplaceAll.name:
-        return LaplaceAll(classes, tuple(halves), epsilon)
-    if len(halves) != 1:
-        raise SchemaError(f"{name} reports one number, not {len(halves)}")
-    return NUMBERS[name](classes, halves[0], epsilon)
+    return NUMBERS[name].of(classes, halves, epsilon)
 
 
 __all__ = [
-    "NUMBERS",
-    "Group",
-    "Hybrid",
-    "Laplace",
-    "LaplaceAll",
-    "LaplaceSampled",
-    "NumberMechanism",
-    "OneBit",
-    "OneBitSampled",
-    "Piecewise",
-    "best_oracle",
-    "gaussian_parameters",
-    "make_number",
-    "square_points",
-]
+    "NUMBERS", "Group", "Hybrid", "Laplace", "LaplaceAll", "LaplaceSampled", "NumberMechanism", "OneBit",
+    "OneBitSampled", "Piecewise", "best_oracle", "gaussian_parameters", "make_number", "square_points",
+]  # fmt: skip

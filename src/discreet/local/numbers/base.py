@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Iterable
-from fractions import Fraction
-from functools import cached_property
-from typing import Any, ClassVar
+from abc import abstractmethod
+from collections.abc import Iterable, Sequence
+from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.errors import DataError, SchemaError
 from discreet.local.chances import local_epsilon
 from discreet.local.entropy import Source
-from discreet.local.oracles.base import Floats, Integers, Raw, Reports, from_bytes, to_bytes
+from discreet.local.mechanism import Law, Mechanism, Reports
+from discreet.local.oracles.base import whole_numbers
+from discreet.local.registry import Kinds
+from discreet.local.wire.integers import Integers
 
 MOST_CLASSES = 1 << 16
 LARGEST_HALF = 1 << 40
 _LOW = 32  # bits: sums are kept as two integers, so that 2³¹ reports of 2⁶² cannot overflow
 
 
-class NumberMechanism(ABC):
+class NumberMechanism(Mechanism):
     """A mechanism for a pair (class, point), point in −half … half, that is ε-private for whoever sends the report.
 
     Any two pairs are neighbours: the class is as hidden as the number. `support` adds reports up and `estimate` turns
@@ -29,9 +29,8 @@ class NumberMechanism(ABC):
     numbers: `points` puts numbers from −1 … 1 on the lattice and `mean` estimates their mean.
     """
 
-    name: ClassVar[str]
-    code: ClassVar[int]
-    width: int
+    at_once: ClassVar[bool] = False  # whether one report is about all numbers of a person: points are then tuples
+    half: int
 
     def __init__(self, classes: int, half: int, epsilon: Any) -> None:
         self.classes = whole(classes, 1, MOST_CLASSES, "the number of classes")
@@ -39,14 +38,25 @@ class NumberMechanism(ABC):
         self.epsilon = local_epsilon(epsilon)
         self._prepare()
 
+    @classmethod
+    def of(cls, classes: int, halves: Sequence[int], epsilon: Any) -> Self:
+        """The mechanism for the only one of `halves`; for the whole list, where all are reported at once."""
+        if len(halves) != 1:
+            raise SchemaError(f"{cls.name} reports one number, not {len(halves)}")
+        return cls(classes, halves[0], epsilon)
+
+    @classmethod
+    def listed(cls) -> Iterable[Self]:
+        return [cls(classes, 3, epsilon) for classes in (1, 2, 3) for epsilon in ("0.1", "1", "4")]
+
     @abstractmethod
     def _prepare(self) -> None:
-        """Compute the thresholds and the width from classes, half and ε."""
+        """Compute the thresholds and what a report looks like from classes, half and ε."""
 
     # ---- the person's side
 
     @abstractmethod
-    def draw(self, label: int, point: int, source: Source) -> tuple[int, ...]:
+    def draw(self, label: int, point: Any, source: Source) -> tuple[int, ...]:
         """One report, word by word: the definition that other languages follow. One row of what `perturb` returns."""
 
     @abstractmethod
@@ -54,38 +64,20 @@ class NumberMechanism(ABC):
         """Reports of many people at once, from the operating system's randomness (or a seeded simulation)."""
 
     @abstractmethod
-    def encode(self, reports: Reports) -> Raw:
-        """Reports as bytes, `width` per person."""
-
-    @abstractmethod
-    def decode(self, raw: Raw) -> tuple[Reports, NDArray[np.bool_]]:
-        """Reports out of bytes, and which of them are well-formed; the others are not to be counted."""
-
-    @abstractmethod
-    def law(self, label: int, point: int) -> dict[tuple[int, ...], Fraction]:
+    def law(self, label: int, point: Any) -> Law:
         """The exact probability of every report about a pair; for a small half."""
 
-    @abstractmethod
-    def constants(self) -> dict[str, Any]:
-        """Whole numbers (large ones as decimal text) that a client in another language needs to draw."""
-
-    def packed(self, report: tuple[int, ...]) -> bytes:
-        """What `draw` returned as `width` bytes."""
-        return self.encode(np.array([report], np.int64)).tobytes()
+    def laws(self) -> Iterable[Law]:
+        return (self.law(label, t) for label in range(self.classes) for t in range(-self.half, self.half + 1))
 
     # ---- the collector's side
 
     @abstractmethod
-    def support(self, reports: Reports) -> Integers:
-        """An integer vector, additive over reports, from which `estimate` works."""
+    def variance(self, m: int, label_share: float = 0.0, mean_square: float = 0.0) -> Any:
+        """The variance of a class's sum from m given people: its share of them and its members' mean squared point.
 
-    @abstractmethod
-    def estimate(self, support: Any, m: int) -> Floats:
-        """For each class the unbiased sum of the points of its members among m reporters."""
-
-    @abstractmethod
-    def variance(self, m: int, label_share: float = 0.0, mean_square: float = 0.0) -> float:
-        """The variance of a class's sum from m given people: its share of them and its members' mean squared point."""
+        Where all numbers are reported at once, one for each number.
+        """
 
     def simulate(self, labels: Any, points: Any, rng: np.random.Generator) -> Integers:
         """The support of a whole population, drawn by its law.
@@ -93,10 +85,6 @@ class NumberMechanism(ABC):
         Mechanisms override this where the law of the sum is known; here every person is drawn.
         """
         return self.support(self.perturb(labels, points, rng=rng))
-
-    def aggregate(self, reports: Reports) -> Floats:
-        """For each class the unbiased sum of the points of its members among the people who sent the reports."""
-        return self.estimate(self.support(reports), len(reports))
 
     def points(self, values: Any) -> Integers:
         """Lattice points of plain numbers in −1 … 1; what lies outside counts as the bound."""
@@ -117,25 +105,14 @@ class NumberMechanism(ABC):
 
     def check(self, labels: Any, points: Any) -> tuple[Integers, Integers]:
         """Labels and points as arrays of whole numbers inside their domains, or an error."""
-        return check_labels(labels, self.classes), check_points(points, self.half, np.size(labels))
-
-    @cached_property
-    def worst(self) -> Fraction:
-        """The largest ratio of the chances of one report under two pairs, by enumeration; for a small half."""
-        pairs = [(label, t) for label in range(self.classes) for t in range(-self.half, self.half + 1)]
-        return worst_ratio(self.law(label, t) for label, t in pairs)
+        label = whole_numbers(labels, 0, self.classes - 1, "labels")
+        return label, check_points(points, self.half, len(label))
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.classes}, {self.half}, epsilon={float(self.epsilon):g})"
 
 
-def worst_ratio(laws: Iterable[dict[Any, Fraction]]) -> Fraction:
-    """The largest ratio of the chances of one outcome under two of the laws."""
-    known = list(laws)
-    outcomes = set().union(*known)
-    if any(len(law) != len(outcomes) or min(law.values()) <= 0 for law in known):
-        raise ValueError("a report is possible for one pair and impossible for another")
-    return max(max(law[one] for law in known) / min(law[one] for law in known) for one in outcomes)
+NUMBERS: Kinds[NumberMechanism] = Kinds("discreet.local.numbers")
 
 
 def whole(value: Any, least: int, most: int, what: str) -> int:
@@ -145,48 +122,15 @@ def whole(value: Any, least: int, most: int, what: str) -> int:
     return int(value)
 
 
-def check_labels(labels: Any, classes: int) -> Integers:
-    """Class codes as an array, or an error."""
-    array = np.atleast_1d(np.asarray(labels))
-    if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
-        raise DataError("labels must be a one-dimensional array of whole numbers")
-    if array.size and (int(array.min()) < 0 or int(array.max()) >= classes):
-        raise DataError(f"a label lies outside 0 … {classes - 1}")
-    return array.astype(np.int64, copy=False)
-
-
 def check_points(points: Any, half: int, size: int) -> Integers:
     """Lattice points as an array with one for each label, or an error."""
-    array = np.atleast_1d(np.asarray(points))
-    if array.shape != (size,) or (array.size and array.dtype.kind not in "iu"):
+    found = whole_numbers(points, -half, half, "points")
+    if len(found) != size:
         raise DataError("points must be whole numbers, one for each label")
-    if array.size and (int(array.min()) < -half or int(array.max()) > half):
-        raise DataError(f"a point lies outside -{half} … {half}")
-    return array.astype(np.int64, copy=False)
+    return found
 
 
-# ---- signed numbers as bytes, and sums that cannot overflow
-
-
-def signed_width(largest: int) -> int:
-    """Bytes that hold whole numbers from −largest to largest in two's complement."""
-    return int(largest).bit_length() // 8 + 1
-
-
-def signed_bytes(values: Any, width: int) -> Raw:
-    """Whole numbers in two's complement, little-endian, `width` bytes each."""
-    return to_bytes(np.ascontiguousarray(values, np.int64).view(np.uint64), width)
-
-
-def signed_from(raw: Raw) -> Integers:
-    """Undo `signed_bytes` along the last axis."""
-    shift = np.int64(64 - 8 * raw.shape[-1])
-    return (from_bytes(raw).view(np.int64) << shift) >> shift
-
-
-def inside(values: Integers, limit: int) -> NDArray[np.bool_]:
-    """Which values lie in −limit … limit; the least of all 64-bit numbers has no absolute value."""
-    return (values >= -limit) & (values <= limit)
+# ---- sums that cannot overflow
 
 
 def split_sum(rows: Any) -> Integers:

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from fractions import Fraction
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.local.chances import WHOLE, exp_bounds
-from discreet.local.entropy import Source, below, chance, words
-from discreet.local.numbers.base import NumberMechanism, signed_bytes, signed_from
-from discreet.local.numbers.kernels import evenly
+from discreet.local.entropy import Source, below, chance, evenly, words
+from discreet.local.mechanism import Floats, Law, Reports
+from discreet.local.numbers.base import NUMBERS, NumberMechanism
 from discreet.local.numbers.onebit import OneBitSampled
 from discreet.local.numbers.piecewise import GRID, Piecewise
-from discreet.local.oracles.base import Floats, Integers, Raw, Reports, from_bytes, to_bytes
+from discreet.local.wire.integers import Integers, Run
 
 THRESHOLD = Fraction(61, 100)
 
 
+@NUMBERS.register
 class Hybrid(NumberMechanism):
     """With chance 1 − e^{−ε/2} (if ε > 0.61, else never) the piecewise mechanism, otherwise one bit; class drawn first.
 
@@ -29,20 +31,24 @@ class Hybrid(NumberMechanism):
     (3, 3)
     """
 
-    name = "hybrid"
-    code = 19
+    name, code, script = "hybrid", 19, "hybrid"
+    shape = (3,)
 
     def __init__(self, classes: int, half: int, epsilon: Any, grid: int = GRID) -> None:
         self.grid = grid
         super().__init__(classes, half, epsilon)
+
+    @classmethod
+    def listed(cls) -> Iterable[Self]:
+        return [cls(one.classes, 4, one.epsilon, grid=4) for one in super().listed()]
 
     def _prepare(self) -> None:
         self.piecewise = Piecewise(self.classes, self.half, self.epsilon, self.grid)
         self.one_bit = OneBitSampled(self.classes, self.half, self.epsilon)
         rare = exp_bounds(-self.epsilon / 2)[1]
         self.threshold = round(WHOLE * (1 - rare)) if self.epsilon > THRESHOLD else 0
-        self.bytes = self.piecewise.bytes[0], 1, self.piecewise.bytes[1]
-        self.width = sum(self.bytes)
+        first, last = self.piecewise.runs
+        self.runs = first, Run(0, int(self.threshold > 0)), last
 
     @property
     def share(self) -> Fraction:
@@ -64,22 +70,10 @@ class Hybrid(NumberMechanism):
         value[~kind] = self.one_bit.perturb_values(about[~kind], rng)
         return np.stack([chosen, kind.astype(np.int64), value], axis=1)
 
-    def encode(self, reports: Reports) -> Raw:
-        rows = np.asarray(reports)
-        parts = [to_bytes(rows[:, 0], self.bytes[0]), to_bytes(rows[:, 1], 1), signed_bytes(rows[:, 2], self.bytes[2])]
-        return np.concatenate(parts, axis=1)
+    def possible(self, rows: Integers) -> NDArray[np.bool_]:
+        return np.asarray((rows[:, 1] == 1) | self.one_bit.possible(rows[:, ::2]))
 
-    def decode(self, raw: Raw) -> tuple[Reports, NDArray[np.bool_]]:
-        start = self.bytes[0]
-        chosen, kind, value = from_bytes(raw[:, :start]), raw[:, start], signed_from(raw[:, start + 1 :])
-        fine = np.where(kind == 1, self.piecewise.possible(value), (kind == 0) & self.one_bit.possible(value))
-        fine &= chosen < self.classes
-        if not self.threshold:
-            fine &= kind == 0
-        rows = np.stack([chosen.astype(np.int64), kind.astype(np.int64), value], axis=1)
-        return np.where(fine[:, None], rows, 0), fine
-
-    def law(self, label: int, point: int) -> dict[tuple[int, ...], Fraction]:
+    def law(self, label: int, point: int) -> Law:
         shares = ((1, self.share, self.piecewise), (0, 1 - self.share, self.one_bit))
         return {
             (chosen, kind, value): share * chance
@@ -91,7 +85,7 @@ class Hybrid(NumberMechanism):
     def constants(self) -> dict[str, Any]:
         return {
             "classes": self.classes,
-            "bytes": list(self.bytes),
+            "bytes": [run.each for run in self.runs],
             "threshold": str(self.threshold),
             "piecewise": self.piecewise.value_constants(),
             "one_bit": self.one_bit.value_constants(),

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import functools
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
 from discreet.local.entropy import words
-from discreet.local.oracles.base import Integers
+from discreet.local.kernels import kernel
+from discreet.local.wire.integers import Integers
 
 _BUFFER = 1 << 18  # words
 
 
+@kernel
 def digits(draws: Any, high: Any, low: Any, start: Any, out: Any) -> Any:
     """Discrete Laplace numbers into `out[start:]` until numbers or words run out: the place reached, words left."""
     size, spot, count = len(draws), 0, len(high)
@@ -39,6 +39,7 @@ def digits(draws: Any, high: Any, low: Any, start: Any, out: Any) -> Any:
     return len(out)
 
 
+@kernel
 def window(centres: Any, draws: Any, reach: Any, spread: Any, outside: Any, hi: Any, lo: Any, out: Any) -> None:
     """Outputs −reach … reach: words below `outside` name one beyond the window, the rest one inside it."""
     for i in range(len(out)):
@@ -50,30 +51,11 @@ def window(centres: Any, draws: Any, reach: Any, spread: Any, outside: Any, hi: 
             out[i] = np.int64((draws[i] - outside) // hi) + centres[i] - spread
 
 
-@functools.cache
-def compiled() -> SimpleNamespace:
-    """The kernels as machine code, kept on disk between processes."""
-    import numba
-
-    jit = numba.njit(cache=True, nogil=True, error_model="numpy")
-    return SimpleNamespace(digits=jit(digits), window=jit(window))
-
-
 def laplace_numbers(halves: tuple[Any, Any], size: int, rng: np.random.Generator | None) -> Integers:
     """Many draws of the noise whose thresholds are given as high and low words."""
     high, low = halves
     result, done = np.empty(size, np.int64), 0
-    run = compiled().digits
     while done < size:
         wanted = (size - done) * (len(high) + 1) + (size - done) // 8 + 4 * len(high)
-        done = int(run(words(min(wanted, _BUFFER), rng), high, low, done, result))
+        done = int(digits(words(min(wanted, _BUFFER), rng), high, low, done, result))
     return result
-
-
-def evenly(size: int, bound: int, rng: np.random.Generator | None) -> Any:
-    """`size` whole numbers drawn evenly from 0 … bound − 1, by rejection of words."""
-    last = (1 << 64) - (1 << 64) % bound - 1
-    drawn = np.array(words(size, rng))
-    while (bad := np.flatnonzero(drawn > np.uint64(last))).size:
-        drawn[bad] = words(bad.size, rng)
-    return drawn if bound == 1 << 64 else drawn % np.uint64(bound)

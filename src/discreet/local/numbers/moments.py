@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from discreet.errors import DataError
+from discreet.local.inputs import as_square
+from discreet.local.mechanism import Floats
 from discreet.local.numbers.base import NumberMechanism
-from discreet.local.numbers.laplace import LaplaceAll
-from discreet.local.oracles.base import Floats, Integers
+from discreet.local.wire.integers import Integers
 
 _ROUNDING = 1 / 12  # lattice steps squared: noise leaves no reason to trust a spread below that of rounding
 
@@ -34,7 +35,7 @@ class Group:
         return cls(mechanism.estimate(support, m), m, np.array(spread))
 
     @classmethod
-    def all_of(cls, mechanism: LaplaceAll, support: Any, m: int) -> list[Group]:
+    def all_of(cls, mechanism: NumberMechanism, support: Any, m: int) -> list[Group]:
         """The same people as one group for each number, where all numbers are reported at once."""
         rows = zip(mechanism.estimate(support, m), mechanism.variance(m), strict=True)
         return [cls(sums, m, np.full(len(sums), one)) for sums, one in rows]
@@ -42,8 +43,7 @@ class Group:
 
 def square_points(points: Any, half: int) -> Integers:
     """Points of the squares: 2·k² − half², which fills −half² … half²."""
-    array = np.asarray(points, np.int64)
-    return np.asarray(2 * array * array - np.int64(half) ** 2)
+    return np.asarray(as_square(np.asarray(points, np.int64), half))
 
 
 def gaussian_parameters(half: int, shares: Any, numbers: Group, squares: Group) -> tuple[Floats, Floats]:

@@ -10,16 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import SchemaError
-from discreet.local.entropy import Source, below
-from discreet.local.numbers.base import NumberMechanism
-from discreet.local.numbers.kernels import evenly
+from discreet.local.entropy import Source, below, evenly
+from discreet.local.mechanism import Floats, Law, Reports
+from discreet.local.numbers.base import NUMBERS, NumberMechanism
 from discreet.local.numbers.sampled import Sampled
-from discreet.local.oracles.base import Floats, Integers, Oracle, Raw, Reports
+from discreet.local.oracles.base import ORACLES, Oracle
 from discreet.local.oracles.grr import GRR
+from discreet.local.wire.integers import Integers, Raw
 
-_INDEPENDENT = ("oue", "sue")
 
-
+@NUMBERS.register
 class OneBit(NumberMechanism):
     """Round the point to ±half without bias, then report (class, sign) out of 2·classes values by an oracle.
 
@@ -31,18 +31,18 @@ class OneBit(NumberMechanism):
     (3,)
     """
 
-    name = "one-bit"
-    code = 17
+    name, code, script = "one-bit", 17, "oneBit"
 
     def __init__(self, classes: int, half: int, epsilon: Any, oracle: type[Oracle] = GRR) -> None:
-        if oracle.name != "grr" and oracle.name not in _INDEPENDENT:
-            raise SchemaError(f"one bit can be reported by grr, oue or sue, not by {oracle.name}")
+        if not oracle.signs:
+            able = " or ".join(name for name, kind in ORACLES.items() if kind.signs)
+            raise SchemaError(f"one bit can be reported by {able}, not by {oracle.name}")
         self._kind = oracle
         super().__init__(classes, half, epsilon)
 
     def _prepare(self) -> None:
         self.oracle = self._kind(2 * self.classes, self.epsilon)
-        self.width = self.oracle.width
+        self.runs, self.shape, self.dtype = self.oracle.runs, self.oracle.shape, self.oracle.dtype
 
     def draw(self, label: int, point: int, source: Source) -> tuple[int, ...]:
         plus = below(source, 2 * self.half) < self.half + point
@@ -55,13 +55,10 @@ class OneBit(NumberMechanism):
     def encode(self, reports: Reports) -> Raw:
         return self.oracle.encode(reports)
 
-    def packed(self, report: tuple[int, ...]) -> bytes:
-        return self.oracle.packed(report)
-
     def decode(self, raw: Raw) -> tuple[Reports, NDArray[np.bool_]]:
         return self.oracle.decode(raw)
 
-    def law(self, label: int, point: int) -> dict[tuple[int, ...], Fraction]:
+    def law(self, label: int, point: int) -> Law:
         plus = Fraction(self.half + point, 2 * self.half)
         up, down = self.oracle.law(2 * label + 1), self.oracle.law(2 * label)
         return {one: plus * up[one] + (1 - plus) * down[one] for one in up}
@@ -77,7 +74,7 @@ class OneBit(NumberMechanism):
         return self.half * (counts[:, 1] - counts[:, 0]) / float(self.oracle.p - self.oracle.q)
 
     def variance(self, m: int, label_share: float = 0.0, mean_square: float = 0.0) -> float:
-        own, other = _both(self.oracle)
+        own, other = map(float, self.oracle.together())
         p, q = float(self.oracle.p), float(self.oracle.q)
         square = label_share * (p + q - 2 * own) + (1 - label_share) * (2 * q - 2 * other)
         return m * (self.half**2 * square / (p - q) ** 2 - label_share * mean_square)
@@ -88,6 +85,7 @@ class OneBit(NumberMechanism):
         return self.oracle.simulate(counts, rng)
 
 
+@NUMBERS.register
 class OneBitSampled(Sampled):
     """The classic form: a class is drawn first, and one bit says the sign of the point, or of 0 for another class.
 
@@ -98,8 +96,7 @@ class OneBitSampled(Sampled):
     (3, 2)
     """
 
-    name = "one-bit-sampled"
-    code = 21
+    name, code, script = "one-bit-sampled", 21, "oneBitSampled"
 
     def _prepare(self) -> None:
         self.coin = GRR(2, self.epsilon)
@@ -119,8 +116,8 @@ class OneBitSampled(Sampled):
         up = plus * p + (1 - plus) * (1 - p)
         return {-1: 1 - up, 1: up}
 
-    def possible(self, values: Integers) -> NDArray[np.bool_]:
-        return np.asarray((values == 1) | (values == -1))
+    def possible(self, rows: Integers) -> NDArray[np.bool_]:
+        return np.asarray(np.abs(rows[:, 1]) == 1)
 
     def second(self, label_share: float, mean_square: float) -> float:
         return 1.0
@@ -138,10 +135,3 @@ def signs(points: Integers, half: int, rng: np.random.Generator | None) -> Integ
 def best_oracle(classes: int, epsilon: Any, kinds: Iterable[type[Oracle]]) -> type[Oracle]:
     """The oracle that gives `OneBit` the lowest variance where all classes are equally frequent."""
     return min(kinds, key=lambda kind: OneBit(classes, 1, epsilon, kind).variance(1, 1 / classes, 0.0))
-
-
-def _both(oracle: Oracle) -> tuple[float, float]:
-    """The chance that a report supports both signs of a class: of the person's own, and of another one."""
-    if oracle.name in _INDEPENDENT:
-        return float(oracle.p * oracle.q), float(oracle.q**2)
-    return 0.0, 0.0

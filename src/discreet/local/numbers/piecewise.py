@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from fractions import Fraction
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.local.chances import WHOLE, exp_bounds
-from discreet.local.entropy import Source, below
-from discreet.local.numbers.base import inside, whole
-from discreet.local.numbers.kernels import compiled, evenly
+from discreet.local.entropy import Source, below, evenly
+from discreet.local.numbers.base import NUMBERS, whole
+from discreet.local.numbers.kernels import window
 from discreet.local.numbers.sampled import Sampled
-from discreet.local.oracles.base import Integers
+from discreet.local.wire.integers import Integers
 
 GRID = 1 << 14
 
 
+@NUMBERS.register
 class Piecewise(Sampled):
     """The piecewise mechanism in whole numbers, for a class that is drawn first.
 
@@ -31,12 +32,17 @@ class Piecewise(Sampled):
     (2, 2)
     """
 
-    name = "piecewise"
-    code = 18
+    name, code, script = "piecewise", 18, "piecewise"
 
     def __init__(self, classes: int, half: int, epsilon: Any, grid: int = GRID) -> None:
         self.grid = whole(grid, 1, GRID, "the grid of the piecewise mechanism")
         super().__init__(classes, half, epsilon)
+
+    @classmethod
+    def listed(cls) -> Iterable[Self]:
+        # Centres that need no rounding, and such that do.
+        grids = {3: 7, 5: 3}
+        return [cls(one.classes, half, one.epsilon, grid) for one in super().listed() for half, grid in grids.items()]
 
     def _prepare(self) -> None:
         # A multiple of half needs no rounding of centres; a half above the grid is rounded onto it.
@@ -69,7 +75,7 @@ class Piecewise(Sampled):
         result = np.empty(len(points), np.int64)
         sizes = np.int64(self.limit), np.int64(self.spread)
         weights = np.uint64(self.outside), np.uint64(self.hi), np.uint64(self.lo)
-        compiled().window(centres, evenly(len(points), self.total, rng), *sizes, *weights, result)
+        window(centres, evenly(len(points), self.total, rng), *sizes, *weights, result)
         return result
 
     def value_law(self, point: int) -> dict[int, Fraction]:
@@ -81,9 +87,6 @@ class Piecewise(Sampled):
             for one in range(centre - self.spread, centre + self.spread + 1) if extra else ():
                 law[one] += extra
         return law
-
-    def possible(self, values: Integers) -> NDArray[np.bool_]:
-        return inside(values, self.limit)
 
     def second(self, label_share: float, mean_square: float) -> float:
         """Exact where half divides the grid; else centres are rounded, which adds about a sixth of a step squared."""

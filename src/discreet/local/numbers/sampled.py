@@ -7,19 +7,11 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from discreet.local.entropy import Source, below
-from discreet.local.numbers.base import (
-    NumberMechanism,
-    class_parts,
-    joined,
-    signed_bytes,
-    signed_from,
-    signed_width,
-)
-from discreet.local.numbers.kernels import evenly
-from discreet.local.oracles.base import Floats, Integers, Raw, Reports, from_bytes, to_bytes, width_of
+from discreet.local.entropy import Source, below, evenly
+from discreet.local.mechanism import Floats, Law, Reports
+from discreet.local.numbers.base import NumberMechanism, class_parts, joined
+from discreet.local.wire.integers import Integers, Run
 
 
 class Sampled(NumberMechanism):
@@ -31,10 +23,10 @@ class Sampled(NumberMechanism):
 
     step: float
     limit: int
+    shape = (2,)
 
     def _prepare(self) -> None:
-        self.bytes = width_of(self.classes - 1), signed_width(self.limit)
-        self.width = sum(self.bytes)
+        self.runs = Run(0, self.classes - 1), Run(-self.limit, self.limit)
 
     @abstractmethod
     def draw_value(self, point: int, source: Source) -> int:
@@ -47,10 +39,6 @@ class Sampled(NumberMechanism):
     @abstractmethod
     def value_law(self, point: int) -> dict[int, Fraction]:
         """The exact chance of each value."""
-
-    @abstractmethod
-    def possible(self, values: Integers) -> NDArray[np.bool_]:
-        """Which values a client can have sent."""
 
     @abstractmethod
     def second(self, label_share: float, mean_square: float) -> float:
@@ -69,16 +57,7 @@ class Sampled(NumberMechanism):
         chosen = evenly(len(label), self.classes, rng).astype(np.int64)
         return np.stack([chosen, self.perturb_values(np.where(chosen == label, point, 0), rng)], axis=1)
 
-    def encode(self, reports: Reports) -> Raw:
-        rows = np.asarray(reports)
-        return np.concatenate([to_bytes(rows[:, 0], self.bytes[0]), signed_bytes(rows[:, 1], self.bytes[1])], axis=1)
-
-    def decode(self, raw: Raw) -> tuple[Reports, NDArray[np.bool_]]:
-        chosen, value = from_bytes(raw[:, : self.bytes[0]]), signed_from(raw[:, self.bytes[0] :])
-        fine = (chosen < self.classes) & self.possible(value)
-        return np.where(fine[:, None], np.stack([chosen.astype(np.int64), value], axis=1), 0), fine
-
-    def law(self, label: int, point: int) -> dict[tuple[int, ...], Fraction]:
+    def law(self, label: int, point: int) -> Law:
         share = Fraction(1, self.classes)
         about = {True: self.value_law(point), False: self.value_law(0)}
         return {
@@ -88,7 +67,7 @@ class Sampled(NumberMechanism):
         }
 
     def constants(self) -> dict[str, Any]:
-        return {"classes": self.classes, "bytes": list(self.bytes), **self.value_constants()}
+        return {"classes": self.classes, "bytes": [run.each for run in self.runs], **self.value_constants()}
 
     def support(self, reports: Reports) -> Integers:
         rows = np.asarray(reports, np.int64)

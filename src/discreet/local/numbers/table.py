@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from discreet.local.numbers import NUMBERS, LaplaceAll
+import numpy as np
+
+from discreet.local.numbers import NUMBERS
 
 HALF = 1 << 16
 AT_ONCE = 8
@@ -18,11 +20,9 @@ def variances(classes: int, epsilon: str) -> dict[str, float]:
     """
     square, found = HALF**2 / 4, {}
     for name, kind in NUMBERS.items():
-        if kind is LaplaceAll:
-            value = float(LaplaceAll(classes, (HALF,) * AT_ONCE, epsilon).variance(1)[0]) / AT_ONCE
-        else:
-            value = kind(classes, HALF, epsilon).variance(1, 1 / classes, square)
-        found[name] = value / HALF**2
+        count = AT_ONCE if kind.at_once else 1
+        made = kind.of(classes, (HALF,) * count, epsilon)
+        found[name] = float(np.atleast_1d(made.variance(1, 1 / classes, square))[0]) / count / HALF**2
     return found
 
 

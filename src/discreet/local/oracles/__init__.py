@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from discreet.local.oracles.base import Oracle
-from discreet.local.oracles.choice import ORACLES, Choice, by_code, choose_oracle, make_oracle
+from discreet.local.oracles.base import ORACLES, Oracle
+from discreet.local.oracles.choice import Choice, choose_oracle, make_oracle
 from discreet.local.oracles.grr import GRR
 from discreet.local.oracles.hadamard import HadamardResponse
 from discreet.local.oracles.hashing import OLH
@@ -12,18 +12,6 @@ from discreet.local.oracles.subset import SubsetSelection
 from discreet.local.oracles.unary import OUE, SUE
 
 __all__ = [
-    "GRR",
-    "OLH",
-    "ORACLES",
-    "OUE",
-    "SHE",
-    "SUE",
-    "THE",
-    "Choice",
-    "HadamardResponse",
-    "Oracle",
-    "SubsetSelection",
-    "by_code",
-    "choose_oracle",
-    "make_oracle",
-]
+    "GRR", "OLH", "ORACLES", "OUE", "SHE", "SUE", "THE",
+    "Choice", "HadamardResponse", "Oracle", "SubsetSelection", "choose_oracle", "make_oracle",
+]  # fmt: skip

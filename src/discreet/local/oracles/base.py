@@ -2,38 +2,39 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
+from collections.abc import Iterable
 from fractions import Fraction
-from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.errors import DataError, SchemaError
+from discreet.errors import DataError, DiscreetError, SchemaError
+from discreet.local.bits import blockwise
 from discreet.local.chances import local_epsilon
-from discreet.local.entropy import Source
+from discreet.local.entropy import Source, WordSource
+from discreet.local.mechanism import Floats, Law, Mechanism, Reports
+from discreet.local.registry import Kinds
+from discreet.local.wire.integers import Integers, Run
+from discreet.sources.blocks import BLOCK
 
-Reports = NDArray[Any]
-Raw = NDArray[np.uint8]
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 LARGEST_DOMAIN = 1 << 20
+TINY = 1e-300
 
 
-class Oracle(ABC):
+class Oracle(Mechanism):
     """A mechanism for one value out of 0 … d − 1 that is ε-private for whoever sends the report.
 
-    `p` is the exact chance that a report supports its true value, `q` that it supports any one other value. Reports
-    are arrays of whole numbers with a row per person; `encode` and `decode` turn them into `width` bytes each.
+    `p` is the exact chance that a report supports its true value, `q` that it supports any one other value. A new one
+    is one module with a class that `ORACLES.register` decorates (docs/how-to-add/oracle.md).
     """
 
-    name: ClassVar[str]
-    code: ClassVar[int]
-    parameter: int = 0  # what a report says about the oracle beside d and ε: θ in thousandths, for the one that has it
+    takes_theta: ClassVar[bool] = False  # whether campaigns may set its threshold
+    signs: ClassVar[bool] = False  # whether it may carry the sign of a number (see `numbers.OneBit`)
+    batch: int = BLOCK  # people that are drawn together
     p: Fraction
     q: Fraction
-    width: int
 
     def __init__(self, d: int, epsilon: Any) -> None:
         if isinstance(d, bool) or not isinstance(d, int | np.integer) or not 2 <= d <= LARGEST_DOMAIN:
@@ -41,9 +42,20 @@ class Oracle(ABC):
         self.d, self.epsilon = int(d), local_epsilon(epsilon)
         self._prepare()
 
+    @classmethod
+    def of(cls, d: int, epsilon: Any, parameter: int = 0) -> Self:
+        """The oracle that a report names by its parameter."""
+        if parameter:
+            raise DiscreetError(f"reports of {cls.name} have no parameter")
+        return cls(d, epsilon)
+
+    @classmethod
+    def listed(cls) -> Iterable[Self]:
+        return [cls(d, epsilon) for d in (2, 3, 4, 6) for epsilon in (0.01, 1, 5, 20)]
+
     @abstractmethod
     def _prepare(self) -> None:
-        """Compute the thresholds, p, q and width from d and ε."""
+        """Compute the thresholds, p, q and what a report looks like from d and ε."""
 
     # ---- the person's side
 
@@ -51,49 +63,63 @@ class Oracle(ABC):
     def draw(self, value: int, source: Source) -> tuple[int, ...]:
         """One report, word by word: the definition that other languages follow. One row of what `perturb` returns."""
 
-    @abstractmethod
     def perturb(self, values: Any, *, rng: np.random.Generator | None = None) -> Reports:
         """Reports of many people at once, from the operating system's randomness (or a seeded simulation)."""
+        true = self.check(values)
+        result = np.empty((len(true), *self.shape), self.dtype)
+        blockwise(lambda rows: self.fill(true[rows], result[rows], rng), len(true), rng, self.batch)
+        return result
+
+    def fill(self, values: Integers, out: Reports, rng: np.random.Generator | None) -> None:
+        """Reports about a block of values: person by person, unless an oracle has a faster loop of the same law."""
+        source = WordSource(rng)
+        for i, value in enumerate(values.tolist()):
+            out[i] = np.reshape(self.draw(value, source), self.shape)
 
     @abstractmethod
-    def encode(self, reports: Reports) -> Raw:
-        """Reports as bytes, `width` per person."""
-
-    @abstractmethod
-    def decode(self, raw: Raw) -> tuple[Reports, NDArray[np.bool_]]:
-        """Reports out of bytes, and which of them are well-formed; the others are not to be counted."""
-
-    @abstractmethod
-    def law(self, value: int) -> dict[tuple[int, ...], Fraction]:
+    def law(self, value: int) -> Law:
         """The exact probability of every report about a value; for small domains."""
 
-    @abstractmethod
-    def constants(self) -> dict[str, Any]:
-        """Whole numbers (large ones as decimal text) that a client in another language needs to draw."""
-
-    def packed(self, report: tuple[int, ...]) -> bytes:
-        """What `draw` returned as `width` bytes."""
-        return self.encode(np.array([report], np.int64)).tobytes()
+    def laws(self) -> Iterable[Law]:
+        return (self.law(value) for value in range(self.d))
 
     # ---- the collector's side
 
     @abstractmethod
+    def says(self, reports: Reports) -> NDArray[Any]:
+        """What each report says for each value, above zero if it supports the value: a row per report."""
+
     def support(self, reports: Reports) -> Integers:
         """For each value, what the reports say for it: an integer sum over reports."""
+        rows = self.rows(reports)
+        parts = blockwise(lambda some: self.says(rows[some]).sum(axis=0, dtype=np.int64), len(rows), None)
+        return np.asarray(sum(parts, start=np.zeros(self.d, np.int64)), np.int64)
 
     def estimate(self, support: Any, m: int) -> Floats:
         """Unbiased counts out of the summed support of m reports."""
         slope = self.p - self.q
         return np.asarray((np.asarray(support, np.float64) - m * float(self.q)) / float(slope))
 
-    def aggregate(self, reports: Reports) -> Floats:
-        """Unbiased counts of each value among the people who sent the reports."""
-        return self.estimate(self.support(reports), len(reports))
-
     def variance(self, m: int, frequency: float = 0.0) -> float:
         """The variance of a count estimated from m reports, if that share of the people has the value."""
         p, q, share = self.p, self.q, Fraction(frequency)
         return float(m * (q * (1 - q) / (p - q) ** 2 + share * (1 - p - q) / (p - q)))
+
+    def together(self) -> tuple[Fraction, Fraction]:
+        """The chances that a report supports two values at once: the true one and another, and two others.
+
+        Here as if it answered for each value on its own.
+        """
+        return self.p * self.q, self.q**2
+
+    def group_noise(self, size: int, share: float) -> float:
+        """The variance, for one report, of the estimated count of `size` values that `share` of the people have."""
+        p, q, (mine, rest) = self.p, self.q, self.together()
+        other, own, slope = self.variance(1, 0.0), self.variance(1, 1.0), (p - q) ** 2
+        with_own, between = float((mine - p * q) / slope), float((rest - q * q) / slope) if self.d > 2 else 0.0
+        inside = own + (size - 1) * other + 2 * (size - 1) * with_own + (size - 1) * (size - 2) * between
+        outside = size * other + size * (size - 1) * between
+        return max(share * inside + (1 - share) * outside, TINY)
 
     def simulate(self, counts: Any, rng: np.random.Generator) -> Integers:
         """The support of a population with these true counts, drawn by its law.
@@ -105,43 +131,43 @@ class Oracle(ABC):
 
     # ---- what both share
 
-    def check(self, values: Any) -> NDArray[np.int64]:
+    def check(self, values: Any) -> Integers:
         """Values as an array of whole numbers inside the domain, or an error."""
-        array = np.atleast_1d(np.asarray(values))
-        if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
-            raise DataError("an oracle takes a one-dimensional array of whole numbers")
-        if array.size and (int(array.min()) < 0 or int(array.max()) >= self.d):
-            raise DataError(f"a value lies outside the oracle's domain 0 … {self.d - 1}")
-        return array.astype(np.int64, copy=False)
-
-    @cached_property
-    def worst(self) -> Fraction:
-        """The largest ratio of the chances of one report under two values, by enumeration; for small domains."""
-        laws = [self.law(value) for value in range(self.d)]
-        outputs = set().union(*laws)
-        tops = [max(law.get(one, Fraction(0)) for law in laws) for one in outputs]
-        lows = [min(law.get(one, Fraction(0)) for law in laws) for one in outputs]
-        if min(lows) == 0:
-            raise ValueError("a report is possible for one value and impossible for another")
-        return max(top / low for top, low in zip(tops, lows, strict=True))
+        return whole_numbers(values, 0, self.d - 1, "values")
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(d={self.d}, epsilon={float(self.epsilon):g})"
 
 
-def width_of(largest: int) -> int:
-    """Bytes that hold whole numbers up to `largest`."""
-    return max(1, -(-int(largest).bit_length() // 8))
+class IndexOracle(Oracle):
+    """An oracle that reports one number out of 0 … outcomes − 1."""
+
+    shape = ()
+    outcomes: int
+
+    def _outcomes(self, count: int) -> None:
+        self.outcomes, self.runs = count, (Run(0, count - 1),)
+        self.dtype = np.dtype(f"u{self.width if self.width != 3 else 4}")
+
+    def rows(self, reports: Reports) -> Reports:
+        array = np.asarray(reports)
+        if array.ndim != 1 or array.dtype.kind not in "iu" or (array.size and int(array.max()) >= self.outcomes):
+            raise DataError(f"reports of {self!r} are whole numbers from 0 to {self.outcomes - 1}")
+        return array
+
+    def histogram(self, reports: Reports) -> Integers:
+        """How often each number was reported."""
+        return np.bincount(self.rows(reports), minlength=self.outcomes).astype(np.int64, copy=False)
 
 
-def to_bytes(values: Any, width: int) -> Raw:
-    """Whole numbers as little-endian bytes, `width` each (at most 8)."""
-    wide = np.ascontiguousarray(values, dtype="<u8")
-    return wide.view(np.uint8).reshape(*wide.shape, 8)[..., :width]
+def whole_numbers(values: Any, low: int, high: int, what: str) -> Integers:
+    """A one-dimensional array of whole numbers inside a range, or an error."""
+    array = np.atleast_1d(np.asarray(values))
+    if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
+        raise DataError(f"{what} must be a one-dimensional array of whole numbers")
+    if array.size and (int(array.min()) < low or int(array.max()) > high):
+        raise DataError(f"one of the {what} lies outside {low} … {high}")
+    return array.astype(np.int64, copy=False)
 
 
-def from_bytes(raw: Raw) -> NDArray[np.uint64]:
-    """Little-endian bytes along the last axis (at most 8) as whole numbers."""
-    wide = np.zeros((*raw.shape[:-1], 8), np.uint8)
-    wide[..., : raw.shape[-1]] = raw
-    return wide.view("<u8")[..., 0]
+ORACLES: Kinds[Oracle] = Kinds("discreet.local.oracles")

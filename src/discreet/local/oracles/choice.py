@@ -6,17 +6,8 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from discreet.errors import SchemaError
-from discreet.local.oracles.base import Oracle
-from discreet.local.oracles.grr import GRR
-from discreet.local.oracles.hadamard import HadamardResponse
-from discreet.local.oracles.hashing import OLH
-from discreet.local.oracles.histogram import SHE, THE
-from discreet.local.oracles.subset import SubsetSelection
-from discreet.local.oracles.unary import OUE, SUE
+from discreet.local.oracles.base import ORACLES, Oracle
 
-ORACLES: dict[str, type[Oracle]] = {
-    kind.name: kind for kind in (GRR, SUE, OUE, SHE, THE, OLH, SubsetSelection, HadamardResponse)
-}
 _SAME = 1e-9  # relative: variances this close are a tie, and the shorter report wins
 
 
@@ -33,40 +24,40 @@ class Choice(NamedTuple):
         return f"{self.oracle!r} has the lowest mean variance per report: {ranks}"
 
 
-def by_code(code: int) -> type[Oracle]:
-    """The oracle with that code on the wire."""
-    for kind in ORACLES.values():
-        if kind.code == code:
-            return kind
-    raise SchemaError(f"no oracle has the code {code}")
-
-
 def make_oracle(name: str, d: int, epsilon: Any, theta: Any = None) -> Oracle:
-    """An oracle by its name, or the best one for "auto"; only "the" takes a theta.
+    """An oracle by its name, or the best one for "auto"; only some take a theta.
 
     >>> make_oracle("auto", 3, 1)
     GRR(d=3, epsilon=1)
     """
-    if theta is not None and name != THE.name:
-        raise SchemaError(f"only the oracle 'the' has a theta, not {name!r}")
-    if name == "auto":
-        return choose_oracle(d, epsilon).oracle
-    if name == THE.name:
-        return THE(d, epsilon, theta)
-    if name not in ORACLES:
+    if name != "auto" and name not in ORACLES:
         raise SchemaError(f"no oracle is called {name!r}; there are {', '.join(ORACLES)} and auto")
-    return ORACLES[name](d, epsilon)
+    if theta is not None:
+        check_theta(name)
+        return ORACLES[name](d, epsilon, theta)  # type: ignore[call-arg]
+    return choose_oracle(d, epsilon).oracle if name == "auto" else ORACLES[name](d, epsilon)
 
 
-@lru_cache(1024)
+def check_theta(name: str) -> None:
+    """Refuse a theta for an oracle that has none."""
+    having = [repr(kind.name) for kind in ORACLES.values() if kind.takes_theta]
+    if repr(name) not in having:
+        raise SchemaError(f"theta belongs to the oracle {' or '.join(having)}, not to {name!r}")
+
+
 def choose_oracle(d: int, epsilon: Any) -> Choice:
-    """The oracle with the lowest mean squared error over the values of the domain.
+    """The oracle with the lowest mean squared error over the values of the domain, of all that are registered.
 
     The variance of a count is m·(a + b·f) with f the value's share of the people. Shares add up to 1, so its mean over
     the d values is m·(a + b/d) whatever the shares are: nothing has to be known about the people. (Hadamard response
     with several blocks is judged as if people were spread evenly.) Ties go to the shorter report.
     """
-    oracles = [kind(d, epsilon) for kind in ORACLES.values()]
+    return _choose(d, epsilon, tuple(ORACLES.values()))
+
+
+@lru_cache(1024)
+def _choose(d: int, epsilon: Any, kinds: tuple[type[Oracle], ...]) -> Choice:
+    oracles = [kind(d, epsilon) for kind in kinds]
     variances = {one.name: one.variance(1, 1 / one.d) for one in oracles}
     least = min(variances.values())
     best = min((one for one in oracles if variances[one.name] <= least * (1 + _SAME)), key=lambda one: one.width)

@@ -8,16 +8,25 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.errors import DataError
-from discreet.local.bits import blockwise
 from discreet.local.chances import WHOLE, exp_bounds, share_up
 from discreet.local.entropy import Source
-from discreet.local.kernels import compiled
-from discreet.local.oracles.base import Integers, Oracle, Raw, Reports, from_bytes, to_bytes, width_of
+from discreet.local.kernels import kernel
+from discreet.local.mechanism import Law, Reports
+from discreet.local.oracles.base import ORACLES, IndexOracle
 from discreet.local.slots import Slots
+from discreet.local.wire.integers import Integers
 
 
-class GRR(Oracle):
+@kernel
+def others_in_order(values: Any, drawn: Any, out: Any) -> None:
+    """Direct encoding: slot 0 keeps the value, the others name the other values in their order."""
+    for i in range(len(out)):
+        place = drawn[i] - 1
+        out[i] = values[i] if place < 0 else place + (place >= values[i])
+
+
+@ORACLES.register
+class GRR(IndexOracle):
     """Report the true value with chance p, each other one with chance q.
 
     Of the 2⁶⁴ words each other value owns `other` and the true one the rest: their ratio is at most e^ε exactly.
@@ -27,16 +36,15 @@ class GRR(Oracle):
     (4,)
     """
 
-    name = "grr"
-    code = 1
+    name, code, script = "grr", 1, "grr"
+    signs = True
 
     def _prepare(self) -> None:
         self.other = share_up(exp_bounds(self.epsilon)[0] + self.d - 1)
         self.true = WHOLE - (self.d - 1) * self.other
         self.p, self.q = Fraction(self.true, WHOLE), Fraction(self.other, WHOLE)
         self.slots = Slots(1, self.true, self.other)
-        self.width = width_of(self.d - 1)
-        self.dtype = np.dtype(f"u{self.width if self.width != 3 else 4}")
+        self._outcomes(self.d)
 
     def draw(self, value: int, source: Source) -> tuple[int, ...]:
         word = source.word()
@@ -45,35 +53,23 @@ class GRR(Oracle):
         place = (word - self.true) // self.other
         return (place + (place >= value),)
 
-    def perturb(self, values: Any, *, rng: np.random.Generator | None = None) -> Reports:
-        true = self.check(values)
-        result = np.empty(len(true), self.dtype)
+    def fill(self, values: Integers, out: Reports, rng: np.random.Generator | None) -> None:
+        others_in_order(values, self.slots.draw(len(values), rng), out)
 
-        def fill(rows: slice) -> None:
-            compiled().grr(true[rows], self.slots.draw(rows.stop - rows.start, rng), result[rows])
-
-        blockwise(fill, len(true), rng)
-        return result
-
-    def encode(self, reports: Reports) -> Raw:
-        return to_bytes(reports, self.width)
-
-    def decode(self, raw: Raw) -> tuple[Reports, NDArray[np.bool_]]:
-        values = from_bytes(raw)
-        fine = values < self.d
-        return np.where(fine, values, 0).astype(self.dtype), fine
-
-    def law(self, value: int) -> dict[tuple[int, ...], Fraction]:
+    def law(self, value: int) -> Law:
         return {(one,): self.p if one == value else self.q for one in range(self.d)}
 
     def constants(self) -> dict[str, Any]:
         return {"true": str(self.true), "other": str(self.other)}
 
+    def says(self, reports: Reports) -> NDArray[Any]:
+        return np.asarray(self.rows(reports)[:, None] == np.arange(self.d))
+
     def support(self, reports: Reports) -> Integers:
-        counts = np.bincount(np.asarray(reports), minlength=self.d)
-        if len(counts) > self.d:
-            raise DataError(f"a report lies outside the oracle's domain 0 … {self.d - 1}")
-        return counts.astype(np.int64, copy=False)
+        return self.histogram(reports)
+
+    def together(self) -> tuple[Fraction, Fraction]:
+        return Fraction(0), Fraction(0)
 
     def simulate(self, counts: Any, rng: np.random.Generator) -> Integers:
         return one_of_many(np.asarray(counts, np.int64), float(self.p - self.q), rng)

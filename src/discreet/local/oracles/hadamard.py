@@ -4,21 +4,45 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.errors import DataError
-from discreet.local.bits import blockwise
 from discreet.local.chances import WHOLE, ceiling, exp_bounds
 from discreet.local.entropy import Source
-from discreet.local.kernels import compiled
-from discreet.local.oracles.base import Floats, Integers, Oracle, Raw, Reports, from_bytes, to_bytes, width_of
+from discreet.local.kernels import kernel
+from discreet.local.mechanism import Floats, Law, Reports
+from discreet.local.oracles.base import ORACLES, TINY, IndexOracle
 from discreet.local.slots import Slots
+from discreet.local.wire.integers import Integers
+
+MOST_LISTED = 1 << 24  # reports times values that are gone through for the noise of a group
 
 
-class HadamardResponse(Oracle):
+@kernel
+def half_blocks(values: Any, drawn: Any, bits: int, places: int, out: Any) -> None:
+    """Hadamard response: the first half block of slots names a member of the value's set, the rest the others."""
+    size = np.int64(1) << places
+    half = size >> 1
+    for i in range(len(out)):
+        block, row, index = values[i] & ((1 << bits) - 1), (values[i] >> bits) + 1, np.int64(drawn[i])
+        if index >= size:
+            other = (index >> places) - 1
+            out[i] = ((other + (other >= block)) << places) | (index & (size - 1))
+        else:
+            wrong, low_bit, index = index >= half, row & -row, index & (half - 1)
+            place = ((index & -low_bit) << 1) | (index & (low_bit - 1))
+            odd = place & row
+            for shift in (16, 8, 4, 2, 1):
+                odd ^= odd >> shift
+            if (odd & 1) != wrong:
+                place |= low_bit
+            out[i] = (block << places) | place
+
+
+@ORACLES.register
+class HadamardResponse(IndexOracle):
     """Reports 0 … K − 1 in B blocks; a value favours half a block, and any two of a block share half of their halves.
 
     Value v belongs to block v mod B and to row v // B + 1 of the Hadamard matrix of the block's size, b = 2s; its set
@@ -33,15 +57,13 @@ class HadamardResponse(Oracle):
     (1, 64)
     """
 
-    name: ClassVar[str] = "hadamard"
-    code: ClassVar[int] = 8
+    name, code, script = "hadamard", 8, "hadamard"
 
     def _prepare(self) -> None:
         choices = [1 << bits for bits in range((self.d - 1).bit_length() + 1)]
         self._set(min(choices, key=self._mean_variance))
         self.slots = Slots(self.half, self.high, self.low)
-        self.width = width_of(self.reports - 1)
-        self.dtype = np.dtype(f"u{self.width if self.width != 3 else 4}")
+        self._outcomes(self.reports)
 
     def _set(self, blocks: int) -> None:
         fullest = -(-self.d // blocks)
@@ -74,24 +96,9 @@ class HadamardResponse(Oracle):
             place |= least
         return (block * self.block + place,)
 
-    def perturb(self, values: Any, *, rng: np.random.Generator | None = None) -> Reports:
-        true = self.check(values)
-        result = np.empty(len(true), self.dtype)
-        shape = (self.blocks.bit_length() - 1, self.block.bit_length() - 1)
-
-        def fill(rows: slice) -> None:
-            compiled().hadamard(true[rows], self.slots.draw(rows.stop - rows.start, rng), *shape, result[rows])
-
-        blockwise(fill, len(true), rng)
-        return result
-
-    def encode(self, reports: Reports) -> Raw:
-        return to_bytes(reports, self.width)
-
-    def decode(self, raw: Raw) -> tuple[Reports, NDArray[np.bool_]]:
-        values = from_bytes(raw)
-        fine = values < self.reports
-        return np.where(fine, values, 0).astype(self.dtype), fine
+    def fill(self, values: Integers, out: Reports, rng: np.random.Generator | None) -> None:
+        sizes = self.blocks.bit_length() - 1, self.block.bit_length() - 1
+        half_blocks(values, self.slots.draw(len(values), rng), *sizes, out)
 
     def members(self, value: int) -> NDArray[np.bool_]:
         """Which reports are in a value's set."""
@@ -100,18 +107,25 @@ class HadamardResponse(Oracle):
         result[value % self.blocks] = np.bitwise_count(np.arange(self.block) & row) % 2 == 0
         return result.ravel()
 
-    def law(self, value: int) -> dict[tuple[int, ...], Fraction]:
+    def law(self, value: int) -> Law:
         shares = Fraction(self.low, WHOLE), Fraction(self.high, WHOLE)
         return {(one,): shares[inside] for one, inside in enumerate(self.members(value).tolist())}
 
     def constants(self) -> dict[str, Any]:
         return {"blocks": self.blocks, "block": self.block, "high": str(self.high), "low": str(self.low)}
 
+    def says(self, reports: Reports) -> NDArray[Any]:
+        return self._signs[:, self.rows(reports)].T
+
+    @property
+    def _signs(self) -> NDArray[np.int8]:
+        """What each report says for each value: a row per value."""
+        inside = np.array([self.members(value) for value in range(self.d)], np.int8)
+        block = np.arange(self.reports) // self.block == (np.arange(self.d) % self.blocks)[:, None]
+        return np.asarray(2 * inside - block, np.int8)
+
     def support(self, reports: Reports) -> Integers:
-        counts = np.bincount(np.asarray(reports), minlength=self.reports)
-        if len(counts) > self.reports:
-            raise DataError(f"a report lies outside 0 … {self.reports - 1}")
-        return self._from_histogram(counts)
+        return self._from_histogram(self.histogram(reports))
 
     def _from_histogram(self, counts: Any) -> Integers:
         table = walsh_hadamard(np.asarray(counts, np.int64).reshape(self.blocks, self.block))
@@ -138,6 +152,23 @@ class HadamardResponse(Oracle):
             near = Fraction(block)
         spread = (share + near) * own + (1 - share - near) * foreign - share * slope**2
         return float(m * spread / slope**2)
+
+    def group_noise(self, size: int, share: float) -> float:
+        """As for any oracle; sets overlap, so all reports are gone through, unless the domain is too large for that.
+
+        Then values are taken as independent, as they are but for one in each set of three. Groups are the runs of
+        `size` values, as classes are in a table; what is returned is their mean.
+        """
+        if size == 1 or self.reports * self.d > MOST_LISTED:
+            return super().group_noise(size, share)
+        said = self._signs / self.slope  # what each report adds to the estimated count of each value
+        law = np.where(said > 0, float(self.high), float(self.low)) / float(WHOLE)
+        groups = self.d // size
+        counts = said[: groups * size].reshape(groups, size, -1).sum(axis=1)
+        spread = law @ (counts**2).T - (law @ counts.T) ** 2  # a row for each value, a column for each group
+        own = np.arange(self.d)[:, None] // size == np.arange(groups)
+        outside = float(spread[~own].mean()) if groups > 1 or not own.all() else 0.0
+        return max(share * float(spread[own].mean()) + (1 - share) * outside, TINY)
 
     def simulate(self, counts: Any, rng: np.random.Generator) -> Integers:
         """A report is an even draw from the value's set with chance s(high − low)/2⁶⁴, else from all reports."""

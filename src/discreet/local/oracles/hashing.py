@@ -2,25 +2,60 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.errors import DataError
 from discreet.local.bits import blockwise, streamed
 from discreet.local.chances import WHOLE, exp_bounds, share_up
 from discreet.local.entropy import Source, below
-from discreet.local.kernels import compiled
-from discreet.local.oracles.base import Integers, Oracle, Raw, Reports, from_bytes, to_bytes, width_of
+from discreet.local.kernels import kernel
+from discreet.local.mechanism import Law, Reports
+from discreet.local.oracles.base import ORACLES, Oracle
 from discreet.local.slots import Slots
+from discreet.local.wire.integers import Integers, Run
 
 PRIME = (1 << 31) - 1
 MOST_BUCKETS = 1 << 30
 
 
+@kernel
+def hashed(units: Any, first: int, values: Any, prime: int, buckets: int, drawn: Any, out: Any) -> int:
+    """Local hashing: a random hash, and the value's bucket under it by direct encoding (slots as in `grr`)."""
+    used = 0
+    for i in range(first, len(out)):
+        a, b = np.int64(0), np.int64(prime)
+        while a == 0 or a == prime or b == prime:
+            if used + 4 > len(units):
+                return i
+            a = np.int64(units[used]) | np.int64(units[used + 1]) << 16
+            b = np.int64(units[used + 2]) | np.int64(units[used + 3]) << 16
+            a, b = a & prime, b & prime
+            used += 4
+        bucket, place = ((a * values[i] + b) % prime) % buckets, np.int64(drawn[i]) - 1
+        if place >= 0:
+            bucket = place + (place >= bucket)
+        out[i, 0], out[i, 1], out[i, 2] = a, b, bucket
+    return len(out)
+
+
+@kernel
+def hash_support(reports: Any, prime: Any, buckets: Any, counts: Any) -> None:
+    """For each value, in how many reports it falls into the bucket reported."""
+    for i in range(len(reports)):
+        step, point, bucket = np.uint32(reports[i, 0]), np.uint32(reports[i, 1]), np.uint32(reports[i, 2])
+        for value in range(len(counts)):
+            counts[value] += point % buckets == bucket
+            point += step  # below 2³², since both are below 2³¹
+            if point >= prime:
+                point -= prime
+
+
+@ORACLES.register
 class OLH(Oracle):
     """Report a hash drawn at random and the bucket of the value under it, kept with the chance of direct encoding.
 
@@ -32,9 +67,18 @@ class OLH(Oracle):
     4
     """
 
-    name: ClassVar[str] = "olh"
-    code: ClassVar[int] = 6
-    prime: ClassVar[int] = PRIME
+    name, code, script = "olh", 6, "hashing"
+    literals: ClassVar[dict[str, str]] = {"PRIME": f"{PRIME}"}
+    shape = (3,)
+    dtype = np.dtype(np.uint32)
+
+    def __init__(self, d: int, epsilon: Any, *, prime: int = PRIME) -> None:
+        self.prime = prime  # only tests have a reason to give a smaller one, with which all hashes can be listed
+        super().__init__(d, epsilon)
+
+    @classmethod
+    def listed(cls) -> Iterable[Self]:
+        return [cls(one.d, one.epsilon, prime=7) for one in super().listed()]
 
     def _prepare(self) -> None:
         least = exp_bounds(self.epsilon)[0]
@@ -47,8 +91,7 @@ class OLH(Oracle):
         pairs = more * (fewer + 1) * fewer + (self.buckets - more) * fewer * (fewer - 1)
         self.collision = Fraction(pairs, self.prime * (self.prime - 1))
         self.q = self.collision * self.p + (1 - self.collision) * Fraction(self.other, WHOLE)
-        self.each = width_of(self.prime)
-        self.width = 2 * self.each + width_of(self.buckets - 1)
+        self.runs = Run(1, self.prime - 1), Run(0, self.prime - 1), Run(0, self.buckets - 1)
 
     def bucket(self, value: int, a: int, b: int) -> int:
         """The bucket of a value under one hash."""
@@ -63,34 +106,11 @@ class OLH(Oracle):
             bucket = place + (place >= bucket)
         return a, b, bucket
 
-    def perturb(self, values: Any, *, rng: np.random.Generator | None = None) -> Reports:
-        true = self.check(values)
-        result = np.empty((len(true), 3), np.uint32)
+    def fill(self, values: Integers, out: Reports, rng: np.random.Generator | None) -> None:
+        drawn = self.slots.draw(len(values), rng)
+        streamed(hashed, 4, len(values), rng, values, self.prime, self.buckets, drawn, out)
 
-        def fill(rows: slice) -> None:
-            size = rows.stop - rows.start
-            drawn = self.slots.draw(size, rng)
-            streamed(compiled().hashed, 4, size, rng, true[rows], self.prime, self.buckets, drawn, result[rows])
-
-        blockwise(fill, len(true), rng)
-        return result
-
-    def packed(self, report: tuple[int, ...]) -> bytes:
-        return self.encode(np.array([report], np.uint32)).tobytes()
-
-    def encode(self, reports: Reports) -> Raw:
-        table = self._rows(reports)
-        parts = [to_bytes(table[:, j], self.each) for j in range(2)]
-        return np.concatenate([*parts, to_bytes(table[:, 2], self.width - 2 * self.each)], axis=1)
-
-    def decode(self, raw: Raw) -> tuple[Reports, NDArray[np.bool_]]:
-        cuts = (slice(0, self.each), slice(self.each, 2 * self.each), slice(2 * self.each, self.width))
-        a, b, bucket = (from_bytes(np.asarray(raw, np.uint8)[:, cut]) for cut in cuts)
-        fine = (a > 0) & (a < self.prime) & (b < self.prime) & (bucket < self.buckets)
-        table = np.stack([a, b, bucket], axis=1)
-        return np.where(fine[:, None], table, np.array([1, 0, 0], np.uint64)).astype(np.uint32), fine
-
-    def law(self, value: int) -> dict[tuple[int, ...], Fraction]:
+    def law(self, value: int) -> Law:
         if self.prime > 128:
             raise ValueError("the hashes are too many to be listed")
         share = Fraction(1, self.prime * (self.prime - 1))
@@ -110,19 +130,17 @@ class OLH(Oracle):
     def constants(self) -> dict[str, Any]:
         return {"prime": self.prime, "buckets": self.buckets, "true": str(self.true), "other": str(self.other)}
 
+    def says(self, reports: Reports) -> NDArray[Any]:
+        a, b, bucket = (self.rows(reports)[:, j, None].astype(np.int64) for j in range(3))
+        return np.asarray((a * np.arange(self.d) + b) % self.prime % self.buckets == bucket)
+
     def support(self, reports: Reports) -> Integers:
-        table = self._rows(reports)
+        table = self.rows(reports)
 
         def count(rows: slice) -> Integers:
             counts = np.zeros(self.d, np.int64)
-            compiled().hash_support(table[rows], np.uint32(self.prime), np.uint32(self.buckets), counts)
+            hash_support(table[rows], np.uint32(self.prime), np.uint32(self.buckets), counts)
             return counts
 
         parts = blockwise(count, len(table), None)
         return np.asarray(sum(parts, start=np.zeros(self.d, np.int64)), np.int64)
-
-    def _rows(self, reports: Reports) -> NDArray[np.uint32]:
-        array = np.asarray(reports)
-        if array.ndim != 2 or array.shape[1] != 3 or array.dtype != np.uint32:
-            raise DataError(f"reports of {self!r} are rows of three whole numbers: a, b and a bucket")
-        return array

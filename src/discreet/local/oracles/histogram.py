@@ -2,29 +2,52 @@
 
 from __future__ import annotations
 
-import itertools
 import math
+from collections.abc import Iterable
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.domain import exact
-from discreet.errors import DataError, SchemaError
-from discreet.local.bits import blockwise, coins
+from discreet.errors import DiscreetError, SchemaError
+from discreet.local.bits import coins
 from discreet.local.chances import WHOLE, ceiling, exp_bounds
 from discreet.local.entropy import Source, words
 from discreet.local.geometric import SLACK, DiscreteLaplace
-from discreet.local.kernels import compiled
-from discreet.local.oracles.base import Floats, Integers, Oracle, Raw, Reports, from_bytes, to_bytes
+from discreet.local.kernels import kernel
+from discreet.local.mechanism import Floats, Law, Reports, independent
+from discreet.local.oracles.base import ORACLES, Oracle
 from discreet.local.oracles.unary import UnaryOracle
+from discreet.local.wire.integers import Integers, Run
 
 UNIT = 16  # lattice steps per person
 THOUSAND = 1000
 
 
+@kernel
+def signed(planes: Any, signs: Any, out: Any) -> int:
+    """Whole numbers out of planes of digits and signs, minus zeros left out; returns how many were written."""
+    filled = 0
+    for word in range(len(signs)):
+        for lane in range(64):
+            if filled == len(out):
+                return filled
+            shift, magnitude = np.uint64(lane), np.int64(0)
+            for k in range(len(planes)):
+                magnitude |= np.int64((planes[k, word] >> shift) & np.uint64(1)) << k
+            if (signs[word] >> shift) & np.uint64(1):
+                if magnitude == 0:
+                    continue
+                magnitude = -magnitude
+            out[filled] = magnitude
+            filled += 1
+    return filled
+
+
+@ORACLES.register
 class SHE(Oracle):
     """The one-hot vector on a lattice of sixteenths, with discrete Laplace noise on every component.
 
@@ -36,49 +59,33 @@ class SHE(Oracle):
     (4, 3)
     """
 
-    name: ClassVar[str] = "she"
-    code: ClassVar[int] = 4
+    name, code, script = "she", 4, "histogram"
+    literals: ClassVar[dict[str, str]] = {"UNIT": f"{UNIT}n"}
+    dtype = np.dtype(np.int32)
+
+    @classmethod
+    def listed(cls) -> Iterable[Self]:
+        return [cls(2, 20)]  # whole reports can be listed only where noise is small
 
     def _prepare(self) -> None:
         self.noise = DiscreteLaplace(2 * UNIT / (self.epsilon - 2 * SLACK))
         self.low, self.high = UNIT - self.noise.reach, self.noise.reach
         self.p, self.q = Fraction(1), Fraction(0)
-        self.each = (self.high.bit_length() + 8) // 8  # bytes of a component, its sign included
-        self.width = self.d * self.each
+        self.shape, self.runs = (self.d,), (Run(self.low, self.high, self.d),)
+        self.batch = max(1, (1 << 18) // self.d)
 
     def draw(self, value: int, source: Source) -> tuple[int, ...]:
         drawn = (UNIT * (one == value) + self.noise.draw(source) for one in range(self.d))
         return tuple(min(max(one, self.low), self.high) for one in drawn)
 
-    def perturb(self, values: Any, *, rng: np.random.Generator | None = None) -> Reports:
-        true = self.check(values)
-        result = np.empty((len(true), self.d), np.int32)
-
-        def fill(rows: slice) -> None:
-            part = result[rows]
-            self._noise(part.reshape(-1), rng)
-            part[np.arange(len(part)), true[rows]] += UNIT
-            np.clip(part, self.low, self.high, out=part)
-
-        blockwise(fill, len(true), rng, max(1, (1 << 18) // self.d))
-        return result
-
-    def _noise(self, out: NDArray[np.int32], rng: np.random.Generator | None) -> None:
-        done = 0
-        while done < len(out):
-            count = (len(out) - done) // 60 + 2
+    def fill(self, values: Integers, out: Reports, rng: np.random.Generator | None) -> None:
+        flat, done = out.reshape(-1), 0
+        while done < len(flat):
+            count = (len(flat) - done) // 60 + 2
             planes = np.stack([coins(one, count, rng, bits=128) for one in self.noise.thresholds])
-            done += compiled().signed(planes, words(count, rng), out[done:])
-
-    def encode(self, reports: Reports) -> Raw:
-        return np.ascontiguousarray(to_bytes(self._rows(reports), self.each)).reshape(len(reports), self.width)
-
-    def decode(self, raw: Raw) -> tuple[Reports, NDArray[np.bool_]]:
-        parts = np.asarray(raw, np.uint8).reshape(len(raw), self.d, self.each)
-        values = from_bytes(parts).astype(np.int64)
-        values -= (values >> (8 * self.each - 1)) << (8 * self.each)
-        fine = np.all((values >= self.low) & (values <= self.high), axis=1)
-        return np.where(fine[:, None], values, 0).astype(np.int32), fine
+            done += signed(planes, words(count, rng), flat[done:])
+        out[np.arange(len(out)), values] += UNIT
+        np.clip(out, self.low, self.high, out=out)
 
     def component_law(self, bit: int) -> dict[int, Fraction]:
         """The exact law of one component, of the true value (1) or another (0); for large ε."""
@@ -88,12 +95,8 @@ class SHE(Oracle):
             result[place] = result.get(place, Fraction(0)) + share
         return result
 
-    def law(self, value: int) -> dict[tuple[int, ...], Fraction]:
-        laws = [self.component_law(one == value) for one in range(self.d)]
-        return {
-            tuple(one for one, _ in cells): math.prod((share for _, share in cells), start=Fraction(1))
-            for cells in itertools.product(*(law.items() for law in laws))
-        }
+    def law(self, value: int) -> Law:
+        return independent(self.component_law(one == value) for one in range(self.d))
 
     @cached_property
     def worst(self) -> Fraction:
@@ -103,10 +106,10 @@ class SHE(Oracle):
 
     def constants(self) -> dict[str, Any]:
         thresholds = [str(one) for one in self.noise.thresholds]
-        return {"unit": UNIT, "thresholds": thresholds, "low": self.low, "high": self.high, "bytes": self.each}
+        return {"unit": UNIT, "thresholds": thresholds, "low": self.low, "high": self.high, "bytes": self.runs[0].each}
 
-    def support(self, reports: Reports) -> Integers:
-        return np.asarray(self._rows(reports).sum(axis=0, dtype=np.int64))
+    def says(self, reports: Reports) -> NDArray[Any]:
+        return self.rows(reports)
 
     def estimate(self, support: Any, m: int) -> Floats:
         return np.asarray(support, np.float64) / UNIT
@@ -128,13 +131,8 @@ class SHE(Oracle):
         first, second = (rng.negative_binomial(people, stop, self.d) for _ in range(2))
         return np.asarray(UNIT * true + first - second, np.int64)
 
-    def _rows(self, reports: Reports) -> NDArray[Any]:
-        array = np.asarray(reports)
-        if array.ndim != 2 or array.shape[1] != self.d or array.dtype.kind != "i":
-            raise DataError(f"reports of {self!r} are rows of {self.d} whole numbers")
-        return array
 
-
+@ORACLES.register
 class THE(UnaryOracle):
     """Which components of a noisy one-hot vector exceed θ, with Laplace noise of scale 2/ε: one bit each.
 
@@ -146,12 +144,18 @@ class THE(UnaryOracle):
     0.25
     """
 
-    name: ClassVar[str] = "the"
-    code: ClassVar[int] = 5
+    name, code = "the", 5
+    takes_theta, tight = True, False
 
     def __init__(self, d: int, epsilon: Any, theta: Any = None) -> None:
         self._asked = theta
         super().__init__(d, epsilon)
+
+    @classmethod
+    def of(cls, d: int, epsilon: Any, parameter: int = 0) -> Self:
+        if not parameter:
+            raise DiscreetError("a report of 'the' states its threshold")
+        return cls(d, epsilon, Fraction(parameter, THOUSAND))
 
     def _thresholds(self) -> tuple[int, int]:
         self.parameter = best_theta(self.d, float(self.epsilon)) if self._asked is None else thousandths(self._asked)

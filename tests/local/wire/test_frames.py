@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet.local.frames import (
+from discreet.local.wire.frames import (
     FOREIGN,
     MALFORMED,
     READABLE,
@@ -24,7 +24,7 @@ from discreet.local.frames import (
     identities,
     parse,
 )
-from discreet.local.report import MARKER, Part, Report, ReportError, frames, pack, unpack, varint
+from discreet.local.wire.report import MARKER, Part, Report, ReportError, frames, pack, unpack, varint
 
 MARK = b"schema!!"
 parts = st.builds(

@@ -6,13 +6,14 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 from typing import IO, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.local.framing import compiled
-from discreet.local.report import HEAD, ID_BYTES, SCHEMA_BYTES
+from discreet.local.wire.report import HEAD, ID_BYTES, SCHEMA_BYTES
+from discreet.local.wire.scan import compiled
 
 Integers = NDArray[np.int64]
 Bytes = NDArray[np.uint8]
@@ -31,7 +32,7 @@ class Frames:
     damaged: Integers
 
     def __len__(self) -> int:
-        return len(self.starts)
+        return int(self.starts.size)
 
 
 class Key(NamedTuple):
@@ -87,10 +88,7 @@ class Splitter:
     def feed(self, piece: bytes, *, final: bool = False) -> Frames:
         """The frames that end in this piece."""
         raw = np.frombuffer(self.rest + piece if self.rest else piece, np.uint8)
-        loops = compiled()
-        starts, ends, damaged, spot, seeking = loops.split(
-            raw, 0, len(raw), final, self.seeking, loops.table, loops.powers
-        )
+        starts, ends, damaged, spot, seeking = _split(raw, 0, len(raw), final, self.seeking)
         self.rest, self.seeking = raw[spot:].tobytes(), bool(seeking)
         return Frames(raw, starts, ends, np.zeros(len(starts), np.int64), np.array([damaged], np.int64))
 
@@ -106,27 +104,26 @@ def frames_of_file(file: IO[bytes], size: int = CHUNK) -> Iterator[Frames]:
 def frames_of_buffers(buffers: Sequence[Any]) -> Frames:
     """The frames of several buffers, each of which stands for itself: none can swallow what another sent."""
     raw, edges = _joined(buffers)
-    loops, pieces, damaged = compiled(), [], np.zeros(len(buffers), np.int64)
-    for i in range(len(buffers)):
-        found = loops.split(raw, edges[i], edges[i + 1], True, False, loops.table, loops.powers)
-        pieces.append(found[:2])
-        damaged[i] = found[2]
-    empty = np.empty(0, np.int64)
-    starts = np.concatenate([empty, *(piece[0] for piece in pieces)])
-    ends = np.concatenate([empty, *(piece[1] for piece in pieces)])
-    owners = np.repeat(np.arange(len(buffers)), [len(piece[0]) for piece in pieces]) if pieces else empty
-    return Frames(raw, starts, ends, owners, damaged)
+    found = [_split(raw, start, stop) for start, stop in pairwise(edges)]
+    starts, ends = (np.concatenate([np.empty(0, np.int64), *(one[k] for one in found)]) for k in (0, 1))
+    owners = np.repeat(np.arange(len(found)), np.array([len(one[0]) for one in found], np.int64))
+    return Frames(raw, starts, ends, owners, np.array([one[2] for one in found], np.int64))
 
 
 def frames_one_each(reports: Iterable[Any]) -> Frames:
     """Frames of which each must be exactly one of the given byte strings; any other string is one damaged record."""
     given = list(reports)
     raw, edges = _joined(given)
-    loops, fine = compiled(), np.zeros(len(given), bool)
-    for i in range(len(given)):
-        starts, ends, *_ = loops.split(raw, edges[i], edges[i + 1], True, False, loops.table, loops.powers)
-        fine[i] = len(starts) == 1 and starts[0] == edges[i] and ends[0] == edges[i + 1]
+    fine = np.zeros(len(given), bool)
+    for i, (start, stop) in enumerate(pairwise(edges)):
+        starts, ends, *_ = _split(raw, start, stop)
+        fine[i] = len(starts) == 1 and starts[0] == start and ends[0] == stop
     return Frames(raw, edges[:-1][fine], edges[1:][fine], np.flatnonzero(fine), (~fine).astype(np.int64))
+
+
+def _split(raw: Bytes, start: int, stop: int, final: bool = True, seeking: bool = False) -> Any:
+    loops = compiled()
+    return loops.split(raw, start, stop, final, seeking, loops.table, loops.powers)
 
 
 def _joined(buffers: Sequence[Any]) -> tuple[Bytes, Integers]:

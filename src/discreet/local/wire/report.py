@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass
 from fractions import Fraction
+from typing import NamedTuple
 
 from discreet.errors import DataError
 
@@ -31,8 +31,7 @@ class ReportError(DataError):
     """Bytes that are no report, or not one that can be counted."""
 
 
-@dataclass(frozen=True)
-class Part:
+class Part(NamedTuple):
     """What was said about one input: which mechanism said it, its public parameter, and the payload."""
 
     input: int
@@ -41,8 +40,7 @@ class Part:
     payload: bytes
 
 
-@dataclass(frozen=True)
-class Report:
+class Report(NamedTuple):
     """One person's report; `epsilon` is what all its parts cost together."""
 
     schema: bytes

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from discreet.local.report import HEAD, ID_BYTES, LONGEST, MARKER, SCHEMA_BYTES, TAIL, VERSION
+from discreet.local.wire.report import HEAD, ID_BYTES, LONGEST, MARKER, SCHEMA_BYTES, TAIL, VERSION
 
 POLYNOMIAL = 0xEDB88320
 SHORT = 1024  # longer frames are checked through prefix sums, so that forged lengths cost no repeated passes
