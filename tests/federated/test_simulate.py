@@ -8,12 +8,12 @@ import pytest
 from scipy import stats
 
 from discreet import Budget, BudgetError, DataError, collect
-from discreet.federated.partition import PARTITIONS, assign, clusters, node_budgets, node_sizes
-from discreet.federated.simulate import Secure, noised_stack, summed_releases
-from discreet.federated.update import Settings, node_plan
 from discreet.mechanisms.laws import laplace_log_pmf
 from discreet.mechanisms.sums import discrete_gaussian_sum, discrete_laplace_sum
+from discreet.nodes.partition import PARTITIONS, assign, clusters, node_budgets, node_sizes
+from discreet.nodes.settings import Settings, node_plan
 from discreet.sources.parts import Coded
+from discreet_studies.giaretta2022.simulate import Secure, noised_stack, summed_releases
 from tests.federated.common import SCHEMA, rows
 
 ALARM = 1e-7  # the false-alarm rate of each sampled check

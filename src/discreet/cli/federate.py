@@ -199,12 +199,13 @@ def coordinator(
     _need()
     _interruptible()
     from discreet.federated.flower.coordinator import coordinate
-    from discreet.federated.flower.keys import Keys
-    from discreet.federated.flower.task import Task
+    from discreet.federated.flower.keys import FederationKeys
+    from discreet.federated.flower.task import RoundTask
 
     host, port = _address(listen)
-    task = Task(
-        str(schema), str(out), expected, at_least, 0 if keys is None else len(Keys(keys).names), name, str(state),
+    known = 0 if keys is None else len(FederationKeys(keys).names)
+    task = RoundTask(
+        str(schema), str(out), expected, at_least, known, name, str(state),
         adjacency.value, numeric.value, split.value, contributions, weighting, smoothing, most_rows, wait, resend,
         secure, "" if keys is None else str(keys), epsilon, delta, mechanism.value, colluding, dropouts, stage,
         cutoff, robust, overlap,
@@ -254,13 +255,13 @@ def node(
         raise DataError(f"no file is called {data}")
     _need()
     _interruptible()
-    from discreet.federated.flower.house import SecureTerms, Terms, total_budget
-    from discreet.federated.flower.keys import Keys
-    from discreet.federated.flower.node import Connection, Node
+    from discreet.federated.flower.answers import FederatedTerms, SecureTerms, total_budget
+    from discreet.federated.flower.keys import FederationKeys
+    from discreet.federated.flower.node import Connection, FlowerNode
 
     spent = total_budget(epsilon, delta, total, total_delta)
     masks = SecureTerms.of(_masked(keys), name, colluding, dropouts) if secure else None
-    terms = Terms(
+    terms = FederatedTerms(
         name, data, public, Budget(epsilon, delta=delta), spent, ledger, Adjacency(adjacency.value), contributions,
         mechanism.value, masks, no_privacy,
     )  # fmt: skip
@@ -270,11 +271,11 @@ def node(
         note("warning: neither encryption nor authentication: this is for trial only")
         connection = Connection(coordinator)
     else:
-        ring = Keys(keys)
+        ring = FederationKeys(keys)
         ring.need(ring.authority, ring.node(name))
         connection = Connection(coordinator, ring.authority, ring.node(name), patience)
-    worker = Node(terms, connection, lambda event, what: note(f"{name}: {event} {what}"))
-    if worker.house.journal.created:
+    worker = FlowerNode(terms, connection, lambda event, what: note(f"{name}: {event} {what}"))
+    if worker.site.journal.created:
         note(f"{name}: made a new ledger {ledger} of {spent} in all")
     try:
         worker.run()
@@ -315,15 +316,15 @@ def run_(
     check_out(out)
     _need()
     _interruptible()
-    from discreet.federated.flower.house import need_privacy, total_budget
-    from discreet.federated.flower.task import Task
+    from discreet.federated.flower.answers import need_privacy, total_budget
+    from discreet.federated.flower.task import RoundTask
     from discreet.federated.flower.trial import shards_of, trial
     from discreet.privacy.budget import Budget
 
     if secure and insecure:
         _masked(None)
     parts = shards_of(shards)
-    task = Task(
+    task = RoundTask(
         str(schema), str(out), len(parts), adjacency=adjacency.value, numeric=numeric.value, split=split.value,
         contributions=contributions, weighting=weighting, smoothing=smoothing, wait=wait, secure=secure,
         keys="here" if secure else "", epsilon=epsilon, delta=delta, mechanism=mechanism.value, colluding=colluding,
@@ -350,7 +351,7 @@ def ledger(
     as_json: JsonOption = False,
 ) -> None:
     """Show what a node's rounds have cost, or grant another total."""
-    from discreet.federated.journal import Journal
+    from discreet.nodes.journal import Journal
     from discreet.privacy.budget import Budget
 
     with Journal.open(file) as journal:

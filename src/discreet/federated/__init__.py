@@ -2,7 +2,9 @@
 
 from discreet.federated.aggregate import Aggregate
 from discreet.federated.classifier import FederatedNB
-from discreet.federated.refusal import Refusal
-from discreet.federated.update import Settings, Update, node_update
+from discreet.nodes.refusals import Refusal
+from discreet.nodes.settings import Settings
+from discreet.nodes.site import node_update
+from discreet.nodes.update import Update
 
 __all__ = ["Aggregate", "FederatedNB", "Refusal", "Settings", "Update", "node_update"]

@@ -15,7 +15,7 @@ import pyarrow.parquet as parquet
 
 from discreet import Schema
 from discreet.federated import Update
-from discreet.federated.journal import Journal
+from discreet.nodes.journal import Journal
 from tests.ports import free_ports
 
 

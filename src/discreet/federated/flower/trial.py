@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from discreet.errors import DataError, DiscreetError
-from discreet.federated.flower.task import Task
+from discreet.federated.flower.task import RoundTask
 
 Report = Callable[[str, str], None]
 
@@ -31,7 +31,7 @@ def shards_of(pattern: str) -> dict[str, str]:
 
 
 def trial(
-    task: Task,
+    task: RoundTask,
     shards: dict[str, str],
     options: Sequence[str],
     *,
@@ -54,12 +54,12 @@ def trial(
         keep_quiet(place / "flower")
         keys = None
         if not insecure:
-            from discreet.federated.flower.keys import Keys, make_keys
+            from discreet.federated.flower.keys import FederationKeys, make_keys
 
             keys = place / "keys"
             if not keys.exists():
                 make_keys(keys, list(shards))
-            elif set(Keys(keys).names) != set(shards):
+            elif set(FederationKeys(keys).names) != set(shards):
                 raise DataError(f"{keys} has keys for other shards: choose another --state")
         port = free_port()
         children: dict[str, Child] = {}

@@ -7,14 +7,14 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from discreet.bayes.certificates import MODEL
-from discreet.federated.update import Settings, node_plan
+from discreet.nodes.settings import Settings, node_plan
 from discreet.privacy.budget import Adjacency, Budget
 from discreet.privacy.certificate import Certificate, certify, covering, standing
 from discreet.privacy.ledger import Node, Parallel, Sequential
 from discreet.schema import Schema
 
 if TYPE_CHECKING:
-    from discreet.federated.aggregate import Member
+    from discreet.nodes.members import Member
 
 NODES = {
     Adjacency.ADD_REMOVE: "every person's rows are at one node, and at which one does not depend on other people",

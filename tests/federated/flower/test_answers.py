@@ -8,9 +8,10 @@ import pytest
 
 from discreet.errors import DiscreetError
 from discreet.federated import Settings
-from discreet.federated.flower.house import House
-from discreet.federated.flower.node import Connection, Node
-from discreet.federated.flower.records import NodeRefusal, RefusedError, Request
+from discreet.federated.flower.answers import AnsweringSite
+from discreet.federated.flower.node import Connection, FlowerNode
+from discreet.federated.flower.records import Request
+from discreet.nodes.refusals import NodeRefusal, NodeRefusedError
 
 ROWS = [("ill", "perhaps"), ("ill", None), ("age", None)]
 
@@ -23,9 +24,9 @@ def test_a_row_that_cannot_be_counted_keeps_a_node_from_starting(houses, frame, 
     spoilt.to_csv(tmp_path / "spoilt.csv", index=False)
     terms = replace(houses["a"].terms, data=str(tmp_path / "spoilt.csv"), ledger=tmp_path / "other.ledger")
     with pytest.raises(DiscreetError):
-        Node(terms, Connection("127.0.0.1:1"), lambda *_: None)
-    House(terms).close()  # the ledger is free and nothing was charged
-    Node(replace(terms, data=houses["a"].terms.data), Connection("127.0.0.1:1"), lambda *_: None).house.close()
+        FlowerNode(terms, Connection("127.0.0.1:1"), lambda *_: None)
+    AnsweringSite(terms).close()  # the ledger is free and nothing was charged
+    FlowerNode(replace(terms, data=houses["a"].terms.data), Connection("127.0.0.1:1"), lambda *_: None).site.close()
 
 
 @pytest.mark.parametrize(("column", "value"), ROWS)
@@ -36,7 +37,7 @@ def test_rows_and_disks_that_fail_later_look_alike(houses, schema, frame, tmp_pa
     reasons = set()
     for name, data in (("a", tmp_path / "spoilt.csv"), ("b", tmp_path / "absent.csv")):
         houses[name].terms = replace(houses[name].terms, data=str(data))
-        with pytest.raises(RefusedError) as caught:
+        with pytest.raises(NodeRefusedError) as caught:
             houses[name].update(Request("r", schema.hash, Settings()))
         reasons.add(caught.value.reason)
     assert reasons == {NodeRefusal.FAILED}

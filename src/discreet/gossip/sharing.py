@@ -1,37 +1,33 @@
-"""The house of a gossip node: its terms, and its one noised update, which is paid for once and kept."""
+"""A gossip site: its terms, and its one noised update, which is paid for once, kept, and passed on in shares."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from discreet.bayes.plan import Plan
 from discreet.errors import DiscreetError
-from discreet.federated.journal import Journal
-from discreet.federated.update import LONGEST, Settings, Update, node_plan, node_update
-from discreet.gossip.membership import budget_kind
 from discreet.gossip.protocol import PushSum
-from discreet.gossip.store import LEDGER, Store, StoreError, state_file
+from discreet.gossip.store import LEDGER, StateError, StateFile, state_file
 from discreet.gossip.vector import BITS, Layout, share_of
+from discreet.nodes.journal import Journal
+from discreet.nodes.settings import Settings, budget_kind, node_plan
+from discreet.nodes.site import SiteTerms
+from discreet.nodes.update import LONGEST, Update
 from discreet.privacy.budget import Budget
-from discreet.schema import Schema
 
 
 @dataclass(frozen=True)
-class Terms:
-    """What the person who answers for a node's rows has fixed, and what all nodes of a network agree on.
+class GossipTerms(SiteTerms):
+    """The terms of one node, and what all nodes of a network agree on.
 
     `settings`, `schema`, `name` of the round and the kind of budget make the network: nodes that differ in them refuse
     each other.
     """
 
-    node: str
-    data: str
-    schema: Schema
-    budget: Budget
     state: Path
     settings: Settings = field(default_factory=Settings)
     mechanism: str = "auto"
@@ -46,39 +42,26 @@ class Terms:
     @property
     def network(self) -> str:
         """A fingerprint of all that members have in common."""
-        split = self.settings.split if isinstance(self.settings.split, str) else [
-            [feature, str(share)] for feature, share in self.settings.split
-        ]  # fmt: skip
-        agreed = [self.schema.hash, str(self.settings.adjacency), self.settings.numeric, split,
-                  self.settings.contributions, self.name, budget_kind(self.budget), BITS]  # fmt: skip
+        adjacency, numeric, split, contributions = self.settings.plain().values()
+        agreed = [self.schema.hash, adjacency, numeric, split if isinstance(split, str) else list(split.items()),
+                  contributions, self.name, budget_kind(self.budget), BITS]  # fmt: skip
         return hashlib.sha256(json.dumps(agreed).encode()).hexdigest()
 
-    @property
-    def plan(self) -> Plan:
-        """The plan of this node's update."""
-        return node_plan(self.schema, self.settings, self.budget, self.mechanism)
-
-    @property
-    def unit(self) -> str:
-        """Whom the ledger counts for."""
-        contributions = self.settings.contributions
-        rows = "one row" if contributions == 1 else f"{contributions} rows"
-        return f"{self.settings.adjacency} neighbours, {rows} per person"
-
-    def identity(self) -> Mapping[str, str]:
+    def identity(self) -> dict[str, str]:
         """By what a state is known to be this node's."""
         return {"node": self.node, "network": self.network, "round": self.name}
 
 
-class House:
+class SharingSite:
     """One node's ledger, state and update. Opening it charges the ledger, the first time only."""
 
-    def __init__(self, terms: Terms) -> None:
+    def __init__(self, terms: GossipTerms) -> None:
         self.terms = terms
-        plan = terms.plan  # a budget that makes no plan is refused before anything is written
+        # A budget that makes no plan is refused before anything is written.
+        plan = node_plan(terms.schema, terms.settings, terms.budget, terms.mechanism)
         if not terms.state.is_dir():
             raise DiscreetError(f"there is no directory {terms.state} for the node's state: make it first")
-        self.journal = Journal(terms.state / LEDGER, total=terms.total or terms.budget, unit=terms.unit)
+        self.journal = Journal(terms.state / LEDGER, total=terms.total or terms.budget, unit=terms.settings.unit)
         try:
             self._open(plan)
         except BaseException:
@@ -91,41 +74,27 @@ class House:
         path = state_file(terms.state, terms.network)
         held = None
         if path.exists() and path.stat().st_size:
-            store = Store(path, dict(terms.identity()))  # that of another node is refused before anything is paid
-            held = store.machine()
-            store.close()
+            with closing(StateFile(path, terms.identity())) as store:  # that of another node is refused, unpaid
+                held = store.machine()
         if held is None and self.journal.marked(round_id):
             # Whatever this node has sent is somewhere in the network: to begin anew would count its rows twice.
-            raise StoreError(
+            raise StateError(
                 f"the ledger in {terms.state} shows that this node took part already, but its state is gone: "
                 "start a round of another name"
             )
         question = json.dumps([terms.node, terms.network, str(terms.budget), terms.mechanism])
         self.update = Update.from_bytes(self.journal.answer(round_id, question, terms.budget, self._make))
-        self.store = Store(path, dict(terms.identity()))
+        self.store = StateFile(path, terms.identity())
         self.layout = Layout.of(plan)
         self.machine = held or PushSum(terms.node, share_of(self.layout.flat(self.update.values)))
         if held is None:
             self.store.save(self.machine)
         self.journal.mark(round_id)  # before anything is sent
         if self.machine.closed and self.machine.empty:
-            raise StoreError(f"node {terms.node!r} has left this network for good: start a round of another name")
+            raise StateError(f"node {terms.node!r} has left this network for good: start a round of another name")
 
     def _make(self) -> bytes:
-        terms, settings = self.terms, self.terms.settings
-        made = node_update(
-            terms.data,
-            terms.schema,
-            terms.budget,
-            node=terms.node,
-            adjacency=str(settings.adjacency),
-            numeric=settings.numeric,
-            split=settings.split if isinstance(settings.split, str) else dict(settings.split),
-            mechanism=terms.mechanism,
-            contributions=settings.contributions,
-            round_id=terms.name,
-        )
-        return made.to_bytes()
+        return self.terms.noised(self.terms.settings, self.terms.mechanism, self.terms.name)
 
     def close(self) -> None:
         """Let another process have the node."""
