@@ -3,8 +3,8 @@
 import numpy as np
 
 from discreet.audit.registry import Registry
+from discreet.bayes.audits import FEW
 from discreet.gossip.audits import FirstMessage, audit_cases
-from discreet.nodes.audits import FEW
 
 
 def test_the_case_is_found_and_holds():

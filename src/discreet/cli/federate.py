@@ -205,8 +205,8 @@ def coordinator(
     host, port = _address(listen)
     known = 0 if keys is None else len(FederationKeys(keys).names)
     task = RoundTask(
-        str(schema), str(out), expected, at_least, known, name, str(state),
-        adjacency.value, numeric.value, split.value, contributions, weighting, smoothing, most_rows, wait, resend,
+        str(schema), str(out), expected, at_least, known, most_rows, name, str(state),
+        adjacency.value, numeric.value, split.value, contributions, weighting, smoothing, wait, resend,
         secure, "" if keys is None else str(keys), epsilon, delta, mechanism.value, colluding, dropouts, stage,
         cutoff, robust, overlap,
     )  # fmt: skip

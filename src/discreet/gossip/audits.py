@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from discreet.audit import AuditCase
+from discreet.bayes.audits import SCHEMA
 from discreet.gossip.protocol import PushSum
 from discreet.gossip.vector import BITS, Layout, share_of
 from discreet.gossip.wire import Envelope, from_bytes, to_bytes
-from discreet.nodes.audits import SCHEMA, audited_update, node_case
+from discreet.nodes.audits import audited_update, node_case
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,7 @@ class GossipNB(NodesNB):
     ----------
     epsilon, delta, schema, adjacency, mechanism, numeric, split, smoothing, contributions, random_state
         As for `PrivateNB`; the budget is that of each node.
-    n_nodes, partition, epsilons
+    n_nodes, partition, epsilons, unexpected
         As for `FederatedNB`.
     rounds : int, default 60
         How many messages each node sends.
@@ -42,9 +42,6 @@ class GossipNB(NodesNB):
         All nodes send at the same moment, or one after the other in random order.
     loss : float, default 0
         The share of messages that are lost; push-sum sends them again.
-    unexpected : {"refuse", "absorb"}
-        What happens to values without a place in the schema and to people with too many rows: an error, which is
-        outside the guarantee, or a place by public rules (docs/unexpected.md): the guarantee then covers every table.
 
     Attributes
     ----------
@@ -64,10 +61,10 @@ class GossipNB(NodesNB):
         adjacency: str = "add-remove", mechanism: str = "auto", numeric: str = "histogram", split: Any = "weighted",
         smoothing: float = 1.0, contributions: int = 1, random_state: Any = None, unexpected: str = "refuse",
     ) -> None:  # fmt: skip
-        super().__init__(epsilon, delta, schema, n_nodes, partition, epsilons, adjacency, mechanism, numeric, split,
-                         smoothing, contributions, random_state, unexpected)  # fmt: skip
         self.rounds, self.protocol, self.topology = rounds, protocol, topology
         self.degree, self.clock, self.loss = degree, clock, loss
+        super().__init__(epsilon, delta, schema, n_nodes, partition, epsilons, adjacency, mechanism, numeric, split,
+                         smoothing, contributions, random_state, unexpected)  # fmt: skip
 
     def _check(self, schema: Schema, settings: Settings) -> None:
         if self.protocol not in PROTOCOLS:

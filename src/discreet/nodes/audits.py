@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from discreet.audit import AuditCase, Claim, Pair
-from discreet.bayes.audits import ADDED, FEW, SCHEMA, NoisyRelease, _columns, _pairs
+from discreet.bayes.audits import ADDED, SCHEMA, NoisyRelease, _columns, _pairs
 from discreet.bayes.plan import Plan
 from discreet.nodes.settings import Settings, node_plan
 from discreet.nodes.site import node_update
@@ -79,6 +79,3 @@ def audit_cases() -> list[AuditCase]:
         cases.append(node_case(name, "every integer that leaves a node", build, 40_000, adjacency, delta))
     note = "an update as it is read from the wire, with its declared rows and its length"
     return [*cases, node_case("federated-update-bytes", note, WholeUpdate, 2_000)]
-
-
-__all__ = ["FEW", "SCHEMA", "NodeIntegers", "WholeUpdate", "audit_cases", "audited_update", "node_case"]

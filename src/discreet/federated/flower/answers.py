@@ -11,14 +11,13 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import BudgetError, DiscreetError
 from discreet.federated.flower.keys import FederationKeys, read_private
-from discreet.federated.flower.records import Request
 from discreet.federated.secure import AbortError, KeySigner, NodeStore, Round, SecureError
 from discreet.federated.secure.wire import kind_of
 from discreet.federated.shares import SharePlan, share_plan
@@ -32,6 +31,9 @@ from discreet.privacy.budget import Adjacency, Budget
 from discreet.schema import Schema
 from discreet.sources import collect
 from discreet.statistics import Statistics
+
+if TYPE_CHECKING:  # it imports Flower, which must be kept quiet first
+    from discreet.federated.flower.records import Request
 
 DAY = 86400.0  # seconds
 ROUND = re.compile("[0-9a-f]{64}")  # a round under masks is named by its digest

@@ -137,19 +137,13 @@ class FlowerNode:
         key = read_private(self.connection.private)
         kept = self.place / "node-id"
         signed = NodeAuthHttpInterceptor(key, key.public_key())
-        with FleetHttpClient.from_server_address(
-            self.connection.coordinator,
-            False,
-            self.connection.authority.read_bytes(),
-            [RuntimeVersionHttpInterceptor(component_name="SuperNode"), signed],
-        ) as client:
+        chain: list[Any] = [RuntimeVersionHttpInterceptor(component_name="SuperNode"), signed]
+        root = self.connection.authority.read_bytes()
+        with FleetHttpClient.from_server_address(self.connection.coordinator, False, root, chain) as client:
             try:
-                answer = client.ActivateNode(
-                    ActivateNodeRequest(
-                        public_key=public_key_to_bytes(key.public_key()),
-                        heartbeat_interval=HEARTBEAT_DEFAULT_INTERVAL,
-                    )
-                )
+                raw = public_key_to_bytes(key.public_key())
+                asked = ActivateNodeRequest(public_key=raw, heartbeat_interval=HEARTBEAT_DEFAULT_INTERVAL)
+                answer = client.ActivateNode(asked)
             except httpx.HTTPStatusError:
                 if kept.is_file():  # our own session of before may still stand: end it
                     with suppress(httpx.HTTPStatusError, ValueError):
@@ -207,8 +201,13 @@ def _end(child: subprocess.Popen[bytes]) -> None:
     with suppress(OSError):
         assert child.stdin is not None
         child.stdin.close()
+    end_within(child, 6)
+
+
+def end_within(child: subprocess.Popen[Any], seconds: float) -> None:
+    """Wait for a process that was asked to end, and end it by force if it does not."""
     try:
-        child.wait(timeout=6)
+        child.wait(timeout=seconds)
     except subprocess.TimeoutExpired:
         child.kill()
         child.wait()

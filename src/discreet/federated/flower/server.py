@@ -7,7 +7,7 @@ from typing import Any
 from flwr.app import Context
 from flwr.serverapp import Grid, ServerApp
 
-from discreet.federated.flower.gather import Gathered, Patience, Report, Watch, gather, ignore
+from discreet.federated.flower.gather import Patience, Report, Watch, gather, ignore
 from discreet.federated.flower.records import Request
 from discreet.federated.flower.task import KeptRound, RoundTask
 from discreet.schema import Schema
@@ -26,19 +26,11 @@ def conduct(grid: Grid, task: RoundTask, report: Report = _print, watch: Watch =
     schema = Schema.load(task.schema)
     progress = KeptRound(task, schema)
     request = Request(progress.round_id, schema.hash, task.settings)
-    outcome: Gathered = gather(
-        grid,
-        request,
-        progress.aggregate(),
-        expected=task.nodes,
-        at_least=task.at_least or None,
-        known=task.known or None,
-        named=bool(task.keys),
-        patience=Patience(task.wait, task.resend),
-        report=report,
-        keep=progress.keep,
-        watch=watch,
-    )
+    outcome = gather(
+        grid, request, progress.aggregate(), expected=task.nodes, at_least=task.at_least or None,
+        known=task.known or None, named=bool(task.keys), patience=Patience(task.wait, task.resend), report=report,
+        keep=progress.keep, watch=watch,
+    )  # fmt: skip
     outcome.aggregate.model(task.smoothing).save(task.out)
     progress.finish()
     return {

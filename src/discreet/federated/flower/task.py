@@ -28,6 +28,7 @@ class RoundTask:
     nodes: int
     at_least: int = 0
     known: int = 0
+    most_rows: int = 0
     round: str = ""
     state: str = ""
     adjacency: str = "add-remove"
@@ -36,7 +37,6 @@ class RoundTask:
     contributions: int = 1
     weighting: str = "sum"
     smoothing: float = 1.0
-    most_rows: int = 0
     wait: float = 600.0
     resend: float = 30.0
     secure: bool = False

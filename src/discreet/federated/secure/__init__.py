@@ -9,19 +9,6 @@ from discreet.nodes.refusals import AbortError, MessageError, RefusedError, Secu
 from discreet.nodes.signing import KeySigner, Signer
 
 __all__ = [
-    "AbortError",
-    "KeySigner",
-    "MessageError",
-    "NodeStore",
-    "RefusedError",
-    "Round",
-    "SecureCoordinator",
-    "SecureError",
-    "SecureNode",
-    "Signer",
-    "TooFewNodesError",
-    "abandoned",
-    "accept",
-    "most_dropouts",
-    "threshold_for",
-]
+    "AbortError", "KeySigner", "MessageError", "NodeStore", "RefusedError", "Round", "SecureCoordinator", "SecureError",
+    "SecureNode", "Signer", "TooFewNodesError", "abandoned", "accept", "most_dropouts", "threshold_for",
+]  # fmt: skip
