@@ -48,7 +48,7 @@ SENTENCES: dict[StrEnum, str] = {
     NodeRefusal.BUSY: "the node's ledger is in use: ask again",
     NodeRefusal.FAILED: "the node failed: its own log says why",
 }
-MIXED = "nodes without noise, with epsilon and with rho cannot be mixed in one model"
+MIXED = "nodes without noise, with epsilon and with rho do not mix: one model is of one kind"
 OTHER_NETWORK = "this is another network"
 OTHER_NAME = "the certificate is of another node"
 CLOSED = "the round takes no new members any more"
