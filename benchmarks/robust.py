@@ -12,13 +12,13 @@ from benchmarks.common import data_dir, line
 from discreet import Budget, Schema
 from discreet.bayes.estimate import estimate
 from discreet.bayes.score import most_probable
-from discreet.federated.partition import assign
 from discreet.federated.robust import robust_estimate
-from discreet.federated.simulate import noised_stack
 from discreet.federated.stack import Stack
-from discreet.federated.update import Settings, node_plan
+from discreet.nodes.partition import assign
+from discreet.nodes.settings import Settings, node_plan
 from discreet.sources import read_rows
 from discreet.sources.parts import Coded
+from discreet_studies.giaretta2022.simulate import noised_stack
 
 LIARS = 0.1
 METHODS = ("sum", "trimmed", "median-of-means")

@@ -15,16 +15,16 @@ from discreet import Budget, PrivateNB, collect
 from discreet.cli import app
 from discreet.federated import Aggregate
 from discreet.federated.flower.keys import make_keys
-from discreet.federated.flower.task import Progress, Task
-from discreet.federated.journal import Journal
+from discreet.federated.flower.task import KeptRound, RoundTask
 from discreet.federated.secure import NodeStore
 from discreet.federated.secure.local import run_round
 from discreet.files import make_private, replacing, write_text
 from discreet.gossip import keys as gossip_keys
-from discreet.gossip.store import Store as GossipStore
+from discreet.gossip.store import StateFile
 from discreet.local.campaign import Campaign
 from discreet.local.client import LocalClient
 from discreet.local.collector import Collector
+from discreet.nodes.journal import Journal
 from tests.federated.common import SCHEMA, rows, update
 from tests.federated.secure.helpers import setting
 from tests.local import people
@@ -140,8 +140,8 @@ def test_a_new_store_of_reports_is_closed_with_all_its_journals(tmp_path: Path) 
 def test_ledgers_states_and_keys_of_nodes_are_closed(tmp_path: Path) -> None:
     with Journal(tmp_path / "node.ledger", total=Budget(1)) as journal:
         journal.answer("one", "what", Budget(1), lambda: b"noisy")
-    GossipStore(tmp_path / "state.db", {"node": "a"}).close()
-    Progress(Task(_schema(tmp_path), str(tmp_path / "m.json"), 2, state=str(tmp_path)), SCHEMA)
+    StateFile(tmp_path / "state.db", {"node": "a"}).close()
+    KeptRound(RoundTask(_schema(tmp_path), str(tmp_path / "m.json"), 2, state=str(tmp_path)), SCHEMA)
     round_, nodes, coordinator, held, signing = setting(3)
     name = next(iter(nodes))
     store = NodeStore(tmp_path / "rounds")

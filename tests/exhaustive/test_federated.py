@@ -7,8 +7,10 @@ import pytest
 
 from discreet import Adjacency, Budget
 from discreet.federated import Aggregate
-from discreet.federated.update import Settings, Update, node_plan, update_of
 from discreet.mechanisms.noise import SimulationSampler
+from discreet.nodes.settings import Settings, node_plan
+from discreet.nodes.site import update_of
+from discreet.nodes.update import Update
 from discreet.sources import collect
 from tests.exhaustive.neighbours import SCHEMAS, differences, item_loss, universe
 

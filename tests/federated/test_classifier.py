@@ -7,7 +7,7 @@ import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from discreet import BudgetError, Categorical, DataError, FederatedNB, Ledger, Numeric, PrivateNB, Schema
-from discreet.federated.partition import PARTITIONS
+from discreet.nodes.partition import PARTITIONS
 from discreet.privacy.budget import Budget
 
 SCHEMA = Schema(

@@ -8,8 +8,8 @@ import pytest
 from discreet import Budget, BudgetError, Categorical, FederatedNB, Ledger, Numeric, Schema, collect
 from discreet.bayes.plan import make_plan
 from discreet.federated.shares import share_plan
-from discreet.federated.update import node_update
 from discreet.mechanisms.shares import ExactShares
+from discreet.nodes.site import node_update
 from tests.recorder import replayed, with_rows
 
 SCHEMA = Schema([Categorical("c", [0, 1, 2]), Numeric("a", 0, 4, integer=True, bins=4)], "y", [0, 1])

@@ -7,13 +7,14 @@ import pytest
 
 from discreet import Budget, Categorical, Numeric, Schema
 from discreet.federated import Aggregate
-from discreet.federated.partition import assign
 from discreet.federated.robust import groups, liars, robust_estimate
-from discreet.federated.simulate import noised_stack
 from discreet.federated.stack import Stack
-from discreet.federated.update import Settings, node_plan
-from discreet.federated.weights import factor, noise_level, sizes, weighted_estimate
+from discreet.federated.weights import factor, sizes, weighted_estimate
+from discreet.nodes.members import noise_level
+from discreet.nodes.partition import assign
+from discreet.nodes.settings import Settings, node_plan
 from discreet.sources.parts import Coded
+from discreet_studies.giaretta2022.simulate import noised_stack
 from tests.federated.common import SCHEMA, update
 
 WIDE = Schema(

@@ -13,11 +13,11 @@ import numpy as np
 
 from discreet import Categorical, Numeric, Schema
 from discreet.federated import Aggregate, Update
-from discreet.federated.journal import Journal
 from discreet.gossip.keys import make_keys
 from discreet.gossip.protocol import total_of
-from discreet.gossip.store import LEDGER, Store, find_state
+from discreet.gossip.store import LEDGER, StateFile, find_state
 from discreet.gossip.vector import Layout, share_of
+from discreet.nodes.journal import Journal
 from tests.ports import free_ports
 
 SCHEMA = Schema([Categorical("c", ["p", "q", "r"]), Numeric("x", 0, 10, bins=4)], "y", [0, 1])
@@ -34,7 +34,7 @@ def audit_states(states):
     """All nodes' machines, the mass they hold, the mass that their updates brought in, and the federated sums."""
     machines, updates = {}, []
     for state in states:
-        store = Store(find_state(state))
+        store = StateFile(find_state(state))
         machine = store.machine()
         store.close()
         machines[machine.node] = machine
@@ -109,7 +109,7 @@ class Fleet:
     def beats(self, name):
         """Messages that a node has sent so far, by its state."""
         with contextlib.suppress(Exception):
-            store = Store(find_state(self.state(name)))
+            store = StateFile(find_state(self.state(name)))
             machine = store.machine()
             store.close()
             return sum(link.last for link in machine.outgoing.values()) if machine else 0

@@ -11,9 +11,9 @@ import sys
 
 import discreet.cli
 import discreet.cli.gossip
-import discreet.gossip.house
 import discreet.gossip.keys
 import discreet.gossip.result
+import discreet.gossip.sharing
 import discreet.mechanisms.noise  # grpc is left to the children: it does not stand a fork
 
 

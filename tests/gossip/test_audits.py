@@ -3,7 +3,7 @@
 import numpy as np
 
 from discreet.audit.registry import Registry
-from discreet.federated.audits import FEW
+from discreet.bayes.audits import FEW
 from discreet.gossip.audits import FirstMessage, audit_cases
 
 

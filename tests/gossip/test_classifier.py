@@ -83,3 +83,10 @@ def test_bad_settings_are_one_sentence(rows, settings, message):
 def test_rows_must_be_in_memory():
     with pytest.raises(DataError, match="in memory"):
         GossipNB(math.inf, schema=SCHEMA).fit("rows.csv")
+
+
+@pytest.mark.parametrize("partition", ["log-uniform", "clustered"])
+def test_a_partition_that_depends_on_other_rows_is_covered_by_nothing(rows, partition):
+    made = GossipNB(1.0, schema=SCHEMA, n_nodes=4, partition=partition, rounds=20).fit(*rows)
+    assert made.certificate_.simulation and made.certificate_.covers.startswith("nothing")
+    assert made.model_.certificate == made.certificate_

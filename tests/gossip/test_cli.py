@@ -52,14 +52,14 @@ def test_a_signal_to_stop_waits_for_the_step_under_way(tmp_path, monkeypatch, ca
     import discreet.gossip.node
     from discreet.cli import main
 
-    class Stopped(discreet.gossip.node.Node):
+    class Stopped(discreet.gossip.node.GossipNode):
         async def run(self):
             os.kill(os.getpid(), signal.SIGTERM)
             steps.append("whole")
             await asyncio.sleep(20)
 
     steps: list[str] = []
-    monkeypatch.setattr(discreet.gossip.node, "Node", Stopped)
+    monkeypatch.setattr(discreet.gossip.node, "GossipNode", Stopped)
     make_keys(tmp_path / "keys", ["a", "b"])
     SCHEMA.save(tmp_path / "s.toml")
     write_rows(tmp_path / "a.csv", 9, 0)

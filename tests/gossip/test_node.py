@@ -9,21 +9,22 @@ import numpy as np
 import pytest
 
 from discreet import Account, Budget, BudgetError, DataError, DiscreetError
-from discreet.federated.journal import Journal
-from discreet.gossip.house import House, Terms
-from discreet.gossip.membership import Entry, Roster, View, state_member
-from discreet.gossip.pace import Pace
-from discreet.gossip.protocol import Message, ProtocolError, Share
-from discreet.gossip.store import LEDGER, Store, StoreError, find_state, state_file
+from discreet.gossip.links import Pace
+from discreet.gossip.membership import MemberEntry, Roster, View, state_member
+from discreet.gossip.protocol import Message, PushShare
+from discreet.gossip.sharing import GossipTerms, SharingSite
+from discreet.gossip.store import LEDGER, StateError, StateFile, find_state, state_file
 from discreet.gossip.vector import BITS, share_of, sum_of
 from discreet.gossip.wire import Envelope, to_bytes
+from discreet.nodes.journal import Journal
+from discreet.nodes.refusals import ProtocolError
 from tests.gossip.common import SCHEMA, audit_states, write_rows
 from tests.ports import free_ports
 
 grpc = pytest.importorskip("grpc")
-from discreet.gossip.channel import SERVICE, ask, open_channel  # noqa: E402
-from discreet.gossip.keys import Keys, add_keys, make_keys  # noqa: E402
-from discreet.gossip.node import Node  # noqa: E402
+from discreet.gossip.keys import NetworkKeys, add_keys, make_keys  # noqa: E402
+from discreet.gossip.links import SERVICE, ask, open_channel  # noqa: E402
+from discreet.gossip.node import GossipNode  # noqa: E402
 
 QUICK = Pace(beat=0.02, tolerance=1e-9, expected=3, wait=240, linger=20, timeout=60)
 
@@ -39,14 +40,15 @@ def place(tmp_path):
 
 def terms(place, node_name, **changes):
     return replace(
-        Terms(node_name, str(place / f"{node_name}.csv"), SCHEMA, Budget(1), place / f"state-{node_name}"), **changes
+        GossipTerms(node_name, str(place / f"{node_name}.csv"), SCHEMA, Budget(1), place / f"state-{node_name}"),
+        **changes,
     )
 
 
 def node(place, name, ports, pace=QUICK, peers=None, **changes):
     known = {p: f"127.0.0.1:{ports[p]}" for p in (peers or ports) if p != name}
-    ring = Keys(place / "keys").ring(name)
-    return Node(terms(place, name, **changes), ring, f"127.0.0.1:{ports[name]}", known, pace)
+    ring = NetworkKeys(place / "keys").ring(name)
+    return GossipNode(terms(place, name, **changes), ring, f"127.0.0.1:{ports[name]}", known, pace)
 
 
 def ports_for(names):
@@ -65,11 +67,11 @@ def test_only_members_get_in_and_only_under_their_own_name(place):
     make_keys(place / "foreign", ["a", "b"])
     ports = ports_for("abc")
     server = node(place, "a", ports)
-    address, width = f"127.0.0.1:{ports['a']}", server.house.layout.size
-    ours, theirs = Keys(place / "keys").ring("b"), Keys(place / "foreign").ring("b")
+    address, width = f"127.0.0.1:{ports['a']}", server.site.layout.size
+    ours, theirs = NetworkKeys(place / "keys").ring("b"), NetworkKeys(place / "foreign").ring("b")
 
     def envelope(sender, network=server.terms.network, size=width):
-        return to_bytes(Envelope(network, Message(sender, "a", 1, Share((0,) * size, 1))))
+        return to_bytes(Envelope(network, Message(sender, "a", 1, PushShare((0,) * size, 1))))
 
     async def refused(channel, raw, *codes):
         with pytest.raises(grpc.aio.AioRpcError) as caught:
@@ -129,7 +131,7 @@ def test_a_late_joiner_is_found_and_a_leaver_hands_its_share_over(place):
         while len(early[2].members) < 4:
             await asyncio.sleep(0.02)
         assert "d" in early[2].view.peers
-        await ask(Keys(place / "keys").ring("c"), "c", f"127.0.0.1:{ports['c']}", "Leave")
+        await ask(NetworkKeys(place / "keys").ring("c"), "c", f"127.0.0.1:{ports['c']}", "Leave")
         ends = {name: await life for name, life in lives.items()}
         for one in (*early, joiner):
             one.close()
@@ -141,8 +143,8 @@ def test_a_late_joiner_is_found_and_a_leaver_hands_its_share_over(place):
     assert held == brought and machines["c"].empty
     for name in "abd":
         assert (sum_of(machines[name].own, 4) == sums).all()
-    with pytest.raises(StoreError, match="has left"):
-        House(terms(place, "c"))
+    with pytest.raises(StateError, match="has left"):
+        SharingSite(terms(place, "c"))
 
 
 @pytest.mark.parametrize("heard", [False, True])
@@ -229,10 +231,10 @@ def test_a_node_that_gives_up_does_not_call_it_an_end(place, phases, end):
 
 
 def test_a_node_that_took_part_does_not_begin_anew(place):
-    House(terms(place, "a")).close()
-    again = House(terms(place, "a"))
+    SharingSite(terms(place, "a")).close()
+    again = SharingSite(terms(place, "a"))
     with pytest.raises(BudgetError, match="another process"):
-        House(terms(place, "a"))
+        SharingSite(terms(place, "a"))
     again.close()
     assert len(again.update.values) == 2
     (state,) = (place / "state-a").glob("state-*.db")
@@ -241,23 +243,23 @@ def test_a_node_that_took_part_does_not_begin_anew(place):
         db.execute("DELETE FROM state")
     for damage in (lambda: None, lambda: state.write_bytes(b""), state.unlink):
         damage()
-        with pytest.raises(StoreError, match="took part already"):
-            House(terms(place, "a"))
+        with pytest.raises(StateError, match="took part already"):
+            SharingSite(terms(place, "a"))
     state.write_bytes(kept)
-    House(terms(place, "a")).close()
+    SharingSite(terms(place, "a")).close()
     with pytest.raises(BudgetError, match="does not pay"):
-        House(terms(place, "a", name="another round"))
+        SharingSite(terms(place, "a", name="another round"))
 
 
 @pytest.mark.parametrize("moment", ["before the state", "before the mark"])
 def test_a_crash_between_charge_and_state_is_not_a_second_charge(place, moment):
-    first = House(terms(place, "a"))  # charged, and nothing sent yet
+    first = SharingSite(terms(place, "a"))  # charged, and nothing sent yet
     first.close()
     with sqlite3.connect(place / "state-a" / LEDGER) as db:
         assert db.execute("DELETE FROM about WHERE name LIKE 'used %'").rowcount == 1
     if moment == "before the state":
         first.store.path.unlink()
-    second = House(terms(place, "a"))
+    second = SharingSite(terms(place, "a"))
     assert second.update == first.update and second.machine.own == first.machine.own
     assert len(second.journal.entries()) == 1
     second.close()
@@ -266,28 +268,28 @@ def test_a_crash_between_charge_and_state_is_not_a_second_charge(place, moment):
 def test_one_ledger_pays_for_several_rounds_as_far_as_it_goes(place):
     drawn = []
     for name in ("spring", "summer", "spring"):
-        house = House(terms(place, "a", name=name, total=Budget(2)))
+        house = SharingSite(terms(place, "a", name=name, total=Budget(2)))
         drawn.append(house.update)
         assert house.machine.own == share_of(house.layout.flat(house.update.values))
         house.close()
     assert drawn[0] == drawn[2] != drawn[1]
     with pytest.raises(BudgetError, match="does not pay"):
-        House(terms(place, "a", name="autumn", total=Budget(2)))
+        SharingSite(terms(place, "a", name="autumn", total=Budget(2)))
     with Journal.open(place / "state-a" / LEDGER) as journal:
         assert len(journal.entries()) == 2
     assert len(list((place / "state-a").glob("state-*.db"))) == 2  # the refused round left nothing behind
     for name in ("spring", "summer"):
-        store = Store(find_state(place / "state-a", name))
+        store = StateFile(find_state(place / "state-a", name))
         assert store.path == find_state(place / "state-a", store.identity["network"][:16])
         assert store.identity["round"] == name
         store.close()
     for name in (None, "autumn"):
-        with pytest.raises(StoreError, match=r"spring .*, summer"):
+        with pytest.raises(StateError, match=r"spring .*, summer"):
             find_state(place / "state-a", name)
 
 
 def test_a_save_that_failed_does_not_stand_in_the_way_of_the_next(place):
-    house = House(terms(place, "a"))
+    house = SharingSite(terms(place, "a"))
     house.store._db.execute("CREATE TRIGGER full BEFORE INSERT ON state BEGIN SELECT RAISE(FAIL, 'full'); END")
     with pytest.raises(sqlite3.Error, match="full"):
         house.store.save(house.machine)
@@ -299,16 +301,16 @@ def test_a_save_that_failed_does_not_stand_in_the_way_of_the_next(place):
 
 
 def test_a_state_of_another_node_is_refused(place):
-    House(terms(place, "a", total=Budget(5))).close()
+    SharingSite(terms(place, "a", total=Budget(5))).close()
     ledger, network = place / "state-b" / LEDGER, terms(place, "a").network
     state_file(place / "state-a", network).rename(state_file(place / "state-b", network))
-    with pytest.raises(StoreError, match="another node, 'a'"):
-        House(terms(place, "b"))
+    with pytest.raises(StateError, match="another node, 'a'"):
+        SharingSite(terms(place, "b"))
     with Journal.open(ledger) as journal:
         assert not journal.entries()
     state_file(place / "state-b", network).write_bytes(b"no database at all, but long enough to be looked at" * 40)
-    with pytest.raises(StoreError, match="damaged"):
-        House(terms(place, "b"))
+    with pytest.raises(StateError, match="damaged"):
+        SharingSite(terms(place, "b"))
 
 
 def test_statements_are_signed_by_their_node(place):
@@ -318,7 +320,7 @@ def test_statements_are_signed_by_their_node(place):
     b = node(place, "b", ports)
     b.roster.merge(entry)
     assert b.members["a"].budget == Budget(1)
-    ring = Keys(place / "keys").ring("c")
+    ring = NetworkKeys(place / "keys").ring("c")
     for forged in (
         replace(entry, node="c"),
         replace(entry, statement=entry.statement.replace('"epsilon": "1"', '"epsilon": "1/9"')),
@@ -331,7 +333,7 @@ def test_statements_are_signed_by_their_node(place):
     assert not b.roster.merge(entry)
     assert b.roster.merge(replace(entry, version=3, phase=1))
     with pytest.raises(ProtocolError):
-        Entry.read({"node": "a"})
+        MemberEntry.read({"node": "a"})
     a.close()
     b.close()
 
@@ -342,9 +344,9 @@ def test_budgets_that_make_no_model_together_make_no_network(place, budget):
     a, b = node(place, "a", ports), node(place, "b", ports, budget=budget)
     assert a.terms.network != b.terms.network
     assert a.terms.network == terms(place, "c", budget=Budget(2, delta=1e-6)).network
-    lie = state_member(b.house.update, a.terms.network)
+    lie = state_member(b.site.update, a.terms.network)
     with pytest.raises(ProtocolError, match="do not mix"):
-        a.roster.merge(Entry("b", lie, b.ring.sign(lie), b.ring.certificate))
+        a.roster.merge(MemberEntry("b", lie, b.ring.sign(lie), b.ring.certificate))
     assert set(a.members) == {"a"}
     a.close()
     b.close()
@@ -367,7 +369,7 @@ def test_a_node_listens_to_no_hearsay_about_strangers_and_keeps_its_own_peers(pl
     ports = ports_for("abc")
     a = node(place, "a", ports, replace(QUICK, wait=1), peers="ab")
     b, c = (node(place, name, ports) for name in "bc")
-    share = Share((0,) * a.house.layout.size, 1)
+    share = PushShare((0,) * a.site.layout.size, 1)
     rumours = {**{f"x{i}": "127.0.0.1:9" for i in range(60)}, "b": "127.0.0.1:9"}
     lie = replace(b.roster.entries["b"], version=7, address="127.0.0.1:9")
 
@@ -403,7 +405,7 @@ def test_a_member_that_tells_two_stories_does_not_part_the_others(place):
     (place / "other").mkdir()
     twin = node(place, "c", ports, state=place / "other", budget=Budget(2))  # the same keys, another ledger
     a.roster.merge(c.roster.entries["c"])
-    share, before = Share((0,) * a.house.layout.size, 1), a.machine.own
+    share, before = PushShare((0,) * a.site.layout.size, 1), a.machine.own
     for number, version in enumerate((0, 5), 1):
         told = replace(twin.roster.entries["c"], version=version, phase=1 if version else 0)
         raw = to_bytes(Envelope(a.terms.network, Message("b", "a", number, share), (b.roster.entries["b"], told)))
@@ -436,7 +438,7 @@ def test_two_halves_that_settled_apart_settle_again_when_they_meet(place):
 
     assert run(scene()) == ["finished"] * 4
     averages = [one.machine.own.ratio() for one in nodes.values()]
-    true = sum(one.house.layout.flat(one.house.update.values) for one in nodes.values()) / 4
+    true = sum(one.site.layout.flat(one.site.update.values) for one in nodes.values()) / 4
     for average in averages:
         assert (abs(average - true) <= 1e-7 * np.maximum(abs(true), 1 / 4)).all()
     for one in nodes.values():
@@ -460,7 +462,7 @@ def test_content_needs_all_to_have_settled_among_the_same_members(place):
 
 
 def test_keys_are_checked(place):
-    keys = Keys(place / "keys")
+    keys = NetworkKeys(place / "keys")
     with pytest.raises(DiscreetError, match="is there already"):
         make_keys(place / "keys", ["a"])
     with pytest.raises(DiscreetError, match="small letters"):
@@ -471,10 +473,10 @@ def test_keys_are_checked(place):
         add_keys(place / "keys", ["a"])
     with pytest.raises(DiscreetError, match="no key file"):
         keys.ring("zoe")
-    keys.private("a").chmod(0o644)
+    keys.node("a").chmod(0o644)
     with pytest.raises(DiscreetError, match="others can read"):
         keys.ring("a")
-    keys.private("a").chmod(0o600)
+    keys.node("a").chmod(0o600)
     keys.certificate("a").write_bytes(keys.certificate("b").read_bytes())
     with pytest.raises(DiscreetError, match="belong together"):
         keys.ring("a")
@@ -504,7 +506,7 @@ def test_a_forged_phase_of_the_own_node_is_ignored(place):
     ports = ports_for("abc")
     a = node(place, "a", ports)
     forged = replace(a.roster.entries["a"], version=99, phase=3)
-    share = Share((0,) * a.house.layout.size, 1)
+    share = PushShare((0,) * a.site.layout.size, 1)
     raw = to_bytes(Envelope(a.terms.network, Message("b", "a", 1, share), (forged,)))
     asyncio.run(a._exchange(raw, Context("b")))
     assert a.phase == 0
@@ -514,7 +516,7 @@ def test_a_forged_phase_of_the_own_node_is_ignored(place):
 def test_who_comes_after_a_node_has_settled_is_turned_away(place):
     ports = ports_for("abc")
     a, b, c = (node(place, name, ports, replace(QUICK, expected=2)) for name in "abc")
-    share = Share((0,) * a.house.layout.size, 1)
+    share = PushShare((0,) * a.site.layout.size, 1)
 
     def hand(sender, number, *entries):
         raw = to_bytes(Envelope(a.terms.network, Message(sender, "a", number, share), entries))
@@ -536,10 +538,10 @@ def test_who_comes_after_a_node_has_settled_is_turned_away(place):
 def test_the_account_of_the_rows_pays_once_for_a_round(place):
     account = Account.create(place / "rows.account", Budget(1))
     with pytest.raises(DataError, match="there is no file"):
-        House(terms(place, "a", account=account, data=str(place / "typo.csv")))
+        SharingSite(terms(place, "a", account=account, data=str(place / "typo.csv")))
     assert account.spent == 0
     for _ in range(2):
-        House(terms(place, "a", account=account)).close()
+        SharingSite(terms(place, "a", account=account)).close()
     assert account.spent == 1
     with pytest.raises(BudgetError, match="account has 0"):
-        House(terms(place, "b", account=account))
+        SharingSite(terms(place, "b", account=account))

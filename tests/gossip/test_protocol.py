@@ -9,18 +9,17 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from discreet.gossip.membership import Entry, farewell_of, final_ack
+from discreet.gossip.membership import MemberEntry, farewell_of, final_ack
 from discreet.gossip.protocol import (
     MEMORY,
     REACH,
     WINDOW,
     Ack,
-    Estimate,
     Message,
-    ProtocolError,
     Published,
+    PublishedEstimate,
+    PushShare,
     PushSum,
-    Share,
     merged,
     total_of,
 )
@@ -35,6 +34,7 @@ from discreet.gossip.wire import (
     state_to_text,
     to_bytes,
 )
+from discreet.nodes.refusals import ProtocolError
 
 NAMES = ("a", "b", "c", "d")
 peers = st.sampled_from(NAMES)
@@ -43,7 +43,7 @@ integers = st.integers(-(2**70), 2**70)
 
 @given(st.lists(integers, min_size=1, max_size=5), st.integers(0, 2**70))
 def test_halves_add_up_to_the_last_bit(values, weight):
-    share = Share(tuple(values), weight)
+    share = PushShare(tuple(values), weight)
     kept, sent = share.halves()
     assert kept + sent == share
     assert all(abs(k - s) <= 1 for k, s in zip(kept.values, sent.values, strict=True))
@@ -59,12 +59,14 @@ class Anything(RuleBasedStateMachine):
 
     def __init__(self):
         super().__init__()
-        self.nodes = {name: PushSum(name, Share((3**i * (-1) ** i, 7 + i), 1 << 20)) for i, name in enumerate(NAMES)}
+        self.nodes = {
+            name: PushSum(name, PushShare((3**i * (-1) ** i, 7 + i), 1 << 20)) for i, name in enumerate(NAMES)
+        }
         self.disk = {name: state_to_text(node) for name, node in self.nodes.items()}
         self.start = total_of(node.own for node in self.nodes.values())
         self.messages: list[Message] = []
         self.acks: list[tuple[str, str, Ack]] = []
-        self.farewells: dict[str, Entry] = {}
+        self.farewells: dict[str, MemberEntry] = {}
 
     def write(self, name):
         self.disk[name] = state_to_text(self.nodes[name])
@@ -122,7 +124,9 @@ class Anything(RuleBasedStateMachine):
     def leave(self, name):
         self.nodes[name].close()
         self.write(name)
-        self.farewells.setdefault(name, Entry(name, "", b"", b"", phase=3, farewell=farewell_of(self.nodes[name])))
+        self.farewells.setdefault(
+            name, MemberEntry(name, "", b"", b"", phase=3, farewell=farewell_of(self.nodes[name]))
+        )
 
     @rule(name=peers, sender=peers, written=st.booleans())
     def hear_a_farewell(self, name, sender, written):
@@ -170,7 +174,7 @@ def test_a_double_count_would_be_found():
 
 
 def test_leaving_hands_everything_over_and_takes_nothing_more():
-    a, b, c = (PushSum(name, Share((value,), 8)) for name, value in (("a", 1), ("b", 20), ("c", 300)))
+    a, b, c = (PushSum(name, PushShare((value,), 8)) for name, value in (("a", 1), ("b", 20), ("c", 300)))
     late = a.send("b")
     b.close()
     gift = b.hand_over("c")
@@ -180,14 +184,14 @@ def test_leaving_hands_everything_over_and_takes_nothing_more():
     ack = b.receive(late)
     assert ack.closed and not ack.covers(late.number)
     a.acknowledged("b", ack)
-    assert total_of([a.own, c.own]) == Share((321,), 24)
+    assert total_of([a.own, c.own]) == PushShare((321,), 24)
     assert not a.waiting("b")
     with pytest.raises(ProtocolError):
         b.send("a")
 
 
 def test_windows_are_bounded():
-    a, b = PushSum("a", Share((1 << 90,), 1 << 90)), PushSum("b", Share((0,), 0))
+    a, b = PushSum("a", PushShare((1 << 90,), 1 << 90)), PushSum("b", PushShare((0,), 0))
     messages = [a.send("b") for _ in range(WINDOW)]
     assert not a.may_send("b")
     with pytest.raises(ProtocolError):
@@ -203,22 +207,22 @@ def test_windows_are_bounded():
 @pytest.mark.parametrize(
     "message",
     [
-        Message("b", "x", 1, Share((1, 2), 1)),
-        Message("a", "a", 1, Share((1, 2), 1)),
-        Message("b", "a", 1, Share((1,), 1)),
-        Message("b", "a", 1, Share((1, 2), -1)),
-        Message("b", "a", 0, Share((1, 2), 1)),
+        Message("b", "x", 1, PushShare((1, 2), 1)),
+        Message("a", "a", 1, PushShare((1, 2), 1)),
+        Message("b", "a", 1, PushShare((1,), 1)),
+        Message("b", "a", 1, PushShare((1, 2), -1)),
+        Message("b", "a", 0, PushShare((1, 2), 1)),
     ],
 )
 def test_impossible_messages_are_refused_and_change_nothing(message):
-    a = PushSum("a", Share((1, 2), 1))
+    a = PushSum("a", PushShare((1, 2), 1))
     with pytest.raises(ProtocolError):
         a.receive(message)
-    assert a.own == Share((1, 2), 1)
+    assert a.own == PushShare((1, 2), 1)
 
 
 def test_acknowledging_what_was_never_sent_is_refused():
-    a = PushSum("a", Share((8,), 8))
+    a = PushSum("a", PushShare((8,), 8))
     a.send("b")
     with pytest.raises(ProtocolError):
         a.acknowledged("b", Ack(2))
@@ -240,37 +244,41 @@ def test_garbage_is_refused_as_such(raw):
 
 @given(st.lists(integers, min_size=1, max_size=9), st.integers(0, 2**80), st.data())
 def test_cut_messages_are_refused(values, weight, data):
-    raw = to_bytes(Envelope("n", Message("a", "b", 3, Share(tuple(values), weight)), (), {"c": "h:1"}))
-    assert from_bytes(raw).message.share == Share(tuple(values), weight)
+    raw = to_bytes(Envelope("n", Message("a", "b", 3, PushShare(tuple(values), weight)), (), {"c": "h:1"}))
+    assert from_bytes(raw).message.share == PushShare(tuple(values), weight)
     cut = raw[: data.draw(st.integers(0, len(raw) - 1))]
     with contextlib.suppress(ProtocolError):
-        assert from_bytes(cut).message.share != Share(tuple(values), weight)  # fewer values: another shape
+        assert from_bytes(cut).message.share != PushShare(tuple(values), weight)  # fewer values: another shape
 
 
 def test_wide_values_are_refused_and_never_make_a_state_unreadable():
-    a = PushSum("a", Share((1, 1), 1 << 64))
+    a = PushSum("a", PushShare((1, 1), 1 << 64))
     with pytest.raises(ProtocolError, match="cannot be read"):
-        from_bytes(to_bytes(Envelope("n", Message("b", "a", 1, Share((2**511 - 1, 0), 1)))))
+        from_bytes(to_bytes(Envelope("n", Message("b", "a", 1, PushShare((2**511 - 1, 0), 1)))))
     widest = 2 ** (8 * WIDEST - 1) - 1
     for number in range(1, 9):
-        a.receive(from_bytes(to_bytes(Envelope("n", Message("b", "a", number, Share((widest, -widest), 1))))).message)
-    assert state_from_text(state_to_text(a)).own == a.own == Share((1 + 8 * widest, 1 - 8 * widest), (1 << 64) + 8)
-    total = Share((20_000 * (2**63 - 1) << BITS, -20_000 * 2**63 << BITS), 20_000 << BITS)  # all that can honestly be
+        a.receive(
+            from_bytes(to_bytes(Envelope("n", Message("b", "a", number, PushShare((widest, -widest), 1))))).message
+        )
+    assert state_from_text(state_to_text(a)).own == a.own == PushShare((1 + 8 * widest, 1 - 8 * widest), (1 << 64) + 8)
+    total = PushShare(
+        (20_000 * (2**63 - 1) << BITS, -20_000 * 2**63 << BITS), 20_000 << BITS
+    )  # all that can honestly be
     assert from_bytes(to_bytes(Envelope("n", Message("a", "b", 1, total)))).message.share == total
 
 
 def test_spread_is_what_a_node_sees():
-    a = PushSum("a", Share((100, 10), 10))
+    a = PushSum("a", PushShare((100, 10), 10))
     assert a.spread(0.1) == float("inf") and a.gap(0.1) == 0
     for number in range(1, MEMORY + 1):
-        a.receive(Message("b", "a", number, Share((100, 11), 10)))
+        a.receive(Message("b", "a", number, PushShare((100, 11), 10)))
     own = a.estimate()
     assert a.spread(0.1) == pytest.approx((1.1 - own[1]) / own[1])
     assert a.spread(50.0) == pytest.approx((1.1 - own[1]) / 50)
 
 
 def test_algorithm_4_by_hand():
-    before, last = Estimate(2, np.array([10.0])), Estimate(5, np.array([4.0]))
+    before, last = PublishedEstimate(2, np.array([10.0])), PublishedEstimate(5, np.array([4.0]))
     made = merged(before, last, np.array([8.0]))
     assert made.steps == 6
     assert made.values[0] == pytest.approx((2 * 10 + 5 * 4 + 8) / 8)
@@ -279,11 +287,11 @@ def test_algorithm_4_by_hand():
 def test_published_keeps_the_last_two():
     node = Published("a", [8.0])
     assert node.step().values[0] == 8.0 and node.spread(1.0) == float("inf")
-    node.receive(Estimate(1, np.array([2.0])))
+    node.receive(PublishedEstimate(1, np.array([2.0])))
     assert node.step().values[0] == pytest.approx((2 + 8) / 2)
-    node.receive(Estimate(3, np.array([6.0])))
+    node.receive(PublishedEstimate(3, np.array([6.0])))
     assert node.step().values[0] == pytest.approx((1 * 2 + 3 * 6 + 8) / 5)
     assert node.step().steps == 4
     assert node.spread(1.0) == pytest.approx((5.6 - 2) / 5.6)
     with pytest.raises(ProtocolError):
-        node.receive(Estimate(1, np.array([np.nan])))
+        node.receive(PublishedEstimate(1, np.array([np.nan])))

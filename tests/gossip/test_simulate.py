@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from discreet.errors import BudgetError, StatisticsError
-from discreet.gossip.protocol import Published, PushSum, Share
+from discreet.gossip.protocol import Published, PushShare, PushSum
 from discreet.gossip.simulate import Simulation
 from discreet.gossip.topology import Crash, Network
 from discreet.gossip.vector import sum_of, units, whole
@@ -28,7 +28,9 @@ def rows_of(nodes, columns=5, seed=1):
 
 def machines(simulation):
     """A state machine for each node, in the simulator's units."""
-    shares = [Share(tuple(map(int, row)), int(w)) for row, w in zip(simulation.values, simulation.weights, strict=True)]
+    shares = [
+        PushShare(tuple(map(int, row)), int(w)) for row, w in zip(simulation.values, simulation.weights, strict=True)
+    ]
     return [PushSum(str(i), share) for i, share in enumerate(shares)]
 
 
@@ -136,10 +138,10 @@ def test_units_leave_room_for_every_sum():
 
 
 def test_sums_come_back_as_whole_numbers():
-    assert sum_of(Share((10, -7), 2), 4).tolist() == [20, -14]
+    assert sum_of(PushShare((10, -7), 2), 4).tolist() == [20, -14]
     assert whole(np.array([2.5000001, -1.0]), 4).tolist() == [10, -4]
     with pytest.raises(StatisticsError):
-        sum_of(Share((1,), 0), 3)
+        sum_of(PushShare((1,), 0), 3)
     with pytest.raises(StatisticsError):
         whole(np.array([math.inf]), 3)
 

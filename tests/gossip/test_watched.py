@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from discreet import Budget, Categorical, GossipNB, Ledger, Schema
-from discreet.federated.update import Settings
-from discreet.gossip.house import House, Terms
+from discreet.gossip.sharing import GossipTerms, SharingSite
+from discreet.nodes.settings import Settings
 from tests.recorder import recorded, replayed, with_rows
 
 SCHEMA = Schema([Categorical("c", [0, 1, 2]), Categorical("d", [0, 1])], "y", [0, 1])
@@ -48,8 +48,8 @@ def test_what_a_node_shares_is_its_noised_update(monkeypatch, tmp_path):
     lines = ["c,d,y", *(f"{c},{d},{label}" for (c, d), label in zip(X, y, strict=True))]
     (tmp_path / "rows.csv").write_text("\n".join(lines) + "\n")
     (tmp_path / "state").mkdir()
-    terms = Terms("a", str(tmp_path / "rows.csv"), SCHEMA, Budget(1), tmp_path / "state", mechanism="laplace")
-    tape, house = recorded(monkeypatch, lambda: House(terms))
+    terms = GossipTerms("a", str(tmp_path / "rows.csv"), SCHEMA, Budget(1), tmp_path / "state", mechanism="laplace")
+    tape, house = recorded(monkeypatch, lambda: SharingSite(terms))
     try:
         share = house.machine.own
         drawn = np.concatenate([event.outcome for event in tape.of("laplace")])
@@ -58,18 +58,18 @@ def test_what_a_node_shares_is_its_noised_update(monkeypatch, tmp_path):
         assert [entry.cost for entry in house.journal.entries()] == [Budget(1)]
     finally:
         house.close()
-    again, house = recorded(monkeypatch, lambda: House(terms))
+    again, house = recorded(monkeypatch, lambda: SharingSite(terms))
     house.close()
     assert not again.events  # what was paid for once is kept, not drawn again
 
 
 @pytest.mark.parametrize(("adjacency", "moved", "steps"), [("add-remove", 2, 2), ("replace", 1, 2), ("replace", 2, 4)])
-def test_a_house_keeps_to_its_terms(monkeypatch, tmp_path, adjacency, moved, steps):
+def test_a_site_keeps_to_its_terms(monkeypatch, tmp_path, adjacency, moved, steps):
     """What one row moves, each of two tables in one cell, times the steps between neighbours, costs the budget."""
     (tmp_path / "rows.csv").write_text("c,d,y\n1,0,1\n2,1,0\n")
     (tmp_path / "state").mkdir()
     settings = Settings.of(adjacency, "histogram", "weighted", moved)
-    terms = Terms("a", str(tmp_path / "rows.csv"), SCHEMA, Budget(1), tmp_path / "state", settings, "laplace")
-    tape, house = recorded(monkeypatch, lambda: House(terms))
+    terms = GossipTerms("a", str(tmp_path / "rows.csv"), SCHEMA, Budget(1), tmp_path / "state", settings, "laplace")
+    tape, house = recorded(monkeypatch, lambda: SharingSite(terms))
     house.close()
     assert sum(1 / event.public[0] for event in tape.of("laplace")) * steps == 2  # one for each of two classes

@@ -235,7 +235,7 @@ def _foreign(path, kind):
         db.commit()
         db.close()
     elif kind == "journal":
-        from discreet.federated.journal import Journal
+        from discreet.nodes.journal import Journal
 
         Journal(path, total=Budget(1)).close()
 

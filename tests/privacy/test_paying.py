@@ -52,7 +52,7 @@ from discreet import (
 )
 from discreet.calibration import calibrated
 from discreet.estimators.counts import SHARE
-from discreet.federated.update import node_update
+from discreet.nodes.site import node_update
 from discreet.privacy import repeats
 from discreet.privacy.payer import active
 

@@ -63,7 +63,7 @@ class NoisyRelease(Released):
     def sample(self, data: Sequence[tuple[Any, ...]], size: int, *, rng: np.random.Generator) -> NDArray[Any]:
         """Noisy tables, one release per row; the noise is the exact one and ignores `rng`."""
         X, y = columns_of(data)
-        statistics = collect(X, SCHEMA, y, detail=self.plan.detail)
+        statistics = collect(X, SCHEMA, y, detail=self.plan.detail, empty=True)
         drawn = []
         for bundle in exact_bundles(statistics, self.plan):
             if any(item.bundle is not None for item in self.plan.items):  # tables drawn together are drawn one by one

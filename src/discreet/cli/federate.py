@@ -202,13 +202,14 @@ def coordinator(
     _need()
     _interruptible()
     from discreet.federated.flower.coordinator import coordinate
-    from discreet.federated.flower.keys import Keys
-    from discreet.federated.flower.task import Task
+    from discreet.federated.flower.keys import FederationKeys
+    from discreet.federated.flower.task import RoundTask
 
     host, port = _address(listen)
-    task = Task(
-        str(schema), str(out), expected, at_least, 0 if keys is None else len(Keys(keys).names), name, str(state),
-        adjacency.value, numeric, split.value, contributions, weighting, smoothing, most_rows, wait, resend,
+    known = 0 if keys is None else len(FederationKeys(keys).names)
+    task = RoundTask(
+        str(schema), str(out), expected, at_least, known, most_rows, name, str(state),
+        adjacency.value, numeric, split.value, contributions, weighting, smoothing, wait, resend,
         secure, "" if keys is None else str(keys), epsilon, delta, mechanism.value, colluding, dropouts, stage,
         cutoff, robust, overlap,
     )  # fmt: skip
@@ -255,15 +256,15 @@ def node(
     check_data(data, public)
     _need()
     _interruptible()
-    from discreet.federated.flower.house import SecureTerms, Terms, total_budget
-    from discreet.federated.flower.keys import Keys
-    from discreet.federated.flower.node import Connection, Node
+    from discreet.federated.flower.answers import FederatedTerms, SecureTerms, total_budget
+    from discreet.federated.flower.keys import FederationKeys
+    from discreet.federated.flower.node import Connection, FlowerNode
 
     spent = total_budget(epsilon, delta, total, total_delta)
     masks = SecureTerms.of(_masked(keys), name, colluding, dropouts) if secure else None
-    terms = Terms(
+    terms = FederatedTerms(
         name, data, public, Budget(epsilon, delta=delta), spent, ledger, Adjacency(adjacency.value), contributions,
-        mechanism.value, masks, no_privacy, account_for(data, account, no_account, what="federate node"),
+        mechanism.value, masks, no_privacy, account=account_for(data, account, no_account, what="federate node"),
     )  # fmt: skip
     if not (terms.budget.private and spent.private):
         note(f"{name}: warning: {terms.budget} a round, {spent} in all: this protects nobody")
@@ -271,11 +272,11 @@ def node(
         note("warning: neither encryption nor authentication: this is for trial only")
         connection = Connection(coordinator)
     else:
-        ring = Keys(keys)
+        ring = FederationKeys(keys)
         ring.need(ring.authority, ring.node(name))
         connection = Connection(coordinator, ring.authority, ring.node(name), patience)
-    worker = Node(terms, connection, lambda event, what: note(f"{name}: {event} {what}"))
-    if worker.house.journal.created:
+    worker = FlowerNode(terms, connection, lambda event, what: note(f"{name}: {event} {what}"))
+    if worker.site.journal.created:
         note(f"{name}: made a new ledger {ledger} of {spent} in all")
     try:
         worker.run()
@@ -316,15 +317,15 @@ def run_(
     check_out(out)
     _need()
     _interruptible()
-    from discreet.federated.flower.house import need_privacy, total_budget
-    from discreet.federated.flower.task import Task
+    from discreet.federated.flower.answers import need_privacy, total_budget
+    from discreet.federated.flower.task import RoundTask
     from discreet.federated.flower.trial import shards_of, trial
     from discreet.privacy.budget import Budget
 
     if secure and insecure:
         _masked(None)
     parts = shards_of(shards)
-    task = Task(
+    task = RoundTask(
         str(schema), str(out), len(parts), adjacency=adjacency.value, numeric=numeric, split=split.value,
         contributions=contributions, weighting=weighting, smoothing=smoothing, wait=wait, secure=secure,
         keys="here" if secure else "", epsilon=epsilon, delta=delta, mechanism=mechanism.value, colluding=colluding,
@@ -351,7 +352,7 @@ def ledger(
     as_json: JsonOption = False,
 ) -> None:
     """Show what a node's rounds have cost, or grant another total."""
-    from discreet.federated.journal import Journal
+    from discreet.nodes.journal import Journal
     from discreet.privacy.budget import Budget
 
     with Journal.open(file) as journal:

@@ -168,24 +168,26 @@ def node(
     if not known:
         raise DiscreetError("name one peer at least: --peers NAME=HOST:PORT")
     _need()
-    from discreet.federated.update import Settings
-    from discreet.gossip.house import Terms
-    from discreet.gossip.keys import Keys
-    from discreet.gossip.node import Node
-    from discreet.gossip.pace import Pace
+    from discreet.gossip.keys import NetworkKeys
+    from discreet.gossip.links import Pace
+    from discreet.gossip.node import GossipNode
     from discreet.gossip.result import write_model
+    from discreet.gossip.sharing import GossipTerms
+    from discreet.nodes.settings import Settings
 
     settings = Settings.of(adjacency.value, numeric, split.value, contributions)
     spent = Budget(epsilon, delta=delta)
-    terms = Terms(
+    terms = GossipTerms(
         name, data, public, spent, state, settings, mechanism.value, round_name,
         None if total is None else Budget(total, delta=delta),
-        account_for(data, account, no_account, what="gossip node"),
+        account=account_for(data, account, no_account, what="gossip node"),
     )  # fmt: skip
     pace = Pace(beat, tolerance, max(expect, 2) if expect else len(known) + 1, wait, linger, chaos=chaos)
-    ring = Keys(keys).ring(name)
+    ring = NetworkKeys(keys).ring(name)
     state.mkdir(mode=0o700, exist_ok=True)
-    member = Node(terms, ring, listen, known, pace, advertise=advertise, report=lambda text: note(f"{name}: {text}"))
+    member = GossipNode(
+        terms, ring, listen, known, pace, advertise=advertise, report=lambda text: note(f"{name}: {text}")
+    )
 
     async def live() -> str:
         task = asyncio.current_task()
@@ -233,8 +235,8 @@ def model(
     """Write the model of what a node holds now, settled or not, running or not."""
     public = load_schema(schema)
     check_out(out)
-    from discreet.federated.update import Settings
     from discreet.gossip.result import write_model
+    from discreet.nodes.settings import Settings
 
     settings = Settings.of(adjacency.value, numeric, split.value, contributions)
     made = write_model(state, public, settings, out, name=round_name, smoothing=smoothing, overlap=overlap)
@@ -269,10 +271,10 @@ def status(
         if node is None or keys is None:
             raise DiscreetError("to ask a running node give --node NAME and --keys DIR as well")
         _need()
-        from discreet.gossip.channel import ask
-        from discreet.gossip.keys import Keys
+        from discreet.gossip.keys import NetworkKeys
+        from discreet.gossip.links import ask
 
-        found = asyncio.run(ask(Keys(keys).ring(name or node), node, _address(address or ""), "Status"))
+        found = asyncio.run(ask(NetworkKeys(keys).ring(name or node), node, _address(address or ""), "Status"))
     if as_json:
         print_json(found)
         return
@@ -291,8 +293,8 @@ def leave(
     import asyncio
 
     _need()
-    from discreet.gossip.channel import ask
-    from discreet.gossip.keys import Keys
+    from discreet.gossip.keys import NetworkKeys
+    from discreet.gossip.links import ask
 
-    asyncio.run(ask(Keys(keys).ring(name), name, _address(address), "Leave"))
+    asyncio.run(ask(NetworkKeys(keys).ring(name), name, _address(address), "Leave"))
     console().print(f"{name} leaves as soon as a peer has taken its share")

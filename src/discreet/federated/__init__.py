@@ -3,8 +3,10 @@
 from typing import TYPE_CHECKING, Any
 
 from discreet.federated.aggregate import Aggregate
-from discreet.federated.refusal import Refusal
-from discreet.federated.update import Settings, Update, node_update
+from discreet.nodes.refusals import Refusal
+from discreet.nodes.settings import Settings
+from discreet.nodes.site import node_update
+from discreet.nodes.update import Update
 
 if TYPE_CHECKING:
     from discreet.federated.classifier import FederatedNB

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import math
+import base64
+import json
 import os
-from collections import Counter
-from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,36 +16,27 @@ from discreet.bayes.likelihoods import Likelihood
 from discreet.bayes.model import NaiveBayesModel
 from discreet.bayes.plan import Plan
 from discreet.bayes.release import Release
-from discreet.errors import BudgetError, StatisticsError, UpdateError
-from discreet.federated.certificate import aggregate_certificate
+from discreet.errors import BudgetError, DiscreetError, StatisticsError
 from discreet.federated.plausible import check
-from discreet.federated.refusal import Refusal, demand, refuse
-from discreet.federated.update import Key, Settings, Update, node_plan
-from discreet.privacy.budget import Budget
+from discreet.federated.robust import robust_estimate
+from discreet.federated.stack import Stack
+from discreet.federated.weights import weighted_estimate
+from discreet.files import parse_json, write_text
+from discreet.nodes.certificate import aggregate_certificate
+from discreet.nodes.members import Member, member_table, row_shares, summed_release
+from discreet.nodes.refusals import MIXED, Refusal, demand, refuse
+from discreet.nodes.settings import Settings, budget_kind, node_plan, plain_budget
+from discreet.nodes.update import Key, Update
 from discreet.privacy.certificate import Certificate, record
-from discreet.privacy.unexpected import TOTAL
 from discreet.schema import Schema
 from discreet.statistics import checked_add, checked_subtract
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
+FORMAT = "discreet/federated-aggregate"
+VERSION = 1
+OPTIONS = ("keep", "weighting", "cutoff", "overlap", "most_rows", "robust")
 WEIGHTINGS = ("sum", "inverse-variance", "cut-off", "trimmed", "median-of-means")
-
-
-@dataclass(frozen=True)
-class Member:
-    """What is remembered of a node whether or not its integers are kept; all of it is public."""
-
-    node: str
-    round_id: str
-    digest: str
-    budget: Budget
-    mechanism: str
-    rows: int | None
-    simulation: bool
-    sampler: str
-    noise_level: float
-    total: bool = False  # whether the node's certificate covers every table that it might have had
 
 
 class Aggregate:
@@ -102,7 +93,6 @@ class Aggregate:
         self.members: dict[str, Member] = {}
         self.updates: dict[str, Update] = {}
         self.sums: dict[Key, Integers] = {}
-        self.counted: Counter[tuple[Budget, str]] = Counter()
 
     def __len__(self) -> int:
         return len(self.members)
@@ -112,7 +102,7 @@ class Aggregate:
     def add(self, update: Update) -> None:
         """Take in an update, or raise `UpdateError` with a reason and change nothing."""
         self.examine(update)
-        member = self._member(update)
+        member = Member.of(update, self.schema)
         if self.counts(member):
             self._accumulate(update, 1)
         self.settings = update.settings
@@ -125,7 +115,7 @@ class Aggregate:
         if node not in self.members:
             refuse(Refusal.UNKNOWN_NODE, f"there is no update of a node {node!r} to remove")
         if not self.keep:
-            refuse(Refusal.NOT_KEPT, "updates are not kept, so that none can be taken out again: start with keep=True")
+            refuse(Refusal.NOT_KEPT)
         if self.counts(self.members[node]):
             self._accumulate(self.updates[node], -1)
         del self.members[node], self.updates[node]
@@ -134,18 +124,16 @@ class Aggregate:
         """Raise `UpdateError` if the update would be refused now."""
         demand(isinstance(update, Update), "this is no update of a node")
         if update.schema_hash != self.schema.hash:
-            refuse(Refusal.SCHEMA, "the update is of another schema than this federation's")
+            refuse(Refusal.SCHEMA)
         if any(member.digest == update.digest for member in self.members.values()):
-            refuse(Refusal.DUPLICATE_UPDATE, "this very update has been counted already")
+            refuse(Refusal.DUPLICATE_UPDATE)
         if update.node in self.members:
             refuse(Refusal.DUPLICATE_NODE, f"the node {update.node!r} has an update already: remove that one first")
         if self.settings is not None and update.settings != self.settings:
-            refuse(
-                Refusal.SETTINGS, "the update has other settings than this federation's: see its adjacency and split"
-            )
+            refuse(Refusal.SETTINGS)
         known = next(iter(self.members.values()), None)
-        if known is not None and _kind(known.budget) != _kind(update.budget):
-            refuse(Refusal.SETTINGS, "nodes without noise, with epsilon and with rho cannot be mixed in one model")
+        if known is not None and budget_kind(known.budget) != budget_kind(update.budget):
+            refuse(Refusal.SETTINGS, MIXED)
         plan = self._plan_of(update)
         for item in plan.items:
             shape = (len(self.schema.classes), item.cells)
@@ -164,28 +152,9 @@ class Aggregate:
     def _check_certificate(self, update: Update, plan: Plan) -> None:
         held = update.certificate
         claimed = (held.schema_hash, held.adjacency, held.contributions, held.epsilon, held.delta, held.private)
-        budget = plan.budget
-        epsilon = None if budget.epsilon is None else str(budget.epsilon)
-        facts = (
-            self.schema.hash, plan.adjacency, plan.contributions, epsilon, str(budget.delta), budget.private
-        )  # fmt: skip
+        epsilon, delta, _ = plain_budget(plan.budget).values()
+        facts = (self.schema.hash, plan.adjacency, plan.contributions, epsilon, delta, plan.budget.private)
         demand(claimed == facts and held.ledger == record(plan.node), "the certificate does not belong to the update")
-
-    def _member(self, update: Update) -> Member:
-        from discreet.federated.weights import noise_level
-
-        return Member(
-            update.node,
-            update.round_id,
-            update.digest,
-            update.budget,
-            update.mechanism,
-            update.rows,
-            update.certificate.simulation,
-            update.certificate.sampler,
-            noise_level(update.plan(self.schema), update.rows),
-            update.certificate.tables == TOTAL,
-        )
 
     def counts(self, member: Member) -> bool:
         """Whether a node's update enters the model."""
@@ -198,41 +167,23 @@ class Aggregate:
         except StatisticsError:
             refuse(Refusal.IMPLAUSIBLE, "the update's integers are larger than any sum may be")
         self.sums = fresh
-        self.counted[update.budget, update.mechanism] += sign
 
     # ---- what follows
 
-    def release(self) -> Release:
-        """The plain sum as a release: its noise is that of all nodes together."""
-        plans = self._plans()
-        (plan, _), *_ = plans
-        noise = {
-            item.key: math.fsum(count * other.items[i].variance for other, count in plans)
-            for i, item in enumerate(plan.items)
-        }
+    def _counted(self) -> list[Member]:
         counted = [member for member in self.members.values() if self.counts(member)]
-        return Release(
-            plan,
-            self.sums,
-            samplers=tuple(dict.fromkeys(member.sampler for member in counted)),
-            simulation=any(member.simulation for member in counted),
-            noise=noise,
-        )
-
-    def _plans(self) -> list[tuple[Plan, int]]:
-        if not +self.counted:
+        if not counted:
             reason = "every node was left out by the cutoff" if self.members else "no node has sent an update yet"
             raise BudgetError(f"there is nothing to make a model of: {reason}")
-        assert self.settings is not None
-        return [
-            (node_plan(self.schema, self.settings, budget, mechanism), count)
-            for (budget, mechanism), count in (+self.counted).items()
-        ]
+        return counted
+
+    def release(self) -> Release:
+        """The plain sum as a release: its noise is that of all nodes together."""
+        return summed_release(self.schema, self.settings or Settings(), self._counted(), self.sums)
 
     def certificate(self) -> Certificate:
         """What the whole guarantees: the dearest node counts, or the sum if a person may be at several."""
-        assert self.settings is not None or not self.members
-        self._plans()
+        self._counted()
         return aggregate_certificate(self.schema, self.settings, list(self.members.values()), self.overlap)
 
     def model(self, smoothing: float = 1.0) -> NaiveBayesModel:
@@ -244,10 +195,6 @@ class Aggregate:
     def _estimate(self, smoothing: float) -> tuple[Floats, list[Likelihood]]:
         if self.weighting in {"sum", "cut-off"}:
             return estimate(self.release(), smoothing)
-        from discreet.federated.robust import robust_estimate
-        from discreet.federated.stack import Stack
-        from discreet.federated.weights import weighted_estimate
-
         stack = Stack.of(self.kept())
         if self.weighting == "inverse-variance":
             return weighted_estimate(stack, smoothing)[:2]
@@ -259,44 +206,69 @@ class Aggregate:
 
     def weights(self) -> dict[str, float]:
         """Each node's share of the model: of the rows as reported, after weighting; they add up to one."""
-        from discreet.federated.weights import node_shares
-
-        return node_shares(self)
+        if self.weighting != "inverse-variance" or not self.members:
+            return row_shares(list(self.members.values()), self.counts)
+        weights = weighted_estimate(Stack.of(self.kept()))[2]
+        whole = float(weights.sum())
+        return {
+            node: float(weight) / whole if whole else 0.0
+            for node, weight in zip(sorted(self.members), weights, strict=True)
+        }
 
     def table(self) -> list[dict[str, Any]]:
         """One record per node: its name, ε, δ, rows as reported, noise level and weight."""
-        shares = self.weights()
-        return [
-            {
-                "node": member.node,
-                "epsilon": None if member.budget.epsilon is None else float(member.budget.epsilon),
-                "delta": float(member.budget.delta),
-                "rho": None if member.budget.rho is None else float(member.budget.rho),
-                "rows": member.rows,
-                "noise_level": member.noise_level,
-                "weight": shares[member.node],
-            }
-            for member in self.members.values()
-        ]
+        return member_table(list(self.members.values()), self.weights())
 
     # ---- on disk
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the state as JSON, whole or not at all."""
-        from discreet.federated.state import save
-
-        save(self, path)
+        """Write the kept updates, or the running sums where updates are not kept, whole or not at all."""
+        fields: dict[str, Any] = {
+            "format": FORMAT,
+            "version": VERSION,
+            "schema": self.schema.to_dict(),
+            **{name: getattr(self, name) for name in OPTIONS},
+            "settings": None if self.settings is None else self.settings.plain(),
+        }
+        if self.keep:
+            fields["updates"] = [base64.b64encode(update.to_bytes()).decode() for update in self.updates.values()]
+        else:
+            fields["members"] = [member.plain() for member in self.members.values()]
+            fields["sums"] = [[kind, name, sums.tolist()] for (kind, name), sums in self.sums.items()]
+        write_text(path, json.dumps(fields, ensure_ascii=False, allow_nan=False) + "\n", private=True)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Aggregate:
-        """Read what `save` wrote; updates are examined again."""
-        from discreet.federated.state import load
+        """Read what `save` wrote; updates are examined again, and a damaged file is an error of one sentence."""
+        try:
+            fields = parse_json(Path(path).read_bytes())
+            if not isinstance(fields, dict) or fields.get("format") != FORMAT or fields.get("version") != VERSION:
+                raise StatisticsError(f"{path} is no federated state of version {VERSION}")
+            return cls._rebuilt(fields)
+        except OSError as error:
+            raise StatisticsError(f"cannot read the federated state {path}: {error.strerror or error}") from None
+        except StatisticsError:
+            raise
+        except (DiscreetError, KeyError, TypeError, ValueError, OverflowError, AttributeError) as error:
+            raise StatisticsError(f"{path} is a damaged federated state: {error}") from None
 
-        return load(path)
-
-
-def _kind(budget: Budget) -> str:
-    return {"none": "none", "zcdp": "zcdp"}.get(budget.kind, "epsilon")
-
-
-__all__ = ["Aggregate", "Member", "UpdateError"]
+    @classmethod
+    def _rebuilt(cls, fields: dict[str, Any]) -> Aggregate:
+        options = {key: fields[key] for key in OPTIONS}
+        settings = None if fields["settings"] is None else Settings.of(**fields["settings"])
+        result = cls(Schema.from_dict(fields["schema"]), settings=settings, **options)
+        if result.keep:
+            for text in fields["updates"]:
+                result.add(Update.from_bytes(base64.b64decode(text, validate=True)))
+            return result
+        members = [Member.read(record) for record in fields["members"]]
+        result.members = {member.node: member for member in members}
+        result.sums = {(kind, name): np.array(rows, dtype=np.int64) for kind, name, rows in fields["sums"]}
+        if members and settings is None:
+            raise ValueError("it has nodes but no settings")
+        for budget, mechanism in {(m.budget, m.mechanism) for m in members if result.counts(m)}:
+            plan = node_plan(result.schema, settings or Settings(), budget, mechanism)
+            shapes = {item.key: (len(result.schema.classes), item.cells) for item in plan.items}
+            if shapes != {key: sums.shape for key, sums in result.sums.items()}:
+                raise ValueError("its sums do not fit its settings")
+        return result

@@ -1,11 +1,10 @@
-"""What an audit needs of a federation: every byte that leaves a node, on the neighbours that move it farthest."""
+"""What an audit needs of a federation: the opened sum of noise shares, and sums that must not be opened."""
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
@@ -13,105 +12,95 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.audit import AuditCase, Claim, Pair
-from discreet.bayes.audits import FEW, SCHEMA, columns_of
-from discreet.bayes.plan import Plan
-from discreet.bayes.release import exact_bundles, noised
-from discreet.federated.update import Settings, Update, node_plan, node_update
-from discreet.mechanisms.noise import ExactSampler
+from discreet.bayes.plan import make_plan
+from discreet.federated.shares import SharePlan, share_plan
+from discreet.mechanisms.shares import ExactShares, ShareSampler, SimulationShares
 from discreet.privacy.budget import Budget
+from discreet.privacy.ledger import Charge
+from discreet.schema import Categorical, Schema
 from discreet.sources import collect
 
-SECURE = "discreet.federated.secure.audits"
+DELTA = 1e-5
+SCHEMA = Schema(features=[Categorical("c", ["p", "q"])], target="y", classes=[0, 1])
+FEW = (("p", 0), ("q", 1))
+NODES, COLLUDING, DROPOUTS = 6, 1, 1
 
 
 @dataclass(frozen=True)
-class NodeIntegers:
-    """All integers of an update, drawn many times at once by the code that nodes use."""
+class ShareSum:
+    """What the coordinator sees together with colluding nodes: the sum of the shares of `present` honest ones.
+
+    The audited rows are at one node, the others hold none. With `masked` every release goes through a round of secure
+    aggregation between the honest nodes.
+    """
 
     epsilon: float
-    settings: dict[str, Any] = field(default_factory=dict)
+    delta: float = 0.0
+    present: int = NODES - COLLUDING - DROPOUTS
+    masked: bool = False
+    simulated: bool = True
 
     @cached_property
-    def plan(self) -> Plan:
-        """The plan of a node with these settings."""
-        settings = Settings.of(self.settings.get("adjacency", "add-remove"), self.settings["numeric"], "weighted", 1)
-        return node_plan(SCHEMA, settings, Budget(self.epsilon, self.settings.get("delta", 0)), "auto")
+    def shared(self) -> SharePlan:
+        """The share plan at the claimed budget."""
+        plan = make_plan(SCHEMA, Budget(self.epsilon, self.delta))
+        return share_plan(plan, NODES, colluding=COLLUDING, dropouts=DROPOUTS)
 
-    def sample(self, data: Sequence[tuple[Any, ...]], size: int, *, rng: np.random.Generator) -> NDArray[Any]:
-        """Noisy integers, one update per row; the noise is the exact one and ignores `rng`."""
-        X, y = columns_of(data)
-        statistics = collect(X, SCHEMA, y, detail=self.plan.detail, empty=True)
-        drawn = []
-        for bundle in exact_bundles(statistics, self.plan):
-            copies = {key: np.tile(values, (size, 1)) for key, values in bundle.items()}
-            drawn += list(noised(copies, self.plan, ExactSampler()).values())
-        return np.concatenate(drawn, axis=1)
+    def _share(self, values: NDArray[np.int64], sampler: ShareSampler) -> NDArray[np.int64]:
+        parts, at = [], 0
+        for item in self.shared.plan.items:
+            block = values[:, at : at + 2 * item.cells]
+            if isinstance(item.charge, Charge):
+                block = getattr(sampler, self.shared.law)(block, item.charge.spread, self.shared.part)
+            parts.append(block)
+            at += 2 * item.cells
+        return np.concatenate(parts, axis=1)
 
-
-@dataclass(frozen=True)
-class WholeUpdate:
-    """What arrives at a coordinator: an update through its bytes, declared rows and all."""
-
-    epsilon: float
-
-    def __call__(self, data: Sequence[tuple[Any, ...]]) -> Any:
-        """One update, read back from the wire."""
-        X, y = columns_of(data)
-        sent = node_update(X, SCHEMA, Budget(self.epsilon), node="audited", y=y).to_bytes()
-        read = Update.from_bytes(sent)
-        return np.concatenate([np.ravel(values) for values in read.values.values()] + [[read.rows, len(sent)]])
+    def sample(self, data: Sequence[tuple[str, int]], size: int, *, rng: np.random.Generator) -> NDArray[Any]:
+        """Opened sums, one per row."""
+        X = np.array([[value] for value, _ in data], dtype=object)
+        statistics = collect(X, SCHEMA, np.array([label for _, label in data], dtype=object))
+        exact = np.tile(self.shared.noised(statistics, Fraction(0), ExactShares()), (size, 1))
+        sampler: ShareSampler = SimulationShares(rng) if self.simulated else ExactShares()
+        held = [exact] + [np.zeros_like(exact)] * (self.present - 1)
+        shares = [self._share(values, sampler) for values in held]
+        return _aggregated(shares) if self.masked else np.asarray(sum(shares))
 
 
-def _pairs(adjacency: str) -> list[Pair]:
-    if adjacency == "add-remove":
-        added = ("r", 1001.0, 1)
-        return [
-            Pair(FEW, (*FEW, added), "one more row, at the end of the bounds"),
-            Pair((), (added,), "the first row of a node"),
-        ]
-    return [
-        Pair((*FEW, ("p", 1001.0, 0)), (*FEW, ("q", 1001.0, 1)), "a row at the end of the bounds changes its label"),
-    ]
+def _aggregated(shares: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
+    """The sum by secure aggregation: all releases of the sample as one long vector."""
+    from discreet.federated.secure.local import aggregate
+    from discreet.nodes.signing import KeySigner
+
+    vectors = {f"node {i}": share.ravel() for i, share in enumerate(shares)}
+    draws = {name: (lambda vector=vector: vector) for name, vector in vectors.items()}
+    signers = {name: KeySigner.generate() for name in vectors}
+    return aggregate(signers, draws, shares[0].size).total.reshape(shares[0].shape)
 
 
 def audit_cases() -> list[AuditCase]:
-    """A node's integers under both adjacencies and laws, the whole update, and the sum of noise shares if there."""
-    cases = []
-    for numeric, adjacency, delta in (
-        ("histogram", "add-remove", 0.0),
-        ("gaussian", "add-remove", 0.0),
-        ("gaussian", "replace", 0.0),
-        ("histogram", "add-remove", 1e-5),
-    ):
-        settings: dict[str, Any] = {"numeric": numeric, "adjacency": adjacency, "delta": delta}
-        what = "tables" if numeric == "histogram" else "moments"
-        cases.append(
-            AuditCase(
-                name=f"federated-update-{what}-{adjacency}{'-gaussian' if delta else ''}",
-                claim=Claim(1.0, delta),
-                build=lambda epsilon, settings=settings: NodeIntegers(epsilon, settings),  # type: ignore[misc]
-                pairs=lambda epsilon, adjacency=adjacency: _pairs(adjacency),  # type: ignore[misc]
-                adjacency=adjacency,
-                note="every integer that leaves a node",
-                samples=40_000,
-            )
-        )
-    cases.append(
-        AuditCase(
-            name="federated-update-bytes",
-            claim=Claim(1.0),
-            build=WholeUpdate,
-            pairs=lambda epsilon: _pairs("add-remove"),
+    """The sum of enough shares, drawn exactly and simulated; one share alone and too few shares as controls."""
+
+    def build(**settings: Any) -> Callable[[float], ShareSum]:
+        return lambda epsilon: ShareSum(epsilon, **settings)
+
+    def case(name: str, note: str, *, control: bool = False, samples: int | None = None, **settings: Any) -> AuditCase:
+        return AuditCase(
+            name=name,
+            claim=Claim(1.0, settings.get("delta", 0.0)),
+            build=build(**settings),
+            pairs=lambda epsilon: [Pair(FEW, (*FEW, ("q", 0)), "one more row at one of the nodes")],
             adjacency="add-remove",
-            note="an update as it is read from the wire, with its declared rows and its length",
-            samples=2_000,
+            control=control,
+            note=note,
+            samples=samples,
         )
-    )
-    if _exists(SECURE):
-        cases += importlib.import_module(SECURE).audit_cases()
-    return cases
 
-
-def _exists(module: str) -> bool:
-    parent = module.rpartition(".")[0]
-    return importlib.util.find_spec(parent) is not None and importlib.util.find_spec(module) is not None
+    return [
+        case("share-sum-laplace", "the least honest survivors", masked=True, simulated=False, samples=10_000),
+        case("share-sum-laplace-simulated", "the least honest survivors, by the simulation twin"),
+        case("share-sum-laplace-surplus", "one survivor more than the noise needs", present=NODES - COLLUDING),
+        case("share-sum-skellam", "the least honest survivors", delta=DELTA),
+        case("share-alone", "one share without a mask", control=True, present=1),
+        case("share-sum-too-few", "half of the nodes that the noise is sized for", control=True, present=2),
+    ]

@@ -2,35 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from fractions import Fraction
-from numbers import Integral
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
-from discreet.bayes.base import NaiveBayesEstimator
 from discreet.bayes.plan import Plan
-from discreet.errors import BudgetError, DataError
-from discreet.estimators.scores import check_smoothing
+from discreet.errors import BudgetError
 from discreet.federated.aggregate import Aggregate
-from discreet.federated.certificate import NODES, study_certificate
-from discreet.federated.partition import DEPENDENT, assign, node_budgets
 from discreet.federated.shares import share_plan
-from discreet.federated.update import Settings, node_plan, update_of
-from discreet.mechanisms.noise import sampler_for
 from discreet.mechanisms.shares import ExactShares, SimulationShares
-from discreet.privacy.budget import Budget
-from discreet.privacy.certifier import read_under
-from discreet.privacy.ledger import Node, Parallel
-from discreet.privacy.payer import Payer, paying
-from discreet.privacy.unexpected import REFUSE, check_unexpected
+from discreet.nodes.estimator import NodesNB
+from discreet.nodes.settings import Settings
 from discreet.schema import Schema
-from discreet.sources import NO_ROWS, is_outside
 from discreet.sources.parts import Coded
 
 
-class FederatedNB(NaiveBayesEstimator):
+class FederatedNB(NodesNB):
     """Naive Bayes trained by nodes that each noise their own counts, or their shares of one noise.
 
     The rows are dealt out to nodes in this process, so this is for studies and rehearsals; `discreet federate` runs
@@ -70,95 +58,41 @@ class FederatedNB(NaiveBayesEstimator):
     """
 
     def __init__(
-        self,
-        epsilon: float = 1.0,
-        delta: float = 0.0,
-        schema: Schema | str | None = None,
-        n_nodes: int = 10,
-        secure: bool = False,
-        partition: Any = "uniform",
-        weighting: str = "sum",
-        epsilons: Any = None,
-        adjacency: str = "add-remove",
-        mechanism: str = "auto",
-        numeric: str = "histogram",
-        split: Any = "weighted",
-        smoothing: float = 1.0,
-        contributions: int = 1,
-        cutoff: float | None = None,
-        robust: float = 0.1,
-        honest: int | None = None,
-        random_state: Any = None,
-        unexpected: str = "refuse",
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.schema = schema
-        self.n_nodes = n_nodes
-        self.secure = secure
-        self.partition = partition
-        self.weighting = weighting
-        self.epsilons = epsilons
-        self.adjacency = adjacency
-        self.mechanism = mechanism
-        self.numeric = numeric
-        self.split = split
-        self.smoothing = smoothing
-        self.contributions = contributions
-        self.cutoff = cutoff
-        self.robust = robust
-        self.honest = honest
-        self.random_state = random_state
-        self.unexpected = unexpected
+        self, epsilon: float = 1.0, delta: float = 0.0, schema: Schema | str | None = None, n_nodes: int = 10,
+        secure: bool = False, partition: Any = "uniform", weighting: str = "sum", epsilons: Any = None,
+        adjacency: str = "add-remove", mechanism: str = "auto", numeric: str = "histogram", split: Any = "weighted",
+        smoothing: float = 1.0, contributions: int = 1, cutoff: float | None = None, robust: float = 0.1,
+        honest: int | None = None, random_state: Any = None, unexpected: str = "refuse",
+    ) -> None:  # fmt: skip
+        super().__init__(epsilon, delta, schema, n_nodes, partition, epsilons, adjacency, mechanism, numeric, split,
+                         smoothing, contributions, random_state, unexpected)  # fmt: skip
+        self.secure, self.weighting, self.cutoff, self.robust, self.honest = secure, weighting, cutoff, robust, honest
 
-    def fit(  # type: ignore[override]
-        self, X: Any, y: Any = None, *, ledger: Payer | None = None, account: Any = None
-    ) -> Self:
-        """Deal the rows out to nodes, let each send its update, and make the model of what arrives."""
-        if is_outside(X):
-            raise DataError("FederatedNB deals out rows that are in memory: pass an array or a data frame")
-        payer = paying(ledger, account, X, self)
-        if isinstance(self.schema, str):
-            payer.allow_inference(Budget(self.epsilon, self.delta))
-        schema = self._schema_for(X, y)
-        rng = self._generator()
-        plans, settings = self._plans(schema, rng)
-        aggregate = self._empty(schema, settings)
-        dearest = [(plan.budget.epsilon or 0, plan.budget.delta) for plan in plans]
-        grant = Budget(*(max(side) for side in zip(*dearest, strict=True))) if plans[0].budget.private else None
-        payer.charge(self._cost(plans), grant or plans[0].budget, plans[0].unit, self, schema=schema)
-        draw = None if self._seed is None else rng.bytes
-        rows = Coded(X, schema, y, contributions=self.contributions, unexpected=self.unexpected, draw=draw)
-        if not len(rows) and self.unexpected == REFUSE:
-            raise DataError(NO_ROWS)
+    def _check(self, schema: Schema, settings: Settings) -> None:
+        self._empty(schema, settings)
+        if self.secure and (self.weighting != "sum" or self.epsilons is not None):
+            raise BudgetError(
+                "under secure aggregation nobody sees single updates: weighting must be 'sum' and epsilons None"
+            )
+        if self.honest is not None and not 1 <= int(self.honest) <= int(self.n_nodes):
+            raise BudgetError("the honest survivors are at least 1 and at most all nodes")
+
+    def _empty(self, schema: Schema, settings: Settings) -> Aggregate:
+        return Aggregate(schema, settings=settings, weighting=self.weighting, cutoff=self.cutoff, robust=self.robust)
+
+    def _fit_nodes(self, rows: Coded, plans: list[Plan], settings: Settings, rng: np.random.Generator) -> None:
         if self.secure:
             self._fit_secure(rows, plans[0], rng)
-        else:
-            self._fit_plain(rows, plans, settings, aggregate, rng)
-        self.model_.certificate = self.certificate_ = read_under(self.model_.certificate, self.unexpected)
-        self._describe(X, schema)
-        return self
-
-    def _fit_plain(
-        self, rows: Coded, plans: list[Plan], settings: Settings, aggregate: Aggregate, rng: np.random.Generator
-    ) -> None:
-        parts = rows.parts(self._where(rows, rng), len(plans), plans[0].detail)
-        digits = len(str(len(plans) - 1))
-        for number, plan in enumerate(plans):
-            sampler = sampler_for(self._seed, number)
-            name = f"node-{number:0{digits}d}"
-            aggregate.add(update_of(parts.statistics(number), plan, settings, sampler, node=name, round_id="fit"))
-        self.model_ = aggregate.model(float(self.smoothing))
-        if isinstance(self.partition, str) and self.partition in DEPENDENT and plans[0].budget.private:
-            self.model_.certificate = study_certificate(self.model_.certificate)
-        self.nodes_: list[dict[str, Any]] = aggregate.table()
+            return
+        aggregate = self._empty(plans[0].schema, settings)
+        for update in self._updates(rows, plans, settings, rng):
+            aggregate.add(update)
+        self.model_, self.nodes_ = aggregate.model(float(self.smoothing)), aggregate.table()
 
     def _fit_secure(self, rows: Coded, plan: Plan, rng: np.random.Generator) -> None:
         """The sum of all nodes' integers and noise shares, drawn at once: its law is that of a real round."""
         nodes = int(self.n_nodes)
         honest = nodes if self.honest is None else int(self.honest)
-        if not 1 <= honest <= nodes:
-            raise BudgetError("the honest survivors are at least 1 and at most all nodes")
         shared = share_plan(plan, nodes, colluding=nodes - honest)
         statistics = rows.parts(np.zeros(len(rows), np.int64), 1, plan.detail).statistics(0)
         seeded = self._seed is not None
@@ -166,52 +100,3 @@ class FederatedNB(NaiveBayesEstimator):
         total = shared.noised(statistics, Fraction(nodes, honest), sampler)
         self.model_ = shared.model(total, nodes, smoothing=float(self.smoothing), simulation=seeded)
         self.nodes_ = []
-
-    # ---- what is asked for
-
-    def _generator(self) -> np.random.Generator:
-        seed = self.random_state
-        sampler_for(seed)  # refuses what is no seed
-        if isinstance(seed, np.random.RandomState):
-            seed = seed.randint(2**31)
-        self._seed: Any = int(seed) if isinstance(seed, Integral) else seed
-        return seed if isinstance(seed, np.random.Generator) else np.random.default_rng(seed)
-
-    def _plans(self, schema: Schema, rng: np.random.Generator) -> tuple[list[Plan], Settings]:
-        check_smoothing(self.smoothing)
-        nodes = self.n_nodes
-        if isinstance(nodes, bool) or not isinstance(nodes, Integral) or int(nodes) < 1:
-            raise BudgetError(f"n_nodes must be a whole number of nodes, at least 1, not {nodes!r}")
-        if self.secure and (self.weighting != "sum" or self.epsilons is not None):
-            raise BudgetError(
-                "under secure aggregation nobody sees single updates: weighting must be 'sum' and epsilons None"
-            )
-        policy = check_unexpected(self.unexpected)
-        settings = Settings.of(self.adjacency, self.numeric, self.split, self.contributions)
-        budgets = [
-            Budget(epsilon, self.delta) for epsilon in node_budgets(self.epsilons, int(nodes), self.epsilon, rng=rng)
-        ]
-        plans = [node_plan(schema, settings, budget, self.mechanism) for budget in budgets]
-        return [replace(plan, unexpected=policy) for plan in plans], settings
-
-    def _empty(self, schema: Schema, settings: Settings) -> Aggregate:
-        options = {"weighting": self.weighting, "cutoff": self.cutoff, "robust": self.robust}
-        return Aggregate(schema, settings=settings, **options)  # type: ignore[arg-type]
-
-    @staticmethod
-    def _cost(plans: list[Plan]) -> Node:
-        parts = tuple(dict.fromkeys(plan.node for plan in plans))
-        return Parallel("nodes with different people", NODES[plans[0].adjacency], parts)
-
-    def _where(self, rows: Coded, rng: np.random.Generator) -> Any:
-        nodes = int(self.n_nodes)
-        if isinstance(self.partition, str):
-            cells = np.column_stack(rows.cells) if self.partition == "clustered" else None
-            return assign(rows.label, nodes, self.partition, rng=rng, cells=cells)
-        where = np.asarray(self.partition)
-        whole = where.dtype.kind in "iu" and where.shape == (rows.read,)
-        if not whole or (len(where) and (where.min() < 0 or where.max() >= nodes)):
-            raise DataError(f"partition must name a node from 0 to {nodes - 1} for every row")
-        if rows.places is not None:
-            where = where[rows.places]
-        return where.astype(np.int64)

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.bayes.plan import COUNTS, Item, Plan
-from discreet.federated.refusal import Refusal, refuse
+from discreet.nodes.members import reach
+from discreet.nodes.refusals import Refusal, refuse
 from discreet.privacy.ledger import Charge
 
 Integers = NDArray[np.int64]
@@ -76,11 +77,6 @@ def limits(plan: Plan) -> Limits:
         {item.key: with_reference(item, reach(item)) for item in moments},
         2 * max(tail([(item, item.cells * classes, 1)], rate) for item in counts) + 1,
     )
-
-
-def reach(item: Item) -> int:
-    """The most that one row adds to a sum or to a re-centred square sum."""
-    return item.half if item.kind == "sum" else item.half * item.half // 2
 
 
 def check(values: Mapping[tuple[str, str], Integers], rows: int | None, plan: Plan, most_rows: int | None) -> None:

@@ -128,14 +128,9 @@ class SharePlan:
             values[item.key] = total[at : at + size].reshape(classes, item.cells)
             at += size
         sampler = SimulationShares if simulation else ExactShares
-        return SharedRelease(
-            self.plan,
-            values,
-            samplers=(sampler.name,),
-            simulation=simulation,
-            ledger=self.node,
-            surplus=Fraction(survivors, self.least_honest),
-        )
+        surplus = Fraction(survivors, self.least_honest)
+        options = {"samplers": (sampler.name,), "simulation": simulation, "ledger": self.node}
+        return SharedRelease(self.plan, values, surplus=surplus, **options)  # type: ignore[arg-type]
 
     def model(
         self, total: Integers, survivors: int, *, smoothing: float = 1.0, simulation: bool = False
@@ -188,13 +183,9 @@ class SharePlan:
         from discreet.federated.secure.round import accept
 
         return accept(
-            invitation,
-            registry=registry,
-            length=self.length,
-            least_honest=self.least_honest,
-            colluding=self.colluding,
-            purpose=self.purpose,
-        )
+            invitation, registry=registry, length=self.length, least_honest=self.least_honest,
+            colluding=self.colluding, purpose=self.purpose,
+        )  # fmt: skip
 
 
 def share_plan(

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from discreet.bayes.plan import Plan
 from discreet.bayes.release import Release
+from discreet.nodes.update import Key
 
 Floats = NDArray[np.float64]
-Key = tuple[str, str]
 
 
 @dataclass(frozen=True)

@@ -2,39 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.bayes.estimate import Released, estimate, log_prior, widened
 from discreet.bayes.likelihoods import Likelihood
-from discreet.bayes.plan import COUNTS, Plan
 from discreet.bayes.release import Release
-from discreet.federated.plausible import reach
 from discreet.federated.stack import Stack
 from discreet.schema import Feature, Numeric
 
-if TYPE_CHECKING:
-    from discreet.federated.aggregate import Aggregate
-
 Floats = NDArray[np.float64]
-
-
-def noise_level(plan: Plan, rows: int | None) -> float:
-    """The expected relative error of an update, averaged over its integers.
-
-    The true statistics are private. What stands in for them is the node's noised number of rows spread evenly: a
-    cell of a table with k cells and C classes is taken to hold rows/(C·k), a sum to be rows/C times half its reach.
-    """
-    size = max(float(rows or 0), 1.0)
-    classes = len(plan.schema.classes)
-    errors, integers = 0.0, 0
-    for item in plan.items:
-        typical = size / classes / item.cells if item.kind in COUNTS else size / classes * reach(item) / 2
-        errors += classes * item.cells * float(np.sqrt(item.variance)) / typical
-        integers += classes * item.cells
-    return errors / integers
 
 
 def sizes(stack: Stack) -> tuple[Floats, Floats]:
@@ -129,15 +106,3 @@ def weighted_estimate(stack: Stack, smoothing: float = 1.0) -> tuple[Floats, lis
     by_node = by_node * (whole.sum() / (by_node * whole).sum())
     prior_totals = by_node @ totals
     return log_prior(prior_totals), widened(likelihoods, prior_totals, stack.plan.schema), weights
-
-
-def node_shares(aggregate: Aggregate) -> dict[str, float]:
-    """Each node's share of what the model rests on: its reported rows, times its factor where nodes are weighted."""
-    names = sorted(aggregate.members)
-    if aggregate.weighting == "inverse-variance" and names:
-        weights = weighted_estimate(Stack.of(aggregate.kept()))[2]
-    else:
-        members = [aggregate.members[name] for name in names]
-        weights = np.array([float(m.rows or 0) if aggregate.counts(m) else 0.0 for m in members])
-    whole = float(weights.sum())
-    return {name: float(weight) / whole if whole else 0.0 for name, weight in zip(names, weights, strict=True)}

@@ -2,14 +2,14 @@
 
 from typing import TYPE_CHECKING, Any
 
-from discreet.gossip.protocol import Ack, Message, Published, PushSum, Share
+from discreet.gossip.protocol import Ack, Message, Published, PushShare, PushSum
 from discreet.gossip.topology import Crash, Network
 
 if TYPE_CHECKING:
     from discreet.gossip.classifier import GossipNB
     from discreet.gossip.simulate import Simulation
 
-__all__ = ["Ack", "Crash", "GossipNB", "Message", "Network", "Published", "PushSum", "Share", "Simulation"]
+__all__ = ["Ack", "Crash", "GossipNB", "Message", "Network", "Published", "PushShare", "PushSum", "Simulation"]
 
 
 def __getattr__(name: str) -> Any:

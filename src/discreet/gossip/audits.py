@@ -8,14 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from discreet.audit import AuditCase, Claim
-from discreet.bayes.audits import SCHEMA, columns_of
-from discreet.federated.audits import _pairs
-from discreet.federated.update import node_update
+from discreet.audit import AuditCase
+from discreet.bayes.audits import SCHEMA
 from discreet.gossip.protocol import PushSum
 from discreet.gossip.vector import BITS, Layout, share_of
 from discreet.gossip.wire import Envelope, from_bytes, to_bytes
-from discreet.privacy.budget import Budget
+from discreet.nodes.audits import audited_update, node_case
 
 
 @dataclass(frozen=True)
@@ -26,8 +24,7 @@ class FirstMessage:
 
     def __call__(self, data: Sequence[tuple[Any, ...]]) -> Any:
         """One message; twice a half is the noised integer, because 2^64 units make one."""
-        X, y = columns_of(data)
-        update = node_update(X, SCHEMA, Budget(self.epsilon), node="audited", y=y)
+        update = audited_update(self.epsilon, data)
         layout = Layout.of(update.plan(SCHEMA))
         machine = PushSum("audited", share_of(layout.flat(update.values)))
         raw = to_bytes(Envelope("audit", machine.send("peer")))
@@ -37,14 +34,5 @@ class FirstMessage:
 
 def audit_cases() -> list[AuditCase]:
     """The first message: all later ones follow from it and from what others sent."""
-    return [
-        AuditCase(
-            name="gossip-first-message",
-            claim=Claim(1.0),
-            build=FirstMessage,
-            pairs=lambda epsilon: _pairs("add-remove"),
-            adjacency="add-remove",
-            note="the first share that leaves a gossip node, with its weight and its length",
-            samples=2_000,
-        )
-    ]
+    note = "the first share that leaves a gossip node, with its weight and its length"
+    return [node_case("gossip-first-message", note, FirstMessage, 2_000)]

@@ -9,24 +9,25 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from discreet.errors import DiscreetError
-from discreet.federated.aggregate import Member
-from discreet.federated.update import Settings, Update, node_plan
-from discreet.federated.weights import noise_level
-from discreet.federated.wire import EXACT
 from discreet.files import parse_json
-from discreet.gossip.protocol import Ack, ProtocolError, PushSum
-from discreet.privacy.budget import Budget
+from discreet.gossip.protocol import Ack, PushSum
+from discreet.gossip.vector import BITS
+from discreet.nodes.members import Member, noise_level, stated
+from discreet.nodes.refusals import MIXED, ProtocolError
+from discreet.nodes.settings import Settings, budget_kind, node_plan, plain_budget, read_budget
+from discreet.nodes.update import EXACT, Update
 from discreet.schema import Schema
 
 MOST_MEMBERS = 20_000
 LONGEST = 20_000  # characters of a statement
 LONGEST_FAREWELL = 2_000_000
 RUNNING, SETTLED, CONTENT, LEFT = range(4)
-Verify = Callable[["Entry"], None]
+PHASES = ("running", "settled", "content", "left")
+Verify = Callable[["MemberEntry"], None]
 
 
 @dataclass(frozen=True)
-class Entry:
+class MemberEntry:
     """A member: its signed statement, which never changes, and where and how far it is, which does.
 
     A phase says RUNNING, SETTLED (its estimate no longer moves), CONTENT (it knows that all are settled) or LEFT.
@@ -56,7 +57,7 @@ class Entry:
         return f"{self.statement}\n{self.farewell}"
 
     @classmethod
-    def read(cls, fields: Any) -> Entry:
+    def read(cls, fields: Any) -> MemberEntry:
         """Out of plain values; anything odd is refused."""
         try:
             entry = cls(**{**fields, "signature": bytes.fromhex(fields["signature"]),
@@ -73,12 +74,24 @@ class Entry:
         return entry
 
 
+def progress(entries: Iterable[MemberEntry]) -> dict[str, int]:
+    """How many members have settled, and how many have left."""
+    phases = [entry.phase for entry in entries]
+    return {"settled": sum(phase >= SETTLED for phase in phases), "left": phases.count(LEFT)}
+
+
+def holding(machine: PushSum) -> dict[str, Any]:
+    """What a node holds of the whole weight, and how many of its messages are under way to whom."""
+    waiting = {name: len(link.pending) for name, link in machine.outgoing.items() if link.pending}
+    return {"weight": machine.own.weight / 2**BITS, "unacknowledged": waiting}
+
+
 def farewell_of(machine: PushSum) -> str:
     """All that a closed node has taken in, and ever will."""
     return json.dumps({name: [link.through, sorted(link.beyond)] for name, link in machine.incoming.items()})
 
 
-def final_ack(entry: Entry, sender: str) -> Ack:
+def final_ack(entry: MemberEntry, sender: str) -> Ack:
     """What a member that has left had taken in from a sender."""
     try:
         through, beyond = parse_json(entry.farewell).get(sender, [0, []])
@@ -91,40 +104,25 @@ def final_ack(entry: Entry, sender: str) -> Ack:
 
 def state_member(update: Update, network: str) -> str:
     """What a node says about its update, to be signed: its cost and its noise, and nothing about rows beyond it."""
-    budget = update.budget
-    fields = {
-        "network": network,
-        "node": update.node,
-        "round_id": update.round_id,
-        "digest": update.digest,
-        "mechanism": update.mechanism,
-        "rows": update.rows,
-        "simulation": update.certificate.simulation,
-        "sampler": update.certificate.sampler,
-        **{key: None if (part := getattr(budget, key)) is None else str(part) for key in ("epsilon", "delta", "rho")},
-    }
+    fields = {"network": network, **stated(update), **plain_budget(update.budget)}
     return json.dumps(fields, sort_keys=True)
 
 
-def budget_kind(budget: Budget) -> str:
-    """Which budgets go together in one model: those without noise, those of epsilon, those of rho."""
-    return budget.kind if budget.kind in {"none", "zcdp"} else "epsilon"
-
-
-def read_member(entry: Entry, network: str, schema: Schema, settings: Settings, kind: str | None = None) -> Member:
+def read_member(
+    entry: MemberEntry, network: str, schema: Schema, settings: Settings, kind: str | None = None
+) -> Member:
     """The member of an entry whose signature was found good, and whose budget is of that kind."""
     try:
         fields = parse_json(entry.statement)
         amounts = [fields.pop(key) for key in ("epsilon", "delta", "rho")]
         if any(text is not None and not EXACT.fullmatch(text) for text in amounts):
             raise ValueError("an amount is no fraction")
-        epsilon, delta, rho = amounts
-        budget = Budget(rho=rho) if rho is not None else Budget(float("inf") if epsilon is None else epsilon, delta)
+        budget = read_budget(*amounts)
         plan = node_plan(schema, settings, budget, fields["mechanism"])
         if fields.pop("network") != network or fields["node"] != entry.node:
             raise ValueError("another network or node")
         if kind is not None and budget_kind(budget) != kind:
-            raise ValueError("nodes without noise, with epsilon and with rho do not mix")
+            raise ValueError(MIXED)
         return Member(budget=budget, noise_level=noise_level(plan, fields["rows"]), **fields)
     except (ValueError, TypeError, KeyError, AttributeError, DiscreetError) as error:
         raise ProtocolError(f"the statement of {entry.node!r} does not belong to this network: {error}") from None
@@ -135,10 +133,10 @@ class Roster:
     """All members that a node has heard of. Entries spread with every message until all nodes have them."""
 
     verify: Verify
-    entries: dict[str, Entry] = field(default_factory=dict)
+    entries: dict[str, MemberEntry] = field(default_factory=dict)
     conflicting: set[str] = field(default_factory=set)
 
-    def merge(self, entry: Entry) -> bool:
+    def merge(self, entry: MemberEntry) -> bool:
         """Take an entry in if it is new or newer; of two statements of one member the first one stays.
 
         A member that has signed both is noted as `conflicting`: who passes its word on need not be at fault.
@@ -166,7 +164,7 @@ class Roster:
         self.entries[entry.node] = entry
         return True
 
-    def news(self, known: Mapping[str, int]) -> list[Entry]:
+    def news(self, known: Mapping[str, int]) -> list[MemberEntry]:
         """What a peer has not got yet, if it has these versions."""
         return [entry for entry in self.entries.values() if entry.version > known.get(entry.node, -1)]
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
@@ -13,11 +11,10 @@ from discreet.bayes.estimate import estimate
 from discreet.bayes.model import NaiveBayesModel
 from discreet.bayes.release import Release
 from discreet.errors import BudgetError
-from discreet.federated.aggregate import Member
-from discreet.federated.certificate import aggregate_certificate
-from discreet.federated.update import Settings, node_plan
-from discreet.gossip.membership import budget_kind
 from discreet.gossip.vector import Layout
+from discreet.nodes.certificate import aggregate_certificate
+from discreet.nodes.members import Member, summed_release
+from discreet.nodes.settings import Settings, node_plan
 from discreet.privacy.certificate import Certificate
 from discreet.schema import Schema
 
@@ -28,24 +25,10 @@ PEERS = "as its peers may have seen it"
 
 def gossip_release(schema: Schema, settings: Settings, members: Sequence[Member], sums: Integers) -> Release:
     """The sum over all members as a release, with the noise of all of them."""
-    counted = list(Counter((member.budget, member.mechanism) for member in members).items())
-    if not counted:
+    if not members:
         raise BudgetError("there is nothing to make a model of: no member is known")
-    if len({budget_kind(budget) for (budget, _), _ in counted}) > 1:
-        raise BudgetError("nodes without noise, with epsilon and with rho cannot be mixed in one model")
-    plans = [(node_plan(schema, settings, *key), count) for key, count in counted]
-    plan = plans[0][0]
-    noise = {
-        item.key: math.fsum(count * other.items[i].variance for other, count in plans)
-        for i, item in enumerate(plan.items)
-    }
-    return Release(
-        plan,
-        Layout.of(plan).tables(sums),
-        samplers=tuple(dict.fromkeys(member.sampler for member in members)),
-        simulation=any(member.simulation for member in members),
-        noise=noise,
-    )
+    layout = Layout.of(node_plan(schema, settings, members[0].budget, members[0].mechanism))
+    return summed_release(schema, settings, members, layout.tables(sums))
 
 
 def gossip_certificate(schema: Schema, settings: Settings, members: Sequence[Member], overlap: bool) -> Certificate:

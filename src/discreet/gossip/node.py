@@ -13,29 +13,33 @@ from typing import Any
 import grpc
 
 from discreet.errors import DiscreetError
-from discreet.federated.aggregate import Member
-from discreet.gossip.channel import SERVICE, limits, open_channel
-from discreet.gossip.house import House, Terms
 from discreet.gossip.keys import Ring
+from discreet.gossip.links import SERVICE, Pace, limits, open_channel
 from discreet.gossip.membership import (
     CONTENT,
     LEFT,
+    PHASES,
     RUNNING,
     SETTLED,
-    Entry,
+    MemberEntry,
     Roster,
     View,
-    budget_kind,
     farewell_of,
     final_ack,
+    holding,
+    progress,
     read_member,
     state_member,
 )
-from discreet.gossip.pace import Pace
-from discreet.gossip.protocol import Message, ProtocolError
-from discreet.gossip.vector import BITS, Integers, sum_of
+from discreet.gossip.protocol import Message
+from discreet.gossip.sharing import GossipTerms, SharingSite
+from discreet.gossip.vector import Integers, sum_of
 from discreet.gossip.wire import Envelope, ack_from_bytes, ack_to_bytes, from_bytes, to_bytes
+from discreet.nodes.members import Member
+from discreet.nodes.refusals import CLOSED, OTHER_NAME, OTHER_NETWORK, OWN_WISH, ProtocolError
+from discreet.nodes.settings import budget_kind
 
+AWAY = {grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED}
 SLACK = 8  # tolerances between estimates beyond which a settled node is so no more
 OFFERED = 5  # peers that each message speaks of
 Report = Callable[[str], None]
@@ -45,16 +49,16 @@ class LostError(Exception):
     """A message that chaos has lost."""
 
 
-class Node:
+class GossipNode:
     """One member of a network."""
 
     def __init__(
-        self, terms: Terms, ring: Ring, listen: str, peers: dict[str, str], pace: Pace, *,
+        self, terms: GossipTerms, ring: Ring, listen: str, peers: dict[str, str], pace: Pace, *,
         advertise: str | None = None, report: Report = lambda text: None,
     ) -> None:  # fmt: skip
         self.terms, self.ring, self.listen, self.pace, self.report = terms, ring, listen, pace, report
-        self.house = House(terms)
-        self.machine, self.store = self.house.machine, self.house.store
+        self.site = SharingSite(terms)
+        self.machine, self.store = self.site.machine, self.site.store
         self.name = terms.node
         self.dice = random.SystemRandom()
         self.view = View(self.name, peers)
@@ -62,9 +66,9 @@ class Node:
         self.roster = Roster(self._verify)
         for entry in self.store.entries():
             self.roster.merge(entry)
-        statement = state_member(self.house.update, terms.network)
+        statement = state_member(self.site.update, terms.network)
         address = advertise or listen
-        self.roster.merge(Entry(self.name, statement, ring.sign(statement), ring.certificate, address))
+        self.roster.merge(MemberEntry(self.name, statement, ring.sign(statement), ring.certificate, address))
         if self.roster.entries[self.name].address != address:
             self.roster.move(self.name, address=address)
         self.known: dict[str, dict[str, int]] = {}
@@ -81,7 +85,7 @@ class Node:
 
     # ---- what is known
 
-    def _verify(self, entry: Entry) -> None:
+    def _verify(self, entry: MemberEntry) -> None:
         self.ring.verify(entry)
         if entry.phase == LEFT:
             final_ack(entry, self.name)  # one that cannot be read is refused
@@ -107,7 +111,6 @@ class Node:
 
     def status(self) -> dict[str, Any]:
         """What a person may want to know; nothing of it is private."""
-        phases = [entry.phase for entry in self.roster.entries.values()]
         spread = self.spread
         return {
             "node": self.name,
@@ -115,13 +118,11 @@ class Node:
             "beats": self.beats,
             "members": len(self.members),
             "expected": self.pace.expected,
-            "settled": sum(phase >= SETTLED for phase in phases),
-            "left": sum(phase == LEFT for phase in phases),
+            **progress(self.roster.entries.values()),
             "conflicting": sorted(self.roster.conflicting),
-            "phase": ("running", "settled", "content", "left")[self.phase],
+            "phase": PHASES[self.phase],
             "spread": None if spread == float("inf") else spread,
-            "weight": self.machine.own.weight / 2**BITS,
-            "unacknowledged": {name: len(link.pending) for name, link in self.machine.outgoing.items() if link.pending},
+            **holding(self.machine),
         }
 
     def _save(self) -> None:
@@ -135,13 +136,11 @@ class Node:
         try:
             envelope = from_bytes(request)
             message = envelope.message
-            names = [name.decode() for name in context.auth_context().get("x509_common_name", ())]
-            if names != [message.sender]:
-                await context.abort(grpc.StatusCode.PERMISSION_DENIED, "the certificate is of another node")
+            await self._need_name(context, message.sender, OTHER_NAME)
             if envelope.network != self.terms.network:
-                await context.abort(grpc.StatusCode.FAILED_PRECONDITION, "this is another network")
+                await context.abort(grpc.StatusCode.FAILED_PRECONDITION, OTHER_NETWORK)
             if self.roster.entries[self.name].among and message.sender not in self.members:
-                await context.abort(grpc.StatusCode.FAILED_PRECONDITION, "the round takes no new members any more")
+                await context.abort(grpc.StatusCode.FAILED_PRECONDITION, CLOSED)
             for entry in envelope.entries:
                 if entry.node == self.name:  # nobody else says how far this node is
                     continue
@@ -155,6 +154,10 @@ class Node:
             await context.abort(grpc.StatusCode.INVALID_ARGUMENT, str(error))
         self._save()  # before the sender may forget it
         return ack_to_bytes(ack)
+
+    async def _need_name(self, context: Any, name: str, sentence: str) -> None:
+        if [one.decode() for one in context.auth_context().get("x509_common_name", ())] != [name]:
+            await context.abort(grpc.StatusCode.PERMISSION_DENIED, sentence)
 
     def _meet(self, envelope: Envelope) -> None:
         at = {entry.node: entry.address for entry in envelope.entries if entry.address}
@@ -180,9 +183,7 @@ class Node:
         return json.dumps(self.status()).encode()
 
     async def _leave(self, request: bytes, context: Any) -> bytes:
-        names = [name.decode() for name in context.auth_context().get("x509_common_name", ())]
-        if names != [self.name]:
-            await context.abort(grpc.StatusCode.PERMISSION_DENIED, "a node leaves at its own wish only")
+        await self._need_name(context, self.name, OWN_WISH)
         self.leave()
         return b"{}"
 
@@ -235,10 +236,7 @@ class Node:
             except LostError:
                 pass
             except grpc.aio.AioRpcError as error:
-                if (
-                    error.code() not in {grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED}
-                    and not failures
-                ):
+                if not failures and error.code() not in AWAY:
                     self.report(f"{peer} refuses what this node sends: {error.details()}")
             except ProtocolError as error:
                 self.report(f"{peer} answered what makes no sense: {error}")
@@ -400,4 +398,4 @@ class Node:
 
     def close(self) -> None:
         """Let another process have the node."""
-        self.house.close()
+        self.site.close()

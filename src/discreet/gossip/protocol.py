@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.errors import DiscreetError
+from discreet.nodes.refusals import ProtocolError
 
 Floats = NDArray[np.float64]
 WINDOW = 64  # messages to one peer that may wait for an acknowledgement
@@ -21,28 +21,26 @@ REACH = 1024  # how far beyond the last unbroken number a message is taken in
 MEMORY = 6  # received estimates that a node compares with its own
 
 
-class ProtocolError(DiscreetError, ValueError):
-    """A message that no honest peer would have sent."""
-
-
 @dataclass(frozen=True)
-class Share:
+class PushShare:
     """A part of the total: whole numbers in units of the network's own, and the weight that belongs to them."""
 
     values: tuple[int, ...]
     weight: int
 
-    def __add__(self, other: Share) -> Share:
-        return Share(tuple(a + b for a, b in zip(self.values, other.values, strict=True)), self.weight + other.weight)
+    def __add__(self, other: PushShare) -> PushShare:
+        return PushShare(
+            tuple(a + b for a, b in zip(self.values, other.values, strict=True)), self.weight + other.weight
+        )
 
-    def halves(self) -> tuple[Share, Share]:
+    def halves(self) -> tuple[PushShare, PushShare]:
         """Two shares that add up to this one exactly: the one to keep is rounded up, the one to send down."""
-        sent = Share(tuple(value >> 1 for value in self.values), self.weight >> 1)
+        sent = PushShare(tuple(value >> 1 for value in self.values), self.weight >> 1)
         kept = tuple(value - half for value, half in zip(self.values, sent.values, strict=True))
-        return Share(kept, self.weight - sent.weight), sent
+        return PushShare(kept, self.weight - sent.weight), sent
 
     @classmethod
-    def nothing(cls, size: int) -> Share:
+    def nothing(cls, size: int) -> PushShare:
         """No share at all."""
         return cls((0,) * size, 0)
 
@@ -58,7 +56,7 @@ class Message:
     sender: str
     receiver: str
     number: int
-    share: Share
+    share: PushShare
 
 
 @dataclass(frozen=True)
@@ -100,7 +98,7 @@ class Outgoing:
     """Messages to one receiver that wait to be acknowledged, by number."""
 
     last: int = 0
-    pending: dict[int, Share] = field(default_factory=dict)
+    pending: dict[int, PushShare] = field(default_factory=dict)
 
 
 class PushSum:
@@ -111,7 +109,7 @@ class PushSum:
     then goes on as if nothing had happened.
     """
 
-    def __init__(self, node: str, own: Share) -> None:
+    def __init__(self, node: str, own: PushShare) -> None:
         if own.weight < 0 or not own.values:
             raise ProtocolError("a node starts with values and a weight that is not negative")
         self.node = node
@@ -142,7 +140,7 @@ class PushSum:
         self.own, sent = self.own.halves()
         return self._post(peer, sent)
 
-    def _post(self, peer: str, share: Share) -> Message:
+    def _post(self, peer: str, share: PushShare) -> Message:
         link = self.outgoing.setdefault(peer, Outgoing())
         link.last += 1
         link.pending[link.last] = share
@@ -194,7 +192,7 @@ class PushSum:
             raise ProtocolError("a node closes before it hands its share over")
         if not self.own.weight and not any(self.own.values):
             return None
-        gone, self.own = self.own, Share.nothing(len(self.own.values))
+        gone, self.own = self.own, PushShare.nothing(len(self.own.values))
         return self._post(peer, gone)
 
     @property
@@ -224,9 +222,9 @@ class PushSum:
         size = np.maximum(np.abs(own), floor)
         return max((float((np.abs(other - own) / size).max()) for other in self.heard), default=0.0)
 
-    def pending(self) -> Share:
+    def pending(self) -> PushShare:
         """All that is on its way and not yet acknowledged."""
-        total = Share.nothing(len(self.own.values))
+        total = PushShare.nothing(len(self.own.values))
         for link in self.outgoing.values():
             for share in link.pending.values():
                 total += share
@@ -234,18 +232,18 @@ class PushSum:
 
 
 @dataclass(frozen=True)
-class Estimate:
+class PublishedEstimate:
     """An estimate of the published rule: a step counter and values."""
 
     steps: int
     values: Floats
 
 
-def merged(before: Estimate, last: Estimate, local: Floats) -> Estimate:
+def merged(before: PublishedEstimate, last: PublishedEstimate, local: Floats) -> PublishedEstimate:
     """Algorithm 4: the last two estimates received and the local update, weighted by their step counters."""
     total = before.steps + last.steps + 1
     values = (before.steps / total) * before.values + (last.steps / total) * last.values + local / total
-    return Estimate(last.steps + 1, values)
+    return PublishedEstimate(last.steps + 1, values)
 
 
 class Published:
@@ -258,16 +256,16 @@ class Published:
     def __init__(self, node: str, local: Sequence[float] | Floats) -> None:
         self.node = node
         self.local = np.asarray(local, dtype=np.float64)
-        zero = Estimate(0, np.zeros(len(self.local)))
+        zero = PublishedEstimate(0, np.zeros(len(self.local)))
         self.before, self.last = zero, zero
         self.current = merged(zero, zero, self.local)
 
-    def step(self) -> Estimate:
+    def step(self) -> PublishedEstimate:
         """One iteration: the new estimate, which goes to a random peer."""
         self.current = merged(self.before, self.last, self.local)
         return self.current
 
-    def receive(self, estimate: Estimate) -> None:
+    def receive(self, estimate: PublishedEstimate) -> None:
         """Note an estimate: it is now the last, and the last is the one before."""
         if estimate.steps < 0 or estimate.values.shape != self.local.shape or not np.isfinite(estimate.values).all():
             raise ProtocolError("an estimate of another shape came in")
@@ -286,7 +284,7 @@ class Published:
         return max(float(gap.max()) for gap in gaps)
 
 
-def total_of(shares: Iterable[Share]) -> Share:
+def total_of(shares: Iterable[PushShare]) -> PushShare:
     """The sum of some shares."""
     first, *rest = shares
     for share in rest:

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from discreet.errors import BudgetError
 
-Indices = NDArray[np.int64]
 TOPOLOGIES = ("complete", "random-regular", "small-world", "ring")
 CLOCKS = ("rounds", "free")
 FOREVER = 1 << 60
+Indices = NDArray[np.int64]
 
 
 @dataclass(frozen=True)

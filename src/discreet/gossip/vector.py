@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from discreet.bayes.plan import Plan
 from discreet.errors import StatisticsError
-from discreet.federated.update import Key
-from discreet.gossip.protocol import Share
+from discreet.gossip.protocol import PushShare
+from discreet.nodes.update import Key
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -51,9 +51,9 @@ class Layout:
         return result
 
 
-def share_of(row: Sequence[int] | Integers, bits: int = BITS) -> Share:
+def share_of(row: Sequence[int] | Integers, bits: int = BITS) -> PushShare:
     """A node's first share: its integers and a weight of one, in units of 2^-bits."""
-    return Share(tuple(int(value) << bits for value in row), 1 << bits)
+    return PushShare(tuple(int(value) << bits for value in row), 1 << bits)
 
 
 def units(rows: Integers, most: int = 40) -> Integers:
@@ -67,18 +67,19 @@ def units(rows: Integers, most: int = 40) -> Integers:
 
 def whole(average: Floats, nodes: int) -> Integers:
     """The sum over all nodes, as the whole numbers that it is made of."""
-    total = np.rint(average * nodes)
-    if not np.isfinite(total).all() or np.abs(total).max() >= 2.0**62:
-        raise StatisticsError("an estimate is beyond what any sum of updates may be")
-    return total.astype(np.int64)
+    return _bounded(np.rint(average * nodes))
 
 
-def sum_of(share: Share, nodes: int) -> Integers:
+def sum_of(share: PushShare, nodes: int) -> Integers:
     """The same from a share of any size, by exact arithmetic: values by weight times the number of nodes."""
     if share.weight <= 0:
         raise StatisticsError("this node holds no weight now: ask it again after its next message")
     twice = 2 * share.weight
     total = [(2 * value * nodes + share.weight) // twice for value in share.values]
-    if max(map(abs, total)) >= 2**62:
+    return _bounded(total)
+
+
+def _bounded(total: Sequence[int] | Floats) -> Integers:
+    if not all(-(2**62) < value < 2**62 for value in total):
         raise StatisticsError("an estimate is beyond what any sum of updates may be")
     return np.array(total, dtype=np.int64)

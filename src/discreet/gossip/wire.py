@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from discreet.files import parse_json
-from discreet.gossip.membership import Entry
-from discreet.gossip.protocol import Ack, Incoming, Message, Outgoing, ProtocolError, PushSum, Share
+from discreet.gossip.membership import MemberEntry
+from discreet.gossip.protocol import Ack, Incoming, Message, Outgoing, PushShare, PushSum
+from discreet.nodes.refusals import ProtocolError
 
 MAGIC = b"DGSP"
 VERSION = 1
@@ -27,23 +28,23 @@ class Envelope:
 
     network: str
     message: Message
-    entries: tuple[Entry, ...] = ()
+    entries: tuple[MemberEntry, ...] = ()
     peers: dict[str, str] = field(default_factory=dict)
 
 
-def pack(share: Share) -> tuple[int, bytes]:
+def pack(share: PushShare) -> tuple[int, bytes]:
     """Weight and values as signed integers of one width, and that width."""
     numbers = (share.weight, *share.values)
     width = max(1, max(number.bit_length() for number in numbers) // 8 + 1)
     return width, b"".join(number.to_bytes(width, "little", signed=True) for number in numbers)
 
 
-def unpack(width: int, raw: bytes, widest: int = WIDEST) -> Share:
+def unpack(width: int, raw: bytes, widest: int = WIDEST) -> PushShare:
     """The share of these bytes, with no value wider than that."""
     if not 1 <= width <= widest or len(raw) % width or not 2 <= len(raw) // width <= MOST_VALUES:
         raise ProtocolError("the values of a message cannot be read")
     weight, *values = (int.from_bytes(raw[at : at + width], "little", signed=True) for at in range(0, len(raw), width))
-    return Share(tuple(values), weight)
+    return PushShare(tuple(values), weight)
 
 
 def to_bytes(envelope: Envelope) -> bytes:
@@ -80,7 +81,7 @@ def from_bytes(raw: bytes) -> Envelope:
         raise ProtocolError("the header of the message cannot be read")
     share = unpack(width, raw[start + length :])
     message = Message(header["sender"], header["receiver"], header["number"], share)
-    return Envelope(header["network"], message, tuple(Entry.read(entry) for entry in entries), peers)
+    return Envelope(header["network"], message, tuple(MemberEntry.read(entry) for entry in entries), peers)
 
 
 def _parsed(raw: bytes) -> dict[str, Any]:
@@ -121,7 +122,7 @@ def ack_from_bytes(raw: bytes) -> Ack:
 def state_to_text(machine: PushSum) -> str:
     """All that a node must not forget."""
 
-    def plain(share: Share) -> list[Any]:
+    def plain(share: PushShare) -> list[Any]:
         width, raw = pack(share)
         return [width, raw.hex()]
 
@@ -141,7 +142,7 @@ def state_to_text(machine: PushSum) -> str:
 def state_from_text(text: str) -> PushSum:
     """The node that `state_to_text` wrote down."""
 
-    def share(fields: Sequence[Any]) -> Share:
+    def share(fields: Sequence[Any]) -> PushShare:
         return unpack(fields[0], bytes.fromhex(fields[1]), sys.maxsize)  # what was taken in is never refused later
 
     try:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from discreet.errors import StatisticsError
 from discreet.privacy.unexpected import ABSORB, REFUSE
 from discreet.schema import Numeric, Schema
-from discreet.sources import Draw, read_rows
+from discreet.sources import Draw, Progress, read_rows
 from discreet.sources.columns import Codes
 from discreet.statistics import OVERFLOW, Detail, Statistics
 
@@ -52,9 +52,10 @@ class Coded:
         contributions: int | None = None,
         unexpected: str = REFUSE,
         draw: Draw | None = None,
+        progress: Progress | None = None,
     ) -> None:
         self.schema, self.total = schema, unexpected == ABSORB
-        options: Any = {"contributions": contributions, "unexpected": unexpected, "draw": draw}
+        options: Any = {"contributions": contributions, "unexpected": unexpected, "draw": draw, "progress": progress}
         blocks = list(read_rows(data, schema, y, **options))
         # Where the rows stood among those of one table in memory, if some were left out.
         self.places = blocks[0].places if len(blocks) == 1 else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from discreet.federated.flower import keep_quiet
-from discreet.federated.flower.house import House, Terms
+from discreet.federated.flower.answers import AnsweringSite, FederatedTerms
 from discreet.privacy.budget import Budget
 
 collect_ignore = ["guard"]  # for the processes of a deployment, not for this one
@@ -23,10 +23,10 @@ def houses(tmp_path, schema, frame):
     opened = {}
     for i, name in enumerate("abc"):
         frame.iloc[200 * i : 200 * (i + 1)].to_parquet(tmp_path / f"{name}.parquet")
-        terms = Terms(
+        terms = FederatedTerms(
             name, str(tmp_path / f"{name}.parquet"), schema, Budget(1), Budget(2), tmp_path / f"{name}.ledger"
         )
-        opened[name] = House(terms)
+        opened[name] = AnsweringSite(terms)
     yield opened
     for house in opened.values():
         house.close()

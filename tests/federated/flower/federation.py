@@ -15,7 +15,7 @@ import pyarrow.parquet as parquet
 
 from discreet import Schema
 from discreet.federated import Update
-from discreet.federated.journal import Journal
+from discreet.nodes.journal import Journal
 from tests.ports import free_ports
 
 
@@ -28,7 +28,8 @@ class Federation:
         self.running: list[subprocess.Popen[str]] = []
         self.env = {
             **os.environ,
-            "PYTHONPATH": str(Path(__file__).with_name("guard")),
+            # The processes run the code that is tested, wherever it was found.
+            "PYTHONPATH": os.pathsep.join([str(Path(__file__).with_name("guard")), os.environ.get("PYTHONPATH", "")]),
             "DISCREET_GUARD": str(self.guard),
             "NO_COLOR": "1",
             "COLUMNS": "200",

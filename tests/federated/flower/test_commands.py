@@ -16,8 +16,8 @@ import typer
 from discreet.cli import app
 from discreet.cli.common import run
 from discreet.federated.flower import QUIET, keep_quiet
-from discreet.federated.flower.house import total_budget
-from discreet.federated.journal import Journal
+from discreet.federated.flower.answers import total_budget
+from discreet.nodes.journal import Journal
 from discreet.privacy.budget import Budget
 
 

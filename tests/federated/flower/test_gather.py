@@ -13,9 +13,10 @@ from discreet.errors import DiscreetError
 from discreet.federated import Aggregate, Settings, Update
 from discreet.federated.flower.client import make_app
 from discreet.federated.flower.gather import Patience, gather
-from discreet.federated.flower.records import NodeRefusal, RefusedError, Request, read_update, update_record
+from discreet.federated.flower.records import Request, read_update, update_record
 from discreet.federated.flower.server import conduct
-from discreet.federated.flower.task import Task
+from discreet.federated.flower.task import RoundTask
+from discreet.nodes.refusals import NodeRefusal, NodeRefusedError
 from tests.federated.flower.local import LocalGrid
 
 EMPTY = ConfigRecord({"metadata": "{}"})
@@ -155,7 +156,7 @@ def test_what_cannot_be_read_is_refused(content):
 
 
 def test_an_unknown_reason_is_a_plain_failure():
-    with pytest.raises(RefusedError) as caught:
+    with pytest.raises(NodeRefusedError) as caught:
         read_update(RecordDict({"refusal": ConfigRecord({"reason": "my rows are 7, 8 and 9"})}))
     assert caught.value.reason is NodeRefusal.FAILED
 
@@ -185,7 +186,7 @@ def test_refusals_end_a_round_that_cannot_be_filled(houses, schema):
     ],
 )
 def test_a_node_keeps_to_its_own_terms(houses, request_, change, reason):
-    with pytest.raises(RefusedError) as caught:
+    with pytest.raises(NodeRefusedError) as caught:
         houses["a"].update(replace(request_, **change))
     assert caught.value.reason is reason
     assert houses["a"].journal.entries() == []
@@ -201,21 +202,21 @@ def test_a_node_keeps_to_its_own_terms(houses, request_, change, reason):
 )  # fmt: skip
 def test_a_request_that_is_none_is_refused(request_, change):
     text = json.dumps(json.loads(request_.text()) | change)
-    with pytest.raises(RefusedError) as caught:
+    with pytest.raises(NodeRefusedError) as caught:
         Request.read(RecordDict({"request": ConfigRecord({"json": text})}))
     assert caught.value.reason is NodeRefusal.REQUEST
     assert Request.read(request_.record()) == request_
 
 
 def test_a_question_that_makes_no_plan_costs_nothing(houses, request_):
-    with pytest.raises(RefusedError):
+    with pytest.raises(NodeRefusedError):
         houses["a"].update(replace(request_, settings=Settings(numeric="oracle")))
     assert houses["a"].journal.entries() == []
 
 
 def test_same_round_under_other_settings_is_refused(houses, request_):
     houses["a"].update(request_)
-    with pytest.raises(RefusedError) as caught:
+    with pytest.raises(NodeRefusedError) as caught:
         houses["a"].update(replace(request_, settings=Settings(split="equal")))
     assert caught.value.reason is NodeRefusal.ROUND
 
@@ -245,7 +246,7 @@ def test_a_supernode_of_flower_s_own_reads_its_configuration(houses, schema, req
         for name in houses
     }  # fmt: skip
     grid = LocalGrid(dict.fromkeys(houses, make_app()), configs=configs)
-    task = Task(str(tmp_path / "schema.json"), str(tmp_path / "model.json"), 3, wait=60)
+    task = RoundTask(str(tmp_path / "schema.json"), str(tmp_path / "model.json"), 3, wait=60)
     result = conduct(grid, task, lambda *_: None)
     assert {row["node"] for row in result["nodes"]} == {"a", "b", "c"}
     assert json.loads((tmp_path / "model.json").read_text())["certificate"]["epsilon"] == "1"
@@ -255,12 +256,12 @@ def test_a_supernode_of_flower_s_own_reads_its_configuration(houses, schema, req
 
 
 def test_cut_off_robust_and_overlap_reach_the_aggregate(houses, schema, tmp_path):
-    task = Task(str(tmp_path / "schema.json"), str(tmp_path / "model.json"), 3, wait=60, overlap=True)
+    task = RoundTask(str(tmp_path / "schema.json"), str(tmp_path / "model.json"), 3, wait=60, overlap=True)
     conduct(LocalGrid(apps(houses)), task, lambda *_: None)
     assert json.loads((tmp_path / "model.json").read_text())["certificate"]["epsilon"] == "3"
     cut = replace(task, weighting="cut-off", cutoff=1e9, robust=0.2).aggregate(schema)
     assert (cut.weighting, cut.cutoff, cut.robust, cut.overlap) == ("cut-off", 1e9, 0.2, True)
-    read = Task.read({**replace(task, weighting="cut-off", cutoff=2.5).config()})
+    read = RoundTask.read({**replace(task, weighting="cut-off", cutoff=2.5).config()})
     assert (read.cutoff, read.overlap) == (2.5, True)
     assert conduct(LocalGrid(apps(houses)), replace(task, weighting="cut-off", cutoff=1e9), lambda *_: None)["nodes"]
 
@@ -276,7 +277,9 @@ def test_a_watch_can_end_a_round(houses, schema, request_):
 def test_a_round_that_was_cut_off_goes_on(houses, schema, tmp_path):
     state = tmp_path / "state"
     state.mkdir()
-    task = Task(str(tmp_path / "schema.json"), str(tmp_path / "model.json"), 3, state=str(state), wait=0.5, resend=0.1)
+    task = RoundTask(
+        str(tmp_path / "schema.json"), str(tmp_path / "model.json"), 3, state=str(state), wait=0.5, resend=0.1
+    )
     some = {name: app for name, app in apps(houses).items() if name != "c"}
     with pytest.raises(DiscreetError, match="2 of 3 nodes have answered"):
         conduct(LocalGrid(some), task, lambda *_: None)

@@ -9,7 +9,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives.serialization import load_ssh_private_key, load_ssh_public_key
 
 from discreet.errors import DiscreetError
-from discreet.federated.flower.keys import Keys, make_coordinator_keys, make_keys, make_node_keys
+from discreet.federated.flower.keys import FederationKeys, make_coordinator_keys, make_keys, make_node_keys
 
 
 @pytest.fixture(scope="module")
@@ -90,6 +90,6 @@ def test_an_open_private_key_is_refused(tmp_path):
     ring.need(ring.authority, ring.node("a"))
     ring.node("a").chmod(0o644)
     with pytest.raises(DiscreetError, match="chmod 600"):
-        Keys(ring.directory).need(ring.node("a"))
+        FederationKeys(ring.directory).need(ring.node("a"))
     with pytest.raises(DiscreetError, match="no key file"):
         ring.need(ring.node("b"))

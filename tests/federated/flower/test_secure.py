@@ -11,14 +11,15 @@ from flwr.app import Message
 from discreet.bayes.model import NaiveBayesModel
 from discreet.errors import DiscreetError
 from discreet.federated import Settings
+from discreet.federated.flower.answers import AnsweringSite, FederatedTerms, SecureTerms
 from discreet.federated.flower.client import make_app
-from discreet.federated.flower.house import House, SecureTerms, Terms
 from discreet.federated.flower.keys import make_keys
-from discreet.federated.flower.records import NodeRefusal, Request, refusal_record
+from discreet.federated.flower.records import Request, refusal_record
 from discreet.federated.flower.server import conduct
-from discreet.federated.flower.task import Task
+from discreet.federated.flower.task import RoundTask
 from discreet.federated.shares import SharePlan, share_plan
-from discreet.federated.update import node_plan
+from discreet.nodes.refusals import NodeRefusal
+from discreet.nodes.settings import node_plan
 from discreet.privacy.budget import Budget
 from tests.federated.flower.local import LocalGrid
 
@@ -37,7 +38,7 @@ def members(tmp_path, schema, frame, ring):
         frame.iloc[150 * i : 150 * (i + 1)].to_parquet(tmp_path / f"{name}.parquet")
         masks = SecureTerms.of(ring.directory, name, 0, 1)
         data, ledger = str(tmp_path / f"{name}.parquet"), tmp_path / f"{name}.ledger"
-        opened[name] = House(Terms(name, data, schema, Budget(1), Budget(2), ledger, secure=masks))
+        opened[name] = AnsweringSite(FederatedTerms(name, data, schema, Budget(1), Budget(2), ledger, secure=masks))
     yield opened
     for house in opened.values():
         house.close()
@@ -45,7 +46,7 @@ def members(tmp_path, schema, frame, ring):
 
 @pytest.fixture
 def task(tmp_path, ring):
-    return Task(
+    return RoundTask(
         str(tmp_path / "schema.json"), str(tmp_path / "model.json"), 4, wait=3, resend=0.3, stage=1.0, secure=True,
         keys=str(ring.directory), epsilon=1.0, colluding=0, dropouts=1,
     )  # fmt: skip
@@ -96,7 +97,7 @@ def test_lost_answers_are_given_again_and_a_restarted_node_goes_on(members, sche
         if name == "a" and count % 2 == 0:  # every answer of node a is lost once, and it restarts in between
             terms = members["a"].terms
             members["a"].close()
-            members["a"] = House(terms)
+            members["a"] = AnsweringSite(terms)
             grid.apps["a"] = make_app(members["a"])
             return None
         return reply
@@ -167,7 +168,7 @@ def test_an_answer_of_a_node_that_has_gone_offline_counts(members, schema, task,
 
 
 def test_by_default_one_node_may_read_the_model():
-    assert Task("s", "o", 1).colluding == 1 == SecureTerms({}, None).colluding
+    assert RoundTask("s", "o", 1).colluding == 1 == SecureTerms({}, None).colluding
 
 
 def test_a_node_under_masks_gives_no_plain_update(members, schema):

@@ -8,39 +8,41 @@ UPDATE = f"{WATCHED}::test_an_update_costs_epsilon_and_holds_nothing_exact"
 FIT = f"{WATCHED}::test_a_federation_costs_what_its_node_spends"
 SHARES = f"{WATCHED}::test_shares_are_sized_for_the_honest_who_are_left"
 ATTACKS = "federated/secure/test_attacks.py"
-JOURNAL = "federated/test_journal.py"
+JOURNAL = "nodes/test_journal.py"
 
-plant("update-states-exact-rows", "federated/update.py",
+plant("update-states-exact-rows", "nodes/site.py",
       "        noised_rows(released),\n", "        int(statistics.counts.sum()),\n",
       "an update tells the exact number of rows", UPDATE)
-plant("update-exact", "federated/update.py",
+plant("update-exact", "nodes/site.py",
       "        released.values,\n        certificate,\n",
-      "        release(statistics, make_plan(plan.schema, Budget(float('inf'))), sampler).values,\n        certificate,\n",
+      "        release(statistics, node_plan(plan.schema, settings, Budget(float('inf')), 'auto'), sampler).values,\n        certificate,\n",
       "an update holds exact integers", UPDATE)
-plant("update-not-charged", "federated/update.py",
-      "charge(paying(ledger, account), plan.node, plan.budget, plan.unit, source, schema=schema)",
+plant("update-not-charged", "nodes/site.py",
+      "charge(paying(ledger, account), plan, source, schema=schema)",
       "paying(ledger, account).afford(plan.budget, plan.node)",
       "an update costs nothing in the ledger", UPDATE)
-plant("node-plan-add-remove", "federated/update.py",
-      "        adjacency=settings.adjacency,\n        mechanism=", "        mechanism=",
+plant("node-plan-add-remove", "nodes/settings.py",
+      "else mechanism, **settings.options)",
+      "else mechanism, **{**settings.options, 'adjacency': Adjacency.ADD_REMOVE})",
       "updates for replaced rows have half of their noise", UPDATE)
-plant("node-plan-one-row-per-person", "federated/update.py",
-      "        split=split,\n        contributions=settings.contributions,\n", "        split=split,\n",
+plant("node-plan-one-row-per-person", "nodes/settings.py",
+      "else mechanism, **settings.options)",
+      "else mechanism, **{**settings.options, 'contributions': 1})",
       "updates are noised for one row per person", UPDATE)
-plant("federation-not-charged", "federated/classifier.py",
+plant("federation-not-charged", "nodes/estimator.py",
       "payer.charge(self._cost(plans), grant or plans[0].budget, plans[0].unit, self, schema=schema)",
       "payer.afford(plans[0].budget)",
       "a federation costs nothing in the ledger", FIT)
-plant("dearest-node-forgotten", "federated/certificate.py",
+plant("dearest-node-forgotten", "nodes/certificate.py",
       "return max(amount for amount, _ in amounts)", "return min(amount for amount, _ in amounts)",
       "the certificate states the cost of the cheapest node",
       "federated/test_aggregate.py::test_the_certificate_of_the_whole_counts_the_dearest_node")
-plant("overlap-as-apart", "federated/certificate.py",
+plant("overlap-as-apart", "nodes/certificate.py",
       "return sum((amount * count for amount, count in amounts), Fraction(0))", "return max(amount for amount, _ in amounts)",
       "people at several nodes are certified as if they were at one",
       "federated/test_aggregate.py::test_people_at_several_nodes_pay_the_sum")
-plant("dependent-partition-certified", "federated/classifier.py",
-      "if isinstance(self.partition, str) and self.partition in DEPENDENT and plans[0].budget.private:", "if False:",
+plant("dependent-partition-certified", "nodes/estimator.py",
+      "if not self.secure and self._dependent and plans[0].budget.private:", "if False:",
       "a deal that depends on other rows is certified",
       "federated/test_classifier.py::test_a_partition_that_depends_on_other_rows_is_covered_by_nothing")
 plant("shares-for-all-nodes", "federated/shares.py",
@@ -101,28 +103,28 @@ plant("shares-below-the-threshold", "federated/secure/shamir.py",
       "coefficients = [random_element(entropy) for _ in range(threshold - 1)]",
       "coefficients = [random_element(entropy) for _ in range(max(threshold - 2, 0))]",
       "one node fewer than the threshold opens a secret", "federated/secure/test_masks.py")
-plant("journal-charges-after", "federated/journal.py",
+plant("journal-charges-after", "nodes/journal.py",
       "        if row is None:\n            self._charge(round_id, asked, cost, pay)\n        made = make()\n",
       "        made = make()\n        if row is None:\n            self._charge(round_id, asked, cost, pay)\n",
       "noise is drawn before it is paid for", f"{JOURNAL}::test_charge_is_on_disk_when_the_noise_is_drawn")
-plant("journal-draws-again", "federated/journal.py",
+plant("journal-draws-again", "nodes/journal.py",
       "        if row is not None and row[1] is not None:\n            return bytes(row[1])\n", "",
       "a round that is asked for twice has fresh noise for one charge",
       f"{JOURNAL}::test_round_asked_for_twice_gets_the_same_bytes_and_one_charge")
-plant("journal-overdrawn", "federated/journal.py",
+plant("journal-overdrawn", "nodes/journal.py",
       "if not fits(self.total, [*(entry.cost for entry in self.entries()), cost]):", "if not fits(self.total, [cost]):",
       "a node spends more than its total", f"{JOURNAL}::test_overspending_is_refused_before_the_noise_is_drawn")
-plant("journal-of-two-processes", "federated/journal.py",
+plant("journal-of-two-processes", "nodes/journal.py",
       '        self._db.execute("PRAGMA locking_mode = EXCLUSIVE")\n', "",
       "two processes of a node spend the same total", f"{JOURNAL}::test_two_processes_are_locked_out")
-plant("journal-pays-epsilon-with-rho", "federated/journal.py",
+plant("journal-pays-epsilon-with-rho", "nodes/journal.py",
       "c.rho if c.rho is not None else (c.epsilon or 0) ** 2 / 2 for c in costs", "c.rho if c.rho is not None else 0 for c in costs",
       "pure rounds are free in a total of rho", f"{JOURNAL}")
-plant("account-not-asked", "federated/journal.py",
+plant("account-not-asked", "nodes/journal.py",
       "                _pay(pay)  # first", "                pass  # first",
       "a node's rounds are not charged to the account of its rows",
-      "federated/test_journal.py::test_the_account_of_the_rows_pays_first_and_once_for_each_round")
-plant("one-node-that-absorbs-is-enough", "federated/certificate.py",
+      f"{JOURNAL}::test_the_account_of_the_rows_pays_first_and_once_for_each_round")
+plant("one-node-that-absorbs-is-enough", "nodes/certificate.py",
       "ABSORB if all(member.total", "ABSORB if any(member.total",
       "a certificate covers every table although a node refuses some",
       "federated/test_aggregate.py::test_the_certificate_covers_the_tables_that_all_nodes_declared")

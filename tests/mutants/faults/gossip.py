@@ -12,16 +12,16 @@ plant("unnoised-vector", "gossip/classifier.py",
       "vectors.append(layout.flat({k: np.stack([b[k] for b in __import__('discreet.bayes.release', fromlist=['x'])"
       ".exact_bundles(parts.statistics(number), plan)]) for k in update.values}))",
       "nodes gossip their exact integers", NETWORK)
-plant("house-adds-remove", "gossip/house.py",
-      "            adjacency=str(settings.adjacency),\n", "",
-      "updates for replaced rows have half of their noise", f"{WATCHED}::test_a_house_keeps_to_its_terms")
-plant("house-one-row-per-person", "gossip/house.py",
-      "            contributions=settings.contributions,\n", "",
-      "updates are noised for one row per person", f"{WATCHED}::test_a_house_keeps_to_its_terms")
-plant("house-draws-anew", "gossip/house.py",
-      "self.journal.answer(round_id, question, terms.budget, self._make, pay)", "self._make()",
+plant("site-adds-remove", "nodes/site.py",
+      "            **settings.options,\n", "            **{**settings.options, 'adjacency': 'add-remove'},\n",
+      "updates for replaced rows have half of their noise", f"{WATCHED}::test_a_site_keeps_to_its_terms")
+plant("site-one-row-per-person", "nodes/site.py",
+      "            **settings.options,\n", "            **{**settings.options, 'contributions': 1},\n",
+      "updates are noised for one row per person", f"{WATCHED}::test_a_site_keeps_to_its_terms")
+plant("site-draws-anew", "gossip/sharing.py",
+      "terms.answer(self.journal, round_id, question, plan, self._make)", "self._make()",
       "every start of a node draws fresh noise for no charge", SHARED)
-plant("house-pays-another-budget", "gossip/house.py",
-      "self.journal.answer(round_id, question, terms.budget, self._make, pay)",
-      "self.journal.answer(round_id, question, Budget(terms.budget.epsilon / 2), self._make, pay)",
+plant("site-pays-another-budget", "nodes/site.py",
+      "journal.answer(round_id, question, self.budget, make, pay)",
+      "journal.answer(round_id, question, Budget(self.budget.epsilon / 2), make, pay)",
       "the journal is charged half of what the update costs", SHARED)

@@ -9,7 +9,7 @@ from pathlib import Path
 import tomli_w
 
 from discreet.errors import DiscreetError
-from discreet.federated.flower.task import Task
+from discreet.federated.flower.task import RoundTask
 from discreet.files import write_text
 
 README = """# Federated Naive Bayes
@@ -43,7 +43,7 @@ def files() -> dict[str, str]:
                         "serverapp": "discreet_federated.server_app:app",
                         "clientapp": "discreet_federated.client_app:app",
                     },
-                    "config": Task(schema="schema.toml", out="model.json", nodes=2).config(),
+                    "config": RoundTask(schema="schema.toml", out="model.json", nodes=2).config(),
                 }
             }
         },

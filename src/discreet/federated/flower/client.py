@@ -2,64 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import ExitStack
 
-from flwr.app import Context, Message
+from flwr.app import Context, Message, RecordDict
 from flwr.clientapp import ClientApp
 
-from discreet.federated.flower.house import House, Terms, refusing
-from discreet.federated.flower.records import (
-    RefusedError,
-    Request,
-    read_secure,
-    refusal_record,
-    secure_reply,
-    update_record,
-)
-from discreet.federated.flower.secure_house import secure_answer
+from discreet.federated.flower.answers import AnsweringSite, FederatedTerms, refusing
+from discreet.federated.flower.records import Request, masked_record, read_masked, refusal_record, update_record
+from discreet.nodes.refusals import NodeRefusedError
 
 
-@contextmanager
-def _house_of(context: Context) -> Iterator[House]:
-    """The house that a SuperNode's own configuration describes, opened for one message."""
-    with refusing():
-        house = House(Terms.read(context.node_config))
-    try:
-        yield house
-    finally:
-        house.close()
-
-
-def make_app(house: House | None = None) -> ClientApp:
-    """The app around a house that is open already, or around the one that each message's context describes."""
+def make_app(site: AnsweringSite | None = None) -> ClientApp:
+    """The app around a site that is open already, or around the one that each message's context describes."""
     app = ClientApp()
+
+    def reply(message: Message, context: Context, answer: Callable[[AnsweringSite, Request], RecordDict]) -> Message:
+        with ExitStack() as stack:
+            try:
+                request, own = Request.read(message.content), site
+                if own is None:  # what a SuperNode's own configuration describes, opened for one message
+                    with refusing():
+                        own = AnsweringSite(FederatedTerms.read(context.node_config))
+                    stack.callback(own.close)
+                content = answer(own, request)
+            except NodeRefusedError as error:
+                content = refusal_record(error.reason)
+        return Message(content, reply_to=message)
 
     @app.train()
     def train(message: Message, context: Context) -> Message:
-        try:
-            request = Request.read(message.content)
-            if house is not None:
-                content = update_record(house.update(request))
-            else:
-                with _house_of(context) as own:
-                    content = update_record(own.update(request))
-        except RefusedError as error:
-            content = refusal_record(error.reason)
-        return Message(content, reply_to=message)
+        return reply(message, context, lambda own, request: update_record(own.update(request)))
 
     @app.query()
     def query(message: Message, context: Context) -> Message:
-        try:
-            request, step = Request.read(message.content), read_secure(message.content)
-            if house is not None:
-                content = secure_reply(secure_answer(house, request, step))
-            else:
-                with _house_of(context) as own:
-                    content = secure_reply(secure_answer(own, request, step))
-        except RefusedError as error:
-            content = refusal_record(error.reason)
-        return Message(content, reply_to=message)
+        def answer(own: AnsweringSite, request: Request) -> RecordDict:
+            return masked_record(own.masked(request, read_masked(message.content)))
+
+        return reply(message, context, answer)
 
     return app
 

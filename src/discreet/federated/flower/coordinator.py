@@ -10,7 +10,7 @@ from typing import Any
 
 from discreet.errors import DiscreetError
 from discreet.federated.flower import keep_quiet
-from discreet.federated.flower.task import Task
+from discreet.federated.flower.task import RoundTask
 
 
 @contextmanager
@@ -30,7 +30,7 @@ def alone(state: Path) -> Iterator[None]:
 
 
 def coordinate(
-    task: Task,
+    task: RoundTask,
     *,
     state: Path,
     keys: Path | None,
@@ -49,12 +49,12 @@ def coordinate(
         from flwr.supercore.constant import TaskType
 
         from discreet.federated.flower.gate import SecretInterceptor
-        from discreet.federated.flower.keys import Keys
+        from discreet.federated.flower.keys import FederationKeys
         from discreet.federated.flower.server import make_app
         from discreet.federated.flower.superlink import SuperLink
         from discreet.federated.flower.worker import Worker
 
-        ring = None if keys is None else Keys(keys)
+        ring = None if keys is None else FederationKeys(keys)
         if ring is not None:
             ring.need(ring.authority, ring.certificate, ring.private)
             if len(ring.names) < task.nodes:

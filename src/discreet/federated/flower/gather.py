@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,7 +12,8 @@ from flwr.serverapp import Grid
 
 from discreet.errors import DiscreetError, UpdateError
 from discreet.federated.aggregate import Aggregate
-from discreet.federated.flower.records import BusyError, RefusedError, Request, read_update
+from discreet.federated.flower.records import Request, read_update
+from discreet.nodes.refusals import NodeRefusal, NodeRefusedError, Refusal, refuse
 
 Watch = Callable[[], None]  # called at every turn of waiting; it may raise to end the round
 Report = Callable[[str, str], None]  # what happened (joined, answered, refused, lost, asked), and to which node
@@ -40,16 +41,18 @@ class Post:
 
     grid: Grid
     patience: Patience
+    report: Report
     kind: str = "train"
+    called: dict[int, str] = field(default_factory=dict)  # a node that goes offline keeps its name
     sent: dict[str, int] = field(default_factory=dict)  # message -> node
     due: dict[int, float] = field(default_factory=dict)
     tries: dict[int, int] = field(default_factory=dict)
 
-    def ask(self, node: int, content: RecordDict, ttl: float) -> bool:
-        """Send to a node unless its answer is still awaited; true if something was sent."""
+    def ask(self, node: int, content: RecordDict, ttl: float) -> None:
+        """Send to a node unless its answer is still awaited."""
         now = time.monotonic()
         if now < self.due.get(node, 0.0):
-            return False
+            return
         message = Message(content, dst_node_id=node, message_type=self.kind, ttl=max(ttl, 1.0))
         for identity in self.grid.push_messages([message]):
             if identity:
@@ -57,21 +60,26 @@ class Post:
         self.tries[node] = self.tries.get(node, 0) + 1
         # Each next wait is twice as long, so that a slow node is not buried under questions.
         self.due[node] = now + self.patience.resend * 2 ** (self.tries[node] - 1)
-        return True
+        self.report("asked" if self.tries[node] == 1 else "asked again", self.label(node))
 
-    def replies(self) -> Iterable[tuple[int, Message]]:
-        """What has come in since."""
-        if not self.sent:
-            return []
-        found = []
-        for message in self.grid.pull_messages(list(self.sent)):
+    def label(self, node: int) -> str:
+        """What people call a node."""
+        return self.called[node] or f"{node:x}"
+
+    def replies(self) -> Iterator[tuple[int, RecordDict]]:
+        """What has come in since; where an answer was lost its node is asked again."""
+        for message in self.grid.pull_messages(list(self.sent)) if self.sent else ():
             node = self.sent.pop(message.metadata.reply_to_message_id, None)
-            if node is not None:
-                found.append((node, message))
-        return found
+            if node is None:
+                continue
+            if message.has_error():
+                self.again("lost", node)
+            else:
+                yield node, message.content
 
-    def lost(self, node: int) -> None:
-        """A node is gone or its answer is: ask again soon."""
+    def again(self, why: str, node: int) -> None:
+        """Ask a node again soon."""
+        self.report(why, self.label(node))
         self.due[node] = time.monotonic() + 2 * self.patience.poll
 
 
@@ -83,7 +91,7 @@ def names(grid: Grid) -> dict[int, str]:
 
 
 @dataclass
-class Outcome:
+class Gathered:
     """What a round came to."""
 
     aggregate: Aggregate
@@ -107,50 +115,41 @@ def gather(
     report: Report = lambda event, node: None,
     keep: Callable[[Aggregate], None] = lambda aggregate: None,
     watch: Watch = ignore,
-) -> Outcome:
+) -> Gathered:
     """Ask nodes until `expected` of them are in the aggregate, or go on with `at_least` when the time is up.
 
     `named` says that every node has a name which its key stands for: an answer without one is refused.
     """
     least = expected if at_least is None else at_least
-    outcome, post, content = Outcome(aggregate), Post(grid, patience), request.record()
+    outcome, post, content = Gathered(aggregate), Post(grid, patience, report), request.record()
     done: set[int] = set()
-    called: dict[int, str] = {}  # kept for the whole round: a node that goes offline keeps its name
     end = time.monotonic() + patience.wait
     while len(aggregate) < expected:
         left = end - time.monotonic()
-        here = names(grid) if left > 0 else {}
-        for node, name in here.items():
-            label = name or f"{node:x}"
-            if node not in called:
-                called[node] = name
-                report("joined", label)
+        for node, name in names(grid).items() if left > 0 else ():
+            if node not in post.called:
+                post.called[node] = name
+                report("joined", post.label(node))
             if name and name in aggregate.members:
                 done.add(node)
-            elif node not in done and post.ask(node, content, left):
-                report("asked" if post.tries[node] == 1 else "asked again", label)
-        for node, message in post.replies():
-            label = called[node] or f"{node:x}"
+            elif node not in done:
+                post.ask(node, content, left)
+        for node, reply in post.replies():
             if node in done:
                 continue
-            if message.has_error():
-                report("lost", label)
-                post.lost(node)
-                continue
-            done.add(node)
+            label = post.label(node)
             try:
-                _take(aggregate, message, request, called[node], named)
-            except BusyError:
-                done.discard(node)
-                report("busy", label)
-                post.lost(node)
-                continue
-            except (RefusedError, UpdateError) as error:
+                _take(aggregate, reply, request, post.called[node], named)
+            except (NodeRefusedError, UpdateError) as error:
+                if error.reason == NodeRefusal.BUSY:
+                    post.again("busy", node)
+                    continue
                 outcome.refused[label] = str(error)
                 report("refused", f"{label}: {error}")
-                continue
-            keep(aggregate)
-            report("answered", label)
+            else:
+                keep(aggregate)
+                report("answered", label)
+            done.add(node)
         if len(aggregate) >= expected or (known is not None and len(aggregate) + len(outcome.refused) >= known):
             break
         if left <= 0:
@@ -160,19 +159,18 @@ def gather(
     if len(aggregate) < max(least, 1):
         raise DiscreetError(
             f"{len(aggregate)} of {expected} nodes have answered and {len(outcome.refused)} have refused"
-            f"{_reasons(outcome)}: no model was written"
+            f"{reasons(outcome.refused)}: no model was written"
         )
     return outcome
 
 
-def _reasons(outcome: Outcome) -> str:
-    return "".join(f"; {node}: {sentence}" for node, sentence in sorted(outcome.refused.items()))
+def reasons(refused: Mapping[str, object]) -> str:
+    """Who has refused and why, to be added to a sentence."""
+    return "".join(f"; {node}: {why}" for node, why in sorted(refused.items()))
 
 
-def _take(aggregate: Aggregate, message: Message, request: Request, name: str, named: bool) -> None:
-    from discreet.federated.refusal import Refusal, refuse
-
-    update = read_update(message.content)
+def _take(aggregate: Aggregate, reply: RecordDict, request: Request, name: str, named: bool) -> None:
+    update = read_update(reply)
     if named and not name:
         refuse(Refusal.UNKNOWN_NODE, "the update came with a key that is not registered")
     if name and update.node != name:

@@ -16,7 +16,9 @@ from typing import Any
 
 from discreet.errors import DiscreetError
 from discreet.federated.flower import keep_quiet
-from discreet.federated.flower.house import House, Terms
+from discreet.federated.flower.answers import AnsweringSite, FederatedTerms
+from discreet.federated.flower.keys import read_private
+from discreet.nodes.keys import write_closed
 
 Report = Callable[[str, str], None]
 
@@ -50,32 +52,30 @@ def private_directory(ledger: Path) -> Path:
     return place
 
 
-class Node:
+class FlowerNode:
     """One node from its start to its end; `run` returns only by an error or an interruption."""
 
-    def __init__(self, terms: Terms, connection: Connection, report: Report) -> None:
+    def __init__(self, terms: FederatedTerms, connection: Connection, report: Report) -> None:
         self.terms, self.connection, self.report = terms, connection, report
         self.place = private_directory(terms.ledger)
         keep_quiet(self.place)
-        self.house = House(terms)
+        self.site = AnsweringSite(terms)
         try:
-            self.house.check()
-            self.house.sweep()
+            self.site.count()
+            self.site.sweep()
         except BaseException:
-            self.house.close()
+            self.site.close()
             raise
         self.executor = secrets.token_bytes(32)
         self.secret = self.place / "executor.secret"
         self.secret.unlink(missing_ok=True)
-        handle = os.open(self.secret, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        os.write(handle, self.executor)
-        os.close(handle)
+        write_closed(self.secret, self.executor)
 
     def run(self) -> None:
         """Join, answer, and join again whenever the SuperNode ends."""
         from discreet.federated.flower.client import make_app
 
-        app = make_app(self.house)
+        app = make_app(self.site)
         try:
             while True:
                 self.join()
@@ -87,15 +87,12 @@ class Node:
                     _end(child)
                 self.report("cut off", "joining again")
         finally:
-            self.house.close()
+            self.site.close()
 
     # ---- joining
 
     def join(self) -> None:
         """Wait for the coordinator and make sure that it takes this node, ending a session that was cut off."""
-        if self.connection.insecure:
-            self._wait_for_port()
-            return
         import httpx
 
         end = time.monotonic() + self.connection.patience
@@ -106,7 +103,7 @@ class Node:
                     return
                 if time.monotonic() > end:
                     raise DiscreetError(
-                        f"the coordinator does not accept the key of node {self.terms.name!r}: "
+                        f"the coordinator does not accept the key of node {self.terms.node!r}: "
                         "it is not registered there, or another process runs with it"
                     )
             except httpx.TransportError as error:
@@ -123,9 +120,6 @@ class Node:
     def _knock(self) -> bool:
         """Activate this node and free it again for the SuperNode; false if the coordinator does not take it now."""
         import httpx
-        from cryptography.exceptions import UnsupportedAlgorithm
-        from cryptography.hazmat.primitives.asymmetric import ec
-        from cryptography.hazmat.primitives.serialization import load_ssh_private_key
         from flwr.common.constant import HEARTBEAT_DEFAULT_INTERVAL
         from flwr.proto.fleet_pb2 import ActivateNodeRequest, DeactivateNodeRequest
         from flwr.supercore.interceptors import RuntimeVersionHttpInterceptor
@@ -133,28 +127,23 @@ class Node:
         from flwr.supernode.fleet_http_client import FleetHttpClient
         from flwr.supernode.node_auth_http_interceptor import NodeAuthHttpInterceptor
 
-        assert self.connection.private is not None and self.connection.authority is not None
-        try:
-            key = load_ssh_private_key(self.connection.private.read_bytes(), None)
-        except (ValueError, UnsupportedAlgorithm):
-            key = None
-        if not isinstance(key, ec.EllipticCurvePrivateKey):
-            raise DiscreetError(f"{self.connection.private} is no private key of a node")
+        if self.connection.authority is None or self.connection.private is None:  # no keys: it is there, or it is not
+            host, _, port = self.connection.coordinator.rpartition(":")
+            try:
+                socket.create_connection((host.strip("[]"), int(port)), timeout=5).close()
+            except OSError as error:
+                raise httpx.ConnectError(str(error)) from None
+            return True
+        key = read_private(self.connection.private)
         kept = self.place / "node-id"
         signed = NodeAuthHttpInterceptor(key, key.public_key())
-        with FleetHttpClient.from_server_address(
-            self.connection.coordinator,
-            False,
-            self.connection.authority.read_bytes(),
-            [RuntimeVersionHttpInterceptor(component_name="SuperNode"), signed],
-        ) as client:
+        chain: list[Any] = [RuntimeVersionHttpInterceptor(component_name="SuperNode"), signed]
+        root = self.connection.authority.read_bytes()
+        with FleetHttpClient.from_server_address(self.connection.coordinator, False, root, chain) as client:
             try:
-                answer = client.ActivateNode(
-                    ActivateNodeRequest(
-                        public_key=public_key_to_bytes(key.public_key()),
-                        heartbeat_interval=HEARTBEAT_DEFAULT_INTERVAL,
-                    )
-                )
+                raw = public_key_to_bytes(key.public_key())
+                asked = ActivateNodeRequest(public_key=raw, heartbeat_interval=HEARTBEAT_DEFAULT_INTERVAL)
+                answer = client.ActivateNode(asked)
             except httpx.HTTPStatusError:
                 if kept.is_file():  # our own session of before may still stand: end it
                     with suppress(httpx.HTTPStatusError, ValueError):
@@ -163,19 +152,6 @@ class Node:
             kept.write_text(str(answer.node_id))
             client.DeactivateNode(DeactivateNodeRequest(node_id=answer.node_id))
         return True
-
-    def _wait_for_port(self) -> None:
-        host, _, port = self.connection.coordinator.rpartition(":")
-        told = False
-        while True:
-            try:
-                with socket.create_connection((host.strip("[]"), int(port)), timeout=5):
-                    return
-            except OSError:
-                if not told:
-                    self.report("waiting", f"for the coordinator at {self.connection.coordinator}")
-                told = True
-                time.sleep(1)
 
     # ---- working
 
@@ -205,7 +181,7 @@ class Node:
                 try:
                     taken = worker.take(TaskType.CLIENT_APP)
                     if not ready:
-                        self.report("connected", f"to {self.connection.coordinator} as {self.terms.name}")
+                        self.report("connected", f"to {self.connection.coordinator} as {self.terms.node}")
                     ready = True
                     if taken is not None:
                         worker.answer(taken[1], app)
@@ -225,8 +201,13 @@ def _end(child: subprocess.Popen[bytes]) -> None:
     with suppress(OSError):
         assert child.stdin is not None
         child.stdin.close()
+    end_within(child, 6)
+
+
+def end_within(child: subprocess.Popen[Any], seconds: float) -> None:
+    """Wait for a process that was asked to end, and end it by force if it does not."""
     try:
-        child.wait(timeout=6)
+        child.wait(timeout=seconds)
     except subprocess.TimeoutExpired:
         child.kill()
         child.wait()

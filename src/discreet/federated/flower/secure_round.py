@@ -9,38 +9,43 @@ from typing import Any
 from flwr.serverapp import Grid
 
 from discreet.errors import DiscreetError
-from discreet.federated.flower.gather import Patience, Post, Report, Watch, ignore, names
-from discreet.federated.flower.keys import Keys
-from discreet.federated.flower.records import BusyError, NodeRefusal, RefusedError, Request, read_secure, secure_record
-from discreet.federated.flower.task import Task
+from discreet.federated.flower.gather import Patience, Post, Report, Watch, ignore, names, reasons
+from discreet.federated.flower.keys import FederationKeys
+from discreet.federated.flower.records import Request, masked_record, read_masked
+from discreet.federated.flower.task import RoundTask
 from discreet.federated.secure import AbortError, SecureCoordinator, SecureError
-from discreet.federated.shares import SharePlan
+from discreet.nodes.refusals import NodeRefusal, NodeRefusedError
 from discreet.schema import Schema
 
 ATTEMPTS = 3
 FINAL = {NodeRefusal.BUDGET, NodeRefusal.SCHEMA, NodeRefusal.SETTINGS, NodeRefusal.REQUEST}
 
 
-def conduct_secure(grid: Grid, task: Task, report: Report, watch: Watch = ignore) -> dict[str, Any]:
+def conduct_secure(grid: Grid, task: RoundTask, report: Report, watch: Watch = ignore) -> dict[str, Any]:
     """Run a task's round under masks, write the model, and tell who is in it."""
     schema = Schema.load(task.schema)
-    registry = Keys(Path(task.keys)).registry()
+    registry = FederationKeys(Path(task.keys)).registry()
     shared = task.shares(schema, len(registry))
     budget = shared.plan.budget
     _assemble(grid, task, set(registry), report, watch)
+    patience = Patience(task.wait, min(task.resend, task.stage / 3))
     final: set[str] = set()  # nodes that would refuse every attempt
     for attempt in range(1, ATTEMPTS + 1):
-        refused: dict[str, RefusedError | SecureError] = {}
+        refused: dict[str, NodeRefusedError | SecureError] = {}
+        coordinator = SecureCoordinator(shared.open_round(registry))
+        request = Request(coordinator.round.digest.hex(), schema.hash, task.settings)
         try:
-            coordinator, name = _attempt(grid, task, shared, schema, registry, report, refused, watch)
+            while not coordinator.done:
+                report("stage", coordinator.stage)
+                _stage(Post(grid, patience, report, "query"), coordinator, request, task.stage, refused, watch)
+                coordinator.close()
             break
         except AbortError as error:
             report("given up", f"attempt {attempt}: {error}")
-            final |= {node for node, why in refused.items() if isinstance(why, RefusedError) and why.reason in FINAL}
+            final |= {node for node, why in refused.items() if getattr(why, "reason", None) in FINAL}
             if attempt == ATTEMPTS or len(registry) - len(final) < shared.least_honest + shared.colluding:
-                reasons = "".join(f"; {node}: {why}" for node, why in sorted(refused.items()))
                 raise DiscreetError(
-                    f"the secure round came to no end ({error}){reasons}: no model was written"
+                    f"the secure round came to no end ({error}){reasons(refused)}: no model was written"
                 ) from None
     survivors = coordinator.survivors
     shared.model(coordinator.result, len(survivors), smoothing=task.smoothing).save(task.out)
@@ -48,14 +53,14 @@ def conduct_secure(grid: Grid, task: Task, report: Report, watch: Watch = ignore
     row = {"epsilon": epsilon, "delta": task.delta, "rho": None, "rows": None, "weight": 1 / len(survivors)}
     return {
         "model": task.out,
-        "round": name,
+        "round": request.round_id,
         "secure": True,
         "nodes": [{"node": node, **row} for node in survivors],
         "refused": {node: str(why) for node, why in refused.items()},
     }
 
 
-def _assemble(grid: Grid, task: Task, wanted: set[str], report: Report, watch: Watch) -> None:
+def _assemble(grid: Grid, task: RoundTask, wanted: set[str], report: Report, watch: Watch) -> None:
     """Wait until every registered node is there, or as many as must be when the time is up."""
     end, seen = time.monotonic() + task.wait, set[str]()
     while True:
@@ -73,63 +78,36 @@ def _assemble(grid: Grid, task: Task, wanted: set[str], report: Report, watch: W
         time.sleep(0.5)
 
 
-def _attempt(
-    grid: Grid,
-    task: Task,
-    shared: SharePlan,
-    schema: Schema,
-    registry: dict[str, bytes],
-    report: Report,
-    refused: dict[str, RefusedError | SecureError],
-    watch: Watch,
-) -> tuple[SecureCoordinator, str]:
-    round_ = shared.open_round(registry)
-    coordinator = SecureCoordinator(round_)
-    request = Request(round_.digest.hex(), schema.hash, task.settings)
-    patience = Patience(task.wait, min(task.resend, task.stage / 3))
-    while not coordinator.done:
-        report("stage", coordinator.stage)
-        _stage(grid, Post(grid, patience, "query"), coordinator, request, task.stage, report, refused, watch)
-        coordinator.close()
-    return coordinator, request.round_id
-
-
 def _stage(
-    grid: Grid,
     post: Post,
     coordinator: SecureCoordinator,
     request: Request,
     seconds: float,
-    report: Report,
-    refused: dict[str, RefusedError | SecureError],
+    refused: dict[str, NodeRefusedError | SecureError],
     watch: Watch,
 ) -> None:
     """Ask everybody who is due until all have answered or the stage's time is up."""
-    due, called = set(coordinator.awaiting), dict[int, str]()
+    due = set(coordinator.awaiting)
     end = time.monotonic() + seconds
     while due and time.monotonic() < end:
-        here = {node: name for node, name in names(grid).items() if name in due}
-        called.update(here)
+        here = {node: name for node, name in names(post.grid).items() if name in due}
+        post.called.update(here)
         for node, name in here.items():
-            if post.ask(node, secure_record(request, coordinator.message(name)), end - time.monotonic()):
-                report("asked" if post.tries[node] == 1 else "asked again", name)
-        for node, message in post.replies():
-            name = called[node]  # also of a node that has gone offline since it was asked
+            post.ask(node, masked_record(coordinator.message(name), request), end - time.monotonic())
+        for node, reply in post.replies():
+            name = post.called[node]  # also of a node that has gone offline since it was asked
             if name not in due:
                 continue
-            if message.has_error():
-                post.lost(node)
-                continue
-            due.discard(name)
             try:
-                coordinator.receive(name, read_secure(message.content))
-                report("answered", name)
-            except BusyError:
-                due.add(name)
-                post.lost(node)
-            except (RefusedError, SecureError) as error:
+                coordinator.receive(name, read_masked(reply))
+                post.report("answered", name)
+            except (NodeRefusedError, SecureError) as error:
+                if getattr(error, "reason", None) == NodeRefusal.BUSY:
+                    post.again("busy", node)
+                    continue
                 refused[name] = error
-                report("refused", f"{name}: {error}")
+                post.report("refused", f"{name}: {error}")
+            due.discard(name)
         if due:
             watch()
             time.sleep(post.patience.poll)

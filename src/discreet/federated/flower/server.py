@@ -7,9 +7,9 @@ from typing import Any
 from flwr.app import Context
 from flwr.serverapp import Grid, ServerApp
 
-from discreet.federated.flower.gather import Outcome, Patience, Report, Watch, gather, ignore
+from discreet.federated.flower.gather import Patience, Report, Watch, gather, ignore
 from discreet.federated.flower.records import Request
-from discreet.federated.flower.task import Progress, Task
+from discreet.federated.flower.task import KeptRound, RoundTask
 from discreet.schema import Schema
 
 
@@ -17,28 +17,20 @@ def _print(event: str, node: str) -> None:
     print(f"{event}: {node}", flush=True)
 
 
-def conduct(grid: Grid, task: Task, report: Report = _print, watch: Watch = ignore) -> dict[str, Any]:
+def conduct(grid: Grid, task: RoundTask, report: Report = _print, watch: Watch = ignore) -> dict[str, Any]:
     """Run the task's round over the grid, write the model, and tell what each node gave."""
     if task.secure:
         from discreet.federated.flower.secure_round import conduct_secure
 
         return conduct_secure(grid, task, report, watch)
     schema = Schema.load(task.schema)
-    progress = Progress(task, schema)
+    progress = KeptRound(task, schema)
     request = Request(progress.round_id, schema.hash, task.settings)
-    outcome: Outcome = gather(
-        grid,
-        request,
-        progress.aggregate(),
-        expected=task.nodes,
-        at_least=task.at_least or None,
-        known=task.known or None,
-        named=bool(task.keys),
-        patience=Patience(task.wait, task.resend),
-        report=report,
-        keep=progress.keep,
-        watch=watch,
-    )
+    outcome = gather(
+        grid, request, progress.aggregate(), expected=task.nodes, at_least=task.at_least or None,
+        known=task.known or None, named=bool(task.keys), patience=Patience(task.wait, task.resend), report=report,
+        keep=progress.keep, watch=watch,
+    )  # fmt: skip
     outcome.aggregate.model(task.smoothing).save(task.out)
     progress.finish()
     return {
@@ -51,7 +43,7 @@ def conduct(grid: Grid, task: Task, report: Report = _print, watch: Watch = igno
 
 
 def make_app(
-    task: Task | None = None,
+    task: RoundTask | None = None,
     report: Report = _print,
     results: list[dict[str, Any]] | None = None,
     watch: Watch = ignore,
@@ -61,7 +53,7 @@ def make_app(
 
     @app.main()
     def main(grid: Grid, context: Context) -> None:
-        result = conduct(grid, task or Task.read(context.run_config), report, watch)
+        result = conduct(grid, task or RoundTask.read(context.run_config), report, watch)
         if results is not None:
             results.append(result)
 

@@ -11,8 +11,6 @@ from typing import Any, Self
 
 import httpx
 import uvicorn
-from cryptography.exceptions import UnsupportedAlgorithm
-from cryptography.hazmat.primitives.serialization import load_ssh_public_key
 from flwr.common.constant import ISOLATION_MODE_PROCESS, TRANSPORT_TYPE_GRPC_RERE
 from flwr.common.serde import fab_to_proto, user_config_to_proto
 from flwr.proto.control_pb2 import ListNodesRequest, RegisterNodeRequest, StartRunRequest, UnregisterNodeRequest
@@ -27,54 +25,36 @@ from flwr.superlink.main import create_app
 from discreet.errors import DiscreetError
 from discreet.federated.flower.bundle import bundle
 from discreet.federated.flower.gate import Gate, SecretInterceptor
-from discreet.federated.flower.keys import Keys
+from discreet.federated.flower.keys import FederationKeys, read_public
 
 
 class SuperLink:
     """The coordinator's end of the wire, from `with` to the end of the block."""
 
-    def __init__(self, state: Path, keys: Keys | None, host: str, port: int) -> None:
+    def __init__(self, state: Path, keys: FederationKeys | None, host: str, port: int) -> None:
         self.keys, self.host, self.port = keys, host, port
         self.secret, self.executor = secrets.token_hex(32), secrets.token_bytes(32)
-        self.root = None if keys is None else keys.authority.read_bytes()
-        files = (None, None, None) if keys is None else (str(keys.authority), str(keys.certificate), str(keys.private))
+        paths = () if keys is None else (keys.authority, keys.certificate, keys.private)
+        authority, certificate, private = (str(path) for path in paths) if paths else (None, None, None)
+        contents = tuple(path.read_bytes() for path in paths) or None
+        self.root = None if contents is None else contents[0]
         config = SuperLinkLifespanConfig(
-            control_address=f"{host}:{port}",
-            health_server_address=None,
-            host=host,
-            port=port,
-            insecure=keys is None,
-            certificates=None
-            if keys is None
-            else (self.root or b"", keys.certificate.read_bytes(), keys.private.read_bytes()),
-            superexec_auth_secret=self.executor,
-            authn_plugin=load_control_authn_plugin(),
-            event_log_plugin=None,
-            fleet_event_log_plugin=None,
-            enable_event_log=False,
-            artifact_provider=None,
-            enable_supernode_auth=keys is not None,
-            fleet_api_type=TRANSPORT_TYPE_GRPC_RERE,
-            fleet_api_address=None,
-            simulation=False,
-            ssl_ca_certfile=files[0],
-            ssl_certfile=files[1],
-            ssl_keyfile=files[2],
-            database=str(state / "superlink.sqlite"),
-            isolation=ISOLATION_MODE_PROCESS,
+            control_address=f"{host}:{port}", health_server_address=None, host=host, port=port, insecure=keys is None,
+            certificates=contents,  # type: ignore[arg-type]
+            superexec_auth_secret=self.executor, authn_plugin=load_control_authn_plugin(), event_log_plugin=None,
+            fleet_event_log_plugin=None, enable_event_log=False, artifact_provider=None,
+            enable_supernode_auth=keys is not None, fleet_api_type=TRANSPORT_TYPE_GRPC_RERE, fleet_api_address=None,
+            simulation=False, ssl_ca_certfile=authority, ssl_certfile=certificate, ssl_keyfile=private,
+            database=str(state / "superlink.sqlite"), isolation=ISOLATION_MODE_PROCESS,
             runtime_dependency_install=False,
-        )
+        )  # fmt: skip
+        gate = Gate(create_app(config, SuperLinkLifespan), self.secret)
         self.server = uvicorn.Server(
             uvicorn.Config(
-                Gate(create_app(config, SuperLinkLifespan), self.secret),
-                host=host,
-                port=port,
-                log_level="error",
-                access_log=False,
-                ssl_certfile=files[1],
-                ssl_keyfile=files[2],
+                gate, host=host, port=port, log_level="error", access_log=False, ssl_certfile=certificate,
+                ssl_keyfile=private,
             )
-        )
+        )  # fmt: skip
         self.thread = threading.Thread(target=self._serve, name="superlink", daemon=True)
         self.failure: BaseException | None = None
 
@@ -119,15 +99,9 @@ class SuperLink:
             self.server.force_exit = True
             self.thread.join(timeout=3)
 
-    def register(self, keys: Keys) -> None:
+    def register(self, keys: FederationKeys) -> None:
         """Let in exactly the nodes whose public keys are in the directory."""
-        wanted: dict[bytes, str] = {}
-        for name in keys.names:
-            try:
-                key = load_ssh_public_key(keys.public(name).read_bytes())
-                wanted[public_key_to_bytes(key)] = name  # type: ignore[arg-type]
-            except (ValueError, AttributeError, TypeError, UnsupportedAlgorithm):
-                raise DiscreetError(f"{keys.public(name)} is no public key of a node") from None
+        wanted = {public_key_to_bytes(read_public(keys.public(name))): name for name in keys.names}
         known: set[bytes] = set()
         for info in self.control.ListNodes(ListNodesRequest()).nodes_info:
             if info.status == "unregistered":

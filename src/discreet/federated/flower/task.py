@@ -13,14 +13,14 @@ from discreet.errors import DiscreetError
 from discreet.estimators.scores import check_smoothing
 from discreet.federated.aggregate import Aggregate
 from discreet.federated.shares import SharePlan, share_plan
-from discreet.federated.update import Settings, node_plan
 from discreet.files import parse_json, write_text
+from discreet.nodes.settings import Settings, node_plan
 from discreet.privacy.budget import Budget
 from discreet.schema import Schema
 
 
 @dataclass(frozen=True)
-class Task:
+class RoundTask:
     """All that a round needs; the values are plain, so that they travel in Flower's run configuration."""
 
     schema: str
@@ -28,6 +28,7 @@ class Task:
     nodes: int
     at_least: int = 0
     known: int = 0
+    most_rows: int = 0
     round: str = ""
     state: str = ""
     adjacency: str = "add-remove"
@@ -36,7 +37,6 @@ class Task:
     contributions: int = 1
     weighting: str = "sum"
     smoothing: float = 1.0
-    most_rows: int = 0
     wait: float = 600.0
     resend: float = 30.0
     secure: bool = False
@@ -64,7 +64,7 @@ class Task:
             raise DiscreetError("under masks one noise is for all nodes: count a person's rows by contributions")
 
     @classmethod
-    def read(cls, config: Mapping[str, Any]) -> Task:
+    def read(cls, config: Mapping[str, Any]) -> RoundTask:
         """A task out of a run configuration, whose names have dashes."""
         known = {key.replace("-", "_"): value for key, value in config.items()}
         fields = {key: value for key, value in known.items() if key in cls.__dataclass_fields__}
@@ -86,15 +86,11 @@ class Task:
 
     def aggregate(self, schema: Schema) -> Aggregate:
         """The aggregate of a new round."""
+        cutoff, most_rows = self.cutoff or None, self.most_rows or None
         return Aggregate(
-            schema,
-            settings=self.settings,
-            weighting=self.weighting,
-            cutoff=self.cutoff or None,
-            overlap=self.overlap,
-            most_rows=self.most_rows or None,
-            robust=self.robust,
-        )
+            schema, settings=self.settings, weighting=self.weighting, cutoff=cutoff, overlap=self.overlap,
+            most_rows=most_rows, robust=self.robust,
+        )  # fmt: skip
 
     def shares(self, schema: Schema, nodes: int) -> SharePlan:
         """The shares of noise of a round under masks."""
@@ -114,25 +110,14 @@ class Task:
 
     def essence(self, schema: Schema) -> str:
         """What must not change while a round is resumed."""
-        fields = [
-            schema.hash,
-            self.adjacency,
-            self.numeric,
-            self.split,
-            self.contributions,
-            self.weighting,
-            self.secure,
-            self.cutoff,
-            self.robust,
-            self.overlap,
-        ]
-        return json.dumps(fields)
+        names = ("adjacency", "numeric", "split", "contributions", "weighting", "secure", "cutoff", "robust", "overlap")
+        return json.dumps([schema.hash, *(getattr(self, name) for name in names)])
 
 
-class Progress:
+class KeptRound:
     """A round on disk: its name and the updates so far, so that a coordinator that was cut off goes on with it."""
 
-    def __init__(self, task: Task, schema: Schema) -> None:
+    def __init__(self, task: RoundTask, schema: Schema) -> None:
         self.task, self.schema = task, schema
         self.directory = Path(task.state) if task.state else None
         self.round_id = task.round

@@ -15,7 +15,11 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from discreet.errors import DataError, DiscreetError
-from discreet.federated.flower.task import Task
+from discreet.federated.flower import keep_quiet
+from discreet.federated.flower.coordinator import coordinate
+from discreet.federated.flower.keys import FederationKeys, make_keys
+from discreet.federated.flower.node import end_within, free_port
+from discreet.federated.flower.task import RoundTask
 
 Report = Callable[[str, str], None]
 
@@ -31,7 +35,7 @@ def shards_of(pattern: str) -> dict[str, str]:
 
 
 def trial(
-    task: Task,
+    task: RoundTask,
     shards: dict[str, str],
     options: Sequence[str],
     *,
@@ -43,10 +47,6 @@ def trial(
 
     If more nodes end than the round can do without, it ends with what they said.
     """
-    from discreet.federated.flower import keep_quiet
-    from discreet.federated.flower.coordinator import coordinate
-    from discreet.federated.flower.node import free_port
-
     task.check(len(shards))
     with ExitStack() as stack:
         place = Path(stack.enter_context(TemporaryDirectory(prefix="discreet-"))) if state is None else state
@@ -54,12 +54,10 @@ def trial(
         keep_quiet(place / "flower")
         keys = None
         if not insecure:
-            from discreet.federated.flower.keys import Keys, make_keys
-
             keys = place / "keys"
             if not keys.exists():
                 make_keys(keys, list(shards))
-            elif set(Keys(keys).names) != set(shards):
+            elif set(FederationKeys(keys).names) != set(shards):
                 raise DataError(f"{keys} has keys for other shards: choose another --state")
         port = free_port()
         children: dict[str, Child] = {}
@@ -117,9 +115,5 @@ def _end(children: dict[str, Child]) -> None:
     for child in children.values():
         child.process.terminate()
     for child in children.values():
-        try:
-            child.process.wait(timeout=15)
-        except subprocess.TimeoutExpired:
-            child.process.kill()
-            child.process.wait()
+        end_within(child.process, 15)
         child.listener.join(timeout=5)

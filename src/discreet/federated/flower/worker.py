@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from typing import Any
 
 import httpx
 from flwr.clientapp import ClientApp
@@ -50,12 +51,8 @@ class Worker:
 
     def _client(self, *interceptors: object) -> RuntimeHttpClient:
         version = RuntimeVersionHttpInterceptor(component_name="SuperExec")
-        return RuntimeHttpClient.from_server_address(
-            self.address,
-            self.insecure,
-            self.root,
-            [version, *interceptors],  # type: ignore[list-item]
-        )
+        chain: list[Any] = [version, *interceptors]
+        return RuntimeHttpClient.from_server_address(self.address, self.insecure, self.root, chain)
 
     def take(self, kind: TaskType) -> tuple[int, str] | None:
         """The run and the token of a task that waits, if any."""

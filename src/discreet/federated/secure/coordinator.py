@@ -7,12 +7,12 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from numpy.typing import NDArray
 
 from discreet.federated.secure import wire
-from discreet.federated.secure.errors import AbortError, MessageError, RefusedError, TooFewNodesError
 from discreet.federated.secure.masks import agree, commitment, public_of, self_mask
 from discreet.federated.secure.node import STEPS, signed_mask
 from discreet.federated.secure.round import Round
 from discreet.federated.secure.shamir import WIDTH, join, weights
 from discreet.federated.secure.statements import Advert, enough, read_advert, sealed_pairs, survivor_statement, view_of
+from discreet.nodes.refusals import AbortError, MessageError, RefusedError, TooFewNodesError
 
 _REPLY = {
     "invite": ("keys", 3),

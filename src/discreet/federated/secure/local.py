@@ -4,24 +4,26 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.federated.secure.coordinator import SecureCoordinator
-from discreet.federated.secure.errors import AbortError, SecureError
-from discreet.federated.secure.keys import Signer
 from discreet.federated.secure.node import Draw, SecureNode
 from discreet.federated.secure.round import Round
+from discreet.nodes.refusals import AbortError, SecureError
+from discreet.nodes.signing import Signer
 
 Drops = Mapping[str, Collection[str]]
+COORDINATOR = ""  # no name of a node
 Tamper = Callable[[str, str, str, bytes], bytes | None]
 
 
 @dataclass
-class Outcome:
+class RoundOutcome:
     """What became of a round: the sum, who is in it, why others are not, and what it cost each node."""
 
     round: Round
@@ -36,54 +38,54 @@ class Outcome:
     coordinator_seconds: float = 0.0
 
 
+@contextmanager
+def _timed(seconds: dict[str, float], who: str) -> Iterator[None]:
+    start = time.perf_counter()
+    try:
+        yield
+    finally:
+        seconds[who] += time.perf_counter() - start
+
+
 def run_round(
     nodes: Mapping[str, SecureNode],
     coordinator: SecureCoordinator,
     *,
     drops: Drops | None = None,
     tamper: Tamper | None = None,
-) -> Outcome:
+) -> RoundOutcome:
     """Drive a round to its end, or raise as the coordinator does.
 
     A node named in `drops[stage]` is silent from that stage on. `tamper(stage, name, way, message)` may change a
     message on its way "to" or "from" a node, or swallow it by returning None. Whatever a node or the coordinator
     raises at a single message makes that node a dropout.
     """
-    outcome = Outcome(coordinator.round, np.zeros(0, np.int64), ())
+    outcome = RoundOutcome(coordinator.round, np.zeros(0, np.int64), ())
     gone: set[str] = set()
     change = tamper or (lambda stage, name, way, message: message)
     while not coordinator.done:
         stage = coordinator.stage
         gone |= set((drops or {}).get(stage, ()))
         for name in coordinator.awaiting:
-            start = time.perf_counter()
-            request = coordinator.message(name)
-            outcome.coordinator_seconds += time.perf_counter() - start
-            request_ = change(stage, name, "to", request) if name not in gone else None
-            if request_ is None:
+            with _timed(outcome.seconds, COORDINATOR):
+                request: bytes | None = coordinator.message(name)
+            request = None if name in gone or request is None else change(stage, name, "to", request)
+            if request is None:
                 continue
-            outcome.received[name] += len(request_)
-            start = time.perf_counter()
+            outcome.received[name] += len(request)
             try:
-                reply: bytes | None = nodes[name].answer(request_)
+                with _timed(outcome.seconds, name):
+                    reply = nodes[name].answer(request)
+                changed = change(stage, name, "from", reply)
+                if changed is not None:
+                    outcome.sent[name] += len(changed)
+                    with _timed(outcome.seconds, COORDINATOR):
+                        coordinator.receive(name, changed)
             except SecureError as error:
                 outcome.refusals[name] = str(error)
-                continue
-            finally:
-                outcome.seconds[name] += time.perf_counter() - start
-            reply = change(stage, name, "from", reply) if reply is not None else None
-            if reply is None:
-                continue
-            outcome.sent[name] += len(reply)
-            start = time.perf_counter()
-            try:
-                coordinator.receive(name, reply)
-            except SecureError as error:
-                outcome.refusals[name] = str(error)
-            outcome.coordinator_seconds += time.perf_counter() - start
-        start = time.perf_counter()
-        coordinator.close()
-        outcome.coordinator_seconds += time.perf_counter() - start
+        with _timed(outcome.seconds, COORDINATOR):
+            coordinator.close()
+    outcome.coordinator_seconds = outcome.seconds.pop(COORDINATOR)
     outcome.total, outcome.survivors = coordinator.result, coordinator.survivors
     return outcome
 
@@ -98,7 +100,7 @@ def aggregate(
     purpose: bytes = b"",
     drops: Sequence[Drops] = (),
     attempts: int = 3,
-) -> Outcome:
+) -> RoundOutcome:
     """The sum of the vectors that `draws` give, with as many fresh rounds as it takes.
 
     `drops[i]` are the dropouts of attempt i. Each attempt has new keys and calls `draws` anew, so noise is fresh;

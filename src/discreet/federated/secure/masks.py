@@ -14,9 +14,9 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from numpy.typing import NDArray
 
-from discreet.federated.secure.errors import AbortError
 from discreet.federated.secure.shamir import WIDTH
 from discreet.federated.secure.wire import name_bytes, pack
+from discreet.nodes.refusals import AbortError
 
 Words = NDArray[np.uint64]
 LABEL = b"discreet/secure-aggregation/1/"

@@ -12,8 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.federated.secure import wire
-from discreet.federated.secure.errors import AbortError, MessageError, RefusedError, SecureError
-from discreet.federated.secure.keys import Signer
 from discreet.federated.secure.masks import (
     KEY,
     NONCE,
@@ -36,6 +34,8 @@ from discreet.federated.secure.statements import (
     survivor_statement,
     view_of,
 )
+from discreet.nodes.refusals import AbortError, MessageError, RefusedError, SecureError
+from discreet.nodes.signing import Signer
 
 Draw = Callable[[], NDArray[np.int64]]
 Keep = Callable[[bytes], None]
@@ -250,15 +250,8 @@ class SecureNode:
     def to_bytes(self) -> bytes:
         """All this node remembers of the round, secrets included: keep it where only the node can read."""
         log = [part for kind, pair in self._log.items() for part in (kind.encode(), *pair)]
-        body = wire.pack(
-            [
-                self.round.to_bytes(),
-                wire.name_bytes(self.name),
-                wire.pack(self._secrets),
-                wire.pack(log),
-                self.ended.encode(),
-            ]
-        )
+        parts = [self.round.to_bytes(), wire.name_bytes(self.name), wire.pack(self._secrets), wire.pack(log)]
+        body = wire.pack([*parts, self.ended.encode()])
         return wire.pack([_STATE, hashlib.sha256(body).digest(), body])
 
     @classmethod

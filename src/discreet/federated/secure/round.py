@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from discreet.federated.secure import wire
-from discreet.federated.secure.errors import MessageError, RefusedError, SecureError
-from discreet.federated.secure.keys import Signer, canonical, verified
 from discreet.federated.secure.masks import LABEL
 from discreet.federated.secure.shamir import Entropy
 from discreet.federated.threshold import most_dropouts, threshold_for
+from discreet.nodes.refusals import MessageError, RefusedError, SecureError
+from discreet.nodes.signing import Signer, canonical, verified
 
 MOST_NODES = 10_000
 LONGEST = 1 << 26
@@ -108,28 +108,16 @@ class Round:
 
     def to_bytes(self) -> bytes:
         """The round as an invitation."""
-        numbers = (self.length, self.colluding, self.least_honest)
-        return wire.encode(
-            "invite",
-            self.identity,
-            wire.pack_pairs(dict(self.registry)),
-            *(wire.number_bytes(number) for number in numbers),
-            self.purpose,
-        )
+        numbers = [wire.number_bytes(number) for number in (self.length, self.colluding, self.least_honest)]
+        return wire.encode("invite", self.identity, wire.pack_pairs(dict(self.registry)), *numbers, self.purpose)
 
     @classmethod
     def from_bytes(cls, invitation: bytes) -> Round:
         """The round that an invitation names; whether to take part is another question (see `accept`)."""
         identity, registry, length, colluding, least, purpose = wire.decode(invitation, "invite", 6)
         try:
-            found = cls(
-                identity,
-                wire.read_pairs(registry),
-                wire.number(length),
-                wire.number(colluding),
-                wire.number(least),
-                purpose,
-            )
+            size, bad, good = (wire.number(part) for part in (length, colluding, least))
+            found = cls(identity, wire.read_pairs(registry), size, bad, good, purpose)
         except MessageError:
             raise
         except SecureError as error:

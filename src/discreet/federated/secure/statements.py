@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from discreet.federated.secure import wire
-from discreet.federated.secure.errors import AbortError, MessageError, TooFewNodesError
 from discreet.federated.secure.masks import KEY, LABEL, SEALED
 from discreet.federated.secure.round import Round
+from discreet.nodes.refusals import AbortError, MessageError, TooFewNodesError
 
 
-@dataclass(frozen=True)
-class Advert:
+class Advert(NamedTuple):
     """The keys of one node for one round: masking, share encryption, and a commitment to its self-mask seed."""
 
     masking: bytes

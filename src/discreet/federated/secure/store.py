@@ -6,10 +6,10 @@ import os
 from pathlib import Path
 from typing import Any
 
-from discreet.federated.secure.keys import Signer
 from discreet.federated.secure.node import Draw, SecureNode
 from discreet.federated.secure.round import Round
 from discreet.files import write_bytes
+from discreet.nodes.signing import Signer
 
 
 class NodeStore:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from discreet.federated.secure.errors import MessageError
+from discreet.nodes.refusals import MessageError
 
 MAGIC = b"DSA\x01"  # the last byte is the version
 LARGEST = 1 << 30

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from discreet.federated.update import Settings
+from discreet.nodes.settings import Settings
 from discreet_studies.tasks import Option, Task
 
 DATA = ("accelerometer", "adult", "votes", "mushroom", "skin", "spect")

@@ -16,10 +16,11 @@ from numpy.typing import NDArray
 from discreet.bayes.estimate import estimate
 from discreet.bayes.likelihoods import Likelihood, TableLikelihood
 from discreet.bayes.plan import Plan
-from discreet.federated.partition import assign, node_budgets
-from discreet.federated.simulate import Secure, noised_stack, summed_releases
-from discreet.federated.update import node_plan, noised_rows
-from discreet.federated.weights import noise_level, weighted_estimate
+from discreet.federated.weights import weighted_estimate
+from discreet.nodes.members import noise_level
+from discreet.nodes.partition import assign, node_budgets
+from discreet.nodes.settings import node_plan
+from discreet.nodes.site import noised_rows
 from discreet.privacy.budget import Budget
 from discreet.schema import Numeric, Schema
 from discreet.sources import collect
@@ -27,6 +28,7 @@ from discreet.sources.parts import Coded
 from discreet.statistics import Statistics
 from discreet_studies.data import DataSet, declared_split, load, monte_carlo
 from discreet_studies.giaretta2022.federated.experiments import MODELS, TEST_SHARE
+from discreet_studies.giaretta2022.simulate import Secure, noised_stack, summed_releases
 from discreet_studies.methods import Setting
 from discreet_studies.published.giaretta2022 import LocalRows, local_maxima, local_updates, scores, summed
 from discreet_studies.published.zafarani2021 import fit_vaidya

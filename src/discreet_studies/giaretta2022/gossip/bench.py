@@ -12,14 +12,14 @@ from discreet.bayes.estimate import estimate
 from discreet.bayes.likelihoods import GaussianLikelihood, Likelihood
 from discreet.bayes.plan import Plan
 from discreet.bayes.release import Release
-from discreet.federated.simulate import noised_stack
-from discreet.federated.update import node_plan
 from discreet.gossip.vector import Layout
+from discreet.nodes.settings import node_plan
 from discreet.privacy.budget import Budget
 from discreet.schema import Numeric, Schema
 from discreet.sources.parts import Coded
 from discreet_studies.giaretta2022.federated.experiments import MODELS
 from discreet_studies.giaretta2022.federated.trials import Bench
+from discreet_studies.giaretta2022.simulate import noised_stack
 from discreet_studies.published.giaretta2022 import SMALLEST, local_updates
 
 Floats = NDArray[np.float64]

@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.federated.partition import assign
-from discreet.gossip.robust import lying_gossip
 from discreet.gossip.simulate import Simulation
 from discreet.gossip.topology import Crash, Network
+from discreet.nodes.partition import assign
 from discreet_studies.giaretta2022.federated.trials import bench
 from discreet_studies.giaretta2022.gossip.bench import KINDS, AsPublished, Fitted, Linear, Sound
 from discreet_studies.giaretta2022.gossip.experiments import LONG, NODES, STEPS
+from discreet_studies.giaretta2022.gossip.liars import lying_gossip
 from discreet_studies.tasks import Task
 
 Floats = NDArray[np.float64]

@@ -38,7 +38,7 @@ def getaddrinfo(host, *rest, **named):
 
 
 if "DISCREET_PAUSE" in os.environ:  # a node that pays and then makes no answer until it is killed
-    from discreet.federated.journal import Journal
+    from discreet.nodes.journal import Journal
 
     _charge = Journal._charge
 

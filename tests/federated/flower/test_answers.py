@@ -9,9 +9,10 @@ import pytest
 from discreet import Account, Budget
 from discreet.errors import DiscreetError
 from discreet.federated import Settings
-from discreet.federated.flower.house import House
-from discreet.federated.flower.node import Connection, Node
-from discreet.federated.flower.records import NodeRefusal, RefusedError, Request
+from discreet.federated.flower.answers import AnsweringSite
+from discreet.federated.flower.node import Connection, FlowerNode
+from discreet.federated.flower.records import Request
+from discreet.nodes.refusals import NodeRefusal, NodeRefusedError
 from discreet.privacy.nodes import Sequential
 from discreet.privacy.payer import unit_of
 
@@ -26,9 +27,9 @@ def test_a_row_that_cannot_be_counted_keeps_a_node_from_starting(houses, frame, 
     spoilt.to_csv(tmp_path / "spoilt.csv", index=False)
     terms = replace(houses["a"].terms, data=str(tmp_path / "spoilt.csv"), ledger=tmp_path / "other.ledger")
     with pytest.raises(DiscreetError):
-        Node(terms, Connection("127.0.0.1:1"), lambda *_: None)
-    House(terms).close()  # the ledger is free and nothing was charged
-    Node(replace(terms, data=houses["a"].terms.data), Connection("127.0.0.1:1"), lambda *_: None).house.close()
+        FlowerNode(terms, Connection("127.0.0.1:1"), lambda *_: None)
+    AnsweringSite(terms).close()  # the ledger is free and nothing was charged
+    FlowerNode(replace(terms, data=houses["a"].terms.data), Connection("127.0.0.1:1"), lambda *_: None).site.close()
 
 
 @pytest.mark.parametrize(("column", "value"), ROWS)
@@ -39,7 +40,7 @@ def test_rows_and_disks_that_fail_later_look_alike(houses, schema, frame, tmp_pa
     reasons = set()
     for name, data in (("a", tmp_path / "spoilt.csv"), ("b", tmp_path / "absent.csv")):
         houses[name].terms = replace(houses[name].terms, data=str(data))
-        with pytest.raises(RefusedError) as caught:
+        with pytest.raises(NodeRefusedError) as caught:
             houses[name].update(Request("r", schema.hash, Settings()))
         reasons.add(caught.value.reason)
     assert reasons == {NodeRefusal.FAILED}
@@ -51,7 +52,7 @@ def test_rounds_are_charged_to_the_account_of_the_rows_too(houses, schema, tmp_p
     cost = house.terms.budget.epsilon
     house.terms = replace(house.terms, account=account, data=str(tmp_path / "absent.csv"))
     whole = house.terms
-    with pytest.raises(RefusedError):
+    with pytest.raises(NodeRefusedError):
         house.update(Request("r0", schema.hash, Settings()))
     assert account.spent == 0 and not house.journal.entries()  # rows that are not there cost nothing
     house.terms = replace(whole, data=houses["b"].terms.data)
@@ -59,6 +60,6 @@ def test_rounds_are_charged_to_the_account_of_the_rows_too(houses, schema, tmp_p
     assert house.update(Request("r1", schema.hash, Settings())) == first
     assert account.spent == cost and account.entries()[0].unit == unit_of("add-remove", 1)
     Account.open(account.path).charge(Sequential("another", ()), Budget(account.room.epsilon))
-    with pytest.raises(RefusedError) as caught:
+    with pytest.raises(NodeRefusedError) as caught:
         house.update(Request("r2", schema.hash, Settings()))
     assert caught.value.reason is NodeRefusal.BUDGET and len(house.journal.entries()) == 1

@@ -16,13 +16,14 @@ from discreet.errors import BudgetError
 from discreet.federated.stack import Stack
 from discreet.mechanisms.noise import SimulationSampler, discrete_gaussian, discrete_laplace
 from discreet.mechanisms.sums import discrete_gaussian_sum, discrete_laplace_sum
+from discreet.nodes.members import summed_noise
+from discreet.nodes.update import Key
 from discreet.privacy.ledger import Charge
 from discreet.sources.parts import Parts
 from discreet.statistics import Statistics
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
-Key = tuple[str, str]
 
 
 @dataclass(frozen=True)
@@ -82,10 +83,7 @@ def summed_releases(
     first = counted[0][0]
     bundles = exact_bundles(statistics, first)
     exact = {item.key: np.stack([bundle[item.key] for bundle in bundles]) for item in first.items}
-    noise = {
-        item.key: math.fsum(count * plan.items[i].variance for plan, count in counted)
-        for i, item in enumerate(first.items)
-    }
+    noise = summed_noise(counted)
     for start in range(0, trials, block):
         here = min(block, trials - start)
         drawn = {

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from discreet.federated.update import Settings, node_plan
+from discreet.nodes.settings import Settings, node_plan
 from discreet.privacy.budget import Adjacency, Budget
 from discreet.privacy.certificate import Certificate
 from discreet.privacy.certifier import MODEL, certify
@@ -16,7 +16,7 @@ from discreet.privacy.unexpected import ABSORB, REFUSE
 from discreet.schema import Schema
 
 if TYPE_CHECKING:
-    from discreet.federated.aggregate import Member
+    from discreet.nodes.members import Member
 
 NODES = {
     Adjacency.ADD_REMOVE: "every person's rows are at one node, and at which one does not depend on other people",

@@ -5,18 +5,20 @@ from __future__ import annotations
 import hashlib
 import os
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
 
 from discreet.errors import BudgetError
 from discreet.files import make_private
+from discreet.nodes.settings import plain_budget, read_budget
 from discreet.privacy.budget import Budget
 
 FORMAT = "discreet/journal 1"
+PARTS = ("epsilon", "delta", "rho")
 
 
 Pay = Callable[[], object]  # charges an account for one round, or raises a BudgetError
@@ -35,23 +37,13 @@ class OtherQuestionError(BudgetError):
 
 
 @dataclass(frozen=True)
-class Entry:
+class PaidRound:
     """One round of the journal: what it cost, and the fingerprint of the answer if one was given."""
 
     round_id: str
     cost: Budget
     when: str
     answer: str | None
-
-
-def _row(budget: Budget) -> tuple[str | None, str, str | None]:
-    return tuple(None if part is None else str(part) for part in (budget.epsilon, budget.delta, budget.rho))  # type: ignore[return-value]
-
-
-def _budget(epsilon: str | None, delta: str, rho: str | None) -> Budget:
-    if rho is not None:
-        return Budget(rho=Fraction(rho))
-    return Budget(float("inf") if epsilon is None else Fraction(epsilon), delta=Fraction(delta))
 
 
 def fits(total: Budget, costs: list[Budget]) -> bool:
@@ -72,7 +64,20 @@ def fits(total: Budget, costs: list[Budget]) -> bool:
     return epsilons <= total.epsilon and sum((cost.delta for cost in costs), Fraction(0)) <= total.delta
 
 
-class Journal:
+@contextmanager
+def transaction(db: sqlite3.Connection, kind: str) -> Iterator[None]:
+    """All changes within, or none of them."""
+    db.execute(f"BEGIN {kind}")
+    try:
+        yield
+        db.execute("COMMIT")
+    except BaseException:
+        if db.in_transaction:
+            db.execute("ROLLBACK")
+        raise
+
+
+class Journal(AbstractContextManager["Journal"]):
     """The rounds a node has paid for, durable through any crash, for one process at a time.
 
     A charge is on disk before any noise is drawn, and an answer is on disk before it is handed out. So a crash in
@@ -116,8 +121,7 @@ class Journal:
                 "CREATE TABLE rounds (round TEXT PRIMARY KEY, question TEXT NOT NULL, epsilon TEXT,"
                 " delta TEXT NOT NULL, rho TEXT, at TEXT NOT NULL, answer BLOB) STRICT"
             )
-            epsilon, delta, rho = _row(self.total)
-            about = {"format": FORMAT, "unit": self.unit, "epsilon": epsilon, "delta": delta, "rho": rho}
+            about = {"format": FORMAT, "unit": self.unit, **plain_budget(self.total)}
             self._db.executemany("INSERT INTO about VALUES (?, ?)", about.items())
         elif tables != {"about", "rounds"}:
             raise sqlite3.DatabaseError("other tables")
@@ -125,7 +129,7 @@ class Journal:
         if about.get("format") != FORMAT:
             raise sqlite3.DatabaseError("another format")
         self._db.execute("COMMIT")
-        kept = _budget(about["epsilon"], str(about["delta"]), about["rho"])
+        kept = read_budget(*(about[part] for part in PARTS))
         if about["unit"] != self.unit:
             raise BudgetError(f"the ledger {self.path} counts costs for {about['unit']}, not for {self.unit}")
         if kept != self.total:
@@ -143,7 +147,7 @@ class Journal:
             with sqlite3.connect(f"{Path(path).resolve().as_uri()}?mode=ro", uri=True, timeout=0) as db:
                 about = dict(db.execute("SELECT name, value FROM about"))
             db.close()
-            return _budget(about["epsilon"], about["delta"], about["rho"]), about["unit"]
+            return read_budget(*(about[part] for part in PARTS)), about["unit"]
         except sqlite3.OperationalError as error:
             what = "another process has it open" if "locked" in str(error) else "it is no budget ledger"
             raise BudgetError(f"the ledger {path} cannot be read: {what}") from None
@@ -177,19 +181,16 @@ class Journal:
         return made
 
     def _charge(self, round_id: str, asked: str, cost: Budget, pay: Pay | None) -> None:
-        self._db.execute("BEGIN EXCLUSIVE")
-        try:
+        with transaction(self._db, "EXCLUSIVE"):
             if not fits(self.total, [*(entry.cost for entry in self.entries()), cost]):
                 raise OverspentError(f"this node's ledger of {self.total} in all does not pay for another {cost}")
             if pay is not None:
                 _pay(pay)  # first: a crash in between may charge the account twice, but never not at all
             now = datetime.now(UTC).isoformat(timespec="seconds")
-            self._db.execute("INSERT INTO rounds VALUES (?, ?, ?, ?, ?, ?, NULL)", (round_id, asked, *_row(cost), now))
-            self._db.execute("COMMIT")
-        except BaseException:
-            if self._db.in_transaction:
-                self._db.execute("ROLLBACK")
-            raise
+            self._db.execute(
+                "INSERT INTO rounds VALUES (?, ?, ?, ?, ?, ?, NULL)",
+                (round_id, asked, *plain_budget(cost).values(), now),
+            )
 
     def paid(self, round_id: str) -> bool:
         """Whether a round was charged, answered or not."""
@@ -208,11 +209,13 @@ class Journal:
         """Whether the answer to a round has come into use."""
         return self._db.execute("SELECT 1 FROM about WHERE name = ?", (f"used {round_id}",)).fetchone() is not None
 
-    def entries(self) -> list[Entry]:
+    def entries(self) -> list[PaidRound]:
         """Every round that was paid for, in order."""
         rows = self._db.execute("SELECT round, epsilon, delta, rho, at, answer FROM rounds ORDER BY rowid")
         return [
-            Entry(name, _budget(epsilon, delta, rho), at, None if raw is None else hashlib.sha256(raw).hexdigest())
+            PaidRound(
+                name, read_budget(epsilon, delta, rho), at, None if raw is None else hashlib.sha256(raw).hexdigest()
+            )
             for name, epsilon, delta, rho, at, raw in rows
         ]
 
@@ -220,21 +223,16 @@ class Journal:
         """Grant another total: a decision of the person who answers for the data."""
         if not fits(total, [entry.cost for entry in self.entries()]):
             raise BudgetError(f"more than {total} is spent already: the total cannot be lowered to it")
-        names = ("epsilon", "delta", "rho")
-        self._db.execute("BEGIN EXCLUSIVE")
-        pairs = [(value, name) for name, value in zip(names, _row(total), strict=True)]
-        self._db.executemany("UPDATE about SET value = ? WHERE name = ?", pairs)
-        self._db.execute("COMMIT")
+        pairs = [(value, name) for name, value in plain_budget(total).items()]
+        with transaction(self._db, "EXCLUSIVE"):
+            self._db.executemany("UPDATE about SET value = ? WHERE name = ?", pairs)
         self.total = total
 
     def close(self) -> None:
         """Let another process have the ledger."""
         self._db.close()
 
-    def __enter__(self) -> Journal:
-        return self
-
-    def __exit__(self, *_: Any) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from discreet.errors import BudgetError
-from discreet.gossip.robust import RULES, lying_gossip, step
+from discreet_studies.giaretta2022.gossip.liars import RULES, lying_gossip, step
 
 
 def error_of(rule, liars, seed=0):

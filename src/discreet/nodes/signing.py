@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.serialization import (
     load_ssh_public_key,
 )
 
-from discreet.federated.secure.errors import SecureError
+from discreet.nodes.refusals import SecureError
 
 _ECDSA = ec.ECDSA(hashes.SHA256())
 PrivateKey = Ed25519PrivateKey | ec.EllipticCurvePrivateKey
@@ -82,7 +82,11 @@ def canonical(data: bytes) -> bytes:
 
 def verified(public: bytes, message: bytes, signature: bytes) -> bool:
     """Whether the signature is of this message by the owner of this registered key."""
-    key = _loaded(public)
+    return signed_by(_loaded(public), message, signature)
+
+
+def signed_by(key: PublicKey, message: bytes, signature: bytes) -> bool:
+    """Whether the signature is of this message by the owner of this key."""
     try:
         if isinstance(key, Ed25519PublicKey):
             key.verify(signature, message)

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from discreet import Account
 from discreet.errors import BudgetError
-from discreet.federated.journal import Journal, OverspentError, fits
+from discreet.nodes.journal import Journal, OverspentError, fits
 from discreet.privacy.budget import Budget
 from discreet.privacy.nodes import Sequential
 
@@ -86,7 +86,7 @@ def test_charge_is_on_disk_when_the_noise_is_drawn(path):
 def test_two_processes_are_locked_out(path):
     with Journal(path, total=Budget(1)):
         code = (
-            "import sys; from discreet.federated.journal import Journal; from discreet.privacy.budget import Budget\n"
+            "import sys; from discreet.nodes.journal import Journal; from discreet.privacy.budget import Budget\n"
             "Journal(sys.argv[1], total=Budget(1))"
         )
         other = subprocess.run([sys.executable, "-c", code, str(path)], capture_output=True, text=True, timeout=300)
@@ -138,7 +138,7 @@ def test_only_the_owner_can_read_it(path):
 DYING = textwrap.dedent(
     """
     import os, sqlite3, sys, time
-    from discreet.federated import journal as module
+    from discreet.nodes import journal as module
     from discreet.privacy.budget import Budget
 
     def life(path, log, stop):

@@ -10,13 +10,13 @@ from dataclasses import replace
 import pytest
 
 from discreet.federated import Settings
-from discreet.federated.flower.house import House, SecureTerms, Terms
+from discreet.federated.flower.answers import AnsweringSite, FederatedTerms, SecureTerms
 from discreet.federated.flower.keys import make_keys
-from discreet.federated.flower.records import RefusedError, Request
-from discreet.federated.flower.secure_house import secure_answer, shared_plan
+from discreet.federated.flower.records import Request
 from discreet.federated.secure import SecureCoordinator
 from discreet.federated.secure.node import STEPS
 from discreet.federated.shares import SharePlan
+from discreet.nodes.refusals import NodeRefusedError
 from discreet.privacy.budget import Budget
 
 
@@ -32,7 +32,7 @@ def members(tmp_path, schema, frame, ring):
         frame.iloc[20 * i : 20 * (i + 1)].to_parquet(tmp_path / f"{name}.parquet")
         masks = SecureTerms.of(ring.directory, name, 0, 1)
         data, ledger = str(tmp_path / f"{name}.parquet"), tmp_path / f"{name}.ledger"
-        opened[name] = House(Terms(name, data, schema, Budget(1), Budget(3), ledger, secure=masks))
+        opened[name] = AnsweringSite(FederatedTerms(name, data, schema, Budget(1), Budget(3), ledger, secure=masks))
     yield opened
     for house in opened.values():
         house.close()
@@ -41,7 +41,7 @@ def members(tmp_path, schema, frame, ring):
 def begin(members, schema):
     """A coordinator of a fresh round, and the request that goes with its steps."""
     house = members["a"]
-    shared = shared_plan(house, Request("0" * 64, schema.hash, Settings()))
+    shared = house.shared_plan(Request("0" * 64, schema.hash, Settings()))
     coordinator = SecureCoordinator(shared.open_round(house.terms.secure.registry))
     return coordinator, Request(coordinator.round.digest.hex(), schema.hash, Settings())
 
@@ -53,13 +53,13 @@ def advance(members, coordinator, request, until):
 
 def step(members, coordinator, request):
     for name in coordinator.awaiting:
-        coordinator.receive(name, secure_answer(members[name], request, coordinator.message(name)))
+        coordinator.receive(name, members[name].masked(request, coordinator.message(name)))
     coordinator.close()
 
 
 def reopen(members, name, terms):
     members[name].close()
-    members[name] = House(terms)
+    members[name] = AnsweringSite(terms)
 
 
 @pytest.mark.parametrize("stage", STEPS)
@@ -68,8 +68,8 @@ def test_a_request_with_other_settings_is_refused_at_every_step(members, schema,
     advance(members, coordinator, request, stage)
     paid = len(members["a"].journal.entries())
     other = replace(request, settings=Settings(split="equal"))  # a vector of the same length, with other noise
-    with pytest.raises(RefusedError):
-        secure_answer(members["a"], other, coordinator.message("a"))
+    with pytest.raises(NodeRefusedError):
+        members["a"].masked(other, coordinator.message("a"))
     assert len(members["a"].journal.entries()) == paid
     while not coordinator.done:  # and the round goes on with its own question
         step(members, coordinator, request)
@@ -82,8 +82,8 @@ def test_terms_that_change_within_a_round_end_it(members, schema, stage, change)
     advance(members, coordinator, request, stage)
     paid = len(members["a"].journal.entries())
     reopen(members, "a", replace(members["a"].terms, **change))
-    with pytest.raises(RefusedError):
-        secure_answer(members["a"], request, coordinator.message("a"))
+    with pytest.raises(NodeRefusedError):
+        members["a"].masked(request, coordinator.message("a"))
     assert len(members["a"].journal.entries()) == paid
 
 
@@ -93,8 +93,8 @@ def test_a_node_that_expects_more_to_collude_does_not_go_on(members, schema, sta
     advance(members, coordinator, request, stage)
     terms = members["a"].terms
     reopen(members, "a", replace(terms, secure=replace(terms.secure, colluding=1, dropouts=0)))
-    with pytest.raises(RefusedError):
-        secure_answer(members["a"], request, coordinator.message("a"))
+    with pytest.raises(NodeRefusedError):
+        members["a"].masked(request, coordinator.message("a"))
 
 
 @pytest.mark.parametrize("lost_at", ["survivors", "unmask", "end"])
@@ -114,8 +114,8 @@ def test_a_lost_memory_ends_the_round_and_draws_nothing(members, schema, monkeyp
             (house.rounds / f"{request.round_id}.round").unlink()
     again = SecureCoordinator(coordinator.round)
     for house in members.values():
-        with pytest.raises(RefusedError):
-            secure_answer(house, request, again.message(house.terms.name))
+        with pytest.raises(NodeRefusedError):
+            house.masked(request, again.message(house.terms.node))
     assert len(drawn) == 4
     assert all(len(house.journal.entries()) == 1 for house in members.values())
 
@@ -133,8 +133,8 @@ def test_secrets_of_rounds_that_came_to_no_end_are_swept(members, schema):
     step(members, recent, other)
     house.sweep()
     assert {path.name[:64] for path in house.rounds.iterdir()} == {other.round_id}
-    with pytest.raises(RefusedError):
-        secure_answer(house, request, SecureCoordinator(left.round).message("a"))
+    with pytest.raises(NodeRefusedError):
+        house.masked(request, SecureCoordinator(left.round).message("a"))
     while not recent.done:
         step(members, recent, other)
 
@@ -149,9 +149,9 @@ def test_a_crash_between_charge_and_masked_input_costs_the_charge(members, schem
 
     monkeypatch.setattr(SharePlan, "vector", crash)
     with pytest.raises(KeyboardInterrupt):
-        secure_answer(members["a"], request, coordinator.message("a"))
+        members["a"].masked(request, coordinator.message("a"))
     monkeypatch.setattr(SharePlan, "vector", real)
     reopen(members, "a", members["a"].terms)
-    with pytest.raises(RefusedError):
-        secure_answer(members["a"], request, coordinator.message("a"))
+    with pytest.raises(NodeRefusedError):
+        members["a"].masked(request, coordinator.message("a"))
     assert len(members["a"].journal.entries()) == 1

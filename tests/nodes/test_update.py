@@ -9,8 +9,8 @@ import pytest
 
 from discreet import Budget, BudgetError, Ledger, UpdateError
 from discreet.federated import Update, node_update
-from discreet.federated.update import noised_rows
-from discreet.federated.wire import MAGIC
+from discreet.nodes.site import noised_rows
+from discreet.nodes.update import MAGIC
 from tests.federated.common import SCHEMA, SETTINGS, rows, update
 
 BUDGETS = (Budget(0.5), Budget(1, 1e-6), Budget(rho=0.1), Budget(math.inf))

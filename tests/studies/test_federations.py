@@ -8,12 +8,12 @@ import pytest
 from scipy import stats
 
 from discreet import Budget, BudgetError, DataError, collect
-from discreet.federated.partition import PARTITIONS, assign, clusters, node_budgets, node_sizes
-from discreet.federated.simulate import Secure, noised_stack, summed_releases
-from discreet.federated.update import Settings, node_plan
 from discreet.mechanisms.laws import laplace_log_pmf
 from discreet.mechanisms.sums import discrete_gaussian_sum, discrete_laplace_sum
+from discreet.nodes.partition import assign
+from discreet.nodes.settings import Settings, node_plan
 from discreet.sources.parts import Coded
+from discreet_studies.giaretta2022.simulate import Secure, noised_stack, summed_releases
 from tests.federated.common import SCHEMA, rows
 
 ALARM = 1e-7  # the false-alarm rate of each sampled check
@@ -146,47 +146,3 @@ def test_a_stack_without_noise_adds_up_to_the_whole():
     whole = next(summed_releases(collect(X, SCHEMA, y, detail=plan.detail), [plan], 1, rng=rng))
     for key, values in stack.sum().values.items():
         assert np.array_equal(values, whole.values[key])
-
-
-@pytest.mark.parametrize("partition", PARTITIONS)
-def test_partitions_place_every_row(partition):
-    rng = np.random.default_rng(0)
-    y = rng.integers(0, 3, 2000)
-    cells = rng.integers(0, 3, (2000, 4))
-    where = assign(y, 7, partition, rng=rng, cells=cells)
-    assert where.shape == (2000,)
-    assert where.min() >= 0
-    assert where.max() < 7
-
-
-def test_partitions_are_as_uneven_as_they_say():
-    rng = np.random.default_rng(0)
-    even, linear, exponential, log = (
-        node_sizes(100_000, 4000, p, rng=rng) * 4000 for p in ("uniform", "uniform-1-10", "exponential", "log-uniform")
-    )
-    assert even.std() == 0
-    assert linear.std() == pytest.approx(9 / math.sqrt(12) / 5.5, rel=0.05)
-    assert exponential.std() == pytest.approx(1, rel=0.1)
-    assert log.std() > 1.5
-    y = rng.integers(0, 2, 20_000)
-    share = [y[assign(y, 10, "label-skew", rng=rng) == node].mean() for node in range(10)]
-    assert np.std(share) > 0.15
-
-
-def test_clusters_put_like_rows_together():
-    rng = np.random.default_rng(0)
-    kinds = rng.integers(0, 2, 600)
-    cells = np.where(rng.random((600, 8)) < 0.9, kinds[:, None], 1 - kinds[:, None])
-    found = clusters(cells, 2, rng=rng)
-    agreement = (found == kinds).mean()
-    assert max(agreement, 1 - agreement) > 0.95
-    with pytest.raises(BudgetError, match="cells"):
-        assign(kinds, 3, "clustered", rng=rng)
-
-
-def test_budgets_of_nodes():
-    rng = np.random.default_rng(0)
-    assert node_budgets(None, 3, 0.5, rng=rng) == [0.5] * 3
-    drawn = np.log(node_budgets("log-uniform", 5000, 1.0, rng=rng))
-    assert (drawn.min() >= math.log(0.01), drawn.max() <= math.log(10)) == (True, True)
-    assert drawn.mean() == pytest.approx(math.log(0.01 * 10) / 2, abs=0.15)
