@@ -41,7 +41,7 @@ def test_a_substituted_public_key_is_detected_by_every_other_node(part):
     victim = names(3)[1]
     advert = Advert.from_bytes(entries[victim][0])
     mine = public_of(bytes(range(32)))
-    changed = Advert(**{**vars(advert), part: mine}).to_bytes()
+    changed = advert._replace(**{part: mine}).to_bytes()
     for name in nodes:
         with pytest.raises(AbortError, match="somebody changed them"):
             nodes[name].answer(sent({**entries, victim: [changed, entries[victim][1]]}))
