@@ -11,13 +11,14 @@ from typing import Any, Self
 import numpy as np
 
 from discreet.auto.families import fit_family
-from discreet.auto.rule import MODELS, choose
+from discreet.auto.rule import choose
 from discreet.bayes.base import ScoreEstimator
 from discreet.bayes.counts import SHARE, ClassCounts, count_charge, noisy_counts, with_counts
 from discreet.bounds.plan import SettlePlan
 from discreet.errors import BudgetError
+from discreet.kinds import find
 from discreet.mechanisms.noise import bytes_of, sampler_for
-from discreet.models import Model
+from discreet.models import ReleasedModel
 from discreet.privacy.budget import Adjacency, Budget
 from discreet.privacy.ledger import Charge, Sequential, SmoothCharge
 from discreet.privacy.payer import Payer, paying
@@ -133,7 +134,7 @@ class PrivateClassifier(ScoreEstimator):
     classes_, n_features_in_, feature_names_in_ : as in scikit-learn
     """
 
-    model_: Model
+    model_: ReleasedModel
 
     def __init__(
         self,
@@ -183,8 +184,7 @@ class PrivateClassifier(ScoreEstimator):
         return None if bought is None else bought.plan
 
     def _check(self) -> None:
-        if self.model not in MODELS:
-            raise BudgetError(f"model must be one of {', '.join(MODELS)}, not {self.model!r}")
+        find(self.model)  # or a sentence that names all kinds
         if self.bins not in {"auto", "schema"}:
             raise BudgetError(f"bins must be 'auto' or 'schema', not {self.bins!r}")
         given = self.contributions
@@ -228,7 +228,7 @@ class PrivateClassifier(ScoreEstimator):
         rest = math.inf if budget.epsilon is None else budget.epsilon - _spent(counts)
         choice = choose(schema, counts, rest, adjacency=adjacency, contributions=plan.contributions, model=self.model)
         fitted = fit_family(
-            choice, X, y, schema=schema, counts=counts, epsilon=rest, adjacency=str(adjacency), bins=self.bins,
+            choice.model, X, y, schema=schema, counts=counts, epsilon=rest, adjacency=str(adjacency), bins=self.bins,
             contributions=plan.contributions, random_state=getattr(sampler, "rng", None), ledger=payer,
             progress=progress, unexpected=plan.unexpected,
         )  # fmt: skip

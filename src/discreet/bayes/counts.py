@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from discreet.bayes.sensitivity import table_sensitivity
 from discreet.mechanisms.laws import laplace_variance
 from discreet.mechanisms.noise import Sampler
+from discreet.models import ReleasedModel
 from discreet.privacy.budget import Adjacency, Budget
 from discreet.privacy.certificate import Certificate, record, with_pure
 from discreet.privacy.ledger import Charge, Sequential
@@ -19,7 +20,7 @@ from discreet.privacy.ledger import Charge, Sequential
 Floats = NDArray[np.float64]
 SHARE = Fraction(1, 25)  # of the budget: at 4 % the count errs by less than a hundredth wherever a model can be learnt
 ELSEWHERE = "the class counts that settings follow from were paid for elsewhere"
-AnyModel = TypeVar("AnyModel")
+AnyModel = TypeVar("AnyModel", bound=ReleasedModel)
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,7 @@ def with_counts(model: AnyModel, counts: ClassCounts, epsilon: Any) -> AnyModel:
 
     `epsilon` is the whole budget; the certificate refuses it if the two do not fit into it.
     """
-    own: Certificate = model.certificate  # type: ignore[attr-defined]
+    own = model.certificate
     if counts.charge is None or not own.private:
         return model
     whole = record(Sequential("class counts, then the model", (counts.charge,)))
@@ -76,5 +77,4 @@ def with_counts(model: AnyModel, counts: ClassCounts, epsilon: Any) -> AnyModel:
         "assumptions": [stated for stated in own.assumptions if stated != ELSEWHERE],
         "ledger": whole.model_copy(update={"parts": parts}).model_dump(mode="json"),
     }
-    kept = model.to_dict() | {"certificate": fields}  # type: ignore[attr-defined]
-    return type(model).from_dict(kept)  # type: ignore[attr-defined, no-any-return]
+    return model.with_certificate(Certificate.model_validate(fields))

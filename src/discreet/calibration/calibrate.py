@@ -100,7 +100,7 @@ def calibrated(
         if not keep:
             raise
         stated = _certificate(own, plan, sampler, refused=True)
-        return NaiveBayesModel(model.schema, model.log_prior, model.likelihoods, stated)
+        return model.with_certificate(stated)
     return applied(model, found, _certificate(own, plan, sampler))
 
 

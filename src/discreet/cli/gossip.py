@@ -4,40 +4,20 @@ from __future__ import annotations
 
 import signal
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from discreet.cli.common import (
-    AdjacencyName,
-    AdjacencyOption,
-    ContributionsOption,
-    DeltaOption,
-    JsonOption,
-    MechanismName,
-    MechanismOption,
-    NumericName,
-    NumericOption,
-    SchemaOption,
-    SplitName,
-    SplitOption,
-    check_out,
-    console,
-    load_schema,
-    note,
-    print_json,
-    table,
-)
+from discreet.cli import options
+from discreet.cli.common import check_out, console, load_schema, note, print_json, table
 
 app = typer.Typer(no_args_is_help=True, help="Train one model over the rows of many houses, with no coordinator.")
 
 KeysOption = Annotated[Path, typer.Option("--keys", help="The directory of keys.")]
 NameOption = Annotated[str, typer.Option("--name", help="The node's name, as its certificate has it.")]
-OutOption = Annotated[Path, typer.Option("--out", "-o", help="Where to write the model.")]
 StateOption = Annotated[
     Path, typer.Option("--state", help="The directory of the node's ledger, and of its state in each round.")
 ]
-SmoothingOption = Annotated[float, typer.Option(help="Rows added to every cell.")]
 OverlapOption = Annotated[bool, typer.Option(help="A person may have rows at several nodes: the costs add up.")]
 WhichRoundOption = Annotated[str | None, typer.Option("--round", help="The round, if the directory has several.")]
 RoundOption = Annotated[str, typer.Option("--round", help="The round's name, the same at all nodes.")]
@@ -108,25 +88,21 @@ def keys(
 
 
 @app.command()
+@options.grouped(terms=options.TERMS)
 def node(
-    data: Annotated[
-        str, typer.Option("--data", help="The node's own rows: a CSV, Parquet or Arrow file or a pattern.")
-    ],
+    data: options.NodeData,
     name: NameOption,
     peers: Annotated[str, typer.Option("--peers", help="Peers as NAME=HOST:PORT,… or @FILE with one per line.")],
     listen: Annotated[str, typer.Option("--listen", help="Where to listen, as HOST:PORT.")],
     state: StateOption,
     keys: KeysOption,
     epsilon: Annotated[float, typer.Option("--epsilon", help="What this node spends on its one noised update.")],
-    out: OutOption,
-    schema: SchemaOption = None,
-    delta: DeltaOption = 0.0,
+    out: options.Out,
+    terms: dict[str, Any],
+    schema: options.Schema = None,
+    delta: options.Delta = 0.0,
     total: Annotated[float | None, typer.Option(help="What the ledger may pay in all; this round unless told.")] = None,
-    adjacency: AdjacencyOption = AdjacencyName.add_remove,
-    numeric: NumericOption = NumericName.histogram,
-    split: SplitOption = SplitName.weighted,
-    contributions: ContributionsOption = 1,
-    mechanism: MechanismOption = MechanismName.auto,
+    mechanism: options.Mechanism = "auto",
     round_name: RoundOption = "gossip",
     advertise: Annotated[str | None, typer.Option(help="Where peers reach this node, if not at --listen.")] = None,
     expect: Annotated[
@@ -136,12 +112,12 @@ def node(
     tolerance: Annotated[float, typer.Option(min=0, help="The relative gap at which a node is settled.")] = 1e-9,
     wait: Annotated[float, typer.Option(help="Seconds after which to give up.")] = 3600.0,
     linger: Annotated[float, typer.Option(help="Seconds to stay for others once all are settled.")] = 15.0,
-    smoothing: SmoothingOption = 1.0,
+    smoothing: options.Smoothing = 1.0,
     overlap: OverlapOption = False,
     chaos: Annotated[
         float, typer.Option(min=0, max=0.9, help="Rehearsal: the share of messages to lose and to double.")
     ] = 0.0,
-    as_json: JsonOption = False,
+    as_json: options.Json = False,
 ) -> None:
     """Gossip with the peers until all agree, and write the model; start it again after a crash to go on."""
     import asyncio
@@ -172,16 +148,16 @@ def node(
     from discreet.gossip.pace import Pace
     from discreet.gossip.result import write_model
 
-    settings = Settings.of(adjacency.value, numeric.value, split.value, contributions)
+    settings = Settings.of(**terms)
     spent = Budget(epsilon, delta=delta)
-    terms = Terms(
-        name, data, public, spent, state, settings, mechanism.value, round_name,
+    own = Terms(
+        name, data, public, spent, state, settings, mechanism, round_name,
         None if total is None else Budget(total, delta=delta),
     )  # fmt: skip
     pace = Pace(beat, tolerance, max(expect, 2) if expect else len(known) + 1, wait, linger, chaos=chaos)
     ring = Keys(keys).ring(name)
     state.mkdir(mode=0o700, exist_ok=True)
-    member = Node(terms, ring, listen, known, pace, advertise=advertise, report=lambda text: note(f"{name}: {text}"))
+    member = Node(own, ring, listen, known, pace, advertise=advertise, report=lambda text: note(f"{name}: {text}"))
 
     async def live() -> str:
         task = asyncio.current_task()
@@ -205,7 +181,7 @@ def node(
             f"there was no end within {wait:g} seconds ({member.why_late()}): the state is kept, the same command goes "
             "on from here, and 'discreet gossip model' writes what the node holds"
         )
-    made = write_model(state, public, settings, out, name=terms.network[:16], smoothing=smoothing, overlap=overlap)
+    made = write_model(state, public, settings, out, name=own.network[:16], smoothing=smoothing, overlap=overlap)
     if as_json:
         print_json({**member.status(), **made})
     else:
@@ -213,18 +189,16 @@ def node(
 
 
 @app.command()
+@options.grouped(terms=options.TERMS)
 def model(
     state: StateOption,
-    out: OutOption,
-    schema: SchemaOption = None,
-    adjacency: AdjacencyOption = AdjacencyName.add_remove,
-    numeric: NumericOption = NumericName.histogram,
-    split: SplitOption = SplitName.weighted,
-    contributions: ContributionsOption = 1,
+    out: options.Out,
+    terms: dict[str, Any],
+    schema: options.Schema = None,
     round_name: WhichRoundOption = None,
-    smoothing: SmoothingOption = 1.0,
+    smoothing: options.Smoothing = 1.0,
     overlap: OverlapOption = False,
-    as_json: JsonOption = False,
+    as_json: options.Json = False,
 ) -> None:
     """Write the model of what a node holds now, settled or not, running or not."""
     public = load_schema(schema)
@@ -232,7 +206,7 @@ def model(
     from discreet.federated.update import Settings
     from discreet.gossip.result import write_model
 
-    settings = Settings.of(adjacency.value, numeric.value, split.value, contributions)
+    settings = Settings.of(**terms)
     made = write_model(state, public, settings, out, name=round_name, smoothing=smoothing, overlap=overlap)
     if as_json:
         print_json(made)
@@ -248,7 +222,7 @@ def status(
     keys: Annotated[Path | None, typer.Option("--keys", help="The directory of keys.")] = None,
     name: Annotated[str | None, typer.Option("--name", help="Who asks; the node itself unless told.")] = None,
     round_name: WhichRoundOption = None,
-    as_json: JsonOption = False,
+    as_json: options.Json = False,
 ) -> None:
     """Show how far a node is: one that runs, by its address, or one here, by its state directory."""
     import asyncio

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import inspect
 from dataclasses import dataclass
 from fractions import Fraction
@@ -157,7 +156,7 @@ class PrivateHoldout(SchemaEstimator):
         known = inspect.signature(fitted.fit).parameters  # not every estimator shows its progress
         fitted.fit(*train, ledger=PAID, **({"progress": progress} if "progress" in known else {}))
         _require_kept(fitted, plan)
-        model = copy.copy(fitted.model_)
+        model = fitted.model_
         pure = Budget(float("inf") if plan.budget.epsilon is None else plan.budget.epsilon)
         looked = make_evaluation_plan(
             model, pure, adjacency=plan.adjacency, contributions=plan.contributions, unexpected=plan.unexpected
@@ -167,7 +166,7 @@ class PrivateHoldout(SchemaEstimator):
             held_out=float(plan.share),
         )  # fmt: skip
         self.certificate_ = _certificate(fitted.certificate_, looked, sampler, coins.keyed)
-        model.certificate, model.evaluation = self.certificate_, self.evaluation_
+        model = model.with_certificate(self.certificate_, self.evaluation_)
         fitted.model_, fitted.certificate_ = model, self.certificate_
         self.estimator_, self.model_ = fitted, model
         self._describe(X, model.schema)

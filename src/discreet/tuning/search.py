@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import math
 from dataclasses import dataclass
 from fractions import Fraction
@@ -177,10 +176,9 @@ class PrivateGridSearch(SchemaEstimator):
         run = _Search(candidates, plan, schema, rows, sampler, float(self.validation))
         index, fitted = run.stop_at_random() if self.method == "random-stopping" else run.hold_out()
         self.best_index_, self.best_name_ = index, candidates[index][0]
-        self.certificate_ = _certificate(plan, schema, sampler, fitted.certificate_.assumptions)
+        self.certificate_ = _certificate(plan, fitted.model_.schema, sampler, fitted.certificate_.assumptions)
         # The model that leaves the house carries what the whole search cost, not its own fit alone.
-        self.model_ = copy.copy(fitted.model_)
-        self.model_.certificate = self.certificate_
+        self.model_ = fitted.model_.with_certificate(self.certificate_)
         self.best_estimator_ = fitted
         fitted.model_, fitted.certificate_ = self.model_, self.certificate_
         self._describe(X, schema)
