@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from importlib.machinery import PathFinder
@@ -181,7 +182,10 @@ def _all() -> Kinds:
     if not _plugged:
         _plugged = True
         for entry in entry_points(group=ENTRY_POINTS):
-            found.declare(entry.load())
+            try:
+                found.declare(entry.load())
+            except Exception as error:  # a stranger's code may fail in any way, and the library's own kinds do not
+                warnings.warn(f"the kinds of {entry.value} are left out: {error}", stacklevel=3)
     return found
 
 

@@ -4,7 +4,7 @@ import json
 import os
 import subprocess
 import sys
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 
 import pytest
@@ -237,6 +237,15 @@ def test_a_plug_in_adds_a_kind_that_every_door_knows(plugged):
     found = json.loads(plugged("-c", SCRIPT))
     assert found[:5] == ["FrequencyModel", "frequencies", "FrequencyModel", "1", "frequencies"]
     assert found[5] in ALL  # a kind of the library promises more
+
+
+def test_a_broken_plug_in_is_left_out_and_named(monkeypatch):
+    broken = [EntryPoint("one", "no_such_module", "discreet.kinds"), EntryPoint("two", "math:pi", "discreet.kinds")]
+    monkeypatch.setattr(registry, "entry_points", lambda group: broken)
+    monkeypatch.setattr(registry, "_plugged", False)
+    with pytest.warns(UserWarning, match="no_such_module are left out|math:pi are left out") as told:
+        assert find("nb").name == "naive-bayes"
+    assert len(told) == 2 and [kind.name for kind in kinds()] == names()
 
 
 def test_a_kind_is_added_by_one_call(plugged):

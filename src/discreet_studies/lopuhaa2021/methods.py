@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.kinds import find
 from discreet_studies.methods import Floats, Method, Scores, Setting
 from discreet_studies.published.lopuhaa2021 import METHODS as PUBLISHED
 
