@@ -10,6 +10,7 @@ from discreet.additive.blocks import Blocks, check_blocks, hold
 from discreet.errors import ModelError
 from discreet.linear.encode import UNIT
 from discreet.linear.kernels import compiled
+from discreet.linear.model import released_weights
 from discreet.models import Floats, ReleasedModel, normalised
 from discreet.privacy.certificate import Certificate
 from discreet.schema import Schema
@@ -29,16 +30,11 @@ class AdditiveModel(ReleasedModel):
     def __init__(self, blocks: Blocks, weights: Any, certificate: Certificate) -> None:
         super().__init__(blocks.schema, certificate)
         self.blocks = blocks
-        self.weights = np.array(weights, dtype=np.float64)
         try:
             check_blocks(blocks)
         except ValueError as error:
             raise ModelError(str(error)) from None
-        vectors = 1 if len(self.schema.classes) == 2 else len(self.schema.classes)
-        if self.weights.shape != (vectors, blocks.columns) or not np.isfinite(self.weights).all():
-            raise ModelError("the weights do not fit the schema")
-        if float(np.abs(self.weights).max()) > 1e150:
-            raise ModelError("a weight is out of range")
+        self.weights = released_weights(self.schema, weights, blocks.columns)
 
     @property
     def kinds(self) -> list[dict[str, str]]:

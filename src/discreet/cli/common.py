@@ -184,6 +184,15 @@ def note(message: str) -> None:
     sys.stderr.write(message + "\n")
 
 
+def warn_inferred(schema: Schema) -> None:
+    """Say that a schema was read off the data, if it was."""
+    if schema.inferred:
+        note(
+            "warning: the schema was read off the data (an unedited draft, or bounds settled without privacy), and the "
+            "certificate says that the data's ranges were disclosed"
+        )
+
+
 def table(title: str, columns: list[str], rows: list[list[str]], *, left: int = 1) -> Any:
     """A table for people; all but the first columns are right-aligned."""
     from rich.table import Table

@@ -7,7 +7,17 @@ from typing import Annotated, Any
 import typer
 
 from discreet.cli import options
-from discreet.cli.common import charged, check_out, console, estimator, load_schema, note, print_json, spent
+from discreet.cli.common import (
+    charged,
+    check_out,
+    console,
+    estimator,
+    load_schema,
+    note,
+    print_json,
+    spent,
+    warn_inferred,
+)
 
 
 @options.grouped(settings=options.SETTINGS, paying=options.PAYING)
@@ -46,11 +56,7 @@ def command(
         return
     if certificate.simulation:
         note("warning: a seed was given, so the noise can be repeated: this model is for study, not for release")
-    if public.inferred:
-        note(
-            "warning: the schema was read off the data (an unedited draft, or bounds settled without privacy), and the "
-            "certificate says that the data's ranges were disclosed"
-        )
+    warn_inferred(public)
     if choice is not None:
         console().print(f"chose {choice}")
     if measured is not None:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from discreet.cli import options
-from discreet.cli.common import charged, check_out, console, load_schema, note, print_json
+from discreet.cli.common import charged, check_out, console, load_schema, note, print_json, warn_inferred
 from discreet.errors import DiscreetError
 
 Score = options.one_of("hits", "balanced", "count", "mutual-information", help="What makes a feature good.")
@@ -79,10 +79,6 @@ def command(
         note("warning: a seed was given, so the choice can be repeated: it is for study, not for release")
     if not found.private:
         note("warning: the features were chosen without privacy")
-    if public.inferred:
-        note(
-            "warning: the schema was read off the data (an unedited draft, or bounds settled without privacy), and the "
-            "certificate says that the data's ranges were disclosed"
-        )
+    warn_inferred(public)
     note(f"chosen with {chooser.plan().budget} ({found.adjacency} neighbours); training on them costs extra")
     note(f"wrote {out}: try 'discreet fit DATA --schema {out} --epsilon {epsilon:g} --out model.json'")

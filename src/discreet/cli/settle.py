@@ -21,14 +21,14 @@ def command(
     settings: dict[str, Any],
     paying: dict[str, Any],
     schema: options.Schema = None,
+    seed: options.Seed = None,
+    as_json: options.Json = False,
     certificate: Annotated[
         Path | None,
         typer.Option(
             help="Where to write the certificate of what it cost; NAME.certificate.json beside --out if unset."
         ),
     ] = None,
-    seed: options.Seed = None,
-    as_json: options.Json = False,
 ) -> None:
     """Buy the bounds and bins that a schema leaves open, and write an ordinary schema that any command takes."""
     from discreet.bounds import settle_schema

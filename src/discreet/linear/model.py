@@ -39,7 +39,6 @@ class LinearModel(ReleasedModel):
     ) -> None:
         super().__init__(schema, certificate)
         self.kind, self.probabilistic = kind, kind == "logistic"
-        self.weights = np.array(weights, dtype=np.float64)
         self.settings = dict(settings or {})
         try:
             self.encoding = Encoding(schema, numeric)
@@ -47,11 +46,7 @@ class LinearModel(ReleasedModel):
             raise ModelError(str(error)) from None
         if kind not in KINDS:
             raise ModelError(f"a linear model is of the kind 'logistic' or 'svm', not {kind!r}")
-        problems = 1 if len(schema.classes) == 2 else len(schema.classes)
-        if self.weights.shape != (problems, self.encoding.columns) or not np.isfinite(self.weights).all():
-            raise ModelError("the weights do not fit the schema")
-        if float(np.abs(self.weights).max()) > 1e150:
-            raise ModelError("a weight is out of range")
+        self.weights = released_weights(schema, weights, self.encoding.columns)
 
     @property
     def kinds(self) -> list[dict[str, str]]:
@@ -121,3 +116,14 @@ class LinearModel(ReleasedModel):
 
     def __repr__(self) -> str:
         return f"<LinearModel: {self.kind}, {self.encoding.columns} columns, {len(self.schema.classes)} classes>"
+
+
+def released_weights(schema: Schema, weights: Any, columns: int) -> Floats:
+    """A copy of finite weights of the right shape: one row for two classes, one per class for more."""
+    found = np.array(weights, dtype=np.float64)
+    problems = 1 if len(schema.classes) == 2 else len(schema.classes)
+    if found.shape != (problems, columns) or not np.isfinite(found).all():
+        raise ModelError("the weights do not fit the schema")
+    if float(np.abs(found).max()) > 1e150:
+        raise ModelError("a weight is out of range")
+    return found
