@@ -109,19 +109,19 @@ class Kind:
 class Kinds:
     """Kinds by name, in the order in which they were declared."""
 
-    def __init__(self) -> None:
-        """Start empty."""
-        self._kinds: dict[str, Kind] = {}
+    def __init__(self, package: str | None = None) -> None:
+        """Start empty, or find the kinds of a package's rooms on first use, and those of plug-ins when it matters."""
         self._names: dict[str, Kind] = {}
+        self._rooms = package
+        self._plugged = package is None
 
     def register(self, kind: Kind) -> Kind:
         """Add a kind; a name that stands for another one is refused."""
-        for name in (kind.name, *kind.aliases):
-            known = self._names.get(name, kind)
-            if known != kind:
+        named = dict.fromkeys((kind.name, *kind.aliases), kind)
+        for name in named:
+            if self._own().get(name, kind) != kind:
                 raise BudgetError(f"two kinds of models are called {name!r}: rename that of {kind.home}")
-        self._kinds[kind.name] = kind
-        self._names.update(dict.fromkeys((kind.name, *kind.aliases), kind))
+        self._names.update(named)
         return kind
 
     def declare(self, found: Any) -> None:
@@ -130,16 +130,40 @@ class Kinds:
         for kind in found if isinstance(found, Iterable) else (found,):
             self.register(kind)
 
-    def all(self) -> tuple[Kind, ...]:
-        """Every kind."""
-        return tuple(self._kinds.values())
+    def _own(self) -> dict[str, Kind]:
+        package, self._rooms = self._rooms, None
+        for module in declarations(package) if package else ():
+            self.declare(module)
+        return self._names
+
+    def _all(self) -> dict[str, Kind]:
+        found, entries = self._own(), () if self._plugged else entry_points(group=ENTRY_POINTS)
+        self._plugged = True
+        for entry in entries:
+            try:
+                self.declare(entry.load())
+            except Exception as error:  # a stranger's code may fail in any way, and the library's own kinds do not
+                warnings.warn(f"the kinds of {entry.value} are left out: {error}", stacklevel=3)
+        return found
+
+    def kinds(self) -> list[Kind]:
+        """Every kind, those of plug-ins last."""
+        return [kind for name, kind in self._all().items() if name == kind.name]
 
     def find(self, name: Any) -> Kind:
-        """The kind of that name or alias."""
-        found = self._names.get(name) if isinstance(name, str) else None
+        """The kind of that name or alias, or an error that names all kinds."""
+        found = self._all().get(name) if isinstance(name, str) else None
         if found is None:
-            raise BudgetError(f"there is no model {name!r}: choose among {', '.join(self._kinds)}")
+            raise BudgetError(f"there is no model {name!r}: choose among {', '.join(one.name for one in self.kinds())}")
         return found
+
+    def names(self, *, usual: bool = False) -> list[str]:
+        """The names of registered kinds, or of those that a comparison shows; plug-ins are not loaded for it."""
+        return [name for name, kind in self._own().items() if name == kind.name and (kind.usual or not usual)]
+
+    def of_format(self, name: str) -> Kind | None:
+        """A kind whose model files have that format."""
+        return next((kind for kind in self.kinds() if kind.format == name and kind.model), None)
 
 
 def resolve(place: str) -> Any:
@@ -148,7 +172,7 @@ def resolve(place: str) -> Any:
     return getattr(importlib.import_module(module), name)
 
 
-def declarations(package: str = "discreet") -> Iterable[Any]:
+def declarations(package: str) -> Iterable[Any]:
     """The modules `kinds` of all rooms of a package.
 
     They are run without their rooms, whose own modules load engines: a command that only lists kinds stays quick.
@@ -162,58 +186,5 @@ def declarations(package: str = "discreet") -> Iterable[Any]:
             yield module
 
 
-_rooms: Kinds | None = None
-_plugged = False
-
-
-def _own() -> Kinds:
-    global _rooms
-    if _rooms is None:
-        _rooms = Kinds()
-        for module in declarations():
-            _rooms.declare(module)
-    return _rooms
-
-
-def _all() -> Kinds:
-    """The kinds of this package and of installed plug-ins, found on first use."""
-    global _plugged
-    found = _own()
-    if not _plugged:
-        _plugged = True
-        for entry in entry_points(group=ENTRY_POINTS):
-            try:
-                found.declare(entry.load())
-            except Exception as error:  # a stranger's code may fail in any way, and the library's own kinds do not
-                warnings.warn(f"the kinds of {entry.value} are left out: {error}", stacklevel=3)
-    return found
-
-
-def register(kind: Kind) -> Kind:
-    """Add a kind by hand."""
-    return _own().register(kind)
-
-
-def find(name: Any) -> Kind:
-    """The kind of that name or alias, or an error that names all kinds."""
-    return _all().find(name)
-
-
-def kinds() -> tuple[Kind, ...]:
-    """Every kind, those of plug-ins last."""
-    return _all().all()
-
-
-def names() -> list[str]:
-    """The names that this package and registered kinds brought, without loading plug-ins."""
-    return [kind.name for kind in _own().all()]
-
-
-def usual() -> list[str]:
-    """The names of the kinds that a comparison shows unless told which."""
-    return [kind.name for kind in _own().all() if kind.usual]
-
-
-def kind_of_format(name: str) -> Kind | None:
-    """A kind whose model files have that format."""
-    return next((kind for kind in kinds() if kind.format == name and kind.model), None)
+REGISTRY = Kinds("discreet")
+register, find, kinds, names = REGISTRY.register, REGISTRY.find, REGISTRY.kinds, REGISTRY.names

@@ -17,7 +17,7 @@ from pydantic import ValidationError
 from discreet.domain import text
 from discreet.errors import ModelError, SchemaError
 from discreet.files import parse_json, write_text
-from discreet.kinds import kind_of_format
+from discreet.kinds import REGISTRY
 from discreet.privacy.certificate import Certificate
 from discreet.privacy.measured import PrivateEvaluation
 from discreet.schema import Schema
@@ -192,7 +192,7 @@ load_model = load  # its name in version 0.1
 
 def _of_any_kind(fields: Any) -> ReleasedModel:
     named = fields.get("format") if isinstance(fields, dict) else None
-    kind = kind_of_format(named) if isinstance(named, str) else None
+    kind = REGISTRY.of_format(named) if isinstance(named, str) else None
     if kind is None:
         raise ModelError("this is not a model of discreet: pass a file that model.save(...) or 'discreet fit' wrote")
     found: ReleasedModel = kind.model_class().from_dict(fields)

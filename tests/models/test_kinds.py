@@ -48,7 +48,7 @@ def test_a_name_stands_for_one_kind():
         with pytest.raises(BudgetError, match="two kinds of models are called"):
             found.register(second)
     found.declare([Kind("three", "the third", "d:E"), Kind("four", "the fourth", "d:F")])
-    assert [kind.name for kind in found.all()] == ["one", "three", "four"]
+    assert found.names() == [kind.name for kind in found.kinds()] == ["one", "three", "four"]
     for wrong in ("five", None, ["one"]):
         with pytest.raises(BudgetError, match="choose among one, three, four"):
             found.find(wrong)
@@ -242,7 +242,7 @@ def test_a_plug_in_adds_a_kind_that_every_door_knows(plugged):
 def test_a_broken_plug_in_is_left_out_and_named(monkeypatch):
     broken = [EntryPoint("one", "no_such_module", "discreet.kinds"), EntryPoint("two", "math:pi", "discreet.kinds")]
     monkeypatch.setattr(registry, "entry_points", lambda group: broken)
-    monkeypatch.setattr(registry, "_plugged", False)
+    monkeypatch.setattr(registry.REGISTRY, "_plugged", False)
     with pytest.warns(UserWarning, match="no_such_module are left out|math:pi are left out") as told:
         assert find("nb").name == "naive-bayes"
     assert len(told) == 2 and [kind.name for kind in kinds()] == names()

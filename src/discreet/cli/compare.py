@@ -10,7 +10,7 @@ import typer
 
 from discreet.cli import options
 from discreet.cli.common import check_out, console, load_schema, note, print_json, progress, table
-from discreet.kinds import find, names, usual
+from discreet.kinds import find, names
 
 PUBLIC = "the rows were said to be public: these figures are exact statistics of them, and no guarantee covers them"
 SPENT = (
@@ -23,7 +23,7 @@ def command(
     data: Annotated[str, typer.Argument(help="A labelled CSV, Parquet or Arrow file.")],
     schema: options.Schema = None,
     epsilons: Annotated[str, typer.Option(help="Budgets, separated by commas.")] = "0.1,1",
-    models: Annotated[str, typer.Option(help=f"Some of {', '.join(names())}.")] = ",".join(usual()),
+    models: Annotated[str, typer.Option(help=f"Some of {', '.join(names())}.")] = ",".join(names(usual=True)),
     public: Annotated[bool, typer.Option("--public", help="I say that these rows are public.")] = False,
     spend: Annotated[bool, typer.Option("--spend", help="I accept that these rows lose their protection.")] = False,
     repeats: Annotated[int, typer.Option(min=1, help="Random splits into training and test rows.")] = 3,
