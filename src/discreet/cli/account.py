@@ -9,6 +9,7 @@ import typer
 
 from discreet.cli import options
 from discreet.cli.common import console, note, print_json, table
+from discreet.errors import BudgetError
 
 app = typer.Typer(no_args_is_help=True, help="A budget on disk that every fit of the same people is charged to.")
 FileArgument = Annotated[Path, typer.Argument(help="An account, such as patients.account beside patients.csv.")]
@@ -43,7 +44,6 @@ def create(
     as_json: options.Json = False,
 ) -> None:
     """Make an account; an existing file is never touched."""
-    from discreet.errors import BudgetError
     from discreet.privacy import Account, Budget
 
     if (epsilon is None) == (rho is None):

@@ -49,6 +49,14 @@ def check_out(path: Path | None) -> None:
         raise DiscreetError(f"the directory {path.parent} is not writable: choose another --out")
 
 
+def check_address(text: str) -> str:
+    """Refuse what is no HOST:PORT."""
+    host, _, port = text.rpartition(":")
+    if not host or not port.isdigit() or not 0 < int(port) < 65536:
+        raise DiscreetError(f"{text!r} is no address: write HOST:PORT")
+    return text
+
+
 def check_data(data: str, schema: Schema, *, labelled: bool = True) -> None:
     """Refuse a file that is not there or lacks a column, by its names alone: before a charge, and without a row."""
     from discreet.sources.frames import require

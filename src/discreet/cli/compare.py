@@ -10,6 +10,7 @@ import typer
 
 from discreet.cli import options
 from discreet.cli.common import check_out, console, load_schema, note, print_json, progress, table
+from discreet.errors import BudgetError, DiscreetError
 from discreet.kinds import find, names
 
 PUBLIC = "the rows were said to be public: these figures are exact statistics of them, and no guarantee covers them"
@@ -33,7 +34,6 @@ def command(
     as_json: options.Json = False,
 ) -> None:
     """Compare all kinds of models at several epsilons on rows that are public, or that you give up for it."""
-    from discreet.errors import BudgetError, DiscreetError
     from discreet.tuning.compare import compare_models
 
     if public == spend:
@@ -92,7 +92,6 @@ def _words(one: Any) -> str:
 
 
 def _check_plot(plot: Path) -> None:
-    from discreet.errors import DiscreetError
     from discreet_studies.figures import require_matplotlib
 
     if plot.suffix.lower() not in {".png", ".svg"}:

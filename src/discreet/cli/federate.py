@@ -9,7 +9,8 @@ from typing import Annotated, Any
 import typer
 
 from discreet.cli import options
-from discreet.cli.common import check_out, console, load_schema, note, print_json, table
+from discreet.cli.common import check_address, check_out, console, load_schema, note, print_json, table
+from discreet.errors import DataError, DiscreetError
 
 app = typer.Typer(no_args_is_help=True, help="Train one model over the rows of many houses, on Flower.")
 
@@ -81,27 +82,14 @@ def _interruptible() -> None:
 
 
 def _exclusive(keys: Path | None, insecure: bool) -> None:
-    from discreet.errors import DiscreetError
-
     if insecure == (keys is not None):
         raise DiscreetError("give --keys DIR (see 'discreet federate keys'), or --insecure to do without for a trial")
 
 
 def _masked(keys: Path | None) -> Path:
-    from discreet.errors import DiscreetError
-
     if keys is None:
         raise DiscreetError("--secure needs --keys: nodes know each other by their public keys")
     return keys
-
-
-def _address(text: str) -> tuple[str, int]:
-    from discreet.errors import DiscreetError
-
-    host, _, port = text.rpartition(":")
-    if not host or not port.isdigit() or not 0 < int(port) < 65536:
-        raise DiscreetError(f"{text!r} is no address: write HOST:PORT")
-    return host.strip("[]"), int(port)
 
 
 @app.command()
@@ -127,7 +115,6 @@ def keys(
 ) -> None:
     """Make keys: at each node its own pair (--node), then at the coordinator its certificate (--public)."""
     _need()
-    from discreet.errors import DiscreetError
     from discreet.federated.flower.keys import make_coordinator_keys, make_keys, make_node_keys
 
     if sum(option is not None for option in (node, public or None, nodes)) != 1:
@@ -195,7 +182,7 @@ def coordinator(
     from discreet.federated.flower.keys import Keys
     from discreet.federated.flower.task import Task
 
-    host, port = _address(listen)
+    host, _, port = check_address(listen).rpartition(":")
     task = Task(
         str(schema), str(out), expected, at_least, 0 if keys is None else len(Keys(keys).names), name, str(state),
         most_rows=most_rows, wait=wait, resend=resend, keys="" if keys is None else str(keys), epsilon=epsilon,
@@ -203,7 +190,7 @@ def coordinator(
     )  # fmt: skip
     if insecure:
         note("warning: neither encryption nor authentication: this is for trial only")
-    result = coordinate(task, state=state, keys=keys, host=host, port=port, report=_tell(as_json))
+    result = coordinate(task, state=state, keys=keys, host=host.strip("[]"), port=int(port), report=_tell(as_json))
     _show(result, as_json)
 
 
@@ -229,13 +216,12 @@ def node(
     """Answer a coordinator's rounds out of this node's own rows, as far as its ledger pays."""
     from glob import glob
 
-    from discreet.errors import DataError
     from discreet.privacy.budget import Adjacency, Budget
 
     no_privacy = granted.pop("no_privacy")
     public = load_schema(schema)
     _exclusive(keys, insecure)
-    _address(coordinator)
+    check_address(coordinator)
     if not glob(data):
         raise DataError(f"no file is called {data}")
     _need()

@@ -9,7 +9,8 @@ from typing import Annotated, Any
 import typer
 
 from discreet.cli import options
-from discreet.cli.common import check_out, console, load_schema, note, print_json, table
+from discreet.cli.common import check_address, check_out, console, load_schema, note, print_json, table
+from discreet.errors import DataError, DiscreetError
 
 app = typer.Typer(no_args_is_help=True, help="Train one model over the rows of many houses, with no coordinator.")
 
@@ -24,8 +25,6 @@ RoundOption = Annotated[str, typer.Option("--round", help="The round's name, the
 
 
 def _need() -> None:
-    from discreet.errors import DiscreetError
-
     try:
         import cryptography
         import grpc
@@ -38,19 +37,8 @@ def _names(text: str) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()]
 
 
-def _address(text: str) -> str:
-    from discreet.errors import DiscreetError
-
-    host, _, port = text.rpartition(":")
-    if not host or not port.isdigit() or not 0 < int(port) < 65536:
-        raise DiscreetError(f"{text!r} is no address: write HOST:PORT")
-    return text
-
-
 def read_peers(text: str) -> dict[str, str]:
     """Peers as NAME=HOST:PORT, separated by commas, or one per line of a file given as @FILE."""
-    from discreet.errors import DiscreetError
-
     if text.startswith("@"):
         try:
             text = ",".join(Path(text[1:]).read_text(encoding="utf-8").split())
@@ -61,7 +49,7 @@ def read_peers(text: str) -> dict[str, str]:
         name, equals, address = part.partition("=")
         if not equals or not name:
             raise DiscreetError(f"{part!r} names no peer: write NAME=HOST:PORT")
-        peers[name] = _address(address)
+        peers[name] = check_address(address)
     return peers
 
 
@@ -74,8 +62,6 @@ def keys(
     ] = None,
 ) -> None:
     """Make the keys of a network: an authority, and for each node a certificate with its name."""
-    from discreet.errors import DiscreetError
-
     _need()
     from discreet.gossip.keys import add_keys, make_keys
 
@@ -124,15 +110,14 @@ def node(
     from glob import glob
 
     from discreet.bayes.base import check_smoothing
-    from discreet.errors import DataError, DiscreetError
     from discreet.privacy.budget import Budget
 
     public = load_schema(schema)
     check_out(out)
     known = {peer: address for peer, address in read_peers(peers).items() if peer != name}
-    _address(listen)
+    check_address(listen)
     if advertise is not None:
-        _address(advertise)
+        check_address(advertise)
     elif listen.rpartition(":")[0].strip("[]") in {"0.0.0.0", "::", "*"}:
         raise DiscreetError(f"no peer can reach {listen}: say by --advertise HOST:PORT where this node is")
     if not glob(data):
@@ -227,8 +212,6 @@ def status(
     """Show how far a node is: one that runs, by its address, or one here, by its state directory."""
     import asyncio
 
-    from discreet.errors import DiscreetError
-
     if (state is None) == (address is None):
         raise DiscreetError("give --state DIR, or --address HOST:PORT with --node and --keys")
     if state is not None:
@@ -242,7 +225,7 @@ def status(
         from discreet.gossip.channel import ask
         from discreet.gossip.keys import Keys
 
-        found = asyncio.run(ask(Keys(keys).ring(name or node), node, _address(address or ""), "Status"))
+        found = asyncio.run(ask(Keys(keys).ring(name or node), node, check_address(address or ""), "Status"))
     if as_json:
         print_json(found)
         return
@@ -264,5 +247,5 @@ def leave(
     from discreet.gossip.channel import ask
     from discreet.gossip.keys import Keys
 
-    asyncio.run(ask(Keys(keys).ring(name), name, _address(address), "Leave"))
+    asyncio.run(ask(Keys(keys).ring(name), name, check_address(address), "Leave"))
     console().print(f"{name} leaves as soon as a peer has taken its share")

@@ -10,6 +10,7 @@ import typer
 
 from discreet.cli import options
 from discreet.cli.common import check_out, console, print_json, progress
+from discreet.errors import DiscreetError
 
 PIECE = 1 << 15
 
@@ -25,7 +26,6 @@ def command(
 
     from contextlib import ExitStack
 
-    from discreet.errors import DiscreetError
     from discreet.files import replacing
     from discreet.models import load
 

@@ -9,6 +9,7 @@ import typer
 
 from discreet.cli import options
 from discreet.cli.common import charged, check_out, console, load_schema, note, print_json, spent, table
+from discreet.errors import DiscreetError
 
 SETTINGS = options.some("bounds", "edges", "adjacency", "contributions", "unexpected")
 
@@ -32,7 +33,6 @@ def command(
 ) -> None:
     """Buy the bounds and bins that a schema leaves open, and write an ordinary schema that any command takes."""
     from discreet.bounds import settle_schema
-    from discreet.errors import DiscreetError
     from discreet.files import write_text
 
     public = load_schema(schema, unsettled=True)
