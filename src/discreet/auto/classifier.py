@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import math
 from dataclasses import dataclass
 from fractions import Fraction
@@ -11,12 +10,13 @@ from typing import Any, Self
 import numpy as np
 
 from discreet.auto.families import fit_family
-from discreet.auto.rule import MODELS, choose
+from discreet.auto.rule import choose
 from discreet.errors import BudgetError
 from discreet.estimators.base import Reading, ScoreEstimator
 from discreet.estimators.counts import SHARE, ClassCounts, CountPlan, bought_counts, count_charge
+from discreet.kinds import find
 from discreet.mechanisms.noise import Sampler, sampler_for
-from discreet.models import Model
+from discreet.models import ReleasedModel
 from discreet.privacy.budget import Budget
 from discreet.privacy.ledger import Charge, Node, Sequential, SmoothCharge
 from discreet.privacy.payer import PAID, Payer
@@ -123,7 +123,7 @@ class PrivateClassifier(ScoreEstimator):
     classes_, n_features_in_, feature_names_in_ : as in scikit-learn
     """
 
-    model_: Model
+    model_: ReleasedModel
 
     def __init__(
         self,
@@ -152,8 +152,7 @@ class PrivateClassifier(ScoreEstimator):
         self.unexpected = unexpected
 
     def _plan(self, schema: Schema, *_: Any) -> AutoPlan:
-        if self.model not in MODELS:
-            raise BudgetError(f"model must be one of {', '.join(MODELS)}, not {self.model!r}")
+        find(self.model)  # or a sentence that names all kinds
         if self.bins not in {"auto", "schema"}:
             raise BudgetError(f"bins must be 'auto' or 'schema', not {self.bins!r}")
         people = self._people()
@@ -172,7 +171,7 @@ class PrivateClassifier(ScoreEstimator):
         check_lasting(X)
         return super()._fit(X, y, payer, progress, *bought)
 
-    def _release(self, reading: Reading, plan: AutoPlan, sampler: Sampler, *_: Any) -> Model:
+    def _release(self, reading: Reading, plan: AutoPlan, sampler: Sampler, *_: Any) -> ReleasedModel:
         schema, budget = plan.schema, plan.budget
         rows = collect(reading.X, schema, reading.y, detail=BINS, **reading.terms).counts
         buying = CountPlan(
@@ -185,16 +184,14 @@ class PrivateClassifier(ScoreEstimator):
             schema, counts, rest, adjacency=plan.adjacency, contributions=plan.contributions, model=self.model
         )
         fitted = fit_family(
-            choice, reading.X, reading.y, schema=schema, counts=counts, epsilon=rest, adjacency=str(plan.adjacency),
-            bins=self.bins, contributions=plan.contributions, random_state=getattr(sampler, "rng", None), ledger=PAID,
+            choice.model, reading.X, reading.y, schema=schema, counts=counts, epsilon=rest,
+            adjacency=str(plan.adjacency), bins=self.bins, contributions=plan.contributions, random_state=getattr(sampler, "rng", None), ledger=PAID,
             progress=reading.terms["progress"], unexpected=plan.unexpected,
         )  # fmt: skip
         self.counts_, self.choice_ = counts, choice
         if counts.certificate is None or not counts.certificate.private:
             return fitted
-        whole = copy.copy(fitted)
-        whole.certificate = counts.certificate.then(fitted.certificate, plan.node.what)
-        return whole
+        return fitted.with_certificate(counts.certificate.then(fitted.certificate, plan.node.what))
 
 
 def _spent(counts: ClassCounts) -> Fraction:

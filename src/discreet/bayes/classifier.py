@@ -17,7 +17,7 @@ from discreet.bayes.release import Release
 from discreet.bayes.smooth import release_staged
 from discreet.errors import BudgetError, DataError
 from discreet.estimators.base import Reading
-from discreet.estimators.scores import check_smoothing
+from discreet.estimators.settings import check_smoothing
 from discreet.mechanisms.noise import Sampler, sampler_for
 from discreet.privacy.ledger import Node, Parallel, Tab
 from discreet.privacy.payer import Payer, paying

@@ -97,8 +97,7 @@ def calibrated(
     except SolverError:
         if not keep:
             raise
-        stated = _certificate(model, plan, sampler, refused=True)
-        return NaiveBayesModel(model.schema, model.log_prior, model.likelihoods, stated)
+        return model.with_certificate(_certificate(model, plan, sampler, refused=True))
     return applied(model, found, _certificate(model, plan, sampler))
 
 

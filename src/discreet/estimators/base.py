@@ -13,8 +13,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from discreet.errors import DataError, SchemaError
 from discreet.estimators.purchase import Purchase, purchase
-from discreet.estimators.scores import normalised
 from discreet.mechanisms.noise import Sampler, bytes_of, sampler_for
+from discreet.models import normalised
 from discreet.privacy.budget import Adjacency, Budget
 from discreet.privacy.nodes import Node
 from discreet.privacy.payer import Carrier, Payer, paying

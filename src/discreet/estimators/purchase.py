@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import inspect
 import math
 from dataclasses import dataclass
@@ -47,8 +46,7 @@ class Purchase:
         known = inspect.signature(fitted.fit).parameters  # not every estimator shows its progress
         fitted.fit(X, y, **{k: v for k, v in {"ledger": payer, "progress": progress}.items() if k in known})
         fitted.certificate_ = settlement.certificate.then(fitted.certificate_, "bounds and bins, then a fit")
-        fitted.model_ = copy.copy(fitted.model_)
-        fitted.model_.certificate = fitted.certificate_
+        fitted.model_ = fitted.model_.with_certificate(fitted.certificate_)
         return fitted
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from discreet.bayes.base import NaiveBayesEstimator
 from discreet.bayes.plan import Plan
 from discreet.errors import BudgetError, DataError
-from discreet.estimators.scores import check_smoothing
+from discreet.estimators.settings import check_smoothing
 from discreet.federated.aggregate import Aggregate
 from discreet.federated.certificate import NODES, study_certificate
 from discreet.federated.partition import DEPENDENT, assign, node_budgets

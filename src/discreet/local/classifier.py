@@ -16,7 +16,7 @@ from discreet.bayes.model import NaiveBayesModel
 from discreet.bayes.plan import make_plan
 from discreet.bayes.release import release
 from discreet.errors import BudgetError
-from discreet.estimators.scores import check_smoothing
+from discreet.estimators.settings import check_smoothing
 from discreet.local.bulk import People, choose_many
 from discreet.local.campaign import Campaign, Question, check_numeric
 from discreet.local.certificate import ONE_PROCESS

@@ -16,7 +16,7 @@ from discreet.bayes.plan import Plan, make_plan
 from discreet.bayes.release import release
 from discreet.errors import BudgetError
 from discreet.estimators.base import Reading
-from discreet.estimators.scores import check_smoothing
+from discreet.estimators.settings import check_smoothing
 from discreet.mechanisms.joint import MOST_EVENTS
 from discreet.mechanisms.noise import Sampler
 from discreet.mechanisms.odds import odds_for

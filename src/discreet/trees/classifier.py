@@ -7,7 +7,7 @@ from typing import Any
 from sklearn.utils.validation import check_is_fitted
 
 from discreet.estimators.base import Reading, ScoreEstimator
-from discreet.estimators.scores import check_smoothing
+from discreet.estimators.settings import check_smoothing
 from discreet.mechanisms.noise import Sampler
 from discreet.privacy.certifier import certify
 from discreet.schema import Schema

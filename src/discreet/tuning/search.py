@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -181,10 +180,10 @@ class PrivateGridSearch(SchemaEstimator):
         run = _Search(candidates, plan, schema, rows, sampler, float(self.validation), progress)
         index, fitted = run.stop_at_random() if self.method == "random-stopping" else run.hold_out()
         self.best_index_, self.best_name_ = index, candidates[index][0]
-        self.certificate_ = _certificate(replace(plan, schema=schema), sampler, fitted.certificate_.assumptions)
+        certificate = _certificate(replace(plan, schema=schema), fitted.model_.schema, sampler, fitted.certificate_)
+        self.certificate_ = certificate
         # The model that leaves the house carries what the whole search cost, not its own fit alone.
-        self.model_ = copy.copy(fitted.model_)
-        self.model_.certificate = self.certificate_
+        self.model_ = fitted.model_.with_certificate(self.certificate_)
         self.best_estimator_ = fitted
         fitted.model_, fitted.certificate_ = self.model_, self.certificate_
         self._describe(X, schema)
@@ -296,14 +295,15 @@ def _stopping_node(each: Fraction | None, eta: Fraction, gamma: Fraction, count:
     )
 
 
-def _certificate(plan: SearchPlan, sampler: Sampler, own: tuple[str, ...]) -> Certificate:
-    # Those of the chosen fit stand for all: which others ran is not for anyone to know.
+def _certificate(plan: SearchPlan, schema: Schema, sampler: Sampler, own: Certificate) -> Certificate:
+    # What the chosen fit assumes stands for all: which others ran is not for anyone to know.
     empty = [EMPTY] if plan.unexpected == REFUSE else []
     return certify(
         plan,
+        schema=schema,
         sampler=f"{sampler.name}; choices by exact coins",
         simulation=sampler.simulation,
         accounting=f"pure epsilon of a whole search by {plan.method}",
         covers=COVERS,
-        assumptions=(*own, DEALT, *empty, "what the certificates of the candidates assume"),
+        assumptions=(*own.assumptions, DEALT, *empty, "what the certificates of the candidates assume"),
     )

@@ -45,7 +45,8 @@ plant("bins-by-exact-rows", "auto/families.py",
       "public = binned(schema, len(X), max(kept / steps, LEAST))",
       "the number of bins follows the exact number of rows", f"{WATCHED}::test_bins_follow_the_noisy_counts")
 plant("network-one-row-per-person", "auto/families.py",
-      "        estimator = kind(**settings)\n", '        estimator = kind(**(settings | {"contributions": 1}))\n',
+      'estimator = kind.make(**(kind.as_declared if bins == "schema" else {}), **settings)',
+      'estimator = kind.make(**(kind.as_declared if bins == "schema" else {}), **(settings | {"contributions": 1}))',
       "tables are noised for one row per person", WHOLE)
 plant("bayes-add-remove", "auto/families.py",
       "model = PrivateNB(kept, schema=public, **settings)",

@@ -59,7 +59,7 @@ plant("not-charged", "tuning/search.py",
       "charge(payer, plan.node, plan.budget, plan.unit, X, self, schema=known)", "payer.afford(plan.budget, plan.node)",
       "a search costs nothing in the ledger", MORE)
 plant("model-claims-its-fit-alone", "tuning/search.py",
-      "        self.model_.certificate = self.certificate_\n", "",
+      "self.model_ = fitted.model_.with_certificate(self.certificate_)", "self.model_ = fitted.model_",
       "the released model's certificate forgets what the search cost", MORE)
 plant("candidates-may-spend-more", "tuning/candidates.py",
       "spent is not None and spent <= epsilon", "spent is not None",
