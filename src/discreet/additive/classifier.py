@@ -6,12 +6,12 @@ from typing import Any, Self
 
 import numpy as np
 
+from discreet import sources
 from discreet.additive.budget import AdditivePlan, plan_additive
 from discreet.additive.fit import Fitted, fit_additive, start_at
 from discreet.additive.model import AdditiveModel
 from discreet.additive.plan import plan_fit
 from discreet.additive.release import released_weights
-from discreet.additive.rows import read_held
 from discreet.bayes.base import ScoreEstimator
 from discreet.bayes.certificates import MODEL
 from discreet.bayes.counts import ELSEWHERE, ClassCounts, noisy_counts
@@ -123,11 +123,11 @@ class PrivateAdditiveClassifier(ScoreEstimator):
             raise BudgetError(f"there must be one count per class: {len(schema.classes)}, not {len(counts.values)}")
         sampler = sampler_for(self.random_state)
         payer.charge(plan.node, plan.budget, plan.unit, self, schema=schema)
-        rows = read_held(
-            X, y, schema, contributions=plan.contributions, unexpected=plan.unexpected, draw=bytes_of(sampler),
+        rows = sources.open(
+            X, schema, y, contributions=plan.contributions, unexpected=plan.unexpected, draw=bytes_of(sampler),
             progress=progress,
-        )  # fmt: skip
-        known = counts if counts is not None else noisy_counts(rows.counts(), plan.count_charge, sampler)
+        ).held()  # fmt: skip
+        known = counts if counts is not None else noisy_counts(rows.counts, plan.count_charge, sampler)
         fitted = fit_additive(rows, plan, known, sampler)
         self.certificate_ = release_certificate(fitted, plan, sampler)
         self.model_ = AdditiveModel(fitted.blocks, fitted.weights, self.certificate_)
@@ -167,9 +167,9 @@ def release_certificate(fitted: Fitted, plan: AdditivePlan, sampler: Sampler) ->
 def twin_of(model: AdditiveModel, data: Any, y: Any = None, *, progress: Progress | None = None) -> AdditiveModel:
     """The same blocks fitted without noise: for comparison, never for release."""
     sampler = sampler_for(None)
-    rows = read_held(data, y, model.schema, progress=progress)
-    counts = noisy_counts(rows.counts(), None, sampler)
+    rows = sources.open(data, model.schema, y, contributions=1, progress=progress).held()
+    counts = noisy_counts(rows.counts, None, sampler)
     exact = plan_fit(model.blocks, None, counts)
-    weights = released_weights(rows.design(model.blocks), exact, start_at(model.blocks, counts), sampler)
+    weights = released_weights(model.blocks.design(rows), exact, start_at(model.blocks, counts), sampler)
     plan = plan_additive(model.schema, Budget(np.inf))
     return AdditiveModel(model.blocks, weights, release_certificate(Fitted(model.blocks, weights, ()), plan, sampler))

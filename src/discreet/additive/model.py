@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import ValidationError
 
-from discreet.additive.blocks import Blocks, check_blocks, hold
+from discreet.additive.blocks import Blocks, check_blocks
 from discreet.errors import ModelError, SchemaError
 from discreet.files import parse_json, write_text
 from discreet.linear.encode import UNIT
@@ -19,7 +19,7 @@ from discreet.linear.kernels import compiled
 from discreet.privacy.certificate import Certificate
 from discreet.privacy.measured import PrivateEvaluation, measured_fields, with_measured
 from discreet.schema import Schema
-from discreet.sources import Progress, Rows, read_rows
+from discreet.sources import Progress, Rows, hold_rows, read_rows
 
 Floats = NDArray[np.float64]
 FORMAT = "discreet/additive"
@@ -96,7 +96,7 @@ class AdditiveModel:
 
     def margins(self, rows: Rows) -> Floats:
         """Scores of rows as a source delivers them, one column per row of weights."""
-        codes, values = self.blocks.encode(hold(rows))
+        codes, values = self.blocks.encode(hold_rows(rows))
         out = np.empty((len(self.weights), rows.size))
         for weights, line in zip(self.weights, out, strict=True):
             compiled().margins_valued(codes, values, weights / UNIT, line)

@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from discreet import sources
 from discreet.answers.plan import AnswerPlan, make_answer_plan
-from discreet.answers.votes import Ballot, FittedVoters, Voters, coded, read_coded
+from discreet.answers.votes import Ballot, FittedVoters, Voters
 from discreet.bayes.base import SchemaEstimator
 from discreet.errors import BudgetError, QueryError
 from discreet.mechanisms.choose import choose, coins_of
@@ -23,7 +24,7 @@ from discreet.privacy.certificate import Certificate, certify, covering, standin
 from discreet.privacy.ledger import Sequential
 from discreet.privacy.payer import Payer, paying
 from discreet.schema import Schema
-from discreet.sources import Progress, read_rows
+from discreet.sources import Progress, encode_rows, read_rows
 
 COVERS = "the labels that are answered, all of them together, and everything computed from them"
 DEALT = "every row is dealt to one part by a random draw of its own, whatever the rows say"
@@ -130,9 +131,11 @@ class PrivatePredictor(SchemaEstimator):
         schema = self._schema_for(X, y)
         plan, sampler = self._plan(schema), sampler_for(self.random_state)
         payer.charge(plan.node, plan.budget, plan.unit, self, schema=schema)
-        cells, labels = read_coded(
-            X, schema, y, plan.contributions, unexpected=plan.unexpected, draw=bytes_of(sampler), progress=progress
-        )
+        held = sources.open(
+            X, schema, y, contributions=plan.contributions, unexpected=plan.unexpected, draw=bytes_of(sampler),
+            progress=progress,
+        ).held()  # fmt: skip
+        cells, labels = held.cells.astype(np.int64), held.labels
         rows = np.array([len(labels)])
         if plan.count is not None:
             rows = sampler.laplace(rows, plan.count.spread)
@@ -166,7 +169,7 @@ class PrivatePredictor(SchemaEstimator):
         check_is_fitted(self, "certificate_")
         self._check_width(X)
         plan = self._answers.plan
-        blocks = [coded(rows) for rows in read_rows(X, plan.schema, labelled=False)]
+        blocks = [encode_rows(rows) for rows in read_rows(X, plan.schema, labelled=False)]
         cells = np.concatenate(blocks) if blocks else np.empty((0, self.n_features_in_), np.int64)
         return np.asarray(plan.schema.class_array()[self._answers.give(cells, self._voters)])
 

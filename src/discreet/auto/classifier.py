@@ -10,6 +10,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from discreet import sources
 from discreet.auto.families import fit_family
 from discreet.auto.rule import MODELS, choose
 from discreet.bayes.base import ScoreEstimator
@@ -23,10 +24,7 @@ from discreet.privacy.ledger import Charge, Sequential, SmoothCharge
 from discreet.privacy.payer import Payer, paying
 from discreet.privacy.unexpected import REFUSE, check_unexpected
 from discreet.schema import Schema
-from discreet.sources import Progress, check_lasting, collect
-from discreet.statistics import Detail
-
-BINS: tuple[Detail, ...] = ("bins",)
+from discreet.sources import Progress, check_lasting
 
 
 @dataclass(frozen=True)
@@ -220,15 +218,15 @@ class PrivateClassifier(ScoreEstimator):
         if plan.charge is not None:
             counting = Sequential("rows by class", (plan.charge,))
             payer.charge(counting, Budget(plan.charge.cost), plan.unit, self, schema=schema)
-        rows = collect(
-            X, schema, y, detail=BINS, contributions=plan.contributions, unexpected=plan.unexpected,
-            draw=bytes_of(sampler), progress=progress,
-        ).counts  # fmt: skip
-        counts = noisy_counts(np.asarray(rows), plan.charge, sampler)
+        rows = sources.open(
+            X, schema, y, contributions=plan.contributions, unexpected=plan.unexpected, draw=bytes_of(sampler),
+            progress=progress,
+        )  # fmt: skip
+        counts = noisy_counts(rows.class_counts(), plan.charge, sampler)
         rest = math.inf if budget.epsilon is None else budget.epsilon - _spent(counts)
         choice = choose(schema, counts, rest, adjacency=adjacency, contributions=plan.contributions, model=self.model)
         fitted = fit_family(
-            choice, X, y, schema=schema, counts=counts, epsilon=rest, adjacency=str(adjacency), bins=self.bins,
+            choice, rows, None, schema=schema, counts=counts, epsilon=rest, adjacency=str(adjacency), bins=self.bins,
             contributions=plan.contributions, random_state=getattr(sampler, "rng", None), ledger=payer,
             progress=progress, unexpected=plan.unexpected,
         )  # fmt: skip

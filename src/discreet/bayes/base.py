@@ -17,8 +17,7 @@ from discreet.errors import BudgetError, DataError, SchemaError
 from discreet.privacy.payer import Carrier, Payer
 from discreet.privacy.unexpected import ABSORB, REFUSE
 from discreet.schema import Schema
-from discreet.sources import Progress, is_outside
-from discreet.sources.frames import as_matrix, open_frame, require
+from discreet.sources import Progress, as_matrix, is_outside, open_frame, require, rows_of
 
 Floats = NDArray[np.float64]
 
@@ -39,6 +38,7 @@ def check_shape(name: str, X: Any, y: Any, schema: Schema | None = None) -> None
     It comes before the charge, so that a slip does not cost budget. Rows in lists, in lazy frames and in things of
     unknown make are not looked at.
     """
+    X, y = rows_of(X, y)
     if y is None and not is_outside(X) and open_frame(X) is None:
         raise DataError(f"{name} requires y to be passed, but the target y is None")
     if schema is None:
@@ -125,7 +125,7 @@ class SchemaEstimator(Carrier, ClassifierMixin, BaseEstimator):
             self._order = np.arange(len(labels))
         self.classes_ = labels[self._order]
         self.n_features_in_ = len(schema.features)
-        frame = None if is_outside(X) else open_frame(X)
+        frame = open_frame(rows_of(X)[0])
         if frame is not None and all(isinstance(name, str) for name in frame.columns):
             self.feature_names_in_ = np.array(schema.names, dtype=object)
         elif hasattr(self, "feature_names_in_"):
@@ -135,6 +135,7 @@ class SchemaEstimator(Carrier, ClassifierMixin, BaseEstimator):
 
     def _check_width(self, X: Any) -> None:
         """Scikit-learn's message where a matrix has another number of columns than in fit."""
+        X = rows_of(X)[0]
         if is_outside(X) or open_frame(X) is not None:
             return
         width = as_matrix(X).shape[1]

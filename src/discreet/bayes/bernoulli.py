@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet import sources
 from discreet.bayes.estimate import class_totals, log_prior, log_table, project
 from discreet.bayes.items import Plan, charged
 from discreet.bayes.likelihoods import Likelihood, TableLikelihood
@@ -18,8 +19,7 @@ from discreet.errors import BudgetError
 from discreet.mechanisms.noise import Sampler, SimulationSampler, bytes_of
 from discreet.mechanisms.odds import Odds
 from discreet.privacy.ledger import Charge
-from discreet.sources import Progress
-from discreet.sources.parted import collect_parted
+from discreet.sources import Progress, collect_parted
 
 Floats = NDArray[np.float64]
 STRATEGIES = ("together", "partition")
@@ -65,10 +65,11 @@ def collect_tables(X: Any, y: Any, plan: Plan, sampler: Sampler, progress: Progr
     """Count every feature on the rows drawn for it, and noise its table."""
     odds = Odds(sampler.rng.bytes) if isinstance(sampler, SimulationSampler) else Odds()
     size = len(plan.schema.features)
-    found = collect_parted(
-        X, plan.schema, lambda rows: odds.integers(size, rows), y, contributions=plan.contributions,
-        unexpected=plan.unexpected, draw=bytes_of(sampler), progress=progress,
+    source = sources.open(
+        X, plan.schema, y, contributions=plan.contributions, unexpected=plan.unexpected, draw=bytes_of(sampler),
+        progress=progress,
     )  # fmt: skip
+    found = collect_parted(source, lambda rows: odds.integers(size, rows))
     values = {}
     for item, statistics in zip(plan.items, found, strict=True):
         table = statistics.tables[item.feature]

@@ -10,9 +10,7 @@ from numpy.typing import NDArray
 
 from discreet.bayes.likelihoods import GaussianLikelihood, Likelihood, TableLikelihood
 from discreet.schema import Numeric
-from discreet.sources.blocks import SMALL, Reader, Rows, coder, in_threads, spans
-from discreet.sources.columns import Codes, Column
-from discreet.sources.kernels import compiled
+from discreet.sources import SMALL, Codes, Column, Reader, Rows, coder, compiled, in_threads, spans
 
 Floats = NDArray[np.float64]
 JOINED = 2048  # entries of a joint score table that a core's first cache holds

@@ -169,14 +169,9 @@ def check_out(path: Path | None) -> None:
 
 def check_data(data: str, schema: Schema, *, labelled: bool = True) -> None:
     """Refuse a file that is not there or lacks a column, by its names alone: before a charge, and without a row."""
-    from discreet.sources.frames import require
-    from discreet.sources.tables import open_files
+    from discreet.sources import check_columns
 
-    stream = open_files(data, lenient=True)  # it minds the header line alone
-    try:
-        require(schema, stream.names, labelled=labelled, identified=True)
-    finally:
-        stream.close()
+    check_columns(data, schema, labelled=labelled)
 
 
 def account_for(data: str, account: Path | None, no_account: bool = False, *, what: str = "discreet") -> Any:
@@ -339,7 +334,7 @@ def progress(label: str, *, quiet: bool = False) -> Iterator[Any]:
 @contextmanager
 def absorbing(policy: UnexpectedName) -> Iterator[None]:
     """Say on standard error what was absorbed meanwhile, in exact numbers that are not for publication."""
-    from discreet.sources.absorb import watching
+    from discreet.sources import watching
 
     with watching() as readings:
         yield

@@ -5,15 +5,15 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import Any, Self
 
+from discreet import sources
 from discreet.bayes.base import ScoreEstimator
 from discreet.bayes.counts import ClassCounts, noisy_counts
 from discreet.dependence.plan import NetworkPlan
-from discreet.dependence.rows import HeldRows, hold_rows
 from discreet.mechanisms.noise import Sampler, bytes_of, sampler_for
 from discreet.privacy.budget import Adjacency, Budget
 from discreet.privacy.payer import Payer, paying
 from discreet.schema import Schema
-from discreet.sources import Progress
+from discreet.sources import HeldRows, Progress
 
 
 class NetworkEstimator(ScoreEstimator):
@@ -57,12 +57,12 @@ class NetworkEstimator(ScoreEstimator):
         plan = self._plan(schema, counts)
         payer.charge(plan.node, plan.budget, plan.unit, self, schema=schema)
         sampler = sampler_for(self.random_state)
-        held = hold_rows(
+        held = sources.open(
             X, schema, y, contributions=plan.contributions, unexpected=plan.unexpected, draw=bytes_of(sampler),
             progress=progress,
-        )  # fmt: skip
+        ).held()  # fmt: skip
         if counts is None:
-            counts = noisy_counts(held.by_class(len(schema.classes)), plan.count, sampler)
+            counts = noisy_counts(held.counts, plan.count, sampler)
         self.model_ = self._model(held, plan, counts, sampler)
         self.certificate_ = self.model_.certificate
         self._describe(X, schema)

@@ -20,14 +20,13 @@ from discreet.dependence.grid import fine_schema, grid, is_free, joint_cells
 from discreet.dependence.joint_model import LARGEST, JointModel
 from discreet.dependence.plan import NetworkPlan, checked_share, network_certificate, plan_network
 from discreet.dependence.pyramid import Axis, class_shares
-from discreet.dependence.rows import HeldRows
 from discreet.errors import BudgetError
 from discreet.mechanisms.laws import laplace_variance
 from discreet.mechanisms.noise import Sampler
 from discreet.privacy.budget import Adjacency, Budget
 from discreet.privacy.ledger import Charge
 from discreet.schema import Numeric, Schema
-from discreet.sources.coded import Cells
+from discreet.sources import Cells, HeldRows
 from discreet.statistics import Statistics
 
 Floats = NDArray[np.float64]
@@ -165,7 +164,7 @@ def _statistics(held: HeldRows, schema: Schema) -> Statistics:
         )
         for feature, code in zip(schema.features, codes.T, strict=True)
     }
-    return Statistics(schema, held.by_class(classes), tables)
+    return Statistics(schema, held.counts, tables)
 
 
 def joint_counts(codes: Cells, labels: Integers, schema: Schema) -> Integers:

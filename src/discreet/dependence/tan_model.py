@@ -13,8 +13,7 @@ from discreet.dependence.tree import is_forest
 from discreet.errors import ModelError
 from discreet.privacy.certificate import Certificate
 from discreet.schema import Schema
-from discreet.sources import Progress, Rows
-from discreet.sources.coded import encode_rows
+from discreet.sources import Progress, Rows, encode_rows
 
 
 class TANModel(NetworkModel):

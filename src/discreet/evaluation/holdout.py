@@ -26,10 +26,9 @@ from discreet.privacy.ledger import Charge, Node, Parallel, Sequential, SmoothCh
 from discreet.privacy.payer import PAID, Payer, paying, unit_of
 from discreet.privacy.unexpected import ABSORB, REFUSE, check_unexpected
 from discreet.schema import Schema
-from discreet.sources import Progress
-from discreet.sources.part import deal_rows
+from discreet.sources import Progress, deal_rows
 
-ROOMS = {"bayes", "linear", "trees", "additive", "networks", "auto", "selection", "tuning"}
+ROOMS = {"bayes", "linear", "trees", "additive", "dependence", "auto", "selection", "tuning"}
 NEEDED = ("epsilon", "schema", "adjacency", "random_state")
 SIDES = "training rows and rows held out"
 DEALT_ROWS = "every row is dealt to training or to testing by a coin of its own, whatever the rows say"

@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from discreet import sources
 from discreet.bayes.base import SchemaEstimator
 from discreet.bayes.certificates import MODEL
 from discreet.errors import BudgetError
-from discreet.linear.encode import Encoding, read_design
+from discreet.linear.encode import Encoding
 from discreet.linear.losses import Huber, Logistic, Loss
 from discreet.linear.model import LinearModel
 from discreet.linear.plan import LinearPlan, make_plan
@@ -94,11 +95,11 @@ class LinearEstimator(SchemaEstimator):
         plan = self._plan(schema)
         payer.charge(plan.node, plan.budget, plan.unit, self, schema=schema)
         sampler = sampler_for(self.random_state)
-        design = read_design(
-            X, y, plan.encoding, contributions=plan.contributions, unexpected=plan.unexpected, draw=bytes_of(sampler),
+        rows = sources.open(
+            X, schema, y, contributions=plan.contributions, unexpected=plan.unexpected, draw=bytes_of(sampler),
             progress=progress,
-        )  # fmt: skip
-        released = release(design, plan, sampler)
+        ).held()  # fmt: skip
+        released = release(plan.encoding.design(rows), plan, sampler)
         self.certificate_ = release_certificate(released)
         settings = {**self._settings(), "ridge": float(plan.ridge)}
         self.model_ = LinearModel(

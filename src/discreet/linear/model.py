@@ -18,7 +18,7 @@ from discreet.linear.kernels import compiled
 from discreet.privacy.certificate import Certificate
 from discreet.privacy.measured import PrivateEvaluation, measured_fields, with_measured
 from discreet.schema import Schema
-from discreet.sources import Progress, Rows, read_rows
+from discreet.sources import Progress, Rows, hold_rows, read_rows
 
 Floats = NDArray[np.float64]
 FORMAT = "discreet/linear"
@@ -88,7 +88,7 @@ class LinearModel:
 
     def margins(self, rows: Rows) -> Floats:
         """x·w of rows as a source delivers them, one column per binary problem."""
-        codes, values = self.encoding.encode(rows)
+        codes, values = self.encoding.encode(hold_rows(rows))
         out = np.empty((len(self.weights), rows.size))
         for weights, line in zip(self.weights, out, strict=True):
             if values is None:

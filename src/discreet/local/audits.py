@@ -18,7 +18,7 @@ from discreet.local.numbers.audits import audit_cases as number_cases
 from discreet.local.oracles.audits import audit_cases as oracle_cases
 from discreet.local.report import HEAD, ID_BYTES, SCHEMA_BYTES, TAIL, frames
 from discreet.schema import Categorical, Numeric, Schema
-from discreet.sources.frames import as_matrix, matrix_rows
+from discreet.sources import read_rows
 
 SCHEMA = Schema([Categorical("c", ["p", "q"]), Numeric("x", 0, 4, step=1, bins=2)], target="y", classes=[0, 1])
 PAIRS = [
@@ -45,7 +45,7 @@ class WholeClient:
         if self.bulk:
             table = np.empty((size, 3), object)
             table[:] = [data] * size
-            raw = report_rows(self.campaign, matrix_rows(as_matrix(table[:, :2]), SCHEMA, table[:, 2]))
+            raw = report_rows(self.campaign, next(read_rows(table[:, :2], SCHEMA, table[:, 2])))
         else:
             raw = b"".join(LocalClient(self.campaign).report(data) for _ in range(size))
         skip = HEAD + SCHEMA_BYTES + ID_BYTES

@@ -33,8 +33,7 @@ from discreet.selection.plan import (
     make_selection_plan,
 )
 from discreet.selection.select import Selection, reduced_schema, reduced_statistics, select
-from discreet.sources import Progress, collect, is_outside
-from discreet.sources.count import BINS
+from discreet.sources import BINS, Progress, collect, is_outside
 from discreet.statistics import Statistics
 
 Floats = NDArray[np.float64]

@@ -6,6 +6,7 @@ from typing import Any, Self
 
 from sklearn.utils.validation import check_is_fitted
 
+from discreet import sources
 from discreet.bayes.base import ScoreEstimator, check_smoothing
 from discreet.bayes.certificates import MODEL
 from discreet.mechanisms.noise import Sampler, bytes_of, sampler_for
@@ -13,8 +14,7 @@ from discreet.privacy.budget import Adjacency, Budget
 from discreet.privacy.certificate import Certificate, certify, covering, standing
 from discreet.privacy.payer import Payer, paying
 from discreet.schema import Schema
-from discreet.sources import Progress
-from discreet.sources.coded import CodedRows, read_codes
+from discreet.sources import HeldRows, Progress
 from discreet.trees.estimate import leaf_values
 from discreet.trees.grow import GrownTrees, grow_forest, grow_tree
 from discreet.trees.model import TreeModel
@@ -33,7 +33,7 @@ class _TreeEstimator(ScoreEstimator):
     def _plan(self, schema: Schema) -> TreePlan:
         raise NotImplementedError
 
-    def _grow(self, rows: CodedRows, plan: TreePlan, sampler: Sampler) -> GrownTrees:
+    def _grow(self, rows: HeldRows, plan: TreePlan, sampler: Sampler) -> GrownTrees:
         raise NotImplementedError
 
     def plan(self) -> TreePlan:
@@ -61,10 +61,10 @@ class _TreeEstimator(ScoreEstimator):
         plan = self._plan(schema)
         payer.charge(plan.node, plan.budget, plan.unit, self, schema=schema)
         sampler = sampler_for(self.random_state)
-        rows = read_codes(
+        rows = sources.open(
             X, schema, y, contributions=plan.contributions, unexpected=plan.unexpected, draw=bytes_of(sampler),
             progress=progress,
-        )  # fmt: skip
+        ).held()  # fmt: skip
         grown = self._grow(rows, plan, sampler)
         self.certificate_ = _certificate(grown)
         prior, values = leaf_values(grown, float(self.smoothing))
@@ -157,7 +157,7 @@ class PrivateTreeClassifier(_TreeEstimator):
             leaf_share=self.leaf_share,
         )
 
-    def _grow(self, rows: CodedRows, plan: TreePlan, sampler: Sampler) -> GrownTrees:
+    def _grow(self, rows: HeldRows, plan: TreePlan, sampler: Sampler) -> GrownTrees:
         return grow_tree(rows, plan, sampler)
 
 
@@ -224,7 +224,7 @@ class PrivateForestClassifier(_TreeEstimator):
             leaves=self.leaves,
         )
 
-    def _grow(self, rows: CodedRows, plan: TreePlan, sampler: Sampler) -> GrownTrees:
+    def _grow(self, rows: HeldRows, plan: TreePlan, sampler: Sampler) -> GrownTrees:
         return grow_forest(rows, plan, sampler)
 
     def __sklearn_tags__(self) -> Any:

@@ -18,8 +18,7 @@ from discreet.files import parse_json, write_text
 from discreet.privacy.certificate import Certificate
 from discreet.privacy.measured import PrivateEvaluation, measured_fields, with_measured
 from discreet.schema import Schema
-from discreet.sources import Progress, Rows, read_rows
-from discreet.sources.coded import encode_rows
+from discreet.sources import Progress, Rows, encode_rows, read_rows
 from discreet.trees.kernels import compiled
 from discreet.trees.table import Nodes
 
