@@ -26,8 +26,7 @@ from discreet.mechanisms.noise import Sampler
 from discreet.privacy.budget import Adjacency, Budget
 from discreet.privacy.ledger import Charge
 from discreet.schema import Numeric, Schema
-from discreet.sources import Cells, HeldRows
-from discreet.statistics import Statistics
+from discreet.sources import BINS, Cells, HeldRows
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -140,7 +139,7 @@ def release_joint(held: HeldRows, plan: NetworkPlan, counts: ClassCounts, sample
     schema = plan.schema
     first = marginal_plan(schema, plan.part(MARGINALS), plan.adjacency, plan.contributions)
     fine = first.schema
-    marginals = release(_statistics(held, fine), first, sampler)
+    marginals = release(held.under(fine).statistics(BINS), first, sampler)
     prior, likelihoods = estimate(marginals)
     epsilon = math.inf if plan.budget.epsilon is None else float(plan.budget.epsilon) / plan.steps
     bins = max(joint_cells(schema, counts.rows, epsilon), 2)
@@ -154,17 +153,6 @@ def release_joint(held: HeldRows, plan: NetworkPlan, counts: ClassCounts, sample
     noisy = sampler.laplace(exact, charge.spread)
     variance = laplace_variance(float(charge.spread))
     return JointRelease(joint, prior, tables, noisy, variance, [marginals.node, charge])
-
-
-def _statistics(held: HeldRows, schema: Schema) -> Statistics:
-    codes, classes = held.codes(schema), len(schema.classes)
-    tables = {
-        feature.name: np.bincount(held.labels * feature.cells + code, minlength=classes * feature.cells).reshape(
-            classes, feature.cells
-        )
-        for feature, code in zip(schema.features, codes.T, strict=True)
-    }
-    return Statistics(schema, held.counts, tables)
 
 
 def joint_counts(codes: Cells, labels: Integers, schema: Schema) -> Integers:

@@ -156,7 +156,7 @@ class FederatedNB(NaiveBayesEstimator):
         if not 1 <= honest <= nodes:
             raise BudgetError("the honest survivors are at least 1 and at most all nodes")
         shared = share_plan(plan, nodes, colluding=nodes - honest)
-        statistics = rows.parts(np.zeros(len(rows), np.int64), 1, plan.detail).statistics(0)
+        statistics = rows.statistics(plan.detail)
         seeded = self._seed is not None
         sampler = SimulationShares(rng) if seeded else ExactShares()
         total = shared.noised(statistics, Fraction(nodes, honest), sampler)

@@ -79,6 +79,10 @@ class HeldRows:
         ]
         return Rows(columns, len(self), coded_column(self.schema.label, self.labels))
 
+    def statistics(self, detail: Collection[Detail]) -> Statistics:
+        """Exact tables and moments of all rows."""
+        return self.parts(np.zeros(len(self), np.int64), 1, detail).statistics(0)
+
     def parts(self, where: Integers, count: int, detail: Collection[Detail]) -> Parts:
         """The statistics of parts 0 … count − 1, row i being in part where[i]."""
         classes = len(self.schema.classes)

@@ -24,7 +24,8 @@ class Stream:
     """Batches of Arrow or NumPy columns, read once from start to end.
 
     A new kind of source gives `names` and `batches`, and what else it has to say. What a batch holds of a row must
-    follow from that row alone (docs/values.md); `discreet.sources.row_rule_violation` checks it.
+    follow from that row alone (docs/values.md); `contract.row_rule_violation` checks it.
+    docs/how-to-add-a-source.md shows one.
     """
 
     total: int | None = None
