@@ -235,7 +235,7 @@ def test_the_noise_on_the_joint_table_has_the_claimed_size():
     schema = Schema([Categorical("a", list(range(50))), Categorical("b", list(range(40)))], "y", [0, 1])
     plan = plan_joint(schema, Budget(1), adjacency=Adjacency.ADD_REMOVE)
     rows = held([(0, 0, 0)])
-    rows = type(rows)((rows.values[0], rows.values[0]), rows.labels)
+    rows = type(rows)(schema, (rows.columns[0], rows.columns[0]), rows.labels)
     sampler = SimulationSampler(4)
     counts = noisy_counts(rows.counts, plan.count, sampler)
     noise = release_joint(rows, plan, counts, sampler).counts
