@@ -13,7 +13,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from discreet import Budget, BudgetError, Categorical, DataError, Ledger, Numeric, PrivateClassifier, PrivateNB, Schema
 from discreet.kinds import kinds
 from discreet.models import load_model
-from discreet.sources.tables import open_files
+from discreet.sources.files import open_files
 
 KINDS = [kind.name for kind in kinds() if kind.promise]
 

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from discreet import Budget, Categorical, Numeric, Schema
+from discreet import Budget, Categorical, Numeric, Schema, sources
 from discreet.federated import Aggregate
 from discreet.federated.partition import assign
 from discreet.federated.robust import groups, liars, robust_estimate
@@ -13,7 +13,6 @@ from discreet.federated.simulate import noised_stack
 from discreet.federated.stack import Stack
 from discreet.federated.update import Settings, node_plan
 from discreet.federated.weights import factor, noise_level, sizes, weighted_estimate
-from discreet.sources.parts import Coded
 from tests.federated.common import SCHEMA, update
 
 WIDE = Schema(
@@ -32,10 +31,10 @@ def made_up(size, seed):
 
 def accuracy(prior, likelihoods, X, y):
     total = np.tile(prior, (len(y), 1))
-    coded = Coded(X, WIDE, y)
+    coded = sources.open(X, WIDE, y).held()
     for i, one in enumerate(likelihoods):
         if hasattr(one, "log_prob"):
-            total += one.log_prob.T[coded.cells[i]]
+            total += one.log_prob.T[coded.cells[:, i]]
         else:
             constant, weight, _ = one.constants(WIDE.features[i])
             total += constant - weight * (X[:, [i]] - one.mean) ** 2
@@ -47,7 +46,7 @@ def federation(epsilons, seed, numeric="histogram", rows=4000):
     rng = np.random.default_rng(seed + 1000)
     where = assign(y, len(epsilons), "uniform", rng=rng)
     plans = [node_plan(WIDE, Settings(numeric=numeric), Budget(e), "auto") for e in epsilons]
-    return noised_stack(Coded(X, WIDE, y).parts(where, len(plans), plans[0].detail), plans, rng=rng)
+    return noised_stack(sources.open(X, WIDE, y).held().parts(where, len(plans), plans[0].detail), plans, rng=rng)
 
 
 def test_the_factor_is_inverse_variance_of_rates():

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from discreet.additive.blocks import Blocks, check_blocks, hold
+from discreet.additive.blocks import Blocks, check_blocks
 from discreet.errors import ModelError
 from discreet.linear.encode import UNIT
 from discreet.linear.kernels import compiled
@@ -14,7 +14,7 @@ from discreet.linear.model import released_weights
 from discreet.models import Floats, ReleasedModel, normalised
 from discreet.privacy.certificate import Certificate
 from discreet.schema import Schema
-from discreet.sources import Progress, Rows
+from discreet.sources import Progress, Rows, hold_rows
 
 
 class AdditiveModel(ReleasedModel):
@@ -68,7 +68,7 @@ class AdditiveModel(ReleasedModel):
 
     def margins(self, rows: Rows) -> Floats:
         """Scores of rows as a source delivers them, one column per row of weights."""
-        codes, values = self.blocks.encode(hold(rows))
+        codes, values = self.blocks.encode(hold_rows(rows))
         out = np.empty((len(self.weights), rows.size))
         for weights, line in zip(self.weights, out, strict=True):
             compiled().margins_valued(codes, values, weights / UNIT, line)

@@ -12,7 +12,7 @@ import numpy as np
 from discreet.auto.families import fit_family
 from discreet.auto.rule import choose
 from discreet.errors import BudgetError
-from discreet.estimators.base import Reading, ScoreEstimator
+from discreet.estimators.base import ScoreEstimator
 from discreet.estimators.counts import SHARE, ClassCounts, CountPlan, bought_counts, count_charge
 from discreet.kinds import find
 from discreet.mechanisms.noise import Sampler, sampler_for
@@ -22,10 +22,7 @@ from discreet.privacy.ledger import Charge, Node, Sequential, SmoothCharge
 from discreet.privacy.payer import PAID, Payer
 from discreet.privacy.plan import Protected, checked_contributions
 from discreet.schema import Schema
-from discreet.sources import Progress, check_lasting, collect
-from discreet.statistics import Detail
-
-BINS: tuple[Detail, ...] = ("bins",)
+from discreet.sources import Progress, Source, check_lasting
 
 
 @dataclass(frozen=True)
@@ -171,22 +168,21 @@ class PrivateClassifier(ScoreEstimator):
         check_lasting(X)
         return super()._fit(X, y, payer, progress, *bought)
 
-    def _release(self, reading: Reading, plan: AutoPlan, sampler: Sampler, *_: Any) -> ReleasedModel:
+    def _release(self, source: Source, plan: AutoPlan, sampler: Sampler, *_: Any) -> ReleasedModel:
         schema, budget = plan.schema, plan.budget
-        rows = collect(reading.X, schema, reading.y, detail=BINS, **reading.terms).counts
         buying = CountPlan(
             schema, budget if plan.charge is None else Budget(plan.charge.cost), plan.adjacency, plan.contributions,
             plan.charge, unexpected=plan.unexpected,
         )  # fmt: skip
-        counts = bought_counts(np.asarray(rows), buying, sampler)
+        counts = bought_counts(source.class_counts(), buying, sampler)
         rest = math.inf if budget.epsilon is None else budget.epsilon - _spent(counts)
         choice = choose(
             schema, counts, rest, adjacency=plan.adjacency, contributions=plan.contributions, model=self.model
         )
         fitted = fit_family(
-            choice.model, reading.X, reading.y, schema=schema, counts=counts, epsilon=rest,
-            adjacency=str(plan.adjacency), bins=self.bins, contributions=plan.contributions, random_state=getattr(sampler, "rng", None), ledger=PAID,
-            progress=reading.terms["progress"], unexpected=plan.unexpected,
+            choice.model, source, None, schema=schema, counts=counts, epsilon=rest, adjacency=str(plan.adjacency),
+            bins=self.bins, contributions=plan.contributions, random_state=getattr(sampler, "rng", None), ledger=PAID,
+            progress=source.progress, unexpected=plan.unexpected,
         )  # fmt: skip
         self.counts_, self.choice_ = counts, choice
         if counts.certificate is None or not counts.certificate.private:

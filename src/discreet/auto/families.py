@@ -48,5 +48,7 @@ def fit_naive_bayes(
         share = epsilon * calibration_share(counts.rows, float(epsilon / steps), len(schema.classes))
     kept = epsilon - share
     public = binned(schema, counts.rows, max(kept / steps, LEAST)) if bins == "auto" else schema
+    if share:
+        X.held()  # for the calibration too
     model = PrivateNB(kept, schema=public, **settings).fit(X, y, ledger=ledger, progress=progress).model_
     return calibrated(model, X, y, share, rows=counts.rows, keep=True, ledger=ledger, **settings) if share else model

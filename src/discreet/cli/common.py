@@ -59,9 +59,9 @@ def check_address(text: str) -> str:
 
 def check_data(data: str, schema: Schema, *, labelled: bool = True) -> None:
     """Refuse a file that is not there or lacks a column, before a word about a charge."""
-    from discreet.sources.shape import check_outside
+    from discreet.sources import check_columns
 
-    check_outside(data, schema, labelled=labelled)
+    check_columns(data, schema, labelled=labelled)
 
 
 def account_for(data: str, account: Path | None, no_account: bool = False, *, what: str = "discreet") -> Any:
@@ -253,7 +253,7 @@ def charged(
 @contextmanager
 def absorbing(policy: str) -> Iterator[None]:
     """Say on standard error what was absorbed meanwhile, in exact numbers that are not for publication."""
-    from discreet.sources.absorb import Absorbed, watching
+    from discreet.sources import Absorbed, watching
 
     with watching() as readings:
         yield

@@ -96,8 +96,7 @@ def perturb(
     from discreet.privacy.budget import Adjacency, Budget
     from discreet.privacy.nodes import Response
     from discreet.privacy.payer import unit_of
-    from discreet.sources import check_people, read_rows
-    from discreet.sources.blocks import BLOCK
+    from discreet.sources import BLOCK, read_rows
 
     plan = _campaign(campaign, asked)
     check_out(out)
@@ -107,14 +106,13 @@ def perturb(
         # What a person pays is known before any row is read: as LocalNB charges it.
         reports_node = Response("local reports", "all that one person sends", plan.epsilon)
         paid.charge(reports_node, Budget(plan.epsilon), unit_of(Adjacency.REPLACE, 1), schema=plan.schema)
-    check_people(data, plan.schema, 1)
     people = size = 0
     with (
         progress("reporting", quiet=as_json) as watch,
         replacing(out, private=True) as temporary,
         temporary.open("wb") as file,
     ):
-        for rows in read_rows(data, plan.schema, progress=watch):
+        for rows in read_rows(data, plan.schema, contributions=1, progress=watch):
             for low in range(0, rows.size, BLOCK):
                 size += file.write(report_rows(plan, rows.part(low, min(low + BLOCK, rows.size))))
             people += rows.size

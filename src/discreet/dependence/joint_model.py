@@ -12,8 +12,7 @@ from discreet.errors import ModelError
 from discreet.models import Floats, ReleasedModel, class_probabilities
 from discreet.privacy.certificate import Certificate
 from discreet.schema import Schema
-from discreet.sources import Progress, Rows
-from discreet.sources.coded import encode_rows
+from discreet.sources import Progress, Rows, encode_rows
 
 LARGEST = 1 << 20  # cells of all classes together: what a file and a release hold with ease
 

@@ -14,8 +14,7 @@ from discreet.errors import ModelError
 from discreet.models import Floats, ReleasedModel, class_probabilities
 from discreet.privacy.certificate import Certificate
 from discreet.schema import Schema
-from discreet.sources import Progress, Rows
-from discreet.sources.coded import encode_rows
+from discreet.sources import Progress, Rows, encode_rows
 
 
 class TANModel(ReleasedModel):

@@ -19,8 +19,7 @@ from discreet.privacy.ledger import Sequential
 from discreet.privacy.payer import Payer
 from discreet.privacy.unexpected import REFUSE
 from discreet.schema import Numeric, Schema
-from discreet.sources import Progress, check_lasting
-from discreet.sources.shape import charge
+from discreet.sources import Progress, charge, check_lasting
 
 STREAM = 1 << 20  # of a simulation's seed: apart from those that fits use
 

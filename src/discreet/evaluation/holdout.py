@@ -27,10 +27,7 @@ from discreet.privacy.payer import PAID, Payer, paying
 from discreet.privacy.plan import Protected, checked_contributions
 from discreet.privacy.unexpected import ABSORB, REFUSE, check_unexpected
 from discreet.schema import Schema
-from discreet.sources import Progress
-from discreet.sources.absorb import new_reading, watching
-from discreet.sources.part import deal_rows
-from discreet.sources.shape import charge, check_shape
+from discreet.sources import Progress, charge, check_shape, deal_rows, new_reading, watching
 
 ROOMS = {"bayes", "linear", "trees", "additive", "dependence", "auto", "selection", "tuning"}
 NEEDED = ("epsilon", "schema", "adjacency", "random_state")

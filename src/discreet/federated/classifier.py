@@ -9,6 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from discreet import sources
 from discreet.bayes.base import NaiveBayesEstimator
 from discreet.bayes.plan import Plan
 from discreet.errors import BudgetError, DataError
@@ -24,10 +25,9 @@ from discreet.privacy.budget import Budget
 from discreet.privacy.certifier import read_under
 from discreet.privacy.ledger import Node, Parallel
 from discreet.privacy.payer import Payer, paying
-from discreet.privacy.unexpected import REFUSE, check_unexpected
+from discreet.privacy.unexpected import check_unexpected
 from discreet.schema import Schema
-from discreet.sources import NO_ROWS, is_outside
-from discreet.sources.parts import Coded
+from discreet.sources import HeldRows, is_outside
 
 
 class FederatedNB(NaiveBayesEstimator):
@@ -128,9 +128,8 @@ class FederatedNB(NaiveBayesEstimator):
         grant = Budget(*(max(side) for side in zip(*dearest, strict=True))) if plans[0].budget.private else None
         payer.charge(self._cost(plans), grant or plans[0].budget, plans[0].unit, self, schema=schema)
         draw = None if self._seed is None else rng.bytes
-        rows = Coded(X, schema, y, contributions=self.contributions, unexpected=self.unexpected, draw=draw)
-        if not len(rows) and self.unexpected == REFUSE:
-            raise DataError(NO_ROWS)
+        rules: Any = {"contributions": self.contributions, "unexpected": self.unexpected, "draw": draw}
+        rows = sources.open(X, schema, y, **rules).held()
         if self.secure:
             self._fit_secure(rows, plans[0], rng)
         else:
@@ -140,7 +139,7 @@ class FederatedNB(NaiveBayesEstimator):
         return self
 
     def _fit_plain(
-        self, rows: Coded, plans: list[Plan], settings: Settings, aggregate: Aggregate, rng: np.random.Generator
+        self, rows: HeldRows, plans: list[Plan], settings: Settings, aggregate: Aggregate, rng: np.random.Generator
     ) -> None:
         parts = rows.parts(self._where(rows, rng), len(plans), plans[0].detail)
         digits = len(str(len(plans) - 1))
@@ -153,14 +152,14 @@ class FederatedNB(NaiveBayesEstimator):
             self.model_.certificate = study_certificate(self.model_.certificate)
         self.nodes_: list[dict[str, Any]] = aggregate.table()
 
-    def _fit_secure(self, rows: Coded, plan: Plan, rng: np.random.Generator) -> None:
+    def _fit_secure(self, rows: HeldRows, plan: Plan, rng: np.random.Generator) -> None:
         """The sum of all nodes' integers and noise shares, drawn at once: its law is that of a real round."""
         nodes = int(self.n_nodes)
         honest = nodes if self.honest is None else int(self.honest)
         if not 1 <= honest <= nodes:
             raise BudgetError("the honest survivors are at least 1 and at most all nodes")
         shared = share_plan(plan, nodes, colluding=nodes - honest)
-        statistics = rows.parts(np.zeros(len(rows), np.int64), 1, plan.detail).statistics(0)
+        statistics = rows.statistics(plan.detail)
         seeded = self._seed is not None
         sampler = SimulationShares(rng) if seeded else ExactShares()
         total = shared.noised(statistics, Fraction(nodes, honest), sampler)
@@ -203,13 +202,13 @@ class FederatedNB(NaiveBayesEstimator):
         parts = tuple(dict.fromkeys(plan.node for plan in plans))
         return Parallel("nodes with different people", NODES[plans[0].adjacency], parts)
 
-    def _where(self, rows: Coded, rng: np.random.Generator) -> Any:
+    def _where(self, rows: HeldRows, rng: np.random.Generator) -> Any:
         nodes = int(self.n_nodes)
         if isinstance(self.partition, str):
-            cells = np.column_stack(rows.cells) if self.partition == "clustered" else None
-            return assign(rows.label, nodes, self.partition, rng=rng, cells=cells)
+            cells = rows.cells.astype(np.int64) if self.partition == "clustered" else None
+            return assign(rows.labels, nodes, self.partition, rng=rng, cells=cells)
         where = np.asarray(self.partition)
-        whole = where.dtype.kind in "iu" and where.shape == (rows.read,)
+        whole = where.dtype.kind in "iu" and where.shape == (len(rows) if rows.read is None else rows.read,)
         if not whole or (len(where) and (where.min() < 0 or where.max() >= nodes)):
             raise DataError(f"partition must name a node from 0 to {nodes - 1} for every row")
         if rows.places is not None:

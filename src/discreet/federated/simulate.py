@@ -17,7 +17,7 @@ from discreet.federated.stack import Stack
 from discreet.mechanisms.noise import SimulationSampler, discrete_gaussian, discrete_laplace
 from discreet.mechanisms.sums import discrete_gaussian_sum, discrete_laplace_sum
 from discreet.privacy.ledger import Charge
-from discreet.sources.parts import Parts
+from discreet.sources import Parts
 from discreet.statistics import Statistics
 
 Floats = NDArray[np.float64]

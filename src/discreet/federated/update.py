@@ -25,8 +25,7 @@ from discreet.privacy.certificate import Certificate
 from discreet.privacy.payer import Payer, paying
 from discreet.privacy.unexpected import REFUSE, check_unexpected
 from discreet.schema import Schema
-from discreet.sources import Progress, collect
-from discreet.sources.shape import charge, check_shape
+from discreet.sources import Progress, charge, check_shape, collect
 from discreet.statistics import Statistics
 
 Integers = NDArray[np.int64]

@@ -19,8 +19,7 @@ from discreet.gossip.vector import Layout, whole
 from discreet.mechanisms.noise import sampler_for
 from discreet.privacy.payer import Payer
 from discreet.schema import Schema
-from discreet.sources import is_outside
-from discreet.sources.parts import Coded
+from discreet.sources import HeldRows, is_outside
 
 
 class GossipNB(FederatedNB):
@@ -130,7 +129,7 @@ class GossipNB(FederatedNB):
         return Network(nodes, self.topology, degree, clock=self.clock, loss=float(self.loss))
 
     def _fit_plain(
-        self, rows: Coded, plans: list[Plan], settings: Settings, aggregate: Aggregate, rng: np.random.Generator
+        self, rows: HeldRows, plans: list[Plan], settings: Settings, aggregate: Aggregate, rng: np.random.Generator
     ) -> None:
         parts = rows.parts(self._where(rows, rng), len(plans), plans[0].detail)
         layout = Layout.of(plans[0])

@@ -20,7 +20,7 @@ from discreet.gossip.vector import BITS, Layout, share_of
 from discreet.privacy.account import Account
 from discreet.privacy.budget import Budget
 from discreet.schema import Schema
-from discreet.sources.shape import check_outside
+from discreet.sources import check_columns
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ class House:
             )
         question = json.dumps([terms.node, terms.network, str(terms.budget), terms.mechanism])
         if not self.journal.paid(round_id):
-            check_outside(terms.data, terms.schema)
+            check_columns(terms.data, terms.schema)
         pay = None
         if terms.account is not None:
             pay = partial(terms.account.charge, plan.node, terms.budget, plan.unit, schema=terms.schema)

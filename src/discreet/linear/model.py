@@ -13,7 +13,7 @@ from discreet.linear.kernels import compiled
 from discreet.models import Floats, ReleasedModel, normalised
 from discreet.privacy.certificate import Certificate
 from discreet.schema import Schema
-from discreet.sources import Progress, Rows
+from discreet.sources import Progress, Rows, hold_rows
 
 KINDS = ("logistic", "svm")
 
@@ -61,7 +61,7 @@ class LinearModel(ReleasedModel):
 
     def margins(self, rows: Rows) -> Floats:
         """x·w of rows as a source delivers them, one column per binary problem."""
-        codes, values = self.encoding.encode(rows)
+        codes, values = self.encoding.encode(hold_rows(rows))
         out = np.empty((len(self.weights), rows.size))
         for weights, line in zip(self.weights, out, strict=True):
             if values is None:

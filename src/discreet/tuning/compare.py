@@ -13,7 +13,7 @@ from discreet.errors import BudgetError, DataError
 from discreet.kinds import find, kinds
 from discreet.privacy.payer import PAID
 from discreet.schema import Schema
-from discreet.tuning.rows import HeldRows
+from discreet.sources import RowTable
 
 MAJORITY = "majority"
 
@@ -55,7 +55,7 @@ def compare_models(
     for name in models:
         for epsilon in levels:
             find(name).make(epsilon=epsilon, schema=schema).plan()  # mistakes show before any work is done
-    rows = HeldRows.of(data, schema, y)
+    rows = RowTable.of(data, schema, y)
     tasks = [(repeat, name, epsilon) for repeat in range(repeats) for name in models for epsilon in levels]
     found: dict[tuple[str, float], list[tuple[float, float]]] = {}
     for done, (key, result) in enumerate(_measure(rows, tasks, test_share, seed), start=1):
@@ -66,7 +66,7 @@ def compare_models(
 
 
 def _measure(
-    rows: HeldRows, tasks: list[tuple[int, str, float]], share: float, seed: int
+    rows: RowTable, tasks: list[tuple[int, str, float]], share: float, seed: int
 ) -> Iterator[tuple[tuple[str, float], tuple[float, float]]]:
     classes, last = len(rows.schema.classes), -1
     for repeat, name, epsilon in tasks:

@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from discreet.errors import BudgetError, SchemaError
 from discreet.estimators.base import SchemaEstimator
 from discreet.mechanisms.choose import CHOICES, choice_rate, choose, coins_of
+from discreet.mechanisms.deal import hold_out
 from discreet.mechanisms.noise import Sampler, SimulationSampler, bytes_of, sampler_for
 from discreet.mechanisms.stopping import best_of_random_runs, check_stopping, repeated_cost
 from discreet.privacy.budget import Adjacency, number
@@ -26,10 +27,8 @@ from discreet.privacy.payer import PAID, Payer, Unpaid, paying
 from discreet.privacy.plan import Protected
 from discreet.privacy.unexpected import REFUSE, check_unexpected
 from discreet.schema import Schema
-from discreet.sources import Progress
-from discreet.sources.shape import charge, check_shape
+from discreet.sources import Progress, RowTable, charge, check_shape
 from discreet.tuning.candidates import common_schema, list_candidates, prepared, require_certificate
-from discreet.tuning.rows import HeldRows, Indices
 
 METHODS = ("holdout", "random-stopping")
 DEALT = "every row is dealt to training or to validation by a random draw of its own, whatever the rows say"
@@ -176,7 +175,7 @@ class PrivateGridSearch(SchemaEstimator):
         charge(payer, plan, X, self, schema=known)
         schema = Schema.infer(X, y) if known is None else known
         sampler = sampler_for(self.random_state)
-        rows = HeldRows.of(X, schema, y, unexpected=plan.unexpected, draw=bytes_of(sampler))
+        rows = RowTable.of(X, schema, y, unexpected=plan.unexpected, draw=bytes_of(sampler))
         run = _Search(candidates, plan, schema, rows, sampler, float(self.validation), progress)
         index, fitted = run.stop_at_random() if self.method == "random-stopping" else run.hold_out()
         self.best_index_, self.best_name_ = index, candidates[index][0]
@@ -205,12 +204,12 @@ class _Search:
     candidates: list[tuple[str, Any]]
     plan: SearchPlan
     schema: Schema
-    rows: HeldRows
+    rows: RowTable
     sampler: Sampler
     share: float
     progress: Progress | None = None
 
-    def _fit(self, index: int, epsilon: Fraction | None, rows: Indices) -> Any:
+    def _fit(self, index: int, epsilon: Fraction | None, rows: NDArray[np.int64]) -> Any:
         seed = int(self.sampler.rng.integers(2**31)) if isinstance(self.sampler, SimulationSampler) else None
         amount: Any = math.inf if epsilon is None else epsilon
         fitted = prepared(
@@ -220,7 +219,7 @@ class _Search:
         require_certificate(fitted, epsilon, self.schema, self.plan.adjacency)
         return fitted
 
-    def _correct(self, fitted: Any, rows: Indices, truth: Indices) -> int:
+    def _correct(self, fitted: Any, rows: NDArray[np.int64], truth: NDArray[np.int64]) -> int:
         """How many validation rows a candidate answers correctly."""
         if not len(rows):
             return 0
@@ -228,9 +227,13 @@ class _Search:
         answers = [label.find(one) for one in fitted.predict(self.rows.take(rows)[0]).tolist()]
         return int(np.count_nonzero(np.array(answers) == truth))
 
+    def _deal(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """(training, validation): each row is for validation with probability `share`, by a draw of its own."""
+        return hold_out(self.rows.size, self.share, self.sampler)
+
     def hold_out(self) -> tuple[int, Any]:
         """Fit all, choose by correct answers on the rows held out, and fit the chosen one again."""
-        train, held = self.rows.deal(self.share, self.sampler)
+        train, held = self._deal()
         fitted = []
         for index in range(len(self.candidates)):
             fitted.append(self._fit(index, self.plan.fit, train))
@@ -252,7 +255,7 @@ class _Search:
 
         def run() -> tuple[int, tuple[int, Any]]:
             index = coins.below(len(self.candidates))
-            train, held = self.rows.deal(self.share, self.sampler)
+            train, held = self._deal()
             fitted = self._fit(index, self.plan.fit, train)
             score = np.array([self._correct(fitted, held, self.rows.truth(held))])
             if self.plan.choice is not None:

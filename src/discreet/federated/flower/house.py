@@ -21,8 +21,7 @@ from discreet.privacy.account import Account
 from discreet.privacy.budget import Adjacency, Budget
 from discreet.privacy.nodes import Node
 from discreet.schema import Schema
-from discreet.sources import collect
-from discreet.sources.shape import check_outside
+from discreet.sources import check_columns, collect
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -179,7 +178,7 @@ class House:
     def check_source(self, round_id: str) -> None:
         """Raise if a round that is not paid for yet could not be answered, as far as that shows without a row."""
         if not self.journal.paid(round_id):
-            check_outside(self.terms.data, self.terms.schema)
+            check_columns(self.terms.data, self.terms.schema)
 
     def accept(self, request: Request) -> None:
         """Raise a refusal unless the request is one that this node's terms allow."""
