@@ -10,7 +10,7 @@ from discreet.bayes.bernoulli import collect_tables, parted, parted_estimate, th
 from discreet.bayes.certificates import BATCHES, release_certificate
 from discreet.bayes.denoising import READINGS
 from discreet.bayes.estimate import estimate
-from discreet.bayes.likelihoods import numeric_name
+from discreet.bayes.likelihoods import is_unbinned, numeric_name
 from discreet.bayes.model import NaiveBayesModel
 from discreet.bayes.plan import Plan, make_plan
 from discreet.bayes.release import Release
@@ -183,6 +183,9 @@ class PrivateNB(NaiveBayesEstimator):
         self._keep(self._model(whole, node))
         self._describe(X, schema)
         return self
+
+    def _unbinned(self) -> bool:
+        return is_unbinned(self.numeric)
 
     def _plan(self, schema: Schema, *_: Any) -> Plan:
         check_smoothing(self.smoothing)

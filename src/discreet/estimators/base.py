@@ -100,6 +100,10 @@ class SchemaEstimator(Carrier, ClassifierMixin, BaseEstimator):
     def _budget(self) -> Budget:
         return Budget(self.epsilon, getattr(self, "delta", 0))
 
+    def _unbinned(self) -> bool:
+        """Whether numbers are modelled without bins, so that none need be bought."""
+        return False
+
     def _known_cost(self, *bought: Any) -> Node | None:
         """The ledger entry, if it does not depend on the schema."""
         return None

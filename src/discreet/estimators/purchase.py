@@ -9,7 +9,6 @@ from typing import Any
 
 from sklearn.base import clone
 
-from discreet.bayes.likelihoods import is_unbinned
 from discreet.bounds.plan import SettlePlan, make_settle_plan
 from discreet.bounds.release import settle
 from discreet.errors import BudgetError, SchemaError
@@ -63,7 +62,7 @@ def purchase(estimator: Any, bounds: Any, edges: Any, share: Any) -> Purchase | 
     if not 0 < part < 1:
         raise BudgetError("bounds_share is a part of the budget: above 0 and below 1")
     settings = estimator.get_params(deep=False)
-    if edges is None and is_unbinned(settings.get("numeric")):
+    if edges is None and estimator._unbinned():
         edges = "declared"
     whole = Budget(settings["epsilon"], settings.get("delta", 0))
     if whole.epsilon is None:
