@@ -10,8 +10,8 @@ import pyarrow.parquet as parquet
 from sklearn.tree import DecisionTreeClassifier
 
 from benchmarks.common import data_dir, line
-from discreet import PrivateNB, PrivatePredictor, Schema
-from discreet.answers.votes import FittedVoters, Voters, read_coded
+from discreet import PrivateNB, PrivatePredictor, Schema, sources
+from discreet.answers.votes import FittedVoters, Voters
 from discreet.mechanisms.choose import choose, coins_of
 from discreet.mechanisms.deal import deal
 from discreet.mechanisms.noise import sampler_for
@@ -65,7 +65,8 @@ def _accuracy(
     """The share of right answers of one predictor; each of many rows is asked as if it were among the `queries`."""
     plan = PrivatePredictor(epsilon, delta, schema=schema, queries=queries, voter=voter).plan()
     sampler = sampler_for(seed)
-    cells, labels = read_coded(train, schema, None, 1)
+    held = sources.open(train, schema).held()
+    cells, labels = held.cells.astype(np.int64), held.labels
     parts = plan.parts_for(len(labels))  # the noise on the number of rows does not matter here
     where = deal(len(labels), parts, sampler)
     voters = (
@@ -74,7 +75,8 @@ def _accuracy(
         else FittedVoters(schema, cells, labels, where, parts, voter, deal(parts, 1 << 31, sampler))
     )
     spots = np.random.default_rng(seed).choice(len(y), min(ROWS, len(y)), replace=False)
-    asked, truth = read_coded(X.iloc[spots], schema, y[spots], 1)
+    sample = sources.open(X.iloc[spots], schema, y[spots]).held()
+    asked, truth = sample.cells.astype(np.int64), sample.labels
     coins = coins_of(sampler)
     answers = [choose(votes, plan.rate, law=plan.law, coins=coins) for votes in voters.votes(asked)]
     return float(np.mean(np.array(answers) == truth))

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as parquet
 
 from benchmarks.common import data_dir, line
-from discreet import Budget, Schema
+from discreet import Budget, Schema, sources
 from discreet.bayes.estimate import estimate
 from discreet.bayes.score import most_probable
 from discreet.federated.robust import robust_estimate
@@ -17,7 +17,6 @@ from discreet.federated.stack import Stack
 from discreet.nodes.partition import assign
 from discreet.nodes.settings import Settings, node_plan
 from discreet.sources import read_rows
-from discreet.sources.parts import Coded
 from discreet_studies.giaretta2022.simulate import noised_stack
 
 LIARS = 0.1
@@ -41,7 +40,7 @@ def run(data: str | None = None, trials: int = 10, **_: Any) -> list[dict[str, A
     table = parquet.read_table(place / "adult.parquet")
     train, test = (table.filter(pc.equal(table["split"], part)) for part in ("train", "test"))
     schema = Schema.from_manifest(place / "datasets.json", "adult")
-    coded, truth = Coded(train, schema), Coded(test, schema).label
+    coded, truth = sources.open(train, schema).held(), sources.open(test, schema).held().labels
     (rows,) = read_rows(test, schema, labelled=False)
 
     def accuracy(stack: Stack, method: str) -> float:
@@ -55,7 +54,7 @@ def run(data: str | None = None, trials: int = 10, **_: Any) -> list[dict[str, A
             found: dict[tuple[str, str], list[float]] = {}
             for seed in range(trials):
                 rng = np.random.default_rng([nodes, seed])
-                parts = coded.parts(assign(coded.label, nodes, "uniform", rng=rng), nodes, plan.detail)
+                parts = coded.parts(assign(coded.labels, nodes, "uniform", rng=rng), nodes, plan.detail)
                 honest = noised_stack(parts, [plan] * nodes, rng=rng)
                 for method in METHODS:
                     found.setdefault(("honest", method), []).append(accuracy(honest, method))

@@ -13,8 +13,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 
-from discreet import Categorical, Numeric, PrivateNB, Schema
+from discreet import Categorical, Numeric, PrivateNB, Schema, sources
 from discreet.additive import PrivateAdditiveClassifier
+from discreet.additive.blocks import place_knots
 from discreet.answers import PrivatePredictor
 from discreet.auto import PrivateClassifier
 from discreet.bounds import settle_schema
@@ -31,7 +32,6 @@ from discreet.privacy.unexpected import FIXED, REFUSED, TOTAL
 from discreet.selection import PrivateSelectKBest, SelectiveNB
 from discreet.sources import collect, read_rows
 from discreet.sources.absorb import watching
-from discreet.sources.coded import read_codes
 from discreet.trees import PrivateForestClassifier, PrivateTreeClassifier
 from discreet.tuning import PrivateGridSearch
 
@@ -180,38 +180,33 @@ def test_no_content_of_any_row_makes_a_fit_fail(rows, name):
 
 
 def readers():
-    from discreet.additive.rows import read_held
-    from discreet.answers.votes import read_coded
     from discreet.bounds.plan import make_settle_plan
     from discreet.bounds.release import count_finest
     from discreet.calibration.calibrate import read_scores, score_reach
-    from discreet.dependence.rows import hold_rows
-    from discreet.linear.encode import Encoding, read_design
-    from discreet.sources.parts import Coded
+    from discreet.linear.encode import Encoding
 
     model = PrivateNB(schema=SCHEMA, random_state=0).fit(objects(GOOD)).model_
     reach = score_reach(model)
 
     def design(data, numeric):
-        found = read_design(data, None, Encoding(SCHEMA, numeric), unexpected="absorb")
+        found = Encoding(SCHEMA, numeric).design(opened(data).held())
         values = np.zeros((len(found), 0)) if found.values is None else found.values
         return np.column_stack([found.codes, values, found.labels])
 
+    def opened(data):
+        return sources.open(data, SCHEMA, unexpected="absorb")
+
     def held(data):
-        found = read_held(data, None, SCHEMA, unexpected="absorb")
+        found = opened(data).held()
         return np.column_stack([*found.columns, found.labels])
 
     def codes(data):
-        found = read_codes(data, SCHEMA, unexpected="absorb")
-        return np.column_stack([found.codes, found.labels])
+        found = opened(data).held()
+        return np.column_stack([found.cells, found.labels])
 
-    def networks(data):
-        found = hold_rows(data, SCHEMA, unexpected="absorb")
-        return np.column_stack([*found.values, found.labels])
-
-    def coded(data):
-        found = Coded(data, SCHEMA, unexpected="absorb")
-        return np.column_stack([*found.cells, found.label])
+    def knots(data):
+        found = place_knots(SCHEMA, 3).design(opened(data).held())
+        return np.column_stack([found.codes, found.values, found.labels])
 
     def finest(data):
         plan = make_settle_plan(SCHEMA, Budget(1.0), bounds="private", unexpected="absorb")
@@ -219,13 +214,12 @@ def readers():
 
     return {
         "codes": codes,
-        "networks": networks,
         "binned": lambda data: design(data, "binned"),
         "scaled": lambda data: design(data, "scaled"),
-        "additive": held,
-        "votes": lambda data: np.column_stack(read_coded(data, SCHEMA, None, 1, unexpected="absorb")),
-        "parts": coded,
-        "scores": lambda data: np.column_stack(read_scores(model, data, None, reach, unexpected="absorb")),
+        "held": held,
+        "additive": knots,
+        "labels": lambda data: opened(data).class_counts()[None, :],
+        "scores": lambda data: np.column_stack(read_scores(model, opened(data), reach)),
         "settle": finest,
     }
 
@@ -235,7 +229,7 @@ def test_a_row_is_read_alike_alone_and_among_others(name):
     read = readers()[name]
     rows = [*GOOD[:2], *NASTY[:: len(NASTY) // 40], *GOOD[:1]]
     alone, whole = [read(objects([row])) for row in rows], read(objects(rows))
-    expected = sum(alone) if name == "settle" else np.concatenate(alone)
+    expected = sum(alone) if name in {"settle", "labels"} else np.concatenate(alone)
     assert np.array_equal(whole, expected)
 
 
@@ -360,7 +354,7 @@ def test_only_two_words_are_known():
     for call in (
         lambda: collect(X, SCHEMA, y, unexpected=None),
         lambda: list(read_rows(X, SCHEMA, y, unexpected="x")),
-        lambda: read_codes(X, SCHEMA, y, unexpected="x"),
+        lambda: sources.open(X, SCHEMA, y, unexpected="x"),
         lambda: settle_schema(SCHEMA, X, 1.0, bounds="private", unexpected="x"),
         lambda: calibrated(model, X, y, unexpected="x"),
         lambda: node_update(X, SCHEMA, Budget(1.0), node="n", y=y, unexpected="x"),

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from discreet.gossip import GossipNB
     from discreet.linear import LinearModel, PrivateLogisticRegression, PrivateSVC
     from discreet.local import LocalNB
+    from discreet.models import ReleasedModel, load
     from discreet.privacy import Account, Adjacency, Budget, Certificate, Ledger
     from discreet.schema import Categorical, Numeric, Schema
     from discreet.selection import PrivateSelectKBest, SelectiveNB
@@ -62,6 +63,7 @@ _ROOMS = {
     "discreet.gossip": ("GossipNB",),
     "discreet.linear": ("LinearModel", "PrivateLogisticRegression", "PrivateSVC"),
     "discreet.local": ("LocalNB",),
+    "discreet.models": ("ReleasedModel", "load"),
     "discreet.dependence": ("JointModel", "PrivateJointHistogram", "PrivateTAN", "TANModel"),
     "discreet.answers": ("PrivatePredictor",),
     "discreet.privacy": ("Account", "Adjacency", "Budget", "Certificate", "Ledger"),
@@ -109,6 +111,7 @@ __all__ = [
     "PrivateTAN",
     "PrivateTreeClassifier",
     "QueryError",
+    "ReleasedModel",
     "RepeatedFitWarning",
     "Schema",
     "SchemaError",
@@ -123,6 +126,7 @@ __all__ = [
     "UpdateError",
     "collect",
     "evaluate_privately",
+    "load",
     "settle_schema",
 ]
 

@@ -1,73 +1,240 @@
-"""Model files of every kind: which class reads a file is told by its format."""
+"""Released models: what all kinds have in common, from their files to their predictions; none saw an exact count."""
 
 from __future__ import annotations
 
-import importlib
+import copy
+import json
 import os
+from abc import ABC, abstractmethod
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Protocol, cast
+from typing import Any, ClassVar, Self, TypeVar, cast
 
-from discreet.errors import ModelError
-from discreet.files import parse_json
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import ValidationError
+
+from discreet.domain import text
+from discreet.errors import ModelError, SchemaError
+from discreet.files import parse_json, write_text
+from discreet.kinds import REGISTRY
 from discreet.privacy.certificate import Certificate
 from discreet.privacy.measured import PrivateEvaluation
 from discreet.schema import Schema
+from discreet.sources import Progress, Rows, read_rows
 
-# The "format" of a model file, and the module and class that read it.
-FORMATS = {
-    "discreet/naive-bayes": ("discreet.bayes.model", "NaiveBayesModel"),
-    "discreet/linear": ("discreet.linear.model", "LinearModel"),
-    "discreet/trees": ("discreet.trees.model", "TreeModel"),
-    "discreet/additive": ("discreet.additive.model", "AdditiveModel"),
-    "discreet/joint": ("discreet.dependence.joint_model", "JointModel"),
-    "discreet/tan": ("discreet.dependence.tan_model", "TANModel"),
-}
+Floats = NDArray[np.float64]
+T = TypeVar("T")
+VERSION = 1  # of the header that all model files share
 
 
-class Model(Protocol):
-    """What the commands need of a released model of any kind."""
+class ReleasedModel(ABC):
+    """A schema, a certificate, and scores of rows for each class; classes stand in the schema's order.
 
-    schema: Schema
-    certificate: Certificate
-    evaluation: PrivateEvaluation | None
+    A kind of model says how rows are scored (`joint_rows`), what its file holds besides the header (`_fields`, and
+    `_build`, which makes a model of them), how it sees each feature (`kinds`), and how a non-private baseline of it is
+    fitted (`twin`).
+    """
+
+    FORMAT: ClassVar[str]  # of its files
+    NAME: ClassVar[str]  # in words, with an article
+    probabilistic: bool = True  # whether its scores are log-probabilities
+    log_prior: Floats | None = None
+    evaluation: PrivateEvaluation | None = None  # figures measured on rows held out, if any
+
+    def __init__(self, schema: Schema, certificate: Certificate) -> None:
+        self.schema, self.certificate = schema, certificate
+        if certificate.schema_hash != schema.hash:
+            raise ModelError("the certificate belongs to another schema")
+
+    def with_certificate(self, certificate: Certificate, evaluation: PrivateEvaluation | None = None) -> Self:
+        """A copy with another certificate, and with measured figures if any are given; this model stays as it is."""
+        if certificate.schema_hash != self.schema.hash:
+            raise ModelError("the certificate belongs to another schema")
+        found = copy.copy(self)
+        found.certificate = certificate
+        found.evaluation = self.evaluation if evaluation is None else evaluation
+        return found
+
+    # ---- what a kind of model says of itself
+
+    @abstractmethod
+    def joint_rows(self, rows: Rows) -> Floats:
+        """Scores of rows as a source delivers them, one column per class: log-probabilities up to a constant."""
 
     @property
-    def probabilistic(self) -> bool:
-        """Whether its scores are log-probabilities."""
-        ...
-
-    @property
+    @abstractmethod
     def kinds(self) -> list[dict[str, str]]:
         """Each feature and how it is modelled."""
-        ...
 
-    def score_rows(self, rows: Any) -> Any:
-        """One score per row and class, the best class highest."""
-        ...
+    @abstractmethod
+    def twin(self, data: Any, y: Any = None, progress: Progress | None = None) -> Self:
+        """The same kind of model fitted without noise: for comparison, never for release."""
+
+    @abstractmethod
+    def _fields(self) -> dict[str, Any]:
+        """What its file holds besides the header, as plain values."""
+
+    @classmethod
+    @abstractmethod
+    def _build(cls, schema: Schema, fields: dict[str, Any], certificate: Certificate) -> Self:
+        """A model out of plain values."""
 
     def most_frequent(self) -> int | None:
-        """The class it holds to be the most frequent, if it knows."""
-        ...
+        """The class that it holds to be the most frequent, if it knows."""
+        return None if self.log_prior is None else int(self.log_prior.argmax())
 
-    def twin(self, data: Any, y: Any = None, progress: Any = None) -> Model:
-        """The same kind of model fitted without noise: for comparison, never for release."""
-        ...
+    def describe(self) -> dict[str, Any]:
+        """What anybody may know about it, as plain values: its guarantee, its schema and how it sees each feature."""
+        return {
+            "model": self.NAME,
+            "certificate": self.certificate.model_dump(mode="json"),
+            "epsilon": self.certificate.epsilon_value,
+            "delta": self.certificate.delta_value,
+            "schema": self.schema.to_dict(),
+            "features": self.kinds,
+            "evaluation": None if self.evaluation is None else self.evaluation.to_dict(),
+        }
+
+    # ---- prediction
+
+    @property
+    def classes(self) -> NDArray[Any]:
+        """The classes in the order of every score's columns."""
+        return self.schema.class_array()
+
+    def score_rows(self, rows: Rows) -> Floats:
+        """One score per row and class, the best class highest: log P(class | row) if it has probabilities."""
+        return normalised(self.joint_rows(rows))
+
+    def best_rows(self, rows: Rows) -> NDArray[np.int64]:
+        """The place of the best class of each row."""
+        return np.asarray(self.joint_rows(rows).argmax(axis=1))
+
+    def _each(self, score: Callable[[Rows], Any], X: Any, progress: Progress | None, *shape: int) -> Any:
+        parts = [score(rows) for rows in read_rows(X, self.schema, labelled=False, progress=progress)]
+        return np.concatenate(parts) if parts else np.empty((0, *shape), np.float64 if shape else np.int64)
+
+    def _probabilities(self) -> int:
+        if not self.probabilistic:
+            raise ModelError(f"{self.NAME} has scores, not probabilities: use decision_function")
+        return len(self.schema.classes)
+
+    def predict_joint_log_proba(self, X: Any, progress: Progress | None = None) -> Floats:
+        """log P(class, features), up to a constant of the row, for an array, a data frame, a file or a table."""
+        return cast(Floats, self._each(self.joint_rows, X, progress, self._probabilities()))
+
+    def predict_log_proba(self, X: Any, progress: Progress | None = None) -> Floats:
+        """log P(class | features) for each row."""
+        return cast(Floats, self._each(self.score_rows, X, progress, self._probabilities()))
+
+    def predict_proba(self, X: Any, progress: Progress | None = None) -> Floats:
+        """P(class | features) for each row."""
+        return np.exp(self.predict_log_proba(X, progress))
+
+    def predict(self, X: Any, progress: Progress | None = None) -> NDArray[Any]:
+        """The best class of each row."""
+        return np.asarray(self.classes[self._each(self.best_rows, X, progress)])
+
+    # ---- files
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, as they go into a model file."""
+        return {
+            "format": self.FORMAT,
+            "version": VERSION,
+            "schema": self.schema.to_dict(),
+            **({} if self.log_prior is None else {"log_prior": self.log_prior.tolist()}),
+            **self._fields(),
+            "certificate": self.certificate.model_dump(mode="json"),
+            **({} if self.evaluation is None else {"evaluation": self.evaluation.to_dict()}),
+        }
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model and its certificate as JSON, whole or not at all."""
+        write_text(path, json.dumps(self.to_dict(), ensure_ascii=False, allow_nan=False) + "\n")
+
+    @classmethod
+    def from_dict(cls, fields: Any) -> Self:
+        """Validate plain values, as they come out of a file."""
+        if not isinstance(fields, dict) or fields.get("format") != cls.FORMAT:
+            raise ModelError(f"this is not {cls.NAME} of discreet")
+        if fields.get("version") != VERSION:
+            raise ModelError(f"the model is of version {fields.get('version')!r}; this library reads {VERSION}")
+        try:
+            schema = Schema.from_dict(fields["schema"])
+            certificate = Certificate.model_validate_json(json.dumps(fields["certificate"]))
+            found = cls._build(schema, fields, certificate)
+            found.evaluation = _measured(schema, fields.get("evaluation"))
+            return found
+        except ModelError:
+            raise
+        except SchemaError as error:
+            raise ModelError(f"the model's schema is damaged: {error}") from None
+        except ValidationError as error:
+            raise ModelError(f"the model's certificate is damaged: {error.errors()[0]['msg']}") from None
+        except (KeyError, TypeError, ValueError, OverflowError, AttributeError) as error:
+            raise ModelError(f"the model is damaged: {type(error).__name__} {error}") from None
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read a model file. Nothing in it is executed: files from strangers are safe to load."""
+        return _read(path, cls.from_dict)
 
 
-def load_model(path: str | os.PathLike[str]) -> Model:
+def load(path: str | os.PathLike[str]) -> ReleasedModel:
     """Read a model file of any kind. Nothing in it is executed: files from strangers are safe to load."""
+    return _read(path, _of_any_kind)
+
+
+load_model = load  # its name in version 0.1
+
+
+def _of_any_kind(fields: Any) -> ReleasedModel:
+    named = fields.get("format") if isinstance(fields, dict) else None
+    kind = REGISTRY.of_format(named) if isinstance(named, str) else None
+    if kind is None:
+        raise ModelError("this is not a model of discreet: pass a file that model.save(...) or 'discreet fit' wrote")
+    found: ReleasedModel = kind.model_class().from_dict(fields)
+    return found
+
+
+def _read(path: str | os.PathLike[str], build: Callable[[Any], T]) -> T:
     try:
         raw = Path(path).read_bytes()
     except OSError as error:
         raise ModelError(f"cannot read the model {path}: {error.strerror or error}") from None
     try:
-        fields = parse_json(raw)
-        kind = fields.get("format") if isinstance(fields, dict) else None
-        if not isinstance(kind, str) or kind not in FORMATS:
-            raise ModelError("this is not a model of discreet")
-        module, name = FORMATS[kind]
-        return cast(Model, getattr(importlib.import_module(module), name).from_dict(fields))
+        return build(parse_json(raw))
     except ModelError as error:
         raise ModelError(f"{path}: {error}") from None
     except ValueError as error:
         raise ModelError(f"{path} is damaged or no model file: {error}") from None
+
+
+def _measured(schema: Schema, fields: Any) -> PrivateEvaluation | None:
+    """The figures that a model file carries, if any."""
+    if fields is None:
+        return None
+    found = PrivateEvaluation.from_dict(fields)
+    if found.classes != tuple(text(label) for label in schema.classes):
+        raise ModelError("the measured figures do not fit the model's classes")
+    if found.held_out is None or found.certificate is not None:
+        raise ModelError(
+            "the measured figures in a model must be of rows held out, with no certificate beside the model's"
+        )
+    return found
+
+
+def class_probabilities(schema: Schema, log_prior: Any) -> Floats:
+    """log P(class), one finite number for each class of a schema."""
+    found = np.asarray(log_prior, dtype=np.float64)
+    if found.shape != (len(schema.classes),) or not np.isfinite(found).all():
+        raise ModelError("the class probabilities do not fit the schema")
+    return found
+
+
+def normalised(scores: Floats) -> Floats:
+    """Joint log-probabilities less their log-sum: no underflow however many features there are."""
+    top = scores.max(axis=1, keepdims=True)
+    return np.asarray(scores - top - np.log(np.exp(scores - top).sum(axis=1, keepdims=True)))

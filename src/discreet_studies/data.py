@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from discreet.errors import DataError
 from discreet.files import parse_json
 from discreet.schema import Categorical, Numeric, Schema
-from discreet.sources.columns import Codes, make_column
+from discreet.sources import Codes, make_column
 from discreet_studies.tasks import seed_of
 
 Floats = NDArray[np.float64]

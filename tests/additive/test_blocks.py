@@ -4,9 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from discreet import Categorical, DataError, Numeric, Schema
+from discreet import Categorical, DataError, Numeric, Schema, sources
 from discreet.additive.blocks import UNIT, Blocks, between, check_blocks, place_knots
-from discreet.additive.rows import read_held
 
 
 def dense(blocks, held):
@@ -22,7 +21,7 @@ def dense(blocks, held):
 def test_every_block_adds_up_to_one(schema, frame, numeric):
     blocks = place_knots(schema, 5, finer=True, numeric=numeric)
     blocks = Blocks(schema, blocks.knots, ((0, 1), (0, 3), (2, 4)))
-    whole = dense(blocks, read_held(frame, None, schema).columns)
+    whole = dense(blocks, sources.open(frame, schema).held().columns)
     assert (whole >= 0).all()
     for start, stop in zip(blocks.starts[:-1], blocks.starts[1:], strict=True):
         assert (whole[:, start:stop].sum(axis=1) == UNIT).all()
@@ -34,7 +33,7 @@ def test_a_line_through_the_knots():
     schema = Schema([Numeric("x", 0, 8)], "y", [0, 1])
     blocks = place_knots(schema, 4, finer=True)
     values = np.array([0.0, 0.01, 0.5, 1.99, 2.0, 5.3, 8.0, 11.0, -3.0])
-    held = read_held(values[:, None], np.zeros(9, int), schema).columns
+    held = sources.open(values[:, None], schema, np.zeros(9, int)).held().columns
     lattice = schema.features[0].lattice
     knots = np.array([lattice.value(k) for k in blocks.knots[0]])
     assert knots[0] == 0 and knots[-1] == 8 and {2.0, 4.0, 6.0, 1.0, 0.5, 2**-5} <= set(knots)
@@ -63,10 +62,10 @@ def test_missing_and_other_have_columns_of_their_own():
     schema = Schema([Numeric("x", 0, 1, missing="bin"), Categorical("c", ["a"], other="more")], "y", [0, 1])
     blocks = place_knots(schema, 2)
     frame = pd.DataFrame({"x": [np.nan, 0.5, 1.0], "c": ["a", "b", "zzz"], "y": [0, 1, 1]})
-    whole = dense(blocks, read_held(frame, None, schema).columns) // UNIT
+    whole = dense(blocks, sources.open(frame, schema).held().columns) // UNIT
     assert whole.tolist() == [[0, 0, 0, 1, 1, 0, 1], [0, 1, 0, 0, 0, 1, 1], [0, 0, 1, 0, 0, 1, 1]]
     pair = Blocks(schema, blocks.knots, ((0, 1),))
-    assert (dense(pair, read_held(frame, None, schema).columns)[:, 6:-1].argmax(axis=1) == [8, 5, 7]).all()
+    assert (dense(pair, sources.open(frame, schema).held().columns)[:, 6:-1].argmax(axis=1) == [8, 5, 7]).all()
 
 
 def test_bad_values_are_refused():
@@ -76,7 +75,7 @@ def test_bad_values_are_refused():
         bad = good.astype(object)
         bad.loc[1, column] = value
         with pytest.raises(DataError, match=f"'{column}'"):
-            read_held(bad, None, schema)
+            sources.open(bad, schema).held()
 
 
 def test_features_of_one_cell_say_nothing():

@@ -12,9 +12,9 @@ from discreet.additive.bound import _curve, objective_cost, widest, worst
 from discreet.additive.fit import start_at
 from discreet.additive.plan import Bundle, plan_fit
 from discreet.additive.release import Tilt, approximate
-from discreet.additive.rows import HeldRows
 from discreet.domain import exact
 from discreet.estimators.counts import ClassCounts
+from discreet.sources import HeldRows
 
 EPSILON = 1.0
 
@@ -87,7 +87,7 @@ def universe(blocks, labels):
         choices.append([0, 1, 2][: feature.cells] if half is None else [-half, half // 2, half])
     grid = np.array(list(itertools.product(*choices)))
     held = [grid[:, j].astype(np.int32) for j in range(grid.shape[1])]
-    design = HeldRows(held, np.zeros(len(grid), np.int64), labels).design(blocks)
+    design = blocks.design(HeldRows(blocks.schema, held, np.zeros(len(grid), np.int64)))
     dense = np.zeros((len(grid), blocks.columns))
     for i in range(len(grid)):
         np.add.at(dense[i], design.codes[i].astype(int), design.values[i, :-1] / UNIT)
@@ -188,7 +188,7 @@ def test_solver_inverts_the_map(classes):
     plan = plan_of("two blocks", classes, 1)
     rows = universe(plan.blocks, classes)
     held = [np.array([int(x[plan.blocks.starts[j]] == 0) for x, _ in rows], np.int32) for j in range(2)]
-    design = HeldRows(held, np.array([y for _, y in rows]), classes).design(plan.blocks)
+    design = plan.blocks.design(HeldRows(plan.blocks.schema, held, np.array([y for _, y in rows])))
     law, rng = Law(plan), np.random.default_rng(1)
     for _ in range(5):
         tilt = rng.normal(size=law.centre.shape) * 5

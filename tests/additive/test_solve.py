@@ -7,14 +7,13 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from discreet import Categorical, PrivateAdditiveClassifier, Schema, SolverError
+from discreet import Categorical, PrivateAdditiveClassifier, Schema, SolverError, sources
 from discreet.additive import release as releasing
 from discreet.additive import solve as solving
 from discreet.additive.blocks import Blocks, place_knots
 from discreet.additive.fit import start_at
 from discreet.additive.plan import plan_fit
 from discreet.additive.release import Tilt
-from discreet.additive.rows import read_held
 from discreet.additive.solve import Objective
 from discreet.estimators.counts import ClassCounts
 from discreet.linear import solve as linear_solving
@@ -36,7 +35,11 @@ def setting(schema, frame, classes, epsilon=Fraction(1)):
     blocks = place_knots(schema, 3)
     blocks = Blocks(schema, blocks.knots, ((0, 2), (1, 4)))
     counts = ClassCounts(np.full(classes, 100.0), 1.0, None)
-    return read_held(frame, None, schema).design(blocks), plan_fit(blocks, epsilon, counts), start_at(blocks, counts)
+    return (
+        blocks.design(sources.open(frame, schema).held()),
+        plan_fit(blocks, epsilon, counts),
+        start_at(blocks, counts),
+    )
 
 
 def objective(schema, frame, classes, seed=0):

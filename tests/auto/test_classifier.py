@@ -11,11 +11,11 @@ from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from discreet import Budget, BudgetError, Categorical, DataError, Ledger, Numeric, PrivateClassifier, PrivateNB, Schema
-from discreet.auto.rule import MODELS
+from discreet.kinds import kinds
 from discreet.models import load_model
-from discreet.sources.tables import open_files
+from discreet.sources.files import open_files
 
-KINDS = [name for name in MODELS if name != "auto"]
+KINDS = [kind.name for kind in kinds() if kind.promise]
 
 
 @parametrize_with_checks(

@@ -26,7 +26,7 @@ from discreet import (
 from discreet.bounds.plan import FALSE, make_settle_plan
 from discreet.bounds.read import Cells, confirmed
 from discreet.privacy.ledger import cost
-from discreet.sources.tables import open_files
+from discreet.sources.files import open_files
 
 OPEN = Schema(
     [

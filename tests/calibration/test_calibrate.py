@@ -13,7 +13,7 @@ import pytest
 from scipy.optimize import minimize
 from sklearn.metrics import roc_auc_score
 
-from discreet import PrivateLogisticRegression, PrivateNB, Schema
+from discreet import PrivateLogisticRegression, PrivateNB, Schema, sources
 from discreet.bayes.model import NaiveBayesModel, normalised
 from discreet.bayes.score import whole_scores
 from discreet.calibration import Calibration, calibrated, make_plan
@@ -28,7 +28,7 @@ from discreet.mechanisms.vectors import Drawn
 from discreet.privacy.budget import Budget
 from discreet.privacy.ledger import Ledger
 from discreet.sources import read_rows
-from discreet.sources.tables import open_files
+from discreet.sources.files import open_files
 
 CASES = audit_cases()
 
@@ -82,7 +82,7 @@ def test_without_privacy_it_is_the_plain_fit() -> None:
     model = PrivateNB(math.inf, schema=schema).fit(X, y).model_
     found = calibrated(model, X, y, math.inf)
     assert not found.certificate.private
-    scores, labels = read_scores(model, X, y, 10)
+    scores, labels = read_scores(model, sources.open(X, model.schema, y), 10)
     gap = scores[:, 1] - scores[:, 0]
     signs = 2.0 * labels - 1
     fitted = minimize(lambda w: np.logaddexp(0, -signs * (w[0] * gap + w[1])).sum(), [5.0, 0.0], tol=1e-10).x
@@ -95,7 +95,7 @@ def test_the_slope_stays_above_zero() -> None:
     """Labels turned round ask for a negative slope; the order of scores must not turn round with them."""
     schema, X, y = data(5000)
     model = PrivateNB(5.0, schema=schema, random_state=0).fit(X, y).model_
-    scores, labels = read_scores(model, X, 1 - y, 10)
+    scores, labels = read_scores(model, sources.open(X, model.schema, 1 - y), 10)
     for method in ("histogram", "objective"):
         assert calibration(scores, labels, make_plan(2, 1, method=method), 10, sampler_for(0)).slope == 0.02
     assert calibrated(model, X, 1 - y, 1.0, random_state=0).predict_proba(X).min() > 0

@@ -63,7 +63,7 @@ def test_the_law_of_a_whole_release_stays_within_epsilon(adjacency, contribution
 
     def laws(rows):
         sampler = Laws()
-        counts = noisy_counts(held(rows).by_class(2), plan.count, sampler)
+        counts = noisy_counts(held(rows).counts, plan.count, sampler)
         # bins and order must not follow the private values: they are fixed here by a public count
         release_joint(held(rows), plan, ClassCounts(np.array([20.0, 20.0]), 1.0, counts.charge), sampler)
         return sampler.seen
@@ -237,9 +237,9 @@ def test_the_noise_on_the_joint_table_has_the_claimed_size():
     schema = Schema([Categorical("a", list(range(50))), Categorical("b", list(range(40)))], "y", [0, 1])
     plan = plan_joint(schema, Budget(1), adjacency=Adjacency.ADD_REMOVE)
     rows = held([(0, 0, 0)])
-    rows = type(rows)((rows.values[0], rows.values[0]), rows.labels)
+    rows = type(rows)(schema, (rows.columns[0], rows.columns[0]), rows.labels)
     sampler = SimulationSampler(4)
-    counts = noisy_counts(rows.by_class(2), plan.count, sampler)
+    counts = noisy_counts(rows.counts, plan.count, sampler)
     noise = release_joint(rows, plan, counts, sampler).counts
     scale = float(1 / plan.epsilons[JOINT])
     expected = 1 / math.sinh(1 / scale)

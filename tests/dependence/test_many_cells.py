@@ -5,10 +5,10 @@ import math
 import numpy as np
 import pytest
 
-from discreet import Categorical, PrivateNB, Schema
+from discreet import Categorical, PrivateNB, Schema, sources
 from discreet.dependence import PrivateJointHistogram, PrivateTAN
-from discreet.dependence.rows import hold_rows
-from discreet.sources.coded import cell_type, read_codes
+from discreet.sources import encode_rows, read_rows
+from discreet.sources.coded import cell_type
 
 CELLS = 70_000
 WIDE = Schema([Categorical("a", list(range(CELLS)))], "y", [0, 1])
@@ -22,15 +22,15 @@ def rows():
 
 def test_codes_do_not_wrap():
     X, y = rows()
-    assert np.array_equal(hold_rows(X, WIDE, y).codes(WIDE)[:, 0], X[:, 0])
-    assert np.array_equal(read_codes(X, WIDE, y).codes[:, 0], X[:, 0])
-    few = read_codes(X[-9:], WIDE, y[-9:])  # a few rows are encoded without compiled loops
-    assert np.array_equal(few.codes[:, 0], X[-9:, 0])
+    assert np.array_equal(sources.open(X, WIDE, y).held().codes(WIDE)[:, 0], X[:, 0])
+    assert np.array_equal(encode_rows(next(read_rows(X, WIDE, y)))[:, 0], X[:, 0])
+    few = sources.open(X[-9:], WIDE, y[-9:]).held()  # a few rows are encoded without compiled loops
+    assert np.array_equal(few.cells[:, 0], X[-9:, 0])
 
 
 def test_the_type_is_the_smallest_that_fits():
     assert np.iinfo(cell_type(1 << 16)).max == (1 << 16) - 1
-    assert cell_type((1 << 16) + 1) is np.int32
+    assert [cell_type(size) for size in (256, 257, (1 << 16) + 1)] == [np.uint8, np.uint16, np.uint32]
 
 
 @pytest.mark.parametrize("estimator", [PrivateNB, PrivateTAN, PrivateJointHistogram])

@@ -9,11 +9,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from discreet import Budget, BudgetError, Categorical, DataError, Ledger, Numeric, PrivateNB, Schema
+from discreet import Budget, BudgetError, Categorical, DataError, Ledger, Numeric, PrivateNB, Schema, sources
 from discreet.bayes.bundles import DIMENSIONS
 from discreet.dependence import PrivateJointHistogram, PrivateTAN, tan_noise
 from discreet.dependence.pairs import REACH, STEPS, candidates, dependence, pair_tables
-from discreet.dependence.rows import HeldRows
 from discreet.dependence.tan import (
     LARGE,
     PAIRS,
@@ -33,6 +32,7 @@ from discreet.mechanisms.choose import choice_rate, exponential_law, permute_and
 from discreet.mechanisms.coins import Coins
 from discreet.mechanisms.noise import sampler_for
 from discreet.privacy import Adjacency
+from discreet.sources import HeldRows
 from tests.dependence.test_joint import Laws
 
 BITS = Schema([Categorical(name, [0, 1]) for name in "abc"], "y", [0, 1])
@@ -43,7 +43,7 @@ FIXED = ClassCounts(np.array([20.0, 20.0]), 1.0, count_charge(Fraction(1)))
 
 def held(rows):
     table = np.array(rows, np.int64).reshape(-1, 4)
-    return HeldRows(tuple(table[:, j].astype(np.int32) for j in range(3)), table[:, 3])
+    return HeldRows(BITS, tuple(table[:, j].astype(np.uint8) for j in range(3)), table[:, 3])
 
 
 @functools.cache
@@ -203,10 +203,8 @@ def test_pairs_and_bins_follow_public_sizes():
 
 
 def test_tables_of_pairs_are_counted_in_one_pass(frame, schema):
-    from discreet.dependence.rows import hold_rows
-
     pairs = candidates(schema)
-    rows = hold_rows(frame, schema)
+    rows = sources.open(frame, schema).held()
     codes = rows.codes(schema)
     for (a, b), table in zip(pairs, pair_tables(codes, rows.labels, schema, pairs), strict=True):
         slow = np.zeros_like(table)

@@ -50,8 +50,8 @@ from discreet.models import load_model
 from discreet.privacy.nodes import concentrated, cost
 from discreet.sources import part
 from discreet.sources.absorb import watching
+from discreet.sources.files import open_files
 from discreet.sources.part import Part, deal_rows
-from discreet.sources.tables import open_files
 
 SCHEMA = Schema([Categorical("a", ["u", "v", "w"]), Numeric("x", 0, 10, integer=True)], "y", ["n", "p"])
 WHO = Schema(SCHEMA.features, "y", ["n", "p"], id="who")

@@ -15,7 +15,7 @@ from discreet.evaluation.exact import evaluate
 from discreet.evaluation.plan import make_evaluation_plan
 from discreet.evaluation.release import cells_of, count_rows
 from discreet.privacy.budget import Adjacency
-from discreet.sources import map_rows, read_rows
+from discreet.sources import Source, read_rows
 
 TWO = Schema([Categorical("a", range(6)), Numeric("x", -4, 4)], "y", ["n", "p"])
 THREE = Schema([Categorical("a", range(6)), Numeric("x", -4, 4)], "y", ["n", "p", "q"])
@@ -116,9 +116,8 @@ def test_edges_follow_from_the_model_alone(monkeypatch):
     """They are there before a row is read, and other rows do not move them."""
     model, order = model_of(TWO), []
     monkeypatch.setattr("discreet.evaluation.plan.scales", lambda m: order.append("edges") or scales(m))
-    monkeypatch.setattr(
-        "discreet.evaluation.release.map_rows", lambda *a, **k: order.append("rows") or map_rows(*a, **k)
-    )
+    read = Source.map
+    monkeypatch.setattr(Source, "map", lambda *a, **k: order.append("rows") or read(*a, **k))
     found = [evaluate_privately(model, *rows_of(TWO, n, n), epsilon=1, random_state=0) for n in (10, 900)]
     assert order == ["edges", "rows"] * 2
     ends = [[(one.above, one.upto) for one in each.calibration[0].bins] for each in found]

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from discreet import Budget, Categorical, Numeric, Schema
+from discreet import Budget, Categorical, Numeric, Schema, sources
 from discreet.federated import Aggregate
 from discreet.federated.robust import groups, liars, robust_estimate
 from discreet.federated.stack import Stack
@@ -13,7 +13,6 @@ from discreet.federated.weights import factor, sizes, weighted_estimate
 from discreet.nodes.members import noise_level
 from discreet.nodes.partition import assign
 from discreet.nodes.settings import Settings, node_plan
-from discreet.sources.parts import Coded
 from discreet_studies.giaretta2022.simulate import noised_stack
 from tests.federated.common import SCHEMA, update
 
@@ -33,10 +32,10 @@ def made_up(size, seed):
 
 def accuracy(prior, likelihoods, X, y):
     total = np.tile(prior, (len(y), 1))
-    coded = Coded(X, WIDE, y)
+    coded = sources.open(X, WIDE, y).held()
     for i, one in enumerate(likelihoods):
         if hasattr(one, "log_prob"):
-            total += one.log_prob.T[coded.cells[i]]
+            total += one.log_prob.T[coded.cells[:, i]]
         else:
             constant, weight, _ = one.constants(WIDE.features[i])
             total += constant - weight * (X[:, [i]] - one.mean) ** 2
@@ -48,7 +47,7 @@ def federation(epsilons, seed, numeric="histogram", rows=4000):
     rng = np.random.default_rng(seed + 1000)
     where = assign(y, len(epsilons), "uniform", rng=rng)
     plans = [node_plan(WIDE, Settings(numeric=numeric), Budget(e), "auto") for e in epsilons]
-    return noised_stack(Coded(X, WIDE, y).parts(where, len(plans), plans[0].detail), plans, rng=rng)
+    return noised_stack(sources.open(X, WIDE, y).held().parts(where, len(plans), plans[0].detail), plans, rng=rng)
 
 
 def test_the_factor_is_inverse_variance_of_rates():

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from discreet import Categorical, DataError, Numeric, Schema
 from discreet.errors import BudgetError
-from discreet.linear.encode import Encoding, read_design
+from discreet.linear.encode import Encoding
+from tests.linear.designs import read_design
 
 finite = st.floats(allow_nan=False, allow_infinity=False, width=64)
 

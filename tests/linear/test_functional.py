@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from discreet import Categorical, Numeric, PrivateLogisticRegression, Schema
-from discreet.linear.encode import read_design
 from discreet.linear.release import coefficients, minimum_of_polynomial, possible_pairs
 from discreet.privacy.budget import Adjacency
+from tests.linear.designs import read_design
 
 SCHEMA = Schema([Categorical("a", [0, 1]), Numeric("x", -1, 1, step=1, bins=2)], "y", [0, 1])
 UNIVERSE = [(a, x, y) for a in (0, 1) for x in (-1.0, 0.0, 1.0) for y in (0, 1)]

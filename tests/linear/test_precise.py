@@ -135,10 +135,10 @@ def test_additive_models_have_both_too(classes):
     rng = np.random.default_rng(0)
     X = np.stack([rng.choice(["p", "q"], 60), rng.choice(["r", "s", "t"], 60)], 1).astype(object)
     y = rng.integers(0, classes, 60)
+    from discreet import sources
     from discreet.additive.budget import plan_additive
     from discreet.additive.fit import choose_knots, start_at
     from discreet.additive.plan import plan_fit
-    from discreet.additive.rows import read_held
     from discreet.additive.solve import Objective as Additive
     from discreet.estimators.counts import ClassCounts
     from discreet.privacy.budget import Budget
@@ -147,9 +147,9 @@ def test_additive_models_have_both_too(classes):
     whole = plan_additive(schema, Budget(1.0), unexpected="absorb")
     blocks = choose_knots(whole, counts)
     plan = replace(plan_fit(blocks, whole.rest, counts), unexpected="absorb")
-    held, centre = read_held(X, y, schema), start_at(blocks, counts)
+    held, centre = sources.open(X, schema, y).held(), start_at(blocks, counts)
     tilt = rng.normal(size=centre.shape) * 5
-    one = Additive(held.design(blocks), len(blocks.sizes) + 1, plan.chain, centre, tilt)
+    one = Additive(blocks.design(held), len(blocks.sizes) + 1, plan.chain, centre, tilt)
     doubles = minimise(one, 1e-6)
     found = minimise_precisely(one, 1e-13)
     assert found is not None and found.bound <= 1e-13

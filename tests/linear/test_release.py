@@ -8,11 +8,12 @@ import pytest
 
 from discreet import Categorical, Numeric, PrivateLogisticRegression, PrivateSVC, Schema
 from discreet.linear import release as releasing
-from discreet.linear.encode import UNIT, read_design
+from discreet.linear.encode import UNIT
 from discreet.linear.plan import objective_cost
 from discreet.linear.solve import Objective
 from discreet.mechanisms.vectors import Drawn
 from discreet.privacy.calibrate import float_up
+from tests.linear.designs import read_design
 
 FEATURES = [Categorical("a", [0, 1, 2]), Numeric("x", -1, 1, bins=2)]
 EPSILON = Fraction(3, 2)

@@ -10,10 +10,10 @@ from scipy.optimize import minimize
 from discreet import Categorical, DiscreetError, PrivateLogisticRegression, PrivateSVC, Schema, SolverError
 from discreet.linear import release as releasing
 from discreet.linear import solve
-from discreet.linear.encode import read_design
 from discreet.linear.losses import Huber, Logistic
 from discreet.linear.solve import Objective, certify_minimum, minimise
 from discreet.mechanisms.vectors import Drawn
+from tests.linear.designs import read_design
 
 
 def objective(schema, frame, loss, numeric="binned", ridge=2.0, seed=0):

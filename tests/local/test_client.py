@@ -18,7 +18,7 @@ from discreet import BudgetError, Categorical, DataError, DiscreetError, Numeric
 from discreet.local import Campaign, LocalClient
 from discreet.local.bulk import report_rows
 from discreet.local.wire.report import frames, unpack
-from discreet.sources.frames import as_matrix, matrix_rows
+from discreet.sources import read_rows
 
 SCHEMA = Schema(
     [Categorical("colour", ["red", "green", "blue"]), Numeric("age", 0, 100, integer=True, bins=4)],
@@ -184,7 +184,7 @@ def test_several_inputs_share_the_budget() -> None:
 def test_bulk_reports_are_reports_of_the_same_campaign(oracle: str) -> None:
     campaign = Campaign(SCHEMA, 2, oracle=oracle)
     table = np.array([["red", 3], ["green", 50], ["blue", 99]] * 40, object)
-    raw = report_rows(campaign, matrix_rows(as_matrix(table), SCHEMA, ["no", "yes"] * 60))
+    raw = report_rows(campaign, next(read_rows(table, SCHEMA, ["no", "yes"] * 60)))
     reports = [unpack(frame) for frame in frames(raw) if frame]
     assert len(reports) == 120
     assert len({report.id for report in reports}) == 120
@@ -200,7 +200,7 @@ def test_bulk_reports_are_reports_of_the_same_campaign(oracle: str) -> None:
 def test_numbers_are_reported_as_numbers(numeric: str) -> None:
     campaign = Campaign(SCHEMA, 2, numeric=numeric, reports=2)
     table = np.array([["red", 3], ["green", 50], ["blue", 99]] * 40, object)
-    raw = report_rows(campaign, matrix_rows(as_matrix(table), SCHEMA, ["no", "yes"] * 60))
+    raw = report_rows(campaign, next(read_rows(table, SCHEMA, ["no", "yes"] * 60)))
     alone = [LocalClient(campaign).report(ROW) for _ in range(30)]
     for frame in [*filter(None, frames(raw)), *alone]:
         for part in unpack(frame).parts:

@@ -18,16 +18,14 @@ import pyarrow as pa
 import pyarrow.feather as feather
 import pyarrow.parquet as parquet
 
-from discreet import Categorical, Numeric, Schema, Table
-from discreet.answers.votes import read_coded
+from discreet import Categorical, Numeric, Schema, Table, sources
 from discreet.bounds.plan import make_settle_plan
 from discreet.bounds.release import count_finest
-from discreet.dependence.rows import hold_rows
-from discreet.linear.encode import Encoding, read_design
+from discreet.linear.encode import Encoding
 from discreet.privacy.budget import Budget
-from discreet.sources.coded import read_codes
-from discreet.tuning.rows import HeldRows
+from discreet.sources import RowTable
 from discreet.values import number
+from tests.linear.designs import read_design
 
 NUMBERS = [
     *(True, False, 0, 1, 2, -1, 7, 3.0, 1.0, 0.0, -0.0, 0.5, 1.5, -2.5, 2**53, 2**53 + 1, 2**62, 2**63, 2**64, 10**30),
@@ -372,8 +370,8 @@ def stacked(parts):
 
 
 def codes(data, schema):
-    found = read_codes(data, schema)
-    return found.codes, found.labels
+    found = sources.open(data, schema).held()
+    return found.cells, found.labels
 
 
 def design(data, schema):
@@ -382,12 +380,12 @@ def design(data, schema):
 
 
 def points(data, schema):
-    found = hold_rows(data, schema)
-    return *found.values, found.labels
+    found = sources.open(data, schema).held()
+    return *found.columns, found.labels
 
 
-def votes(data, schema):
-    return read_coded(data, schema, None, 1)
+def labels(data, schema):
+    return (sources.open(data, schema, contributions=1).class_counts()[None, :],)
 
 
 def bounds(data, schema):
@@ -396,7 +394,7 @@ def bounds(data, schema):
 
 
 def dealt(data, schema):
-    held = HeldRows.of(data, schema)
+    held = RowTable.of(data, schema)
     X, y = held.take(np.arange(held.size))
     assert y is None
     return codes(X, schema)
@@ -414,7 +412,7 @@ HELD = {  # how models read rows that they hold, and how what was read of single
     "codes": (codes, stacked),
     "design": (design, stacked),
     "points": (points, stacked),
-    "votes": (votes, stacked),
+    "labels": (labels, added),
     "bounds": (bounds, added),
     "dealt": (dealt, stacked),
 }

@@ -18,8 +18,9 @@ import pytest
 
 from discreet import DataError, Numeric, Schema, Table, collect
 from discreet.sources import check_people
+from discreet.sources.files import open_files
 from discreet.sources.people import People, _Counter, id_keys
-from discreet.sources.tables import open_files, private_duckdb
+from discreet.sources.tables import private_duckdb
 
 IDS = Schema([Numeric("x", 0, 1)], "y", [0, 1], id="who")
 SAME = [
@@ -210,7 +211,7 @@ def test_a_file_of_many_ids_leaves_nothing_behind(tmp_path, monkeypatch):
     )
     stream = open_files(tmp_path / "d.csv")
     folder = stream.folder.name
-    stream.check_ids(IDS, 1)
+    check_people(stream, IDS, 1)
     assert os.listdir(folder) == os.listdir(work) == []
     stream.close()
     assert not os.path.exists(folder)

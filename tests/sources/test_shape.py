@@ -40,7 +40,7 @@ from discreet import (
 from discreet.calibration import calibrated
 from discreet.errors import BudgetError, DataError
 from discreet.federated import node_update
-from discreet.sources.shape import check_outside, check_shape
+from discreet.sources import check_columns, check_shape
 from discreet.sources.tables import column_names
 
 SCHEMA = Schema([Categorical("a", ["x", "y"]), Numeric("b", 0, 1)], "t", ["no", "yes"])
@@ -145,7 +145,7 @@ def test_no_row_is_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     (tmp_path / "bad.csv").write_text(bad)
     (tmp_path / "raw.csv").write_bytes(b"a,b,t\n\xff\xfe,1,no\n")
     for name in ("bad.csv", "raw.csv"):
-        check_outside(tmp_path / name, SCHEMA)
+        check_columns(tmp_path / name, SCHEMA)
         payer = Ledger(Budget(1.0))
         with pytest.raises(DataError):
             PrivateNB(1.0, schema=SCHEMA).fit(tmp_path / name, account=payer)

@@ -18,7 +18,7 @@ import pytest
 
 from discreet import Categorical, DataError, Numeric, PrivateNB, Schema, Statistics, StatisticsError, Table, collect
 from discreet.sources.draft import draft
-from discreet.sources.tables import _ends_in_quotes
+from discreet.sources.files import _ends_in_quotes
 from discreet.statistics import DETAILS
 
 
@@ -449,7 +449,7 @@ def test_a_quote_that_is_not_closed_is_noticed(body, name, unexpected, tmp_path)
      ('""""', False), ('a,"b\n\n\n\n\n\n\n\n\n\n', True), ('"a\n",b\n' * 9, False), ('"a\n""",b\n' * 9 + '"', True)],
 )  # fmt: skip
 def test_the_end_of_a_file_is_inside_quotes_or_not(body, open_, size, tmp_path, monkeypatch):
-    monkeypatch.setattr("discreet.sources.tables._BLOCK", size)
+    monkeypatch.setattr("discreet.sources.files._BLOCK", size)
     (tmp_path / "t.csv").write_text(f"a,b\n{body}")
     assert _ends_in_quotes(str(tmp_path / "t.csv"), ",") == open_
 

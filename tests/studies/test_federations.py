@@ -7,12 +7,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from discreet import Budget, BudgetError, DataError, collect
+from discreet import Budget, BudgetError, DataError, collect, sources
 from discreet.mechanisms.laws import laplace_log_pmf
 from discreet.mechanisms.sums import discrete_gaussian_sum, discrete_laplace_sum
 from discreet.nodes.partition import assign
 from discreet.nodes.settings import Settings, node_plan
-from discreet.sources.parts import Coded
 from discreet_studies.giaretta2022.simulate import Secure, noised_stack, summed_releases
 from tests.federated.common import SCHEMA, rows
 
@@ -77,7 +76,7 @@ def test_parts_count_what_sources_count(numeric):
     X, y = rows(500, 3)
     detail = ("bins",) if numeric == "histogram" else ("moments",)
     where = assign(np.zeros(500, np.int64), 6, "exponential", rng=np.random.default_rng(0))
-    parts = Coded(X, SCHEMA, y).parts(where, 6, detail)
+    parts = sources.open(X, SCHEMA, y).held().parts(where, 6, detail)
     assert len(parts) == 6
     for node in range(6):
         wanted = collect(X[where == node], SCHEMA, y[where == node], detail=detail, empty=True)
@@ -88,15 +87,15 @@ def test_bad_rows_are_named_as_everywhere():
     X, y = rows(20, 0)
     X[3, 2] = np.inf
     with pytest.raises(DataError, match="infinite"):
-        Coded(X, SCHEMA, y)
+        sources.open(X, SCHEMA, y).held()
     X, y = rows(20, 0)
     X[3, 0] = "s"
     with pytest.raises(DataError, match="'s'"):
-        Coded(X, SCHEMA, y)
+        sources.open(X, SCHEMA, y).held()
     X, y = rows(20, 0)
     X[3, 2] = np.nan
     with pytest.raises(DataError, match="missing"):
-        Coded(X, SCHEMA, y)
+        sources.open(X, SCHEMA, y).held()
 
 
 def variances(releases):
@@ -141,7 +140,7 @@ def test_a_stack_without_noise_adds_up_to_the_whole():
     X, y = rows(300, 1)
     plan = node_plan(SCHEMA, Settings(numeric="gaussian"), Budget(math.inf), "auto")
     rng = np.random.default_rng(0)
-    parts = Coded(X, SCHEMA, y).parts(assign(np.zeros(300, np.int64), 9, rng=rng), 9, plan.detail)
+    parts = sources.open(X, SCHEMA, y).held().parts(assign(np.zeros(300, np.int64), 9, rng=rng), 9, plan.detail)
     stack = noised_stack(parts, [plan] * 9, rng=rng)
     whole = next(summed_releases(collect(X, SCHEMA, y, detail=plan.detail), [plan], 1, rng=rng))
     for key, values in stack.sum().values.items():

@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 from discreet import Categorical, Schema
-from discreet.linear.encode import Encoding, read_design
+from discreet.linear.encode import Encoding
 from discreet_studies import find_study
 from discreet_studies.published import thesis2015_logistic as published
 from discreet_studies.results import Results
@@ -16,6 +16,7 @@ from discreet_studies.study import reproduce
 from discreet_studies.tasks import Task
 from discreet_studies.thesis2015.logistic.claims import CLAIMS, NEEDED, needed
 from discreet_studies.thesis2015.logistic.experiments import execute, gaussians, plus_minus, tasks
+from tests.linear.designs import read_design
 
 SCHEMA = Schema([Categorical("a", [0, 1]), Categorical("b", [0, 1])], "y", [0, 1])
 

@@ -130,11 +130,11 @@ def test_every_source_gives_the_same_tree(schema, frame, tmp_path):
 def test_large_tables_take_the_compiled_road_to_the_same_codes(schema, frame):
     import pandas as pd
 
-    from discreet.sources.coded import read_codes
+    from discreet import sources
 
     many = pd.concat([frame] * 200, ignore_index=True)
-    few, more = read_codes(frame, schema), read_codes(many, schema)
-    assert np.array_equal(more.codes, np.tile(few.codes, (200, 1)))
+    few, more = sources.open(frame, schema).held(), sources.open(many, schema).held()
+    assert np.array_equal(more.cells, np.tile(few.cells, (200, 1)))
     assert np.array_equal(more.labels, np.tile(few.labels, 200))
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from discreet import Budget, Categorical, Schema
 from discreet.privacy.budget import Adjacency
-from discreet.sources.coded import CodedRows
+from discreet.sources import HeldRows
 from discreet.trees import grow
 from discreet.trees.plan import STEPS, plan_forest, plan_tree
 
@@ -47,7 +47,7 @@ def chosen(monkeypatch):
 @pytest.fixture(scope="module")
 def rows():
     rng = np.random.default_rng(0)
-    return CodedRows(rng.integers(0, 2, (200, 4)).astype(np.uint16), rng.integers(0, 3, 200))
+    return HeldRows(SCHEMA, rng.integers(0, 2, (200, 4)).astype(np.uint8).T, rng.integers(0, 3, 200))
 
 
 @pytest.mark.parametrize(("adjacency", "contributions", "steps"), NEIGHBOURS)

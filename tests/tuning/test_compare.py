@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 from discreet import Categorical, Schema
 from discreet.cli import app
 from discreet.errors import BudgetError, DiscreetError
-from discreet.kinds import MODELS
+from discreet.kinds import names
 from discreet.tuning.compare import MAJORITY, compare_models
 
 SCHEMA = Schema([Categorical("a", [0, 1]), Categorical("b", [0, 1])], "y", [0, 1])
@@ -31,7 +31,7 @@ def test_all_models_at_all_levels(rows):
     )
     assert {(one.model, one.epsilon) for one in figures} == {
         (MAJORITY, math.inf),
-        *((name, e) for name in MODELS for e in (5.0, math.inf)),
+        *((name, e) for name in names() for e in (5.0, math.inf)),
     }
     assert all(one.accuracy > 0.8 for one in figures if one.model != MAJORITY)
     assert all(one.repeats == 2 and math.isfinite(one.error) for one in figures)
@@ -92,6 +92,6 @@ def test_the_command_says_what_its_figures_are(command, tmp_path):
 
 def test_help_and_errors_name_every_model():
     wide = CliRunner().invoke(app, ["compare", "--help"], env={"COLUMNS": "300", "TERM": "dumb"}).output
-    assert f"Some of {', '.join(MODELS)}." in wide and "nb,svm,lr,tree,forest" in wide
+    assert f"Some of {', '.join(names())}." in wide and "naive-bayes,svm,logistic,tree,forest" in wide
     refused = CliRunner().invoke(app, ["compare", "rows.csv", "--public", "--models", ","])
-    assert isinstance(refused.exception, BudgetError) and str(refused.exception).endswith(", ".join(MODELS))
+    assert isinstance(refused.exception, BudgetError) and str(refused.exception).endswith(", ".join(names()))

@@ -31,8 +31,7 @@ from discreet.mechanisms.choose import choice_rate, permute_and_flip_law
 from discreet.models import load_model
 from discreet.privacy.budget import Adjacency
 from discreet.privacy.ledger import Ledger, cost
-from discreet.sources import collect
-from discreet.tuning.rows import HeldRows
+from discreet.sources import RowTable, collect
 
 SCHEMA = Schema([Categorical(f"f{j}", [0, 1]) for j in range(4)], "y", ["n", "p"])
 METHODS = ["holdout", "random-stopping"]
@@ -202,7 +201,7 @@ def test_files_of_one_pattern_may_store_a_column_in_several_types(tmp_path):
     schema = Schema([Categorical("a", ["1", "1.5", "x"]), Numeric("b", 0, 9, bins=3)], "t", [0, 1])
     for name, a, b in (("p1", [1, 1], [1, 2]), ("p2", [1.5, 1.5], [3.5, 8.0]), ("p3", ["x", "1"], ["5", "6"])):
         parquet.write_table(pa.table({"a": a, "b": b, "t": [0, 1]}), tmp_path / f"{name}.parquet")
-    held = HeldRows.of(str(tmp_path / "p*.parquet"), schema)
+    held = RowTable.of(str(tmp_path / "p*.parquet"), schema)
     X, _ = held.take(np.arange(6))
     assert collect(X, schema) == collect(str(tmp_path / "p*.parquet"), schema)
     assert collect(X, schema).tables["a"].sum(axis=0).tolist() == [3, 2, 1]

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet import sources
 from discreet.additive.blocks import place_knots
 from discreet.additive.fit import start_at
 from discreet.additive.plan import Bundle, FitPlan, plan_fit
 from discreet.additive.release import released_weights
-from discreet.additive.rows import HeldRows, read_held
 from discreet.additive.solve import Objective
 from discreet.audit import AuditCase, Claim, Pair
 from discreet.domain import exact
@@ -59,8 +59,7 @@ class ReleasedWeights:
     def design(self, data: Sequence[Row]) -> Design:
         """Rows as the estimator encodes them."""
         X = np.array([[a, x] for a, x, _ in data], dtype=np.float64)
-        held: HeldRows = read_held(X, np.array([y for *_, y in data]), self.schema)
-        return held.design(self.plan.blocks)
+        return self.plan.blocks.design(sources.open(X, self.schema, np.array([y for *_, y in data])).held())
 
     def sample(self, data: Sequence[Row], size: int, *, rng: np.random.Generator) -> NDArray[Any]:
         """One release per row: the weights, and the scores that they give to the row in question."""

@@ -18,14 +18,12 @@ from numpy.typing import NDArray
 
 from discreet.domain import exact
 from discreet.features import DEFAULT_BINS
-from discreet.linear.encode import UNIT, cells, lattice_points
+from discreet.linear.encode import UNIT, Design
 from discreet.schema import Numeric, Schema
-from discreet.sources import Rows
+from discreet.sources import GONE, Held, HeldRows
 
-GONE = np.int32(-(1 << 31))  # stands for a missing number
 PAIR_BINS = 4
 FINEST = 6
-Held = NDArray[Any]
 
 
 @dataclass(frozen=True)
@@ -121,6 +119,11 @@ class Blocks:
             at += 1
         return codes, values
 
+    def design(self, rows: HeldRows) -> Design:
+        """Held rows as weights of the columns."""
+        codes, values = self.encode(rows.columns)
+        return Design(codes, values, rows.labels, self.columns, self.entries + 1, 1.0)
+
     def _cells(self, j: int, held: Held) -> NDArray[np.int64]:
         feature = self.schema.features[j]
         return _binned(held, feature.cuts) if isinstance(feature, Numeric) else held.astype(np.int64)
@@ -143,19 +146,6 @@ def between(points: Held, knots: Sequence[int]) -> tuple[NDArray[np.int64], NDAr
     gap = line[place + 1] - line[place]
     right = ((np.clip(points.astype(np.int64), line[0], line[-1]) - line[place]) * (2 * UNIT) + gap) // (2 * gap)
     return place, right
-
-
-def hold(rows: Rows) -> list[Held]:
-    """Rows as the blocks read them: cells of categories, lattice points of numbers."""
-    held = []
-    for column in rows.columns:
-        if isinstance(column.feature, Numeric):
-            points, gone = lattice_points(column)
-            held.append(np.where(gone, GONE, points).astype(np.int32))
-        else:
-            small = np.uint8 if column.feature.cells <= 1 << 8 else np.int32
-            held.append(cells(column).astype(small))
-    return held
 
 
 # ---- where knots lie

@@ -6,13 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from discreet import sources
 from discreet.additive.budget import AdditivePlan, plan_additive
 from discreet.additive.fit import Fitted, fit_additive, start_at
 from discreet.additive.model import AdditiveModel
 from discreet.additive.plan import plan_fit
 from discreet.additive.release import released_weights
-from discreet.additive.rows import read_held
-from discreet.estimators.base import Reading
 from discreet.estimators.counted import CountedEstimator
 from discreet.estimators.counts import ClassCounts, noisy_counts
 from discreet.linear.classifier import REFUSALS
@@ -24,7 +23,7 @@ from discreet.privacy.certifier import certify
 from discreet.privacy.ledger import Charge, Node, Sequential
 from discreet.privacy.unexpected import ABSORB, FIXED
 from discreet.schema import Schema
-from discreet.sources import Progress
+from discreet.sources import Progress, Source
 
 
 class PrivateAdditiveClassifier(CountedEstimator):
@@ -91,10 +90,10 @@ class PrivateAdditiveClassifier(CountedEstimator):
         return plan_additive(self.schema, self._budget(), **settings).node  # whatever the schema will be
 
     def _release(
-        self, reading: Reading, plan: AdditivePlan, sampler: Sampler, counts: ClassCounts | None = None
+        self, source: Source, plan: AdditivePlan, sampler: Sampler, counts: ClassCounts | None = None
     ) -> AdditiveModel:
-        rows = read_held(reading.X, reading.y, plan.schema, **reading.terms)
-        known = counts if counts is not None else noisy_counts(rows.counts(), plan.count_charge, sampler)
+        rows = source.held()
+        known = counts if counts is not None else noisy_counts(rows.counts, plan.count_charge, sampler)
         fitted = fit_additive(rows, plan, known, sampler)
         return AdditiveModel(fitted.blocks, fitted.weights, release_certificate(fitted, plan, sampler, known))
 
@@ -122,9 +121,9 @@ def release_certificate(
 def twin_of(model: AdditiveModel, data: Any, y: Any = None, *, progress: Progress | None = None) -> AdditiveModel:
     """The same blocks fitted without noise: for comparison, never for release."""
     sampler = sampler_for(None)
-    rows = read_held(data, y, model.schema, progress=progress)
-    counts = noisy_counts(rows.counts(), None, sampler)
+    rows = sources.open(data, model.schema, y, contributions=1, progress=progress).held()
+    counts = noisy_counts(rows.counts, None, sampler)
     exact = plan_fit(model.blocks, None, counts)
-    weights = released_weights(rows.design(model.blocks), exact, start_at(model.blocks, counts), sampler)
+    weights = released_weights(model.blocks.design(rows), exact, start_at(model.blocks, counts), sampler)
     plan = plan_additive(model.schema, Budget(np.inf))
     return AdditiveModel(model.blocks, weights, release_certificate(Fitted(model.blocks, weights, ()), plan, sampler))

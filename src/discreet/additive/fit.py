@@ -13,12 +13,12 @@ from discreet.additive.budget import CHOICE, FIRST, USUAL_PAIRS, AdditivePlan
 from discreet.additive.pairs import WHOLE, candidates, choose_pairs, masses, residuals
 from discreet.additive.plan import FitPlan, plan_fit
 from discreet.additive.release import released_weights
-from discreet.additive.rows import HeldRows
 from discreet.estimators.counts import ClassCounts
 from discreet.linear.encode import Design
 from discreet.mechanisms.choose import choice_rate
 from discreet.mechanisms.noise import Sampler
 from discreet.privacy.ledger import Charge
+from discreet.sources import HeldRows
 
 Floats = NDArray[np.float64]
 AGAIN, TOGETHER = 0.5, 0.7  # prior deviations in the second fit: of what the first one found, and of pairs
@@ -43,12 +43,12 @@ def fit_additive(rows: HeldRows, plan: AdditivePlan, counts: ClassCounts, sample
     start = start_at(blocks, counts)
     if not count:
         only = replace(plan_fit(blocks, plan.rest, counts, moved=plan.moved), unexpected=plan.unexpected)
-        weights = released_weights(rows.design(blocks), only, start, sampler)
+        weights = released_weights(blocks.design(rows), only, start, sampler)
         return Fitted(blocks, weights, tuple(only.charges(plan.contributions, "weights")))
     rest = plan.rest
     early = plan_fit(blocks, None if rest is None else rest * FIRST, counts, moved=plan.moved)
     first = replace(early, unexpected=plan.unexpected)
-    design = rows.design(blocks)
+    design = blocks.design(rows)
     weights = released_weights(design, first, start, sampler)
     points = residuals(_scores(design, weights), rows.labels)
     share = None if rest is None else rest * CHOICE
@@ -58,7 +58,7 @@ def fit_additive(rows: HeldRows, plan: AdditivePlan, counts: ClassCounts, sample
     left = None if rest is None else rest * (1 - FIRST - CHOICE)
     late = plan_fit(both, left, counts, moved=plan.moved, scales=scales)
     second = replace(late, unexpected=plan.unexpected)
-    final = released_weights(rows.design(both), second, _centre(weights, blocks, both), sampler)
+    final = released_weights(both.design(rows), second, _centre(weights, blocks, both), sampler)
     charges = first.charges(plan.contributions, "weights of features")
     if share is not None:
         charges.append(_choice_charge(share, count, plan))

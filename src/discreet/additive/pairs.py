@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from fractions import Fraction
 from itertools import combinations
 from typing import Any
@@ -10,9 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.additive.blocks import Blocks, Held
+from discreet.additive.blocks import Blocks
 from discreet.mechanisms.choose import choice_rate, choose, coins_of
 from discreet.mechanisms.noise import Sampler
+from discreet.sources import Held
 
 WHOLE = 1 << 20  # a probability of one, as a whole number
 MOST_CELLS = 64
@@ -64,7 +66,7 @@ def residuals(scores: NDArray[np.float64], labels: NDArray[Any]) -> NDArray[np.i
     return out
 
 
-def masses(blocks: Blocks, held: list[Held], points: NDArray[np.int64], pairs: list[tuple[int, int]]) -> list[int]:
+def masses(blocks: Blocks, held: Sequence[Held], points: NDArray[np.int64], pairs: list[tuple[int, int]]) -> list[int]:
     """For each pair, the sizes of the summed residuals of its cells and classes, added up."""
     codes = {j: blocks.pair_codes(j, held[j]) for j in {j for pair in pairs for j in pair}}
     scores = []

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from discreet.answers.plan import AnswerPlan, make_answer_plan
-from discreet.answers.votes import Ballot, FittedVoters, Voters, coded, read_coded
+from discreet.answers.votes import Ballot, FittedVoters, Voters
 from discreet.errors import BudgetError, QueryError
-from discreet.estimators.base import Reading, SchemaEstimator
+from discreet.estimators.base import SchemaEstimator
 from discreet.mechanisms.choose import choose, coins_of
 from discreet.mechanisms.deal import deal
 from discreet.mechanisms.noise import Sampler
@@ -22,7 +22,7 @@ from discreet.privacy.certificate import Certificate
 from discreet.privacy.certifier import certify
 from discreet.privacy.ledger import Sequential
 from discreet.schema import Schema
-from discreet.sources import read_rows
+from discreet.sources import Source, encode_rows, read_rows
 
 COVERS = "the labels that are answered, all of them together, and everything computed from them"
 DEALT = "every row is dealt to one part by a random draw of its own, whatever the rows say"
@@ -107,9 +107,9 @@ class PrivatePredictor(SchemaEstimator):
             schema, self._budget(), **self._people(), queries=self.queries, parts=self.parts, tables=self.voter is None
         )
 
-    def _release(self, reading: Reading, plan: AnswerPlan, sampler: Sampler, *_: Any) -> Certificate:
-        terms = dict(reading.terms)
-        cells, labels = read_coded(reading.X, plan.schema, reading.y, terms.pop("contributions"), **terms)
+    def _release(self, source: Source, plan: AnswerPlan, sampler: Sampler, *_: Any) -> Certificate:
+        held = source.held()
+        cells, labels = held.cells.astype(np.int64), held.labels
         rows = np.array([len(labels)])
         if plan.count is not None:
             rows = sampler.laplace(rows, plan.count.spread)
@@ -144,7 +144,7 @@ class PrivatePredictor(SchemaEstimator):
         check_is_fitted(self, "certificate_")
         self._check_width(X)
         plan = self._answers.plan
-        blocks = [coded(rows) for rows in read_rows(X, plan.schema, labelled=False)]
+        blocks = [encode_rows(rows) for rows in read_rows(X, plan.schema, labelled=False)]
         cells = np.concatenate(blocks) if blocks else np.empty((0, self.n_features_in_), np.int64)
         return np.asarray(plan.schema.class_array()[self._answers.give(cells, self._voters)])
 

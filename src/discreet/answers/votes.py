@@ -13,60 +13,10 @@ from numpy.random.mtrand import get_bit_generator, set_bit_generator
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from discreet.privacy.unexpected import REFUSE
 from discreet.schema import Numeric, Schema
-from discreet.sources import Draw, Progress, Rows, map_rows
-from discreet.sources.columns import Codes, Column
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
-
-
-def cells_of(column: Column) -> Integers:
-    """The cell of every row; a bad value raises an error that names it."""
-    if isinstance(column, Codes):
-        codes = column.encode()
-        if (codes == column.feature.cells).any():
-            column.complain()
-        return codes
-    points, gone = column.points()
-    feature = column.feature
-    infinite = column.values.dtype.kind == "f" and bool(np.isinf(column.values).any())
-    if infinite or (gone.any() and feature.missing_code is None):
-        column.complain()
-    codes = np.searchsorted(np.array(feature.cuts, np.int64), points, side="right").astype(np.int64)
-    if feature.missing_code is not None:
-        codes[gone] = feature.missing_code
-    return codes
-
-
-def coded(rows: Rows) -> Integers:
-    """The cells of some rows, one column per feature."""
-    return np.stack([cells_of(column) for column in rows.columns], axis=1)
-
-
-def read_coded(
-    data: Any,
-    schema: Schema,
-    y: Any,
-    contributions: int,
-    *,
-    unexpected: str = REFUSE,
-    draw: Draw | None = None,
-    progress: Progress | None = None,
-) -> tuple[Integers, Integers]:
-    """The cells and classes of labelled rows; the options are those of `read_rows`."""
-
-    def read(rows: Rows) -> tuple[Integers, Integers]:
-        assert rows.label is not None
-        return coded(rows), cells_of(rows.label)
-
-    parts = list(
-        map_rows(
-            read, data, schema, y, contributions=contributions, unexpected=unexpected, draw=draw, progress=progress
-        )
-    )
-    return np.concatenate([cells for cells, _ in parts]), np.concatenate([label for _, label in parts])
 
 
 class Ballot(Protocol):

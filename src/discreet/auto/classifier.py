@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import math
 from dataclasses import dataclass
 from fractions import Fraction
@@ -11,21 +10,19 @@ from typing import Any, Self
 import numpy as np
 
 from discreet.auto.families import fit_family
-from discreet.auto.rule import MODELS, choose
+from discreet.auto.rule import choose
 from discreet.errors import BudgetError
-from discreet.estimators.base import Reading, ScoreEstimator
+from discreet.estimators.base import ScoreEstimator
 from discreet.estimators.counts import SHARE, ClassCounts, CountPlan, bought_counts, count_charge
+from discreet.kinds import find
 from discreet.mechanisms.noise import Sampler, sampler_for
-from discreet.models import Model
+from discreet.models import ReleasedModel
 from discreet.privacy.budget import Budget
 from discreet.privacy.ledger import Charge, Node, Sequential, SmoothCharge
 from discreet.privacy.payer import PAID, Payer
 from discreet.privacy.plan import Protected, checked_contributions
 from discreet.schema import Schema
-from discreet.sources import Progress, check_lasting, collect
-from discreet.statistics import Detail
-
-BINS: tuple[Detail, ...] = ("bins",)
+from discreet.sources import Progress, Source, check_lasting
 
 
 @dataclass(frozen=True)
@@ -123,7 +120,7 @@ class PrivateClassifier(ScoreEstimator):
     classes_, n_features_in_, feature_names_in_ : as in scikit-learn
     """
 
-    model_: Model
+    model_: ReleasedModel
 
     def __init__(
         self,
@@ -152,8 +149,7 @@ class PrivateClassifier(ScoreEstimator):
         self.unexpected = unexpected
 
     def _plan(self, schema: Schema, *_: Any) -> AutoPlan:
-        if self.model not in MODELS:
-            raise BudgetError(f"model must be one of {', '.join(MODELS)}, not {self.model!r}")
+        find(self.model)  # or a sentence that names all kinds
         if self.bins not in {"auto", "schema"}:
             raise BudgetError(f"bins must be 'auto' or 'schema', not {self.bins!r}")
         people = self._people()
@@ -172,29 +168,26 @@ class PrivateClassifier(ScoreEstimator):
         check_lasting(X)
         return super()._fit(X, y, payer, progress, *bought)
 
-    def _release(self, reading: Reading, plan: AutoPlan, sampler: Sampler, *_: Any) -> Model:
+    def _release(self, source: Source, plan: AutoPlan, sampler: Sampler, *_: Any) -> ReleasedModel:
         schema, budget = plan.schema, plan.budget
-        rows = collect(reading.X, schema, reading.y, detail=BINS, **reading.terms).counts
         buying = CountPlan(
             schema, budget if plan.charge is None else Budget(plan.charge.cost), plan.adjacency, plan.contributions,
             plan.charge, unexpected=plan.unexpected,
         )  # fmt: skip
-        counts = bought_counts(np.asarray(rows), buying, sampler)
+        counts = bought_counts(source.class_counts(), buying, sampler)
         rest = math.inf if budget.epsilon is None else budget.epsilon - _spent(counts)
         choice = choose(
             schema, counts, rest, adjacency=plan.adjacency, contributions=plan.contributions, model=self.model
         )
         fitted = fit_family(
-            choice, reading.X, reading.y, schema=schema, counts=counts, epsilon=rest, adjacency=str(plan.adjacency),
+            choice.model, source, None, schema=schema, counts=counts, epsilon=rest, adjacency=str(plan.adjacency),
             bins=self.bins, contributions=plan.contributions, random_state=getattr(sampler, "rng", None), ledger=PAID,
-            progress=reading.terms["progress"], unexpected=plan.unexpected,
+            progress=source.progress, unexpected=plan.unexpected,
         )  # fmt: skip
         self.counts_, self.choice_ = counts, choice
         if counts.certificate is None or not counts.certificate.private:
             return fitted
-        whole = copy.copy(fitted)
-        whole.certificate = counts.certificate.then(fitted.certificate, plan.node.what)
-        return whole
+        return fitted.with_certificate(counts.certificate.then(fitted.certificate, plan.node.what))
 
 
 def _spent(counts: ClassCounts) -> Fraction:

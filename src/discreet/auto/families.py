@@ -1,28 +1,42 @@
-"""The kinds of models that the automatic choice can take, each fitted with what is left of the budget."""
+"""How the automatic choice fits a kind of model with what is left of the budget."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import inspect
 from fractions import Fraction
 from typing import Any
 
-from discreet.auto.rule import Choice
 from discreet.estimators.counts import ClassCounts
-from discreet.models import Model
+from discreet.kinds import Kind, find, resolve
+from discreet.models import ReleasedModel
 from discreet.privacy.budget import LEAST, Adjacency
 from discreet.privacy.plan import moved_rows
 from discreet.schema import Schema
 
 
-def fit_family(choice: Choice, X: Any, y: Any, **settings: Any) -> Model:
+def fit_family(name: str, X: Any, y: Any, **settings: Any) -> ReleasedModel:
     """Fit the chosen kind of model; its certificate covers what it spent, not the counts."""
-    return _FITS[choice.model](X, y, **settings)
+    kind = find(name)
+    found: ReleasedModel = resolve(kind.automatic)(kind, X, y, **settings)
+    return found
 
 
-def _naive_bayes(
-    X: Any, y: Any, *, schema: Schema, counts: ClassCounts, epsilon: Any, bins: str, ledger: Any, progress: Any,
-    **settings: Any,
-) -> Model:  # fmt: skip
+def fit_estimator(
+    kind: Kind, X: Any, y: Any, *, counts: ClassCounts, bins: str, ledger: Any, progress: Any, **settings: Any
+) -> ReleasedModel:
+    """Fit a kind by its own estimator, which is told the counts if it asks for them."""
+    estimator = kind.make(**(kind.as_declared if bins == "schema" else {}), **settings)
+    given = {"ledger": ledger, "progress": progress, "counts": counts}
+    asked = inspect.signature(estimator.fit).parameters
+    model: ReleasedModel = estimator.fit(X, y, **{key: one for key, one in given.items() if key in asked}).model_
+    return model
+
+
+def fit_naive_bayes(
+    kind: Kind, X: Any, y: Any, *, schema: Schema, counts: ClassCounts, epsilon: Any, bins: str, ledger: Any,
+    progress: Any, **settings: Any,
+) -> ReleasedModel:  # fmt: skip
+    """Naive Bayes with as many bins as the counts can feed, calibrated where there is enough for it."""
     from discreet.bayes import PrivateNB
     from discreet.bayes.bins import binned
     from discreet.calibration import calibrated, calibration_share
@@ -34,37 +48,7 @@ def _naive_bayes(
         share = epsilon * calibration_share(counts.rows, float(epsilon / steps), len(schema.classes))
     kept = epsilon - share
     public = binned(schema, counts.rows, max(kept / steps, LEAST)) if bins == "auto" else schema
+    if share:
+        X.held()  # for the calibration too
     model = PrivateNB(kept, schema=public, **settings).fit(X, y, ledger=ledger, progress=progress).model_
     return calibrated(model, X, y, share, rows=counts.rows, keep=True, ledger=ledger, **settings) if share else model
-
-
-def _additive(pairs: Any) -> Callable[..., Model]:
-    def fit(X: Any, y: Any, *, counts: ClassCounts, bins: str, ledger: Any, progress: Any, **settings: Any) -> Model:
-        from discreet.additive import PrivateAdditiveClassifier
-
-        numeric = "smooth" if bins == "auto" else "binned"
-        estimator = PrivateAdditiveClassifier(pairs=pairs, numeric=numeric, **settings)
-        return estimator.fit(X, y, ledger=ledger, progress=progress, counts=counts).model_
-
-    return fit
-
-
-def _network(name: str) -> Callable[..., Model]:
-    def fit(X: Any, y: Any, *, counts: ClassCounts, bins: str, ledger: Any, progress: Any, **settings: Any) -> Model:
-        from discreet.dependence import PrivateJointHistogram, PrivateTAN
-
-        kind: Any = PrivateTAN if name == "tan" else PrivateJointHistogram
-        estimator = kind(**settings)
-        model: Model = estimator.fit(X, y, ledger=ledger, progress=progress, counts=counts).model_
-        return model
-
-    return fit
-
-
-_FITS: dict[str, Callable[..., Model]] = {
-    "naive-bayes": _naive_bayes,
-    "additive": _additive(0),
-    "additive-pairs": _additive("auto"),
-    "tan": _network("tan"),
-    "joint": _network("joint"),
-}

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from discreet import sources
 from discreet.audit import AuditCase, Claim, Pair
 from discreet.bayes.bernoulli import collect_tables
 from discreet.bayes.classifier import PrivateNB
@@ -133,7 +134,8 @@ class PartedRelease(Released):
         """Noisy tables, one release per row; deals and noise are exact and ignore `rng`."""
         table = np.array(data, np.int64)
         plan = PrivateNB(self.epsilon, schema=BITS, strategy="partition", **self.settings).plan()
-        drawn = (collect_tables(table[:, :2], table[:, 2], plan, ExactSampler()).values for _ in range(size))
+        rows = sources.open(table[:, :2], BITS, table[:, 2])
+        drawn = (collect_tables(rows, plan, ExactSampler()).values for _ in range(size))
         return np.stack([np.concatenate([np.ravel(one) for one in values.values()]) for values in drawn])
 
 

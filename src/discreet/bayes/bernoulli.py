@@ -15,11 +15,10 @@ from discreet.bayes.items import Plan, charged
 from discreet.bayes.likelihoods import Likelihood, TableLikelihood, likelihood_for
 from discreet.bayes.release import Release
 from discreet.errors import BudgetError
-from discreet.mechanisms.noise import Sampler, SimulationSampler, bytes_of
+from discreet.mechanisms.noise import Sampler, SimulationSampler
 from discreet.mechanisms.odds import Odds
 from discreet.privacy.ledger import Charge
-from discreet.sources import Progress
-from discreet.sources.parted import collect_parted
+from discreet.sources import Source, collect_parted
 
 Floats = NDArray[np.float64]
 STRATEGIES = ("together", "partition")
@@ -66,14 +65,11 @@ def _check_threshold(threshold: Any, plan: Plan) -> None:
         raise BudgetError("threshold is for tables with Laplace noise: leave delta at 0 and numeric at 'histogram'")
 
 
-def collect_tables(X: Any, y: Any, plan: Plan, sampler: Sampler, progress: Progress | None = None) -> Release:
+def collect_tables(source: Source, plan: Plan, sampler: Sampler) -> Release:
     """Count every feature on the rows drawn for it, and noise its table."""
     odds = Odds(sampler.rng.bytes) if isinstance(sampler, SimulationSampler) else Odds()
     size = len(plan.schema.features)
-    found = collect_parted(
-        X, plan.schema, lambda rows: odds.integers(size, rows), y, contributions=plan.contributions,
-        unexpected=plan.unexpected, draw=bytes_of(sampler), progress=progress,
-    )  # fmt: skip
+    found = collect_parted(source, lambda rows: odds.integers(size, rows))
     values = {}
     for item, statistics in zip(plan.items, found, strict=True):
         table = statistics.tables[item.feature]

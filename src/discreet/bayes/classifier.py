@@ -10,20 +10,18 @@ from discreet.bayes.bernoulli import collect_tables, parted, parted_estimate, th
 from discreet.bayes.certificates import BATCHES, release_certificate
 from discreet.bayes.denoising import READINGS
 from discreet.bayes.estimate import estimate
-from discreet.bayes.likelihoods import numeric_name
+from discreet.bayes.likelihoods import is_unbinned, numeric_name
 from discreet.bayes.model import NaiveBayesModel
 from discreet.bayes.plan import Plan, make_plan
 from discreet.bayes.release import Release
 from discreet.bayes.smooth import release_staged
 from discreet.errors import BudgetError, DataError
-from discreet.estimators.base import Reading
-from discreet.estimators.scores import check_smoothing
+from discreet.estimators.settings import check_smoothing
 from discreet.mechanisms.noise import Sampler, sampler_for
 from discreet.privacy.ledger import Node, Parallel, Tab
 from discreet.privacy.payer import Payer, paying
 from discreet.schema import Schema
-from discreet.sources import Progress, collect
-from discreet.sources.shape import charge
+from discreet.sources import Progress, Source, charge
 
 
 class PrivateNB(NaiveBayesEstimator):
@@ -179,12 +177,15 @@ class PrivateNB(NaiveBayesEstimator):
         if tab is None or earlier is None or not tab.covers(payer, plan.node, self):
             self._tab = charge(payer, plan, X, self, schema=schema)
         sampler = sampler_for(self.random_state, 0 if earlier is None else earlier.batches)
-        fresh = self._released(self._reading(X, y, plan, sampler, None), plan, sampler)
+        fresh = self._released(self._source(X, y, plan, sampler, None), plan, sampler)
         whole = fresh if earlier is None else earlier + fresh
         node = Parallel("batches of different people", BATCHES, (plan.node,) * whole.batches)
         self._keep(self._model(whole, node))
         self._describe(X, schema)
         return self
+
+    def _unbinned(self) -> bool:
+        return is_unbinned(self.numeric)
 
     def _plan(self, schema: Schema, *_: Any) -> Plan:
         check_smoothing(self.smoothing)
@@ -207,15 +208,15 @@ class PrivateNB(NaiveBayesEstimator):
         )
         return parted(plan, self.strategy, self.threshold)
 
-    def _release(self, reading: Reading, plan: Plan, sampler: Sampler, *_: Any) -> NaiveBayesModel:
-        released = self._released(reading, plan, sampler)
+    def _release(self, source: Source, plan: Plan, sampler: Sampler, *_: Any) -> NaiveBayesModel:
+        released = self._released(source, plan, sampler)
         return self._model(released, released.node)
 
     @staticmethod
-    def _released(reading: Reading, plan: Plan, sampler: Sampler) -> Release:
+    def _released(source: Source, plan: Plan, sampler: Sampler) -> Release:
         if plan.parted is not None:
-            return collect_tables(reading.X, reading.y, plan, sampler, reading.terms["progress"])
-        statistics = collect(reading.X, plan.schema, reading.y, detail=plan.detail, **reading.terms)
+            return collect_tables(source, plan, sampler)
+        statistics = source.statistics(plan.detail)
         return release_staged(statistics, plan, sampler)
 
     def _model(self, released: Release, node: Node) -> NaiveBayesModel:

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.bayes.likelihoods import Likelihood, TableLikelihood
-from discreet.sources.blocks import SMALL, Reader, Rows, coder, in_threads, spans
-from discreet.sources.kernels import compiled
+from discreet.sources import SMALL, Reader, Rows, coder, compiled, in_threads, spans
 
 Floats = NDArray[np.float64]
 JOINED = 2048  # entries of a joint score table that a core's first cache holds

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from discreet import sources
 from discreet.bounds.grid import PARTS, Integers, Octaves
 from discreet.bounds.plan import SettlePlan, make_settle_plan
 from discreet.bounds.read import allot, confirmed, edges_of, found_bounds, found_cells
@@ -21,9 +22,7 @@ from discreet.privacy.ledger import Charge
 from discreet.privacy.payer import Payer, paying
 from discreet.privacy.unexpected import REFUSE
 from discreet.schema import Schema
-from discreet.sources import Draw, Progress, Rows, map_rows
-from discreet.sources.columns import Numbers
-from discreet.sources.shape import charge, check_shape
+from discreet.sources import Draw, Numbers, Progress, Rows, charge, check_shape
 
 COVERS = "the bounds and bin edges of this schema and everything computed from them"
 WHAT = "bounds and bins of the schema"
@@ -99,10 +98,11 @@ def count_finest(
         present = [(column.feature.name, column.clipped()) for column in numbers]
         return [(name, grids[name].count(values[~np.isnan(values)])) for name, values in present]
 
-    for part in map_rows(
-        count, data, plan.schema, labelled=False, columns=wanted, contributions=plan.contributions,
-        unexpected=plan.unexpected, draw=draw, progress=progress,
-    ):  # fmt: skip
+    source = sources.open(
+        data, plan.schema, labelled=False, contributions=plan.contributions, unexpected=plan.unexpected, draw=draw,
+        progress=progress,
+    )  # fmt: skip
+    for part in source.map(count, columns=wanted):
         for name, counts in part:
             found[name] += counts
     return found

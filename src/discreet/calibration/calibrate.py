@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet import sources
 from discreet.bayes.model import NaiveBayesModel
 from discreet.bayes.score import whole_scores
 from discreet.calibration.histogram import fit_histogram, histogram
@@ -15,7 +16,6 @@ from discreet.calibration.plan import CalibrationPlan, make_plan
 from discreet.calibration.solve import Objective, minimise
 from discreet.errors import BudgetError, ModelError, SolverError
 from discreet.linear.classifier import REFUSALS
-from discreet.linear.encode import cells
 from discreet.linear.release import finish
 from discreet.mechanisms.kvectors import slope_vector
 from discreet.mechanisms.noise import Sampler, bytes_of, sampler_for
@@ -26,8 +26,7 @@ from discreet.privacy.certifier import certify
 from discreet.privacy.payer import Payer, paying
 from discreet.privacy.plan import Paid
 from discreet.privacy.unexpected import ABSORB, FIXED, REFUSE
-from discreet.sources import Draw, Progress, Rows, check_lasting, map_rows
-from discreet.sources.shape import charge, check_shape
+from discreet.sources import Progress, Rows, Source, cells_of, charge, check_lasting, check_shape
 
 Floats = NDArray[np.float64]
 UNIT = 1 << 20  # log-probabilities are whole multiples of 1/UNIT: sums of them are exact in any order
@@ -89,16 +88,16 @@ def calibrated(
     check_shape(X, y, model.schema, who="a calibration")
     charge(paying(ledger, account), plan, X, schema=model.schema)
     reach, sampler = score_reach(model), sampler_for(random_state)
-    scores, labels = read_scores(
-        model, X, y, reach, contributions=times, unexpected=unexpected, draw=bytes_of(sampler), progress=progress
+    given = sources.open(
+        X, model.schema, y, contributions=times, unexpected=unexpected, draw=bytes_of(sampler), progress=progress
     )
+    scores, labels = read_scores(model, given, reach)
     try:
         found = calibration(scores, labels, plan, reach, sampler)
     except SolverError:
         if not keep:
             raise
-        stated = _certificate(model, plan, sampler, refused=True)
-        return NaiveBayesModel(model.schema, model.log_prior, model.likelihoods, stated)
+        return model.with_certificate(_certificate(model, plan, sampler, refused=True))
     return applied(model, found, _certificate(model, plan, sampler))
 
 
@@ -116,29 +115,15 @@ def score_reach(model: NaiveBayesModel) -> int:
     return int(np.clip(np.ceil(GAPS * float((ordered[:, -1] - ordered[:, -2]).mean())), *REACHES))
 
 
-def read_scores(
-    model: NaiveBayesModel,
-    X: Any,
-    y: Any,
-    reach: int,
-    *,
-    contributions: int = 1,
-    unexpected: str = REFUSE,
-    draw: Draw | None = None,
-    progress: Progress | None = None,
-) -> tuple[Floats, NDArray[np.int64]]:
+def read_scores(model: NaiveBayesModel, rows: Source, reach: int) -> tuple[Floats, NDArray[np.int64]]:
     """How far each class is below a row's best one, as −1 to 0 of the reach, and the labels."""
 
     def read(rows: Rows) -> tuple[Floats, NDArray[np.int64]]:
         assert rows.label is not None
         whole = whole_scores(rows, model.log_prior, model.likelihoods, UNIT)
-        return lowered(whole, reach), cells(rows.label).astype(np.int64)
+        return lowered(whole, reach), cells_of(rows.label).astype(np.int64)
 
-    parts = list(
-        map_rows(
-            read, X, model.schema, y, contributions=contributions, unexpected=unexpected, draw=draw, progress=progress
-        )
-    )
+    parts = list(rows.map(read, shared=True))
     return np.concatenate([scores for scores, _ in parts]), np.concatenate([labels for _, labels in parts])
 
 

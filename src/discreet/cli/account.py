@@ -2,26 +2,17 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from discreet.cli.common import AdjacencyName, JsonOption, console, note, print_json, table
+from discreet.cli import options
+from discreet.cli.common import console, note, print_json, table
+from discreet.errors import BudgetError
 
 app = typer.Typer(no_args_is_help=True, help="A budget on disk that every fit of the same people is charged to.")
 FileArgument = Annotated[Path, typer.Argument(help="An account, such as patients.account beside patients.csv.")]
-
-
-class CompositionName(StrEnum):
-    """The rule by which charges add up."""
-
-    basic = "basic"
-    zcdp = "zcdp"
-    either = "either"
-
-
 RULES = {
     "basic": "epsilons and deltas add up",
     "zcdp": "rhos add up, within the rho that epsilon and delta are worth",
@@ -39,26 +30,27 @@ def create(
         str | None, typer.Option(help="The id column that tells people apart: schemas must then declare it.")
     ] = None,
     adjacency: Annotated[
-        AdjacencyName | None, typer.Option(help="Neighbours that costs are counted for; else the first charge decides.")
+        str | None,
+        options.one_of(
+            *options.ADJACENCIES, help="Neighbours that costs are counted for; else the first charge decides."
+        ),
     ] = None,
     contributions: Annotated[
         int | None, typer.Option(help="Rows per person that costs are counted for; else the first charge decides.")
     ] = None,
     composition: Annotated[
-        CompositionName | None, typer.Option(help="How charges add up if there is a delta; 'either' unless told.")
+        str | None, options.one_of(*RULES, help="How charges add up if there is a delta; 'either' unless told.")
     ] = None,
-    as_json: JsonOption = False,
+    as_json: options.Json = False,
 ) -> None:
     """Make an account; an existing file is never touched."""
-    from discreet.errors import BudgetError
     from discreet.privacy import Account, Budget
 
     if (epsilon is None) == (rho is None):
         raise BudgetError("say what may be spent: --epsilon (with or without --delta) or --rho")
     made = Account.create(
         file, Budget(epsilon, delta) if rho is None else Budget(rho=rho, delta=delta), people,
-        None if adjacency is None else adjacency.value, contributions,
-        None if composition is None else composition.value,
+        adjacency, contributions, composition,
     )  # fmt: skip
     if as_json:
         print_json(_facts(made))
@@ -69,7 +61,7 @@ def create(
 
 
 @app.command()
-def show(file: FileArgument, as_json: JsonOption = False) -> None:
+def show(file: FileArgument, as_json: options.Json = False) -> None:
     """Show what an account holds, what is spent and what would still fit."""
     from discreet.privacy import Account
 
@@ -92,7 +84,7 @@ def show(file: FileArgument, as_json: JsonOption = False) -> None:
 
 
 @app.command()
-def log(file: FileArgument, as_json: JsonOption = False) -> None:
+def log(file: FileArgument, as_json: options.Json = False) -> None:
     """List every charge of an account."""
     from discreet.privacy import Account
 
@@ -114,7 +106,7 @@ def verify(
     head: Annotated[
         str | None, typer.Option(help="A head that was printed earlier: the chain must still pass through it.")
     ] = None,
-    as_json: JsonOption = False,
+    as_json: options.Json = False,
 ) -> None:
     """Check that no charge was edited, removed or reordered."""
     from discreet.privacy import Account

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from discreet.cli.common import JsonOption, check_out, console, note, print_json, progress, table
+from discreet.cli import options
+from discreet.cli.common import check_out, console, note, print_json, progress, table
 
 if TYPE_CHECKING:
     from discreet.audit import AuditResult
@@ -29,7 +30,7 @@ def command(
     seed: Annotated[int | None, typer.Option(min=0, help="For a repeatable search.")] = None,
     checkpoint: Annotated[Path | None, typer.Option(help="A file to continue from after an interruption.")] = None,
     figure: Annotated[Path | None, typer.Option(help="Draw both output laws into this PNG or SVG file.")] = None,
-    as_json: JsonOption = False,
+    as_json: options.Json = False,
 ) -> None:
     """Measure a statistically valid lower bound on the epsilon a mechanism really has.
 

@@ -1,4 +1,4 @@
-"""What the commands share: options, tables, progress and the one-sentence errors."""
+"""What the commands share: estimators, tables, progress and the one-sentence errors."""
 
 from __future__ import annotations
 
@@ -6,11 +6,10 @@ import json
 import math
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -18,131 +17,6 @@ from discreet.errors import BudgetError, DiscreetError
 
 if TYPE_CHECKING:
     from discreet.schema import Schema
-
-
-class AdjacencyName(StrEnum):
-    """The neighbours a guarantee is about."""
-
-    add_remove = "add-remove"
-    replacement = "replace"
-
-
-class MechanismName(StrEnum):
-    """The noise."""
-
-    auto = "auto"
-    laplace = "laplace"
-    gaussian = "gaussian"
-    knorm = "knorm"
-
-
-class ModelName(StrEnum):
-    """The kind of model."""
-
-    auto = "auto"
-    naive_bayes = "naive-bayes"
-    additive = "additive"
-    additive_pairs = "additive-pairs"
-    tan = "tan"
-    joint = "joint"
-
-
-class SplitName(StrEnum):
-    """How the budget is shared out."""
-
-    weighted = "weighted"
-    equal = "equal"
-
-
-class SensitivityName(StrEnum):
-    """How far noise on the moments of a bell curve must reach."""
-
-    everywhere = "global"
-    smooth = "smooth"
-    auto = "auto"
-
-
-class EstimatorName(StrEnum):
-    """How the moments of a bell curve are estimated."""
-
-    moments = "moments"
-    trimmed = "trimmed"
-    bun_steinke = "bun-steinke"
-
-
-class BoundsName(StrEnum):
-    """Where bounds or bin edges of numbers come from."""
-
-    declared = "declared"
-    private = "private"
-
-
-class UnexpectedName(StrEnum):
-    """What happens to rows that do not fit the schema."""
-
-    refuse = "refuse"
-    absorb = "absorb"
-
-
-def _likelihood(name: str) -> str:
-    """The name of a likelihood, if there is one that goes by it."""
-    from discreet.bayes.likelihoods import names
-
-    if name not in names():
-        raise typer.BadParameter(f"{name!r} is not one of {', '.join(map(repr, names()))}.")
-    return name
-
-
-UnexpectedOption = Annotated[
-    UnexpectedName,
-    typer.Option(
-        help="Values without a place in the schema: an error, or absorbed row by row so that no fit can fail."
-    ),
-]
-BoundsOption = Annotated[
-    BoundsName, typer.Option(help="Bounds of numbers: as the schema says, or bought for all of them.")
-]
-EdgesOption = Annotated[
-    BoundsName | None,
-    typer.Option("--edges", help="Bins of numbers: equally wide, or bought to hold equal weight; else as the bounds."),
-]
-BoundsShareOption = Annotated[float, typer.Option(help="The part of epsilon for bounds and edges, if any are bought.")]
-SensitivityOption = Annotated[
-    SensitivityName, typer.Option(help="Noise on bell curves: by the public bounds, or by a smooth bound.")
-]
-EstimatorOption = Annotated[
-    EstimatorName | None,
-    typer.Option("--estimator", help="Moments of bell curves; 'trimmed' and 'bun-steinke' imply smooth bounds."),
-]
-SchemaOption = Annotated[
-    Path | None, typer.Option("--schema", "-s", help="The schema file (TOML or JSON).", show_default=False)
-]
-EpsilonOption = Annotated[float, typer.Option(help="The privacy budget; inf for no privacy.")]
-DeltaOption = Annotated[float, typer.Option(help="The chance with which epsilon may be exceeded.")]
-AdjacencyOption = Annotated[AdjacencyName, typer.Option(help="One row more or less, or one row changed.")]
-ModelOption = Annotated[ModelName, typer.Option(help="The kind of model; auto decides by a bought number of rows.")]
-MechanismOption = Annotated[
-    MechanismName,
-    typer.Option(help="The noise; auto: tables noised together (knorm) where that errs less, gaussian with a delta."),
-]
-NumericOption = Annotated[
-    str,
-    typer.Option(
-        help="How numbers are modelled: histogram, gaussian, truncated-gaussian or any likelihood that is registered.",
-        callback=_likelihood,
-        metavar="NAME",
-    ),
-]
-SplitOption = Annotated[SplitName, typer.Option(help="How the budget is shared out.")]
-ContributionsOption = Annotated[int, typer.Option(help="The most rows one person may have in the data.")]
-AccountOption = Annotated[
-    Path | None,
-    typer.Option(help="The account to charge; NAME.account beside NAME.csv unless told.", show_default=False),
-]
-NoAccountOption = Annotated[
-    bool, typer.Option("--no-account", help="Charge nothing, even if an account lies beside the data.")
-]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 
 
 def load_schema(path: Path | None, *, unsettled: bool = False) -> Schema:
@@ -175,11 +49,19 @@ def check_out(path: Path | None) -> None:
         raise DiscreetError(f"the directory {path.parent} is not writable: choose another --out")
 
 
+def check_address(text: str) -> str:
+    """Refuse what is no HOST:PORT."""
+    host, _, port = text.rpartition(":")
+    if not host or not port.isdigit() or not 0 < int(port) < 65536:
+        raise DiscreetError(f"{text!r} is no address: write HOST:PORT")
+    return text
+
+
 def check_data(data: str, schema: Schema, *, labelled: bool = True) -> None:
     """Refuse a file that is not there or lacks a column, before a word about a charge."""
-    from discreet.sources.shape import check_outside
+    from discreet.sources import check_columns
 
-    check_outside(data, schema, labelled=labelled)
+    check_columns(data, schema, labelled=labelled)
 
 
 def account_for(data: str, account: Path | None, no_account: bool = False, *, what: str = "discreet") -> Any:
@@ -247,22 +129,26 @@ def accounts_beside(data: str) -> list[Path]:
     return list(found.values())
 
 
-def estimator(model: ModelName, special: dict[str, Any], **common: Any) -> Any:
-    """PrivateNB with the settings of the command line, or PrivateClassifier, which knows the common ones only."""
-    plain: Any = {k: v.value if isinstance(v, StrEnum) else v for k, v in common.items()}
-    special = {k: v.value if isinstance(v, StrEnum) else v for k, v in special.items()}
-    from discreet.bayes import PrivateNB
+def estimator(settings: Mapping[str, Any], schema: Schema, seed: int | None = None) -> Any:
+    """The estimator of a kind of model, with the settings of the command line that differ from the usual ones.
 
-    if model is ModelName.naive_bayes:
-        return PrivateNB(**plain, **special)
-    usual = PrivateNB().get_params()
-    shared = {name: special.pop(name) for name in ("bounds", "edges", "bounds_share") if name in special}
-    for name, value in special.items():
-        if value != usual[name]:
-            raise BudgetError(f"--{name} is a setting of Naive Bayes: leave it out, or use --model naive-bayes")
-    from discreet.auto import PrivateClassifier
+    A setting that the kind does not have is refused. Kinds that are sized by a bought number of rows are fitted as
+    the automatic choice fits them.
+    """
+    from discreet.cli.options import SETTINGS
+    from discreet.kinds import find
 
-    return PrivateClassifier(**plain, **shared, model=model.value)
+    kind = find(settings["model"])
+    changed = {name: value for name, value in settings.items() if name != "model" and value != SETTINGS[name][1]}
+    if kind.counted:
+        changed["model"], kind = kind.name, find("auto")
+    known = kind.make(schema=schema, random_state=seed)
+    for name in sorted(set(changed) - set(known.get_params())):
+        if name in {"bounds", "edges", "bounds_share"}:
+            raise BudgetError(f"a {kind.words} buys no bounds: settle the schema first by 'discreet settle'")
+        flag = name.replace("_", "-")
+        raise BudgetError(f"--{flag} is a setting of Naive Bayes: leave it out, or use --model naive-bayes")
+    return known.set_params(**changed)
 
 
 def spent(certificate: Any) -> str:
@@ -299,6 +185,15 @@ def console() -> Any:
 def note(message: str) -> None:
     """A remark for a person, kept out of standard output."""
     sys.stderr.write(message + "\n")
+
+
+def warn_inferred(schema: Schema) -> None:
+    """Say that a schema was read off the data, if it was."""
+    if schema.inferred:
+        note(
+            "warning: the schema was read off the data (an unedited draft, or bounds settled without privacy), and the "
+            "certificate says that the data's ranges were disclosed"
+        )
 
 
 def table(title: str, columns: list[str], rows: list[list[str]], *, left: int = 1) -> Any:
@@ -340,13 +235,29 @@ def progress(label: str, *, quiet: bool = False) -> Iterator[Any]:
 
 
 @contextmanager
-def absorbing(policy: UnexpectedName) -> Iterator[None]:
+def charged(
+    data: str, schema: Schema, paying: Mapping[str, Any], what: str, unexpected: str, *, quiet: bool,
+    labelled: bool = True, doing: str = "reading rows",
+) -> Iterator[dict[str, Any]]:  # fmt: skip
+    """What a command that reads private rows hands on: the account and the progress; afterwards it says what is left.
+
+    The rows' file is looked at by its names alone, before anything is charged.
+    """
+    check_data(data, schema, labelled=labelled)
+    account = account_for(data, **paying, what=what)
+    with absorbing(unexpected), progress(doing, quiet=quiet) as report:
+        yield {"account": account, "progress": report}
+    tell_room(account)
+
+
+@contextmanager
+def absorbing(policy: str) -> Iterator[None]:
     """Say on standard error what was absorbed meanwhile, in exact numbers that are not for publication."""
-    from discreet.sources.absorb import Absorbed, watching
+    from discreet.sources import Absorbed, watching
 
     with watching() as readings:
         yield
-    if policy is UnexpectedName.absorb and readings:
+    if policy == "absorb" and readings:
         whole = Absorbed()
         whole.include(readings)
         note(f"{whole} (exact numbers of the private rows, for the holder of the data only)")

@@ -8,18 +8,10 @@ from typing import Annotated, Any
 
 import typer
 
-from discreet.cli.common import (
-    JsonOption,
-    SchemaOption,
-    check_out,
-    console,
-    load_schema,
-    note,
-    print_json,
-    progress,
-    table,
-)
-from discreet.kinds import MODELS, USUAL
+from discreet.cli import options
+from discreet.cli.common import check_out, console, load_schema, note, print_json, progress, table
+from discreet.errors import BudgetError, DiscreetError
+from discreet.kinds import find, names
 
 PUBLIC = "the rows were said to be public: these figures are exact statistics of them, and no guarantee covers them"
 SPENT = (
@@ -30,19 +22,18 @@ SPENT = (
 
 def command(
     data: Annotated[str, typer.Argument(help="A labelled CSV, Parquet or Arrow file.")],
-    schema: SchemaOption = None,
+    schema: options.Schema = None,
     epsilons: Annotated[str, typer.Option(help="Budgets, separated by commas.")] = "0.1,1",
-    models: Annotated[str, typer.Option(help=f"Some of {', '.join(MODELS)}.")] = ",".join(USUAL),
+    models: Annotated[str, typer.Option(help=f"Some of {', '.join(names())}.")] = ",".join(names(usual=True)),
     public: Annotated[bool, typer.Option("--public", help="I say that these rows are public.")] = False,
     spend: Annotated[bool, typer.Option("--spend", help="I accept that these rows lose their protection.")] = False,
     repeats: Annotated[int, typer.Option(min=1, help="Random splits into training and test rows.")] = 3,
     test_share: Annotated[float, typer.Option(help="The part of the rows to test on.")] = 0.3,
     seed: Annotated[int, typer.Option(min=0, help="The root of splits and of simulated noise.")] = 0,
     plot: Annotated[Path | None, typer.Option(help="Also draw the figures (.png or .svg).")] = None,
-    as_json: JsonOption = False,
+    as_json: options.Json = False,
 ) -> None:
     """Compare all kinds of models at several epsilons on rows that are public, or that you give up for it."""
-    from discreet.errors import BudgetError, DiscreetError
     from discreet.tuning.compare import compare_models
 
     if public == spend:
@@ -50,20 +41,20 @@ def command(
             "a comparison prints exact figures of the rows: say --public if they are public, or --spend if they may be "
             "given up for it"
         )
-    names = [name.strip() for name in models.split(",") if name.strip()]
+    asked = [name.strip() for name in models.split(",") if name.strip()]
     try:
         levels = [float(level) for level in epsilons.split(",")]
     except ValueError:
         raise BudgetError(f"--epsilons needs numbers separated by commas, not {epsilons!r}") from None
-    if not names:
-        raise BudgetError(f"--models names no model: choose some of {', '.join(MODELS)}")
+    if not asked:
+        raise BudgetError(f"--models names no model: choose some of {', '.join(names())}")
     check_out(plot)
     if plot is not None:
         _check_plot(plot)
     declared = load_schema(schema)
     with progress("comparing", quiet=as_json) as report:
         figures = compare_models(
-            data, declared, models=names, epsilons=levels, repeats=repeats, test_share=test_share, seed=seed,
+            data, declared, models=asked, epsilons=levels, repeats=repeats, test_share=test_share, seed=seed,
             progress=report,
         )  # fmt: skip
     if plot is not None:
@@ -89,7 +80,7 @@ def _show(figures: Any) -> None:
     rows = []
     for name in dict.fromkeys(one.model for one in figures if one.model != MAJORITY):
         cells = [by[name, level] for level in levels]
-        rows.append([MODELS[name][2], *(_words(one) for one in cells)])
+        rows.append([find(name).words, *(_words(one) for one in cells)])
     common = by[MAJORITY, math.inf]
     rows.append(["majority class", *([""] * (len(levels) - 1)), _words(common)])
     heads = ["accuracy", *("without privacy" if level == math.inf else f"epsilon = {level:g}" for level in levels)]
@@ -101,7 +92,6 @@ def _words(one: Any) -> str:
 
 
 def _check_plot(plot: Path) -> None:
-    from discreet.errors import DiscreetError
     from discreet_studies.figures import require_matplotlib
 
     if plot.suffix.lower() not in {".png", ".svg"}:
@@ -122,7 +112,7 @@ def _draw(figures: Any, plot: Path) -> None:
             for one in sorted(figures, key=lambda one: one.epsilon)
             if one.model == name and math.isfinite(one.epsilon)
         ]
-        lines.append(Line(MODELS[name][2], points))
+        lines.append(Line(find(name).words, points))
     chart, axes = axes_of("accuracy against epsilon", "ε", "accuracy")
     draw_lines(axes, lines)
     common = next(one for one in figures if one.model == MAJORITY)

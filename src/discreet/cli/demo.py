@@ -7,7 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from discreet.cli.common import JsonOption, console, print_json, table
+from discreet.cli import options
+from discreet.cli.common import console, print_json, table
 
 EPSILONS = (0.1, 0.5, 1.0, 4.0)
 
@@ -17,7 +18,7 @@ def command(
         "discreet-demo"
     ),
     rows: Annotated[int, typer.Option(min=100, max=1_000_000, help="How many training rows to draw.")] = 30_000,
-    as_json: JsonOption = False,
+    as_json: options.Json = False,
 ) -> None:
     """Run the whole job: schema, plan, fit at several epsilon, predict, evaluate, inspect."""
     from discreet import demo

@@ -7,36 +7,23 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from discreet.cli.common import (
-    AccountOption,
-    AdjacencyName,
-    AdjacencyOption,
-    ContributionsOption,
-    JsonOption,
-    NoAccountOption,
-    UnexpectedName,
-    UnexpectedOption,
-    absorbing,
-    account_for,
-    check_data,
-    check_out,
-    console,
-    note,
-    print_json,
-    progress,
-    spent,
-    table,
-    tell_room,
-)
+from discreet.cli import options
+from discreet.cli.common import charged, check_out, console, note, print_json, progress, spent, table
 from discreet.errors import BudgetError
 
 if TYPE_CHECKING:
     from discreet.privacy.measured import Figure, PrivateEvaluation
 
 
+SETTINGS = options.some("adjacency", "contributions", "unexpected")
+
+
+@options.grouped(settings=SETTINGS, paying=options.PAYING)
 def command(
-    model: Annotated[Path, typer.Argument(help="A model file.")],
+    model: options.Model,
     data: Annotated[str, typer.Argument(help="A labelled CSV, Parquet or Arrow file that was not used for training.")],
+    settings: dict[str, Any],
+    paying: dict[str, Any],
     twin: Annotated[
         str | None,
         typer.Option(help="Training rows: also fit the non-private twin on them and show it beside."),
@@ -45,17 +32,12 @@ def command(
         float | None,
         typer.Option(help="Measure privately for this budget; without it the figures are exact and not private."),
     ] = None,
-    adjacency: AdjacencyOption = AdjacencyName.add_remove,
-    contributions: ContributionsOption = 1,
-    unexpected: UnexpectedOption = UnexpectedName.refuse,
     confidence: Annotated[float, typer.Option(help="Of the intervals of a private evaluation.")] = 0.95,
     seed: Annotated[
         int | None, typer.Option(help="Make a private evaluation a reproducible simulation, not for release.")
     ] = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Also write the figures as JSON.")] = None,
-    account: AccountOption = None,
-    no_account: NoAccountOption = False,
-    as_json: JsonOption = False,
+    as_json: options.Json = False,
 ) -> None:
     """Measure a released model on labelled rows: exactly, or with --epsilon on rows that are private."""
     import json
@@ -63,20 +45,17 @@ def command(
     from discreet.cli.common import clean
     from discreet.evaluation.exact import evaluate, majority
     from discreet.files import write_text
-    from discreet.models import load_model
+    from discreet.models import load
 
     check_out(out)
-    loaded = load_model(model)
+    loaded = load(model)
     if epsilon is not None:
         if twin is not None:
             raise BudgetError("--twin shows exact figures: leave it out of a private evaluation")
-        check_data(data, loaded.schema)
-        paid = account_for(data, account, no_account, what="discreet evaluate")
-        _privately(loaded, data, out, as_json, account=paid, epsilon=epsilon, adjacency=adjacency.value,
-                   contributions=contributions, unexpected=unexpected.value, confidence=confidence,
-                   random_state=seed)  # fmt: skip
+        settings |= {"epsilon": epsilon, "confidence": confidence, "random_state": seed}
+        _privately(loaded, data, out, as_json, paying, settings)
         return
-    if account is not None:
+    if paying["account"] is not None:
         raise BudgetError("exact figures are not private and no account can pay for them: pass --epsilon as well")
     with progress("evaluating", quiet=as_json) as report:
         result = {"private": False, **evaluate(loaded, data, progress=report)}
@@ -113,15 +92,17 @@ def show(result: dict[str, Any], target: str) -> None:
     screen.print(table(f"{target}: true class by row, predicted by column", ["", *labels], counts))
 
 
-def _privately(loaded: Any, data: str, out: Path | None, as_json: bool, **settings: Any) -> None:
+def _privately(
+    loaded: Any, data: str, out: Path | None, as_json: bool, paying: dict[str, Any], settings: dict[str, Any]
+) -> None:
     """Release the figures of private rows, print them and write them with their certificate."""
     from discreet.evaluation import evaluate_privately
 
-    with absorbing(UnexpectedName(settings["unexpected"])), progress("evaluating", quiet=as_json) as report:
-        found = evaluate_privately(loaded, data, progress=report, **settings)
-    if out is not None:
-        found.save(out)
-    tell_room(settings["account"])
+    what, policy = "discreet evaluate", settings["unexpected"]
+    with charged(data, loaded.schema, paying, what, policy, quiet=as_json, doing="evaluating") as job:
+        found = evaluate_privately(loaded, data, **job, **settings)
+        if out is not None:
+            found.save(out)
     if as_json:
         print_json(found.to_dict())
         return

@@ -8,21 +8,10 @@ from typing import Annotated, Any
 
 import typer
 
+from discreet.cli import options
 from discreet.cli.common import (
-    AccountOption,
-    AdjacencyName,
-    AdjacencyOption,
-    ContributionsOption,
-    DeltaOption,
-    JsonOption,
-    MechanismName,
-    MechanismOption,
-    NoAccountOption,
-    NumericOption,
-    SchemaOption,
-    SplitName,
-    SplitOption,
     account_for,
+    check_address,
     check_data,
     check_out,
     console,
@@ -31,6 +20,7 @@ from discreet.cli.common import (
     print_json,
     table,
 )
+from discreet.errors import DiscreetError
 
 app = typer.Typer(no_args_is_help=True, help="Train one model over the rows of many houses, on Flower.")
 
@@ -44,7 +34,6 @@ TotalOption = Annotated[
 ]
 WaitOption = Annotated[float, typer.Option(help="Seconds to wait for the nodes.")]
 ResendOption = Annotated[float, typer.Option(help="Seconds after which a node is asked again.")]
-OutOption = Annotated[Path, typer.Option("--out", "-o", help="Where to write the model.")]
 SecureOption = Annotated[bool, typer.Option("--secure", help="Add up under masks: nobody sees a single update.")]
 ColludingOption = Annotated[
     int,
@@ -66,6 +55,26 @@ NoPrivacyOption = Annotated[
     bool, typer.Option("--no-privacy", help="Allow an infinite epsilon or total: exact counts leave the node.")
 ]
 
+GRANTED: options.Group = {
+    "epsilon": (EpsilonRequired, ...),
+    "delta": (options.Delta, 0.0),
+    "total": (TotalOption, None),
+    "total_delta": (TotalDeltaOption, None),
+    "no_privacy": (NoPrivacyOption, False),
+}  # to a node, for a round and in all
+MASKED: options.Group = {
+    "secure": (SecureOption, False),
+    "colluding": (ColludingOption, 1),
+    "dropouts": (DropoutsOption, 0),
+}
+WEIGHED: options.Group = {
+    "weighting": (WeightingOption, "sum"),
+    "cutoff": (CutoffOption, 0.0),
+    "robust": (RobustOption, 0.1),
+    "overlap": (OverlapOption, False),
+    "smoothing": (options.Smoothing, 1.0),
+}
+
 
 def _need() -> None:
     from discreet.federated.flower import need_flower
@@ -83,27 +92,14 @@ def _interruptible() -> None:
 
 
 def _exclusive(keys: Path | None, insecure: bool) -> None:
-    from discreet.errors import DiscreetError
-
     if insecure == (keys is not None):
         raise DiscreetError("give --keys DIR (see 'discreet federate keys'), or --insecure to do without for a trial")
 
 
 def _masked(keys: Path | None) -> Path:
-    from discreet.errors import DiscreetError
-
     if keys is None:
         raise DiscreetError("--secure needs --keys: nodes know each other by their public keys")
     return keys
-
-
-def _address(text: str) -> tuple[str, int]:
-    from discreet.errors import DiscreetError
-
-    host, _, port = text.rpartition(":")
-    if not host or not port.isdigit() or not 0 < int(port) < 65536:
-        raise DiscreetError(f"{text!r} is no address: write HOST:PORT")
-    return host.strip("[]"), int(port)
 
 
 @app.command()
@@ -129,7 +125,6 @@ def keys(
 ) -> None:
     """Make keys: at each node its own pair (--node), then at the coordinator its certificate (--public)."""
     _need()
-    from discreet.errors import DiscreetError
     from discreet.federated.flower.keys import make_coordinator_keys, make_keys, make_node_keys
 
     if sum(option is not None for option in (node, public or None, nodes)) != 1:
@@ -164,36 +159,28 @@ def app_(out: Annotated[Path, typer.Option("--out", help="The directory to make.
 
 
 @app.command()
+@options.grouped(terms=options.TERMS, masked=MASKED, weighed=WEIGHED)
 def coordinator(
-    out: OutOption,
+    out: options.Out,
     state: Annotated[Path, typer.Option("--state", help="The directory of the coordinator's own state.")],
-    schema: SchemaOption = None,
+    terms: dict[str, Any],
+    masked: dict[str, Any],
+    weighed: dict[str, Any],
+    schema: options.Schema = None,
     keys: KeysOption = None,
     insecure: InsecureOption = False,
     expected: Annotated[int, typer.Option("--nodes-expected", min=1, help="How many nodes make a model.")] = 1,
     at_least: Annotated[int, typer.Option(min=0, help="With how many to go on when time is up; all unless told.")] = 0,
     listen: Annotated[str, typer.Option(help="Where to listen, as HOST:PORT.")] = "127.0.0.1:8700",
     name: Annotated[str, typer.Option("--round", help="The round's name; a new one unless told.")] = "",
-    adjacency: AdjacencyOption = AdjacencyName.add_remove,
-    numeric: NumericOption = "histogram",
-    split: SplitOption = SplitName.weighted,
-    contributions: ContributionsOption = 1,
-    weighting: WeightingOption = "sum",
-    smoothing: Annotated[float, typer.Option(help="Rows added to every cell.")] = 1.0,
     most_rows: Annotated[int, typer.Option(min=0, help="The most rows that one node may have; 0 if unknown.")] = 0,
     wait: WaitOption = 600.0,
     resend: ResendOption = 30.0,
-    secure: SecureOption = False,
     epsilon: Annotated[float, typer.Option(help="Secure: what the round costs, as the nodes have it.")] = 0.0,
-    delta: DeltaOption = 0.0,
-    mechanism: MechanismOption = MechanismName.auto,
-    colluding: ColludingOption = 1,
-    dropouts: DropoutsOption = 0,
+    delta: options.Delta = 0.0,
+    mechanism: options.Mechanism = "auto",
     stage: Annotated[float, typer.Option(help="Secure: seconds for each stage.")] = 60.0,
-    cutoff: CutoffOption = 0.0,
-    robust: RobustOption = 0.1,
-    overlap: OverlapOption = False,
-    as_json: JsonOption = False,
+    as_json: options.Json = False,
 ) -> None:
     """Wait for the nodes, add up what they send, and write the model with its certificate."""
     load_schema(schema)
@@ -205,54 +192,46 @@ def coordinator(
     from discreet.federated.flower.keys import FederationKeys
     from discreet.federated.flower.task import RoundTask
 
-    host, port = _address(listen)
+    host, _, port = check_address(listen).rpartition(":")
     known = 0 if keys is None else len(FederationKeys(keys).names)
     task = RoundTask(
-        str(schema), str(out), expected, at_least, known, most_rows, name, str(state),
-        adjacency.value, numeric, split.value, contributions, weighting, smoothing, wait, resend,
-        secure, "" if keys is None else str(keys), epsilon, delta, mechanism.value, colluding, dropouts, stage,
-        cutoff, robust, overlap,
+        str(schema), str(out), expected, at_least, known, most_rows, name, str(state), wait=wait, resend=resend,
+        keys="" if keys is None else str(keys), epsilon=epsilon, delta=delta, mechanism=mechanism, stage=stage,
+        **terms, **masked, **weighed,
     )  # fmt: skip
     if insecure:
         note("warning: neither encryption nor authentication: this is for trial only")
-    result = coordinate(task, state=state, keys=keys, host=host, port=port, report=_tell(as_json))
+    result = coordinate(task, state=state, keys=keys, host=host.strip("[]"), port=int(port), report=_tell(as_json))
     _show(result, as_json)
 
 
 @app.command()
+@options.grouped(granted=GRANTED, masked=MASKED, paying=options.PAYING)
 def node(
-    data: Annotated[
-        str, typer.Option("--data", help="The node's own rows: a CSV, Parquet or Arrow file or a pattern.")
-    ],
+    data: options.NodeData,
     name: Annotated[str, typer.Option("--name", help="The node's name, as its key has it.")],
     coordinator: Annotated[str, typer.Option("--coordinator", help="Where the coordinator listens, as HOST:PORT.")],
     ledger: Annotated[Path, typer.Option("--ledger", help="The node's budget ledger; made if it is not there.")],
-    epsilon: EpsilonRequired,
-    schema: SchemaOption = None,
-    delta: DeltaOption = 0.0,
-    total: TotalOption = None,
-    total_delta: TotalDeltaOption = None,
-    no_privacy: NoPrivacyOption = False,
+    granted: dict[str, Any],
+    masked: dict[str, Any],
+    paying: dict[str, Any],
+    schema: options.Schema = None,
     keys: KeysOption = None,
     insecure: InsecureOption = False,
-    adjacency: AdjacencyOption = AdjacencyName.add_remove,
-    contributions: ContributionsOption = 1,
-    mechanism: MechanismOption = MechanismName.auto,
-    secure: SecureOption = False,
-    colluding: ColludingOption = 1,
-    dropouts: DropoutsOption = 0,
+    adjacency: options.Adjacency = "add-remove",
+    contributions: options.Contributions = 1,
+    mechanism: options.Mechanism = "auto",
     patience: Annotated[
         float, typer.Option(help="Seconds to insist if the coordinator does not take this node; a cut takes 60.")
     ] = 90.0,
-    account: AccountOption = None,
-    no_account: NoAccountOption = False,
 ) -> None:
     """Answer a coordinator's rounds out of this node's own rows, as far as its ledger and their account pay."""
     from discreet.privacy.budget import Adjacency, Budget
 
+    no_privacy = granted.pop("no_privacy")
     public = load_schema(schema)
     _exclusive(keys, insecure)
-    _address(coordinator)
+    check_address(coordinator)
     check_data(data, public)
     _need()
     _interruptible()
@@ -260,11 +239,11 @@ def node(
     from discreet.federated.flower.keys import FederationKeys
     from discreet.federated.flower.node import Connection, FlowerNode
 
-    spent = total_budget(epsilon, delta, total, total_delta)
-    masks = SecureTerms.of(_masked(keys), name, colluding, dropouts) if secure else None
+    spent = total_budget(**granted)
+    masks = SecureTerms.of(_masked(keys), name, masked["colluding"], masked["dropouts"]) if masked["secure"] else None
     terms = FederatedTerms(
-        name, data, public, Budget(epsilon, delta=delta), spent, ledger, Adjacency(adjacency.value), contributions,
-        mechanism.value, masks, no_privacy, account=account_for(data, account, no_account, what="federate node"),
+        name, data, public, Budget(granted["epsilon"], delta=granted["delta"]), spent, ledger, Adjacency(adjacency),
+        contributions, mechanism, masks, no_privacy, account=account_for(data, **paying, what="federate node"),
     )  # fmt: skip
     if not (terms.budget.private and spent.private):
         note(f"{name}: warning: {terms.budget} a round, {spent} in all: this protects nobody")
@@ -285,32 +264,20 @@ def node(
 
 
 @app.command("run")
+@options.grouped(granted=GRANTED, terms=options.TERMS, masked=MASKED, weighed=WEIGHED)
 def run_(
     shards: Annotated[str, typer.Option("--shards", help="A pattern of files, one for each node.")],
-    out: OutOption,
-    epsilon: EpsilonRequired,
-    schema: SchemaOption = None,
-    delta: DeltaOption = 0.0,
-    total: TotalOption = None,
-    total_delta: TotalDeltaOption = None,
-    no_privacy: NoPrivacyOption = False,
-    adjacency: AdjacencyOption = AdjacencyName.add_remove,
-    numeric: NumericOption = "histogram",
-    split: SplitOption = SplitName.weighted,
-    contributions: ContributionsOption = 1,
-    mechanism: MechanismOption = MechanismName.auto,
-    weighting: WeightingOption = "sum",
-    cutoff: CutoffOption = 0.0,
-    robust: RobustOption = 0.1,
-    overlap: OverlapOption = False,
-    smoothing: Annotated[float, typer.Option(help="Rows added to every cell.")] = 1.0,
+    out: options.Out,
+    granted: dict[str, Any],
+    terms: dict[str, Any],
+    masked: dict[str, Any],
+    weighed: dict[str, Any],
+    schema: options.Schema = None,
+    mechanism: options.Mechanism = "auto",
     state: Annotated[Path | None, typer.Option("--state", help="Keep keys, ledgers and state here.")] = None,
     insecure: InsecureOption = False,
     wait: WaitOption = 300.0,
-    secure: SecureOption = False,
-    colluding: ColludingOption = 1,
-    dropouts: DropoutsOption = 0,
-    as_json: JsonOption = False,
+    as_json: options.Json = False,
 ) -> None:
     """Try a whole federation on this machine: a process for each shard, over loopback."""
     load_schema(schema)
@@ -322,23 +289,19 @@ def run_(
     from discreet.federated.flower.trial import shards_of, trial
     from discreet.privacy.budget import Budget
 
-    if secure and insecure:
+    if masked["secure"] and insecure:
         _masked(None)
-    parts = shards_of(shards)
+    parts, no_privacy = shards_of(shards), granted.pop("no_privacy")
+    budget = {name: granted[name] for name in ("epsilon", "delta")}
     task = RoundTask(
-        str(schema), str(out), len(parts), adjacency=adjacency.value, numeric=numeric, split=split.value,
-        contributions=contributions, weighting=weighting, smoothing=smoothing, wait=wait, secure=secure,
-        keys="here" if secure else "", epsilon=epsilon, delta=delta, mechanism=mechanism.value, colluding=colluding,
-        dropouts=dropouts, cutoff=cutoff, robust=robust, overlap=overlap,
+        str(schema), str(out), len(parts), wait=wait, keys="here" if masked["secure"] else "", mechanism=mechanism,
+        **budget, **terms, **masked, **weighed,
     )  # fmt: skip
-    options = ["--epsilon", str(epsilon), "--delta", str(delta), "--adjacency", adjacency.value]
-    options += ["--contributions", str(contributions), "--mechanism", mechanism.value]
-    options += [] if total is None else ["--total", str(total)]
-    options += [] if total_delta is None else ["--total-delta", str(total_delta)]
-    options += ["--no-privacy"] if no_privacy else []
-    need_privacy(Budget(epsilon, delta=delta), total_budget(epsilon, delta, total, total_delta), no_privacy)
-    options += ["--secure", "--colluding", str(colluding), "--dropouts", str(dropouts)] if secure else []
-    result = trial(task, parts, options, state=state, insecure=insecure, report=_tell(as_json))
+    need_privacy(Budget(**budget), total_budget(**granted), no_privacy)
+    told = granted | {name: terms[name] for name in ("adjacency", "contributions")} | {"mechanism": mechanism}
+    told |= masked | {"no_privacy": no_privacy} if masked["secure"] else {"no_privacy": no_privacy}
+    flags = [word for name, value in told.items() for word in _flag(name, value)]
+    result = trial(task, parts, flags, state=state, insecure=insecure, report=_tell(as_json))
     _show(result, as_json)
 
 
@@ -349,7 +312,7 @@ def ledger(
     total_delta: Annotated[
         float | None, typer.Option(help="The delta of that total; the one granted before unless told.")
     ] = None,
-    as_json: JsonOption = False,
+    as_json: options.Json = False,
 ) -> None:
     """Show what a node's rounds have cost, or grant another total."""
     from discreet.nodes.journal import Journal
@@ -365,6 +328,14 @@ def ledger(
         return
     rows = [[e.round_id, str(e.cost), e.when, (e.answer or "none yet")[:16]] for e in entries]
     console().print(table(f"{granted} in all ({unit})", ["round", "cost", "when", "answer"], rows, left=4))
+
+
+def _flag(name: str, value: Any) -> list[str]:
+    """An option as words of a command line: nothing, if it was left out."""
+    flag = f"--{name.replace('_', '-')}"
+    if isinstance(value, bool):
+        return [flag] if value else []
+    return [] if value is None else [flag, str(value)]
 
 
 def _tell(quiet: bool) -> Any:

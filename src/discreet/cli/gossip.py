@@ -4,25 +4,14 @@ from __future__ import annotations
 
 import signal
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
+from discreet.cli import options
 from discreet.cli.common import (
-    AccountOption,
-    AdjacencyName,
-    AdjacencyOption,
-    ContributionsOption,
-    DeltaOption,
-    JsonOption,
-    MechanismName,
-    MechanismOption,
-    NoAccountOption,
-    NumericOption,
-    SchemaOption,
-    SplitName,
-    SplitOption,
     account_for,
+    check_address,
     check_data,
     check_out,
     console,
@@ -31,24 +20,21 @@ from discreet.cli.common import (
     print_json,
     table,
 )
+from discreet.errors import DiscreetError
 
 app = typer.Typer(no_args_is_help=True, help="Train one model over the rows of many houses, with no coordinator.")
 
 KeysOption = Annotated[Path, typer.Option("--keys", help="The directory of keys.")]
 NameOption = Annotated[str, typer.Option("--name", help="The node's name, as its certificate has it.")]
-OutOption = Annotated[Path, typer.Option("--out", "-o", help="Where to write the model.")]
 StateOption = Annotated[
     Path, typer.Option("--state", help="The directory of the node's ledger, and of its state in each round.")
 ]
-SmoothingOption = Annotated[float, typer.Option(help="Rows added to every cell.")]
 OverlapOption = Annotated[bool, typer.Option(help="A person may have rows at several nodes: the costs add up.")]
 WhichRoundOption = Annotated[str | None, typer.Option("--round", help="The round, if the directory has several.")]
 RoundOption = Annotated[str, typer.Option("--round", help="The round's name, the same at all nodes.")]
 
 
 def _need() -> None:
-    from discreet.errors import DiscreetError
-
     try:
         import cryptography
         import grpc
@@ -61,19 +47,8 @@ def _names(text: str) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()]
 
 
-def _address(text: str) -> str:
-    from discreet.errors import DiscreetError
-
-    host, _, port = text.rpartition(":")
-    if not host or not port.isdigit() or not 0 < int(port) < 65536:
-        raise DiscreetError(f"{text!r} is no address: write HOST:PORT")
-    return text
-
-
 def read_peers(text: str) -> dict[str, str]:
     """Peers as NAME=HOST:PORT, separated by commas, or one per line of a file given as @FILE."""
-    from discreet.errors import DiscreetError
-
     if text.startswith("@"):
         try:
             text = ",".join(Path(text[1:]).read_text(encoding="utf-8").split())
@@ -84,7 +59,7 @@ def read_peers(text: str) -> dict[str, str]:
         name, equals, address = part.partition("=")
         if not equals or not name:
             raise DiscreetError(f"{part!r} names no peer: write NAME=HOST:PORT")
-        peers[name] = _address(address)
+        peers[name] = check_address(address)
     return peers
 
 
@@ -97,8 +72,6 @@ def keys(
     ] = None,
 ) -> None:
     """Make the keys of a network: an authority, and for each node a certificate with its name."""
-    from discreet.errors import DiscreetError
-
     _need()
     from discreet.gossip.keys import add_keys, make_keys
 
@@ -111,25 +84,22 @@ def keys(
 
 
 @app.command()
+@options.grouped(terms=options.TERMS, paying=options.PAYING)
 def node(
-    data: Annotated[
-        str, typer.Option("--data", help="The node's own rows: a CSV, Parquet or Arrow file or a pattern.")
-    ],
+    data: options.NodeData,
     name: NameOption,
     peers: Annotated[str, typer.Option("--peers", help="Peers as NAME=HOST:PORT,… or @FILE with one per line.")],
     listen: Annotated[str, typer.Option("--listen", help="Where to listen, as HOST:PORT.")],
     state: StateOption,
     keys: KeysOption,
     epsilon: Annotated[float, typer.Option("--epsilon", help="What this node spends on its one noised update.")],
-    out: OutOption,
-    schema: SchemaOption = None,
-    delta: DeltaOption = 0.0,
+    out: options.Out,
+    terms: dict[str, Any],
+    paying: dict[str, Any],
+    schema: options.Schema = None,
+    delta: options.Delta = 0.0,
     total: Annotated[float | None, typer.Option(help="What the ledger may pay in all; this round unless told.")] = None,
-    adjacency: AdjacencyOption = AdjacencyName.add_remove,
-    numeric: NumericOption = "histogram",
-    split: SplitOption = SplitName.weighted,
-    contributions: ContributionsOption = 1,
-    mechanism: MechanismOption = MechanismName.auto,
+    mechanism: options.Mechanism = "auto",
     round_name: RoundOption = "gossip",
     advertise: Annotated[str | None, typer.Option(help="Where peers reach this node, if not at --listen.")] = None,
     expect: Annotated[
@@ -139,28 +109,25 @@ def node(
     tolerance: Annotated[float, typer.Option(min=0, help="The relative gap at which a node is settled.")] = 1e-9,
     wait: Annotated[float, typer.Option(help="Seconds after which to give up.")] = 3600.0,
     linger: Annotated[float, typer.Option(help="Seconds to stay for others once all are settled.")] = 15.0,
-    smoothing: SmoothingOption = 1.0,
+    smoothing: options.Smoothing = 1.0,
     overlap: OverlapOption = False,
     chaos: Annotated[
         float, typer.Option(min=0, max=0.9, help="Rehearsal: the share of messages to lose and to double.")
     ] = 0.0,
-    account: AccountOption = None,
-    no_account: NoAccountOption = False,
-    as_json: JsonOption = False,
+    as_json: options.Json = False,
 ) -> None:
     """Gossip with the peers until all agree, and write the model; start it again after a crash to go on."""
     import asyncio
 
-    from discreet.errors import DiscreetError
-    from discreet.estimators.scores import check_smoothing
+    from discreet.estimators.settings import check_smoothing
     from discreet.privacy.budget import Budget
 
     public = load_schema(schema)
     check_out(out)
     known = {peer: address for peer, address in read_peers(peers).items() if peer != name}
-    _address(listen)
+    check_address(listen)
     if advertise is not None:
-        _address(advertise)
+        check_address(advertise)
     elif listen.rpartition(":")[0].strip("[]") in {"0.0.0.0", "::", "*"}:
         raise DiscreetError(f"no peer can reach {listen}: say by --advertise HOST:PORT where this node is")
     check_data(data, public)
@@ -175,18 +142,18 @@ def node(
     from discreet.gossip.sharing import GossipTerms
     from discreet.nodes.settings import Settings
 
-    settings = Settings.of(adjacency.value, numeric, split.value, contributions)
+    settings = Settings.of(**terms)
     spent = Budget(epsilon, delta=delta)
-    terms = GossipTerms(
-        name, data, public, spent, state, settings, mechanism.value, round_name,
+    own = GossipTerms(
+        name, data, public, spent, state, settings, mechanism, round_name,
         None if total is None else Budget(total, delta=delta),
-        account=account_for(data, account, no_account, what="gossip node"),
+        account=account_for(data, **paying, what="gossip node"),
     )  # fmt: skip
     pace = Pace(beat, tolerance, max(expect, 2) if expect else len(known) + 1, wait, linger, chaos=chaos)
     ring = NetworkKeys(keys).ring(name)
     state.mkdir(mode=0o700, exist_ok=True)
     member = GossipNode(
-        terms, ring, listen, known, pace, advertise=advertise, report=lambda text: note(f"{name}: {text}")
+        own, ring, listen, known, pace, advertise=advertise, report=lambda text: note(f"{name}: {text}")
     )
 
     async def live() -> str:
@@ -211,7 +178,7 @@ def node(
             f"there was no end within {wait:g} seconds ({member.why_late()}): the state is kept, the same command goes "
             "on from here, and 'discreet gossip model' writes what the node holds"
         )
-    made = write_model(state, public, settings, out, name=terms.network[:16], smoothing=smoothing, overlap=overlap)
+    made = write_model(state, public, settings, out, name=own.network[:16], smoothing=smoothing, overlap=overlap)
     if as_json:
         print_json({**member.status(), **made})
     else:
@@ -219,18 +186,16 @@ def node(
 
 
 @app.command()
+@options.grouped(terms=options.TERMS)
 def model(
     state: StateOption,
-    out: OutOption,
-    schema: SchemaOption = None,
-    adjacency: AdjacencyOption = AdjacencyName.add_remove,
-    numeric: NumericOption = "histogram",
-    split: SplitOption = SplitName.weighted,
-    contributions: ContributionsOption = 1,
+    out: options.Out,
+    terms: dict[str, Any],
+    schema: options.Schema = None,
     round_name: WhichRoundOption = None,
-    smoothing: SmoothingOption = 1.0,
+    smoothing: options.Smoothing = 1.0,
     overlap: OverlapOption = False,
-    as_json: JsonOption = False,
+    as_json: options.Json = False,
 ) -> None:
     """Write the model of what a node holds now, settled or not, running or not."""
     public = load_schema(schema)
@@ -238,7 +203,7 @@ def model(
     from discreet.gossip.result import write_model
     from discreet.nodes.settings import Settings
 
-    settings = Settings.of(adjacency.value, numeric, split.value, contributions)
+    settings = Settings.of(**terms)
     made = write_model(state, public, settings, out, name=round_name, smoothing=smoothing, overlap=overlap)
     if as_json:
         print_json(made)
@@ -254,12 +219,10 @@ def status(
     keys: Annotated[Path | None, typer.Option("--keys", help="The directory of keys.")] = None,
     name: Annotated[str | None, typer.Option("--name", help="Who asks; the node itself unless told.")] = None,
     round_name: WhichRoundOption = None,
-    as_json: JsonOption = False,
+    as_json: options.Json = False,
 ) -> None:
     """Show how far a node is: one that runs, by its address, or one here, by its state directory."""
     import asyncio
-
-    from discreet.errors import DiscreetError
 
     if (state is None) == (address is None):
         raise DiscreetError("give --state DIR, or --address HOST:PORT with --node and --keys")
@@ -274,7 +237,7 @@ def status(
         from discreet.gossip.keys import NetworkKeys
         from discreet.gossip.links import ask
 
-        found = asyncio.run(ask(NetworkKeys(keys).ring(name or node), node, _address(address or ""), "Status"))
+        found = asyncio.run(ask(NetworkKeys(keys).ring(name or node), node, check_address(address or ""), "Status"))
     if as_json:
         print_json(found)
         return
@@ -296,5 +259,5 @@ def leave(
     from discreet.gossip.keys import NetworkKeys
     from discreet.gossip.links import ask
 
-    asyncio.run(ask(NetworkKeys(keys).ring(name), name, _address(address), "Leave"))
+    asyncio.run(ask(NetworkKeys(keys).ring(name), name, check_address(address), "Leave"))
     console().print(f"{name} leaves as soon as a peer has taken its share")

@@ -2,47 +2,35 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
-
-from discreet.cli.common import JsonOption, console, print_json, table
+from discreet.cli import options
+from discreet.cli.common import console, print_json, table
 
 if TYPE_CHECKING:
-    from discreet.models import Model
+    from discreet.models import ReleasedModel
     from discreet.privacy.certificate import ChargeRecord, GroupRecord, Leaf, SmoothRecord
 
 
 def command(
-    model: Annotated[Path, typer.Argument(help="A model file.")],
-    as_json: JsonOption = False,
+    model: options.Model,
+    as_json: options.Json = False,
 ) -> None:
     """Print the certificate of a released model: the guarantee, whom it protects, and how it was spent."""
-    from discreet.models import load_model
+    from discreet.models import load
 
-    loaded = load_model(model)
+    loaded = load(model)
     if as_json:
-        print_json(
-            {
-                "certificate": loaded.certificate.model_dump(mode="json"),
-                "epsilon": loaded.certificate.epsilon_value,
-                "delta": loaded.certificate.delta_value,
-                "schema": loaded.schema.to_dict(),
-                "features": loaded.kinds,
-                "evaluation": None if loaded.evaluation is None else loaded.evaluation.to_dict(),
-            }
-        )
+        print_json(loaded.describe())
         return
     show(loaded)
 
 
-def show(loaded: Model) -> None:
+def show(loaded: ReleasedModel) -> None:
     """Print a model's certificate for a person."""
     from fractions import Fraction
 
     from discreet.domain import text
-    from discreet.privacy.certificate import ResponseRecord, SmoothRecord
 
     certificate, screen = loaded.certificate, console()
     budget = f"epsilon = {certificate.epsilon_value:g}, delta = {certificate.delta_value:g}"
@@ -58,6 +46,7 @@ def show(loaded: Model) -> None:
         else "differentially private"
     )
     facts = [
+        ["model", f"{loaded.NAME} of {len(loaded.schema.features)} feature(s)"],
         ["guarantee", verdict + (f": {budget}" if certificate.private else "")],
         ["neighbours", str(certificate.adjacency)],
         ["protects", certificate.protects],
@@ -82,7 +71,16 @@ def show(loaded: Model) -> None:
         screen.print()
         screen.print("measured privately on rows held out" + ("" if share is None else f" (share {share:g})"))
         screen.print(headline(loaded.evaluation))
-    charges = certificate.charges()
+    show_ledger(certificate.ledger)
+
+
+def show_ledger(ledger: Leaf | GroupRecord) -> None:
+    """Print what was spent or would be, for a person: one table of reports, one of noisy releases."""
+    from fractions import Fraction
+
+    from discreet.privacy.certificate import ResponseRecord, SmoothRecord
+
+    charges, screen = _leaves(ledger), console()
     responses = [c for c in charges if isinstance(c, ResponseRecord)]
     if responses:
         screen.print()
@@ -105,13 +103,20 @@ def show(loaded: Model) -> None:
                 (f"{c.measure} " if mixed else "") + f"{float(Fraction(c.cost)):.4g}",
             ]
 
-        rows = [[title, *(["", "", "", ""] if c is None else line(c))] for title, c in _entries(certificate.ledger)]
+        rows = [[title, *(["", "", "", ""] if c is None else line(c))] for title, c in _entries(ledger)]
         heads = ["statistic", "mechanism", "sensitivity", "scale or variance", "cost" if mixed else measures.pop()]
         screen.print()
         screen.print(table("ledger", heads, rows, left=2))
 
 
-def _by_words(loaded: Model) -> dict[str, list[str]]:
+def _leaves(node: Leaf | GroupRecord) -> list[Leaf]:
+    """Every charge of a ledger, in order."""
+    from discreet.privacy.certificate import GroupRecord
+
+    return [one for part in node.parts for one in _leaves(part)] if isinstance(node, GroupRecord) else [node]
+
+
+def _by_words(loaded: ReleasedModel) -> dict[str, list[str]]:
     """The features of each kind of likelihood, where a model has several."""
     found: dict[str, list[str]] = {}
     for feature in loaded.kinds:

@@ -7,11 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from discreet.cli import options
 from discreet.cli.common import (
-    AccountOption,
-    JsonOption,
-    NoAccountOption,
-    SchemaOption,
     account_for,
     check_data,
     check_out,
@@ -57,15 +54,25 @@ StoreOption = Annotated[
 SmoothingOption = Annotated[float, typer.Option(help="People added to every cell.")]
 
 
-def _campaign(
-    file: Path | None, schema: Path | None, epsilon: float | None, oracle: str, numeric: str, reports: int, theta: Any
-) -> Campaign:
+ASKED: options.Group = {
+    "schema": (options.Schema, None),
+    "epsilon": (LocalEpsilon, None),
+    "oracle": (OracleOption, "auto"),
+    "numeric": (NumbersOption, "bins"),
+    "reports": (ReportsOption, 1),
+    "theta": (ThetaOption, None),
+}  # of people, unless a campaign file says it
+
+
+def _campaign(file: Path | None, asked: dict[str, Any]) -> Campaign:
     from discreet.local.campaign import Campaign
 
+    settings = dict(asked)
+    schema: Path | None = settings.pop("schema")
     if file is None:
-        given = 1.0 if epsilon is None else epsilon
-        return Campaign(load_schema(schema), given, oracle=oracle, numeric=numeric, reports=reports, theta=theta)
-    if epsilon is not None or theta is not None or (oracle, numeric, reports) != ("auto", "bins", 1):
+        epsilon = settings.pop("epsilon")
+        return Campaign(load_schema(schema), 1.0 if epsilon is None else epsilon, **settings)
+    if any(value != ASKED[name][1] for name, value in settings.items()):
         raise DiscreetError("the campaign file says what is reported and how: give no settings beside it")
     loaded = Campaign.load(file)
     if schema is not None and load_schema(schema) != loaded.schema:
@@ -74,19 +81,14 @@ def _campaign(
 
 
 @app.command()
+@options.grouped(asked=ASKED, paying=options.PAYING)
 def perturb(
     data: Annotated[str, typer.Argument(help="A CSV, Parquet or Arrow file with a row per person.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="Where to write the reports.")],
-    schema: SchemaOption = None,
-    epsilon: LocalEpsilon = None,
-    oracle: OracleOption = "auto",
-    numeric: NumbersOption = "bins",
-    reports: ReportsOption = 1,
-    theta: ThetaOption = None,
+    asked: dict[str, Any],
+    paying: dict[str, Any],
     campaign: CampaignOption = None,
-    account: AccountOption = None,
-    no_account: NoAccountOption = False,
-    as_json: JsonOption = False,
+    as_json: options.Json = False,
 ) -> None:
     """Play every person's device: one randomised report for each row."""
     from discreet.files import replacing
@@ -94,25 +96,23 @@ def perturb(
     from discreet.privacy.budget import Adjacency, Budget
     from discreet.privacy.nodes import Response
     from discreet.privacy.payer import unit_of
-    from discreet.sources import check_people, read_rows
-    from discreet.sources.blocks import BLOCK
+    from discreet.sources import BLOCK, read_rows
 
-    plan = _campaign(campaign, schema, epsilon, oracle, numeric, reports, theta)
+    plan = _campaign(campaign, asked)
     check_out(out)
     check_data(data, plan.schema)
-    paid = account_for(data, account, no_account, what="discreet local perturb")
+    paid = account_for(data, **paying, what="discreet local perturb")
     if paid is not None:
         # What a person pays is known before any row is read: as LocalNB charges it.
         reports_node = Response("local reports", "all that one person sends", plan.epsilon)
         paid.charge(reports_node, Budget(plan.epsilon), unit_of(Adjacency.REPLACE, 1), schema=plan.schema)
-    check_people(data, plan.schema, 1)
     people = size = 0
     with (
         progress("reporting", quiet=as_json) as watch,
         replacing(out, private=True) as temporary,
         temporary.open("wb") as file,
     ):
-        for rows in read_rows(data, plan.schema, progress=watch):
+        for rows in read_rows(data, plan.schema, contributions=1, progress=watch):
             for low in range(0, rows.size, BLOCK):
                 size += file.write(report_rows(plan, rows.part(low, min(low + BLOCK, rows.size))))
             people += rows.size
@@ -129,13 +129,13 @@ def perturb(
 @app.command()
 def collect(
     reports: Annotated[list[Path], typer.Argument(help="Files of reports, or stores of other collectors.")],
-    out: Annotated[Path, typer.Option("--out", "-o", help="Where to write the model.")],
-    schema: SchemaOption = None,
+    out: options.Out,
+    schema: options.Schema = None,
     campaign: CampaignOption = None,
     epsilon: Annotated[float | None, typer.Option(help="Accept only reports of this epsilon.")] = None,
     store: StoreOption = None,
     smoothing: SmoothingOption = 1.0,
-    as_json: JsonOption = False,
+    as_json: options.Json = False,
 ) -> None:
     """Count every report once, and learn a model from the sums."""
     from discreet.local.campaign import Campaign
@@ -177,9 +177,9 @@ def _counts(rejected: dict[str, int]) -> str:
 @app.command()
 def model(
     store: Annotated[Path, typer.Option("--store", help="A collector's database; it may be in use by a server.")],
-    out: Annotated[Path, typer.Option("--out", "-o", help="Where to write the model.")],
+    out: options.Out,
     smoothing: SmoothingOption = 1.0,
-    as_json: JsonOption = False,
+    as_json: options.Json = False,
 ) -> None:
     """Learn a model from all that a store has collected so far."""
     from discreet.local.collector import Collector
@@ -201,18 +201,14 @@ def model(
 
 
 @app.command()
+@options.grouped(asked=ASKED)
 def campaign(
-    schema: SchemaOption = None,
-    epsilon: LocalEpsilon = None,
-    oracle: OracleOption = "auto",
-    numeric: NumbersOption = "bins",
-    reports: ReportsOption = 1,
-    theta: ThetaOption = None,
+    asked: dict[str, Any],
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Where to write the campaign for clients.")] = None,
-    as_json: JsonOption = False,
+    as_json: options.Json = False,
 ) -> None:
     """Show what people would be asked and how they would answer; write it for clients in any language."""
-    plan = _campaign(None, schema, epsilon, oracle, numeric, reports, theta)
+    plan = _campaign(None, asked)
     check_out(out)
     if out is not None:
         plan.save(out)
@@ -238,14 +234,10 @@ def campaign(
 
 
 @app.command()
+@options.grouped(asked=ASKED)
 def serve(
     store: Annotated[Path, typer.Option("--store", help="The database that keeps the reports.")],
-    schema: SchemaOption = None,
-    epsilon: LocalEpsilon = None,
-    oracle: OracleOption = "auto",
-    numeric: NumbersOption = "bins",
-    reports: ReportsOption = 1,
-    theta: ThetaOption = None,
+    asked: dict[str, Any],
     campaign: CampaignOption = None,
     host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 for any free one.")] = 8000,
@@ -254,7 +246,7 @@ def serve(
     max_bytes: Annotated[int, typer.Option("--max-bytes", help="The largest request.")] = 1 << 20,
     cors: Annotated[list[str] | None, typer.Option(help="A web site whose pages may post ('*' for any).")] = None,
     access_log: Annotated[bool, typer.Option("--access-log", help="Log every request with its address.")] = False,
-    as_json: JsonOption = False,
+    as_json: options.Json = False,
 ) -> None:
     """Take reports by HTTP until stopped; what was acknowledged is on disk and counted once."""
     import sys
@@ -266,7 +258,7 @@ def serve(
         sys.stdout.write(text + "\n")
         sys.stdout.flush()
 
-    plan = _campaign(campaign, schema, epsilon, oracle, numeric, reports, theta)
+    plan = _campaign(campaign, asked)
     done: Collector = run(
         plan, store, host=host, port=port, max_bytes=max_bytes, cors=cors or (), tls_cert=tls_cert, tls_key=tls_key,
         access_log=access_log, ready=ready,

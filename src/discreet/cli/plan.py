@@ -5,76 +5,53 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from discreet.cli.common import (
-    AdjacencyName,
-    AdjacencyOption,
-    BoundsName,
-    BoundsOption,
-    BoundsShareOption,
-    ContributionsOption,
-    DeltaOption,
-    EdgesOption,
-    EpsilonOption,
-    EstimatorOption,
-    JsonOption,
-    MechanismName,
-    MechanismOption,
-    ModelName,
-    ModelOption,
-    NumericOption,
-    SchemaOption,
-    SensitivityName,
-    SensitivityOption,
-    SplitName,
-    SplitOption,
-    console,
-    estimator,
-    load_schema,
-    print_json,
-    table,
-)
+from discreet.cli import options
+from discreet.cli.common import console, estimator, load_schema, print_json, table
 
 
-def command(
-    schema: SchemaOption = None,
-    model: ModelOption = ModelName.naive_bayes,
-    epsilon: EpsilonOption = 1.0,
-    delta: DeltaOption = 0.0,
-    adjacency: AdjacencyOption = AdjacencyName.add_remove,
-    mechanism: MechanismOption = MechanismName.auto,
-    numeric: NumericOption = "histogram",
-    split: SplitOption = SplitName.weighted,
-    contributions: ContributionsOption = 1,
-    sensitivity: SensitivityOption = SensitivityName.everywhere,
-    moments: EstimatorOption = None,
-    bounds: BoundsOption = BoundsName.declared,
-    edges: EdgesOption = None,
-    bounds_share: BoundsShareOption = 0.1,
-    as_json: JsonOption = False,
-) -> None:
+@options.grouped(settings=options.SETTINGS)
+def command(settings: dict[str, Any], schema: options.Schema = None, as_json: options.Json = False) -> None:
     """Show how a budget would be spent. No data are read and nothing is charged."""
-    special = {
-        "delta": delta, "mechanism": mechanism, "numeric": numeric, "split": split, "sensitivity": sensitivity,
-        "estimator": moments, "bounds": bounds, "edges": edges, "bounds_share": bounds_share,
-    }  # fmt: skip
-    public = load_schema(schema, unsettled=True)
-    common = {"schema": public, "epsilon": epsilon, "adjacency": adjacency, "contributions": contributions}
-    classifier = estimator(model, special, **common)
-    plan, bought = classifier.plan(), classifier.settlement()
+    classifier = estimator(settings, load_schema(schema, unsettled=True))
+    plan = classifier.plan()
+    bought = classifier.settlement() if hasattr(classifier, "settlement") else None
     if as_json:
-        print_json(plan.to_dict() if bought is None else {**plan.to_dict(), "settlement": bought.to_dict()})
+        print_json(described(plan) if bought is None else {**described(plan), "settlement": bought.to_dict()})
         return
     if bought is not None:
         show_settlement(bought)
     show(plan)
 
 
+def described(plan: Any) -> dict[str, Any]:
+    """A plan as plain values: as it tells them itself, or its ledger."""
+    from discreet.privacy.certificate import record
+
+    if hasattr(plan, "to_dict"):
+        found: dict[str, Any] = plan.to_dict()
+        return found
+    epsilon, delta = plan.budget.epsilon, plan.budget.delta
+    return {
+        "adjacency": str(plan.adjacency),
+        "epsilon": None if epsilon is None else float(epsilon),
+        "delta": float(delta),
+        "ledger": record(plan.node).model_dump(mode="json"),
+    }
+
+
 def show(plan: Any) -> None:
     """Print a plan for a person."""
+    from discreet.auto.classifier import AutoPlan
     from discreet.bayes.plan import Plan
+    from discreet.cli.inspect import show_ledger
+    from discreet.privacy.certificate import record
 
-    if not isinstance(plan, Plan):
+    if isinstance(plan, AutoPlan):
         show_steps(plan)
+        return
+    if not isinstance(plan, Plan):
+        console().print(f"{plan.budget}, {plan.adjacency} neighbours")
+        show_ledger(record(plan.node))
         return
     rows = [[row["statistic"], str(row["cells"]), f"{row['share']:.1%}", _noise(row["noise"])] for row in plan.rows()]
     title = f"{plan.budget}, {plan.adjacency} neighbours, {plan.mechanism} noise"

@@ -8,30 +8,31 @@ from typing import Annotated, Any
 
 import typer
 
-from discreet.cli.common import JsonOption, check_out, console, print_json, progress
+from discreet.cli import options
+from discreet.cli.common import check_out, console, print_json, progress
+from discreet.errors import DiscreetError
 
 PIECE = 1 << 15
 
 
 def command(
-    model: Annotated[Path, typer.Argument(help="A model file.")],
+    model: options.Model,
     data: Annotated[str, typer.Argument(help="A CSV, Parquet or Arrow file; the target column is not needed.")],
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Where to write the CSV; else it is printed.")] = None,
     proba: Annotated[bool, typer.Option("--proba", help="Add the probability of every class.")] = False,
-    as_json: JsonOption = False,
+    as_json: options.Json = False,
 ) -> None:
     """Classify rows with a released model and write one line per row, in the order of the rows."""
 
     from contextlib import ExitStack
 
-    from discreet.errors import DiscreetError
     from discreet.files import replacing
-    from discreet.models import load_model
+    from discreet.models import load
 
     check_out(out)
     if as_json and out is None:
         raise DiscreetError("--json reports on a file: give --out as well")
-    loaded = load_model(model)
+    loaded = load(model)
     if proba and not loaded.probabilistic:
         raise DiscreetError("this model has scores, not probabilities: leave --proba out")
     rows = 0

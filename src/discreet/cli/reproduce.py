@@ -9,7 +9,8 @@ from typing import Annotated, Any
 
 import typer
 
-from discreet.cli.common import JsonOption, console, note, print_json, table
+from discreet.cli import options
+from discreet.cli.common import console, note, print_json, table
 
 
 def command(
@@ -27,7 +28,7 @@ def command(
     ] = None,
     seed: Annotated[int, typer.Option(help="The root of all seeds.")] = 0,
     workers: Annotated[int | None, typer.Option(min=0, help="Processes at once; all cores unless told.")] = None,
-    as_json: JsonOption = False,
+    as_json: options.Json = False,
 ) -> None:
     """Run a paper's experiments again and judge its claims; a killed run goes on where it stopped."""
     from discreet_studies import PARTS, STUDIES, StudyError, find_study

@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from discreet.cli.common import BoundsName, JsonOption, check_out, note, print_json
+from discreet.cli import options
+from discreet.cli.common import check_out, note, print_json
 
 
 def command(
@@ -15,16 +16,19 @@ def command(
     target: Annotated[str, typer.Option("--target", "-t", help="The column to predict.")],
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Where to write it; else it is printed.")] = None,
     bounds: Annotated[
-        BoundsName, typer.Option(help="Bounds read off the data, or left private, for a fit or 'settle' to buy.")
-    ] = BoundsName.declared,
-    as_json: JsonOption = False,
+        str,
+        options.one_of(
+            *options.BOUGHT, help="Bounds read off the data, or left private, for a fit or 'settle' to buy."
+        ),
+    ] = "declared",
+    as_json: options.Json = False,
 ) -> None:
     """Draft a schema from data, for a person to edit. The draft itself discloses the data's ranges."""
     from discreet.sources.draft import OPEN_WARNING, WARNING, draft
 
     check_out(out)
-    warning = OPEN_WARNING if bounds is BoundsName.private else WARNING
-    found = draft(data, target=target, private=bounds is BoundsName.private)
+    warning = OPEN_WARNING if bounds == "private" else WARNING
+    found = draft(data, target=target, private=bounds == "private")
     for name, reason in found.left_out.items():
         note(f"left out {name!r}: {reason}")
     note("warning: " + warning.replace("\n", " "))

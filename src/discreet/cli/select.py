@@ -2,85 +2,48 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from discreet.cli.common import (
-    AccountOption,
-    AdjacencyName,
-    AdjacencyOption,
-    ContributionsOption,
-    JsonOption,
-    NoAccountOption,
-    SchemaOption,
-    UnexpectedName,
-    UnexpectedOption,
-    absorbing,
-    account_for,
-    check_data,
-    check_out,
-    console,
-    load_schema,
-    note,
-    print_json,
-    progress,
-    tell_room,
-)
+from discreet.cli import options
+from discreet.cli.common import charged, check_out, console, load_schema, note, print_json, warn_inferred
 from discreet.errors import DiscreetError
 
-
-class ScoreName(StrEnum):
-    """What makes a feature good."""
-
-    hits = "hits"
-    balanced = "balanced"
-    spread = "count"
-    information = "mutual-information"
+Score = options.one_of("hits", "balanced", "count", "mutual-information", help="What makes a feature good.")
+Selector = options.one_of(
+    "permute-and-flip", "gumbel", "mask", "joint", "sparse-vector", "noisy-scores", "noisy-tables",
+    help="The mechanism.",
+)  # fmt: skip
 
 
-class SelectorName(StrEnum):
-    """The mechanism that chooses."""
-
-    permute_and_flip = "permute-and-flip"
-    gumbel = "gumbel"
-    mask = "mask"
-    joint = "joint"
-    sparse_vector = "sparse-vector"
-    noisy_scores = "noisy-scores"
-    noisy_tables = "noisy-tables"
-
-
+@options.grouped(paying=options.PAYING)
 def command(
-    data: Annotated[str, typer.Argument(help="A CSV, Parquet or Arrow file, or a pattern such as 'part-*.parquet'.")],
-    schema: SchemaOption = None,
+    data: options.Data,
+    paying: dict[str, Any],
+    schema: options.Schema = None,
     k: Annotated[int, typer.Option("--k", "-k", help="How many features to keep.")] = 10,
     epsilon: Annotated[float, typer.Option(help="The privacy budget of the choice; inf for no privacy.")] = 1.0,
-    score: Annotated[ScoreName, typer.Option(help="What makes a feature good.")] = ScoreName.hits,
-    selector: Annotated[SelectorName, typer.Option(help="The mechanism.")] = SelectorName.permute_and_flip,
-    adjacency: AdjacencyOption = AdjacencyName.add_remove,
-    contributions: ContributionsOption = 1,
+    score: Annotated[str, Score] = "hits",
+    selector: Annotated[str, Selector] = "permute-and-flip",
+    adjacency: options.Adjacency = "add-remove",
+    contributions: options.Contributions = 1,
     max_rows: Annotated[
         int | None, typer.Option(help="A public bound on the number of rows, for mutual information.")
     ] = None,
     threshold: Annotated[
         int | None, typer.Option(help="The score a feature must reach, for the sparse vector technique.")
     ] = None,
-    unexpected: UnexpectedOption = UnexpectedName.refuse,
+    unexpected: options.Unexpected = "refuse",
     out: Annotated[Path, typer.Option("--out", "-o", help="Where to write the reduced schema (TOML or JSON).")] = Path(
         "selected.toml"
     ),
     certificate: Annotated[
         Path | None, typer.Option("--certificate", help="Where to write the certificate of the choice (JSON).")
     ] = None,
-    seed: Annotated[
-        int | None, typer.Option(help="Make it a reproducible simulation, which is not for release.")
-    ] = None,
-    account: AccountOption = None,
-    no_account: NoAccountOption = False,
-    as_json: JsonOption = False,
+    seed: options.Seed = None,
+    as_json: options.Json = False,
 ) -> None:
     """Choose features privately, print them, and write the reduced schema that the other commands take."""
     public = load_schema(schema)
@@ -92,18 +55,15 @@ def command(
     from discreet.selection import PrivateSelectKBest
 
     chooser = PrivateSelectKBest(
-        k, epsilon, public, score.value, selector.value, adjacency.value, contributions, max_rows, threshold, seed,
-        unexpected.value,
+        k, epsilon, public, score, selector, adjacency, contributions, max_rows, threshold, seed,
+        unexpected,
     )  # fmt: skip
-    check_data(data, public)
-    paid = account_for(data, account, no_account, what="discreet select")
-    with absorbing(unexpected), progress("reading rows", quiet=as_json) as report:
-        chooser.fit(data, progress=report, account=paid)
-    found = chooser.certificate_
-    chooser.schema_.save(out, comment=f"{k} of {len(public.features)} features, chosen by 'discreet select'")
-    if certificate is not None:
-        write_text(certificate, found.model_dump_json(indent=2) + "\n")
-    tell_room(paid)
+    with charged(data, public, paying, "discreet select", unexpected, quiet=as_json) as job:
+        chooser.fit(data, **job)
+        found = chooser.certificate_
+        chooser.schema_.save(out, comment=f"{k} of {len(public.features)} features, chosen by 'discreet select'")
+        if certificate is not None:
+            write_text(certificate, found.model_dump_json(indent=2) + "\n")
     if as_json:
         print_json(
             {
@@ -119,10 +79,6 @@ def command(
         note("warning: a seed was given, so the choice can be repeated: it is for study, not for release")
     if not found.private:
         note("warning: the features were chosen without privacy")
-    if public.inferred:
-        note(
-            "warning: the schema was read off the data (an unedited draft, or bounds settled without privacy), and the "
-            "certificate says that the data's ranges were disclosed"
-        )
+    warn_inferred(public)
     note(f"chosen with {chooser.plan().budget} ({found.adjacency} neighbours); training on them costs extra")
     note(f"wrote {out}: try 'discreet fit DATA --schema {out} --epsilon {epsilon:g} --out model.json'")

@@ -3,64 +3,36 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from discreet.cli.common import (
-    AccountOption,
-    AdjacencyName,
-    AdjacencyOption,
-    BoundsName,
-    BoundsOption,
-    ContributionsOption,
-    EdgesOption,
-    JsonOption,
-    NoAccountOption,
-    SchemaOption,
-    UnexpectedName,
-    UnexpectedOption,
-    absorbing,
-    account_for,
-    check_data,
-    check_out,
-    console,
-    load_schema,
-    note,
-    print_json,
-    progress,
-    spent,
-    table,
-    tell_room,
-)
+from discreet.cli import options
+from discreet.cli.common import charged, check_out, console, load_schema, note, print_json, spent, table
+from discreet.errors import DiscreetError
+
+SETTINGS = options.some("bounds", "edges", "adjacency", "contributions", "unexpected")
 
 
+@options.grouped(settings=SETTINGS, paying=options.PAYING)
 def command(
-    data: Annotated[str, typer.Argument(help="A CSV, Parquet or Arrow file, or a pattern such as 'part-*.parquet'.")],
+    data: options.Data,
     epsilon: Annotated[float, typer.Option(help="The privacy budget of the bounds and bins; inf for no privacy.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="Where to write the settled schema.")],
-    schema: SchemaOption = None,
-    bounds: BoundsOption = BoundsName.declared,
-    edges: EdgesOption = None,
-    adjacency: AdjacencyOption = AdjacencyName.add_remove,
-    contributions: ContributionsOption = 1,
-    unexpected: UnexpectedOption = UnexpectedName.refuse,
+    settings: dict[str, Any],
+    paying: dict[str, Any],
+    schema: options.Schema = None,
+    seed: options.Seed = None,
+    as_json: options.Json = False,
     certificate: Annotated[
         Path | None,
         typer.Option(
             help="Where to write the certificate of what it cost; NAME.certificate.json beside --out if unset."
         ),
     ] = None,
-    seed: Annotated[
-        int | None, typer.Option(help="Make it a reproducible simulation, which is not for release.")
-    ] = None,
-    account: AccountOption = None,
-    no_account: NoAccountOption = False,
-    as_json: JsonOption = False,
 ) -> None:
     """Buy the bounds and bins that a schema leaves open, and write an ordinary schema that any command takes."""
     from discreet.bounds import settle_schema
-    from discreet.errors import DiscreetError
     from discreet.files import write_text
 
     public = load_schema(schema, unsettled=True)
@@ -69,18 +41,12 @@ def command(
     check_out(record)
     if record.absolute() == out.absolute():
         raise DiscreetError("the schema and its certificate need files of their own: choose another --certificate")
-    check_data(data, public, labelled=False)
-    paid = account_for(data, account, no_account, what="discreet settle")
-    with absorbing(unexpected), progress("reading rows", quiet=as_json) as report:
-        found = settle_schema(
-            public, data, epsilon, bounds=bounds.value, edges=None if edges is None else edges.value,
-            adjacency=adjacency.value, contributions=contributions, unexpected=unexpected.value, random_state=seed,
-            progress=report, account=paid,
-        )  # fmt: skip
-    write_text(record, found.certificate.model_dump_json(indent=2) + "\n")  # what was spent must not be forgotten
-    cost = f"The bounds and bins of {', '.join(found.plan.bounds)} were bought with {spent(found.certificate)}."
-    found.schema.save(out, comment=cost + "\nA guarantee for what is made with this schema must count that too.")
-    tell_room(paid)
+    policy = settings["unexpected"]
+    with charged(data, public, paying, "discreet settle", policy, quiet=as_json, labelled=False) as job:
+        found = settle_schema(public, data, epsilon, random_state=seed, **settings, **job)
+        write_text(record, found.certificate.model_dump_json(indent=2) + "\n")  # what was spent must not be forgotten
+        cost = f"The bounds and bins of {', '.join(found.plan.bounds)} were bought with {spent(found.certificate)}."
+        found.schema.save(out, comment=cost + "\nA guarantee for what is made with this schema must count that too.")
     if as_json:
         print_json({"schema": found.schema.to_dict(), "certificate": found.certificate.model_dump(mode="json")})
         return

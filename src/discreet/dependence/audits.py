@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 from discreet.audit import AuditCase, Claim, Pair
 from discreet.dependence.joint import joint_counts, plan_joint, release_joint
 from discreet.dependence.pairs import pair_tables
-from discreet.dependence.rows import HeldRows
 from discreet.dependence.tan import TABLES, noised_tables, plan_tan
 from discreet.estimators.counts import ClassCounts, count_charge
 from discreet.mechanisms.noise import ExactSampler
 from discreet.privacy.budget import Adjacency, Budget
 from discreet.schema import Categorical, Numeric, Schema
+from discreet.sources import HeldRows
 
 BITS = Schema([Categorical(name, [0, 1]) for name in "abc"], "y", [0, 1])
 SCHEMA = Schema([Categorical("a", [0, 1]), Numeric("b", 0, 1, integer=True)], "y", [0, 1])
@@ -39,9 +39,8 @@ def held(rows: Sequence[Row]) -> HeldRows:
     """Rows (a, b, class) as a fit holds them."""
     table = np.array(rows, np.int64).reshape(-1, 3)
     half = SCHEMA.numeric[0].lattice.half
-    return HeldRows(
-        (table[:, 0].astype(np.int32), np.where(table[:, 1] > 0, half, -half).astype(np.int32)), table[:, 2]
-    )
+    columns = table[:, 0].astype(np.uint8), np.where(table[:, 1] > 0, half, -half).astype(np.int32)
+    return HeldRows(SCHEMA, columns, table[:, 2])
 
 
 class LastDraw(ExactSampler):
@@ -101,8 +100,8 @@ class ReleasedTan:
 def bits(rows: Sequence[Row]) -> HeldRows:
     """Rows (a, b, class) with a third feature that is always zero."""
     table = np.array(rows, np.int64).reshape(-1, 3)
-    a, b = table[:, 0].astype(np.int32), table[:, 1].astype(np.int32)
-    return HeldRows((a, b, np.zeros_like(a)), table[:, 2])
+    a, b = table[:, :2].T.astype(np.uint8)
+    return HeldRows(BITS, (a, b, np.zeros_like(a)), table[:, 2])
 
 
 def _flat(tables: Sequence[NDArray[Any]], ends: Sequence[Sequence[NDArray[Any]]]) -> NDArray[Any]:

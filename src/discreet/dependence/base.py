@@ -6,11 +6,10 @@ from abc import abstractmethod
 from typing import Any
 
 from discreet.dependence.plan import NetworkPlan
-from discreet.dependence.rows import HeldRows, hold_rows
-from discreet.estimators.base import Reading
 from discreet.estimators.counted import CountedEstimator
 from discreet.estimators.counts import ClassCounts, noisy_counts
 from discreet.mechanisms.noise import Sampler
+from discreet.sources import HeldRows, Source
 
 
 class NetworkEstimator(CountedEstimator):
@@ -20,8 +19,8 @@ class NetworkEstimator(CountedEstimator):
     def _model(self, held: HeldRows, plan: NetworkPlan, counts: ClassCounts, sampler: Sampler) -> Any:
         """The released model."""
 
-    def _release(self, reading: Reading, plan: NetworkPlan, sampler: Sampler, counts: ClassCounts | None = None) -> Any:
-        held = hold_rows(reading.X, plan.schema, reading.y, **reading.terms)
+    def _release(self, source: Source, plan: NetworkPlan, sampler: Sampler, counts: ClassCounts | None = None) -> Any:
+        held = source.held()
         if counts is None:
-            counts = noisy_counts(held.by_class(len(plan.schema.classes)), plan.count, sampler)
+            counts = noisy_counts(held.counts, plan.count, sampler)
         return self._model(held, plan, counts, sampler)

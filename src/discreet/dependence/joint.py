@@ -19,7 +19,6 @@ from discreet.dependence.grid import fine_schema, grid, is_free, joint_cells
 from discreet.dependence.joint_model import LARGEST, JointModel
 from discreet.dependence.plan import NetworkPlan, checked_share, network_certificate, plan_network
 from discreet.dependence.pyramid import Axis, class_shares
-from discreet.dependence.rows import HeldRows
 from discreet.errors import BudgetError
 from discreet.estimators.counts import ClassCounts
 from discreet.mechanisms.laws import laplace_variance
@@ -27,8 +26,7 @@ from discreet.mechanisms.noise import Sampler
 from discreet.privacy.budget import Adjacency, Budget
 from discreet.privacy.ledger import Charge
 from discreet.schema import Numeric, Schema
-from discreet.sources.coded import Cells
-from discreet.statistics import Statistics
+from discreet.sources import BINS, Cells, HeldRows
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -141,7 +139,7 @@ def release_joint(held: HeldRows, plan: NetworkPlan, counts: ClassCounts, sample
     schema = plan.schema
     first = marginal_plan(schema, plan.part(MARGINALS), plan.adjacency, plan.contributions)
     fine = first.schema
-    marginals = release(_statistics(held, fine), first, sampler)
+    marginals = release(held.under(fine).statistics(BINS), first, sampler)
     prior, likelihoods = estimate(marginals)
     epsilon = math.inf if plan.budget.epsilon is None else float(plan.budget.epsilon) / plan.moves
     bins = max(joint_cells(schema, counts.rows, epsilon), 2)
@@ -155,17 +153,6 @@ def release_joint(held: HeldRows, plan: NetworkPlan, counts: ClassCounts, sample
     noisy = sampler.laplace(exact, charge.spread)
     variance = laplace_variance(float(charge.spread))
     return JointRelease(joint, prior, tables, noisy, variance, [marginals.node, charge])
-
-
-def _statistics(held: HeldRows, schema: Schema) -> Statistics:
-    codes, classes = held.codes(schema), len(schema.classes)
-    tables = {
-        feature.name: np.bincount(held.labels * feature.cells + code, minlength=classes * feature.cells).reshape(
-            classes, feature.cells
-        )
-        for feature, code in zip(schema.features, codes.T, strict=True)
-    }
-    return Statistics(schema, held.by_class(classes), tables)
 
 
 def joint_counts(codes: Cells, labels: Integers, schema: Schema) -> Integers:

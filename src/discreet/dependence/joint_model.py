@@ -7,24 +7,26 @@ from typing import Any, Self
 
 import numpy as np
 
-from discreet.dependence.model import DIGITS, Floats, NetworkModel, numbers
+from discreet.dependence.model import DIGITS, numbers
 from discreet.errors import ModelError
+from discreet.models import Floats, ReleasedModel, class_probabilities
 from discreet.privacy.certificate import Certificate
 from discreet.schema import Schema
-from discreet.sources import Progress, Rows
-from discreet.sources.coded import encode_rows
+from discreet.sources import Progress, Rows, encode_rows
 
 LARGEST = 1 << 20  # cells of all classes together: what a file and a release hold with ease
 
 
-class JointModel(NetworkModel):
+class JointModel(ReleasedModel):
     """log P(class), and log P(class | cell) with a row per class; the last feature's cells run fastest."""
 
     FORMAT = "discreet/joint"
-    NAME = "joint histogram"
+    NAME = "a joint histogram"
+    log_prior: Floats
 
     def __init__(self, schema: Schema, log_prior: Any, table: Any, certificate: Certificate) -> None:
-        super().__init__(schema, log_prior, certificate)
+        super().__init__(schema, certificate)
+        self.log_prior = class_probabilities(schema, log_prior)
         cells = math.prod(feature.cells for feature in schema.features)
         if cells * len(schema.classes) > LARGEST:
             raise ModelError("the joint table of this schema has too many cells")
@@ -35,7 +37,8 @@ class JointModel(NetworkModel):
         """Each feature and how it is modelled: by how many cells of the joint table."""
         return [{"name": f.name, "kind": f"{f.cells} cells of the joint table"} for f in self.schema.features]
 
-    def _joint(self, rows: Rows) -> Floats:
+    def joint_rows(self, rows: Rows) -> Floats:
+        """log P(class | cell) of rows."""
         spot = np.zeros(rows.size, np.int64)
         for code, feature in zip(encode_rows(rows).T, self.schema.features, strict=True):
             spot = spot * feature.cells + code

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.schema import Schema
-from discreet.sources.coded import Cells
+from discreet.sources import Cells
 
 Integers = NDArray[np.int64]
 Pair = tuple[int, int]

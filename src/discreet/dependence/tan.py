@@ -17,7 +17,6 @@ from discreet.dependence.base import NetworkEstimator
 from discreet.dependence.grid import is_free, rebinned, with_features
 from discreet.dependence.pairs import REACH, STEPS, Pair, candidates, dependence, pair_tables
 from discreet.dependence.plan import NetworkPlan, checked_share, network_certificate, plan_network
-from discreet.dependence.rows import HeldRows
 from discreet.dependence.tan_estimate import NoisyTables, log_ratio, marginals, naive
 from discreet.dependence.tan_model import TANModel
 from discreet.dependence.tree import grow_tree
@@ -30,7 +29,7 @@ from discreet.mechanisms.noise import Sampler
 from discreet.privacy.budget import Budget
 from discreet.privacy.ledger import Charge, Node
 from discreet.schema import Numeric, Schema
-from discreet.sources.coded import Cells
+from discreet.sources import Cells, HeldRows
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

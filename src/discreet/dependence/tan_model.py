@@ -8,16 +8,16 @@ from typing import Any, Self
 
 import numpy as np
 
-from discreet.dependence.model import DIGITS, Floats, NetworkModel, numbers
+from discreet.dependence.model import DIGITS, numbers
 from discreet.dependence.tree import is_forest
 from discreet.errors import ModelError
+from discreet.models import Floats, ReleasedModel, class_probabilities
 from discreet.privacy.certificate import Certificate
 from discreet.schema import Schema
-from discreet.sources import Progress, Rows
-from discreet.sources.coded import encode_rows
+from discreet.sources import Progress, Rows, encode_rows
 
 
-class TANModel(NetworkModel):
+class TANModel(ReleasedModel):
     """log P(class), log P(cell | class) of each feature, and log P(a, b | class)/(P(a | class)·P(b | class)) of pairs.
 
     Pairs are places of features and make a forest, so with any feature of a part as its root this is the product of
@@ -25,7 +25,8 @@ class TANModel(NetworkModel):
     """
 
     FORMAT = "discreet/tan"
-    NAME = "tree-augmented model"
+    NAME = "a tree-augmented model"
+    log_prior: Floats
 
     def __init__(
         self,
@@ -36,7 +37,8 @@ class TANModel(NetworkModel):
         ratios: Sequence[Any],
         certificate: Certificate,
     ) -> None:
-        super().__init__(schema, log_prior, certificate)
+        super().__init__(schema, certificate)
+        self.log_prior = class_probabilities(schema, log_prior)
         classes, features = len(schema.classes), schema.features
         if len(singles) != len(features) or len(ratios) != len(pairs):
             raise ModelError("the tables are not those of the schema's features and pairs")
@@ -62,9 +64,10 @@ class TANModel(NetworkModel):
             found.append({"name": name, "kind": "with " + ", ".join(others) if others else "table"})
         return found
 
-    def _joint(self, rows: Rows) -> Floats:
+    def joint_rows(self, rows: Rows) -> Floats:
+        """log P(class, features) of rows, up to a constant."""
         codes = encode_rows(rows).T.astype(np.int64)
-        scores = np.tile(self.log_prior, (rows.size, 1))
+        scores: Floats = np.tile(self.log_prior, (rows.size, 1))
         for code, single in zip(codes, self.singles, strict=True):
             scores += np.ascontiguousarray(single.T)[code]
         for (a, b), ratio in zip(self.pairs, self.ratios, strict=True):

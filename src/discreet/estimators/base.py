@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -11,29 +10,19 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
+from discreet import sources
 from discreet.errors import DataError, SchemaError
 from discreet.estimators.purchase import Purchase, purchase
-from discreet.estimators.scores import normalised
 from discreet.mechanisms.noise import Sampler, bytes_of, sampler_for
+from discreet.models import normalised
 from discreet.privacy.budget import Adjacency, Budget
 from discreet.privacy.nodes import Node
 from discreet.privacy.payer import Carrier, Payer, paying
 from discreet.privacy.unexpected import ABSORB, REFUSE
 from discreet.schema import Schema
-from discreet.sources import Progress, is_outside
-from discreet.sources.frames import as_matrix, open_frame
-from discreet.sources.shape import charge, check_shape
+from discreet.sources import Progress, Source, as_matrix, charge, check_shape, is_outside, open_frame
 
 Floats = NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class Reading:
-    """The rows of a fit and the terms on which they may be read; the fit was charged before this was made."""
-
-    X: Any
-    y: Any
-    terms: dict[str, Any]
 
 
 class SchemaEstimator(Carrier, ClassifierMixin, BaseEstimator):
@@ -56,7 +45,7 @@ class SchemaEstimator(Carrier, ClassifierMixin, BaseEstimator):
         """How the budget is spent, from public knowledge and what was bought before; settings are checked here."""
         raise NotImplementedError
 
-    def _release(self, reading: Reading, plan: Any, sampler: Sampler, *bought: Any) -> Any:
+    def _release(self, source: Source, plan: Any, sampler: Sampler, *bought: Any) -> Any:
         """The released model, with its certificate, of rows that have been paid for."""
         raise NotImplementedError
 
@@ -98,7 +87,7 @@ class SchemaEstimator(Carrier, ClassifierMixin, BaseEstimator):
         self._check_bought(plan, *bought)
         self._tab = charge(payer, plan, X, self, schema=schema)
         sampler = self._sampler()
-        self._keep(self._release(self._reading(X, y, plan, sampler, progress), plan, sampler, *bought))
+        self._keep(self._release(self._source(X, y, plan, sampler, progress), plan, sampler, *bought))
         self._describe(X, schema)
         return self
 
@@ -110,6 +99,10 @@ class SchemaEstimator(Carrier, ClassifierMixin, BaseEstimator):
 
     def _budget(self) -> Budget:
         return Budget(self.epsilon, getattr(self, "delta", 0))
+
+    def _unbinned(self) -> bool:
+        """Whether numbers are modelled without bins, so that none need be bought."""
+        return False
 
     def _known_cost(self, *bought: Any) -> Node | None:
         """The ledger entry, if it does not depend on the schema."""
@@ -127,9 +120,12 @@ class SchemaEstimator(Carrier, ClassifierMixin, BaseEstimator):
         }
 
     @staticmethod
-    def _reading(X: Any, y: Any, plan: Any, sampler: Sampler, progress: Progress | None) -> Reading:
-        terms = {"contributions": plan.contributions, "unexpected": plan.unexpected, "draw": bytes_of(sampler)}
-        return Reading(X, y, terms | {"progress": progress})
+    def _source(X: Any, y: Any, plan: Any, sampler: Sampler, progress: Progress | None) -> Source:
+        """The rows, on the terms of a plan that was charged."""
+        return sources.open(
+            X, plan.schema, y, contributions=plan.contributions, unexpected=plan.unexpected, draw=bytes_of(sampler),
+            progress=progress,
+        )  # fmt: skip
 
     def _public_schema(self) -> Schema:
         if isinstance(self.schema, Schema) and not self.schema.unsettled:

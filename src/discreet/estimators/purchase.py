@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import inspect
 import math
 from dataclasses import dataclass
@@ -10,7 +9,6 @@ from typing import Any
 
 from sklearn.base import clone
 
-from discreet.bayes.likelihoods import is_unbinned
 from discreet.bounds.plan import SettlePlan, make_settle_plan
 from discreet.bounds.release import settle
 from discreet.errors import BudgetError, SchemaError
@@ -20,8 +18,7 @@ from discreet.privacy.ledger import Sequential
 from discreet.privacy.payer import Payer
 from discreet.privacy.unexpected import REFUSE
 from discreet.schema import Numeric, Schema
-from discreet.sources import Progress, check_lasting
-from discreet.sources.shape import charge
+from discreet.sources import Progress, charge, check_lasting
 
 STREAM = 1 << 20  # of a simulation's seed: apart from those that fits use
 
@@ -47,8 +44,7 @@ class Purchase:
         known = inspect.signature(fitted.fit).parameters  # not every estimator shows its progress
         fitted.fit(X, y, **{k: v for k, v in {"ledger": payer, "progress": progress}.items() if k in known})
         fitted.certificate_ = settlement.certificate.then(fitted.certificate_, "bounds and bins, then a fit")
-        fitted.model_ = copy.copy(fitted.model_)
-        fitted.model_.certificate = fitted.certificate_
+        fitted.model_ = fitted.model_.with_certificate(fitted.certificate_)
         return fitted
 
 
@@ -66,7 +62,7 @@ def purchase(estimator: Any, bounds: Any, edges: Any, share: Any) -> Purchase | 
     if not 0 < part < 1:
         raise BudgetError("bounds_share is a part of the budget: above 0 and below 1")
     settings = estimator.get_params(deep=False)
-    if edges is None and is_unbinned(settings.get("numeric")):
+    if edges is None and estimator._unbinned():
         edges = "declared"
     whole = Budget(settings["epsilon"], settings.get("delta", 0))
     if whole.epsilon is None:

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from discreet.bayes.likelihoods.histogram import decode
 from discreet.evaluation.exact import Scoring
 from discreet.schema import Schema
-from discreet.sources.blocks import Rows
-from discreet.sources.columns import make_column
+from discreet.sources import Rows, make_column
 
 Floats = NDArray[np.float64]
 REFERENCE = 4096  # made-up rows that the model is asked about

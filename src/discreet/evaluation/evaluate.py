@@ -16,8 +16,7 @@ from discreet.privacy.certifier import certify
 from discreet.privacy.measured import PrivateEvaluation
 from discreet.privacy.payer import Payer, paying
 from discreet.privacy.unexpected import REFUSE
-from discreet.sources import Progress
-from discreet.sources.shape import charge, check_shape
+from discreet.sources import Progress, charge, check_shape
 
 COVERS = "the figures of this evaluation and everything computed from them; not the model, which has its own"
 HELD_OUT = "the figures measured on the rows held out"

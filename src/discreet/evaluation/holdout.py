@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import inspect
 from dataclasses import dataclass
 from fractions import Fraction
@@ -16,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from discreet.errors import BudgetError
 from discreet.estimators.base import SchemaEstimator
-from discreet.estimators.scores import check_smoothing
+from discreet.estimators.settings import check_smoothing
 from discreet.evaluation.evaluate import check_confidence, evaluation_certificate, measure
 from discreet.evaluation.plan import EvaluationPlan, evaluation_charges, make_evaluation_plan
 from discreet.mechanisms.deal import KeyCoins, RowCoins
@@ -28,10 +27,7 @@ from discreet.privacy.payer import PAID, Payer, paying
 from discreet.privacy.plan import Protected, checked_contributions
 from discreet.privacy.unexpected import ABSORB, REFUSE, check_unexpected
 from discreet.schema import Schema
-from discreet.sources import Progress
-from discreet.sources.absorb import new_reading, watching
-from discreet.sources.part import deal_rows
-from discreet.sources.shape import charge, check_shape
+from discreet.sources import Progress, charge, check_shape, deal_rows, new_reading, watching
 
 ROOMS = {"bayes", "linear", "trees", "additive", "dependence", "auto", "selection", "tuning"}
 NEEDED = ("epsilon", "schema", "adjacency", "random_state")
@@ -150,7 +146,7 @@ class PrivateHoldout(SchemaEstimator):
         with watching() as readings:
             fitted.fit(*train, ledger=PAID, **({"progress": progress} if "progress" in known else {}))
         _require_kept(fitted, plan)
-        model = copy.copy(fitted.model_)
+        model = fitted.model_
         pure = Budget(float("inf") if plan.budget.epsilon is None else plan.budget.epsilon)
         looked = make_evaluation_plan(
             model, pure, adjacency=plan.adjacency, contributions=plan.contributions, unexpected=plan.unexpected
@@ -162,7 +158,7 @@ class PrivateHoldout(SchemaEstimator):
             )  # fmt: skip
         new_reading().include(readings, others)
         self.certificate_ = _certificate(fitted.certificate_, looked, sampler, coins.keyed)
-        model.certificate, model.evaluation = self.certificate_, self.evaluation_
+        model = model.with_certificate(self.certificate_, self.evaluation_)
         fitted.model_, fitted.certificate_ = model, self.certificate_
         self.estimator_, self.model_ = fitted, model
         self._describe(X, model.schema)

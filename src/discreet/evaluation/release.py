@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet import sources
 from discreet.evaluation.edges import gaps
 from discreet.evaluation.exact import Scoring
 from discreet.evaluation.plan import EvaluationPlan
 from discreet.mechanisms.laws import laplace_variance
 from discreet.mechanisms.noise import Sampler
 from discreet.privacy.ledger import Charge
-from discreet.sources import Draw, Progress, Rows, map_rows
+from discreet.sources import Draw, Progress, Rows
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -68,10 +69,11 @@ def count_rows(
         return [np.bincount(one, minlength=a * b) for one, (a, b) in zip(cells, sizes, strict=True)]
 
     tables = [np.zeros(a * b, np.int64) for a, b in sizes]
-    for found in map_rows(
-        counted, data, model.schema, y, contributions=plan.contributions, unexpected=plan.unexpected, draw=draw,
-        progress=progress, empty=True,
-    ):  # fmt: skip
+    rows = sources.open(
+        data, model.schema, y, contributions=plan.contributions, unexpected=plan.unexpected, draw=draw,
+        progress=progress,
+    )  # fmt: skip
+    for found in rows.map(counted, empty=True):
         tables = [table + more for table, more in zip(tables, found, strict=True)]
     return [table.reshape(size) for table, size in zip(tables, sizes, strict=True)]
 

@@ -15,7 +15,7 @@ from discreet.mechanisms.shares import ExactShares, SimulationShares
 from discreet.nodes.estimator import NodesNB
 from discreet.nodes.settings import Settings
 from discreet.schema import Schema
-from discreet.sources.parts import Coded
+from discreet.sources import HeldRows
 
 
 class FederatedNB(NodesNB):
@@ -80,7 +80,7 @@ class FederatedNB(NodesNB):
     def _empty(self, schema: Schema, settings: Settings) -> Aggregate:
         return Aggregate(schema, settings=settings, weighting=self.weighting, cutoff=self.cutoff, robust=self.robust)
 
-    def _fit_nodes(self, rows: Coded, plans: list[Plan], settings: Settings, rng: np.random.Generator) -> None:
+    def _fit_nodes(self, rows: HeldRows, plans: list[Plan], settings: Settings, rng: np.random.Generator) -> None:
         if self.secure:
             self._fit_secure(rows, plans[0], rng)
             return
@@ -89,12 +89,12 @@ class FederatedNB(NodesNB):
             aggregate.add(update)
         self.model_, self.nodes_ = aggregate.model(float(self.smoothing)), aggregate.table()
 
-    def _fit_secure(self, rows: Coded, plan: Plan, rng: np.random.Generator) -> None:
+    def _fit_secure(self, rows: HeldRows, plan: Plan, rng: np.random.Generator) -> None:
         """The sum of all nodes' integers and noise shares, drawn at once: its law is that of a real round."""
         nodes = int(self.n_nodes)
         honest = nodes if self.honest is None else int(self.honest)
         shared = share_plan(plan, nodes, colluding=nodes - honest)
-        statistics = rows.parts(np.zeros(len(rows), np.int64), 1, plan.detail).statistics(0)
+        statistics = rows.statistics(plan.detail)
         seeded = self._seed is not None
         sampler = SimulationShares(rng) if seeded else ExactShares()
         total = shared.noised(statistics, Fraction(nodes, honest), sampler)

@@ -17,7 +17,7 @@ from discreet.nodes.estimator import NodesNB
 from discreet.nodes.members import Member, member_table, row_shares
 from discreet.nodes.settings import Settings
 from discreet.schema import Schema
-from discreet.sources.parts import Coded
+from discreet.sources import HeldRows
 
 
 class GossipNB(NodesNB):
@@ -77,7 +77,7 @@ class GossipNB(NodesNB):
         nodes, degree = int(self.n_nodes), int(self.degree)
         return Network(nodes, self.topology, degree, clock=self.clock, loss=float(self.loss))
 
-    def _fit_nodes(self, rows: Coded, plans: list[Plan], settings: Settings, rng: np.random.Generator) -> None:
+    def _fit_nodes(self, rows: HeldRows, plans: list[Plan], settings: Settings, rng: np.random.Generator) -> None:
         schema, layout = plans[0].schema, Layout.of(plans[0])
         members, vectors = [], []
         for update in self._updates(rows, plans, settings, rng):

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet import sources
 from discreet.audit import AuditCase, Claim, Pair
 from discreet.linear.classifier import LinearEstimator, PrivateLogisticRegression, PrivateSVC
-from discreet.linear.encode import Design, read_design
+from discreet.linear.encode import Design
 from discreet.linear.plan import LinearPlan
 from discreet.linear.release import finish, problem_weights
 from discreet.linear.solve import Minimum, Objective, minimise
@@ -45,7 +46,8 @@ class ReleasedWeights:
     def design(self, data: Sequence[Row]) -> Design:
         """Rows as the estimator encodes them."""
         X = np.array([[x] for x, _ in data], dtype=np.float64)
-        return read_design(X, np.array([y for _, y in data]), self.plan.encoding)
+        encoding = self.plan.encoding
+        return encoding.design(sources.open(X, encoding.schema, np.array([y for _, y in data])).held())
 
     def sample(self, data: Sequence[Row], size: int, *, rng: np.random.Generator) -> NDArray[Any]:
         """One release per row."""

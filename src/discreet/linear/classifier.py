@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from discreet.errors import BudgetError
-from discreet.estimators.base import Reading, SchemaEstimator
-from discreet.linear.encode import Encoding, read_design
+from discreet.estimators.base import SchemaEstimator
+from discreet.linear.encode import Encoding
 from discreet.linear.losses import Huber, Logistic, Loss
 from discreet.linear.model import LinearModel
 from discreet.linear.plan import LinearPlan, make_plan
@@ -22,7 +22,7 @@ from discreet.privacy.certificate import Certificate
 from discreet.privacy.certifier import certify
 from discreet.privacy.unexpected import ABSORB, FIXED
 from discreet.schema import Schema
-from discreet.sources import Progress
+from discreet.sources import Progress, Source
 
 Floats = NDArray[np.float64]
 REFUSALS = (
@@ -58,8 +58,8 @@ class LinearEstimator(SchemaEstimator):
             ridge=self.regularisation, noise=self.noise, tolerance=self.tolerance,
         )  # fmt: skip
 
-    def _release(self, reading: Reading, plan: LinearPlan, sampler: Sampler, *_: Any) -> LinearModel:
-        released = release(read_design(reading.X, reading.y, plan.encoding, **reading.terms), plan, sampler)
+    def _release(self, source: Source, plan: LinearPlan, sampler: Sampler, *_: Any) -> LinearModel:
+        released = release(plan.encoding.design(source.held()), plan, sampler)
         settings = {**self._settings(), "ridge": float(plan.ridge)}
         return LinearModel(
             plan.schema, released.weights, release_certificate(released), kind=self._kind, numeric=self.numeric,

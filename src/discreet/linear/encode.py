@@ -7,6 +7,7 @@ from −UNIT to UNIT, which stands for number·scale/UNIT; with m slots and scal
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -17,10 +18,8 @@ from numpy.typing import NDArray
 
 from discreet.errors import BudgetError
 from discreet.linear.kernels import compiled
-from discreet.privacy.unexpected import REFUSE
 from discreet.schema import Numeric, Schema
-from discreet.sources import Draw, Progress, Rows, map_rows, read_rows
-from discreet.sources.columns import Codes, Numbers
+from discreet.sources import GONE, Held, HeldRows, cells_at, hold_rows, read_rows
 
 Floats = NDArray[np.float64]
 UNIT = 1 << 12
@@ -89,54 +88,41 @@ class Encoding:
                 result += [f"{feature.name}={label}" for label in feature.labels]
         return (*result, "(constant)")
 
-    def encode(self, rows: Rows) -> tuple[NDArray[Any], NDArray[np.int32] | None]:
-        """The columns and, if rows hold numbers, the whole numbers of some rows."""
-        kind = np.uint16 if self.columns <= 1 << 16 else np.int32
-        codes = np.empty((rows.size, len(self.widths)), kind)
-        values = np.full((rows.size, self.slots), UNIT, np.int32) if self.valued else None
-        for j, (column, start) in enumerate(zip(rows.columns, self.starts[:-1], strict=True)):
-            if self._is_scaled(column.feature):
-                assert isinstance(column, Numbers) and values is not None
-                points, gone = lattice_points(column)
+    def encode(self, held: Sequence[Held]) -> tuple[NDArray[Any], NDArray[np.int32] | None]:
+        """The columns and, if rows hold numbers, the whole numbers of what is held of some rows."""
+        rows, kind = len(held[0]), np.uint16 if self.columns <= 1 << 16 else np.int32
+        codes = np.empty((rows, len(self.widths)), kind)
+        values = np.full((rows, self.slots), UNIT, np.int32) if self.valued else None
+        for j, (feature, start) in enumerate(zip(self.schema.features, self.starts[:-1], strict=True)):
+            if self._is_scaled(feature):
+                assert isinstance(feature, Numeric) and values is not None
+                gone = held[j] == GONE
                 codes[:, j] = start + gone
-                half = column.feature.lattice.half
                 # Whole numbers of at most UNIT, whatever the value was: |point| ≤ half.
-                values[:, j] = np.where(gone, UNIT, np.rint(points * UNIT / half).astype(np.int64))
+                scaled = np.rint(held[j].astype(np.int64) * UNIT / feature.lattice.half)
+                values[:, j] = np.where(gone, UNIT, scaled.astype(np.int64))
             else:
-                codes[:, j] = start + cells(column)
+                codes[:, j] = cells_at(feature, held[j])
+                codes[:, j] += kind(start)
         return codes, values
+
+    def design(self, rows: HeldRows) -> Design:
+        """Held rows, encoded."""
+        labels: NDArray[Any] = rows.labels.astype(np.int16 if len(self.schema.classes) < 1 << 15 else np.int32)
+        codes, values = self.encode(rows.columns)
+        return Design(codes, values, labels, self.columns, self.slots, self.scale)
 
     def matrix(self, X: Any) -> Floats:
         """Rows as a dense matrix, for small data and for other libraries."""
         parts = []
         for rows in read_rows(X, self.schema, labelled=False):
-            codes, values = self.encode(rows)
+            codes, values = self.encode(hold_rows(rows))
             dense = np.zeros((rows.size, self.columns))
             dense[:, -1] = self.scale
             sizes = self.scale if values is None else values[:, :-1] * (self.scale / UNIT)
             np.put_along_axis(dense, codes.astype(np.int64), sizes, axis=1)
             parts.append(dense)
         return np.concatenate(parts)
-
-
-def lattice_points(column: Numbers) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """The lattice point of every row and which rows are missing; a value that may not be is an error."""
-    points, gone = column.points()
-    if np.isinf(column.values).any() or (gone.any() and column.feature.missing_code is None):
-        column.complain()
-    return points, gone
-
-
-def cells(column: Any) -> NDArray[np.int64]:
-    """The cell of every row: a category, or the bin of a number."""
-    if isinstance(column, Codes):
-        codes = column.encode()
-        if (codes == column.feature.cells).any():
-            column.complain()
-        return codes
-    points, gone = lattice_points(column)
-    found = np.searchsorted(np.array(column.feature.cuts, np.int64), points, side="right")
-    return found if column.feature.missing_code is None else np.where(gone, column.feature.missing_code, found)
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,40 +172,3 @@ class Design:
             compiled().outer_valued(self.codes, self.values, rates, out)
         upper = np.triu(out)
         return upper + np.triu(out, 1).T
-
-
-def read_design(
-    X: Any,
-    y: Any,
-    encoding: Encoding,
-    *,
-    contributions: int = 1,
-    unexpected: str = REFUSE,
-    draw: Draw | None = None,
-    progress: Progress | None = None,
-) -> Design:
-    """Read and encode labelled rows of any source, block by block; the options are those of `read_rows`."""
-    schema = encoding.schema
-
-    def encode(rows: Rows) -> tuple[NDArray[Any], NDArray[Any] | None, NDArray[Any]]:
-        assert rows.label is not None
-        labels = cells(rows.label).astype(np.int16 if len(schema.classes) < 1 << 15 else np.int32)
-        return *encoding.encode(rows), labels
-
-    codes, values, labels = zip(
-        *map_rows(
-            encode, X, schema, y, contributions=contributions, unexpected=unexpected, draw=draw, progress=progress
-        ),
-        strict=True,
-    )
-    return Design(
-        np.concatenate(codes),
-        np.concatenate(values) if encoding.valued else None,
-        np.concatenate(labels),
-        encoding.columns,
-        encoding.slots,
-        encoding.scale,
-    )
-
-
-__all__ = ["UNIT", "Design", "Encoding", "cells", "lattice_points", "read_design"]

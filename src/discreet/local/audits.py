@@ -21,7 +21,7 @@ from discreet.local.oracles import ORACLES, OUE, SUE, Oracle
 from discreet.local.oracles.unary import UnaryOracle
 from discreet.local.wire.report import HEAD, ID_BYTES, SCHEMA_BYTES, TAIL, frames
 from discreet.schema import Categorical, Numeric, Schema
-from discreet.sources.frames import as_matrix, matrix_rows
+from discreet.sources import read_rows
 
 # ---- oracles: the laws treat all values alike, but for their places in bytes, rows and blocks
 
@@ -154,7 +154,7 @@ class WholeClient:
         if self.bulk:
             table = np.empty((size, 3), object)
             table[:] = [data] * size
-            raw = report_rows(self.campaign, matrix_rows(as_matrix(table[:, :2]), SCHEMA, table[:, 2]))
+            raw = report_rows(self.campaign, next(read_rows(table[:, :2], SCHEMA, table[:, 2])))
         else:
             raw = b"".join(LocalClient(self.campaign).report(data) for _ in range(size))
         skip = HEAD + SCHEMA_BYTES + ID_BYTES

@@ -9,7 +9,7 @@ import numpy as np
 
 from discreet.local.entropy import Words, words
 from discreet.local.kernels import kernel
-from discreet.sources.blocks import BLOCK, in_threads, spans
+from discreet.sources import BLOCK, in_threads, spans
 
 _BUFFER = 1 << 15  # words: small enough for the cache
 _EACH = 5  # words that 64 coins take on average, and a little more

@@ -15,8 +15,7 @@ from discreet.local.entropy import evenly, words
 from discreet.local.inputs import Input, answer
 from discreet.local.wire.report import HEAD, ID_BYTES, MARKER, MILLION, SCHEMA_BYTES, TAIL, VERSION, schema_mark, varint
 from discreet.schema import Schema
-from discreet.sources.blocks import Rows
-from discreet.sources.columns import Numbers
+from discreet.sources import Numbers, Rows, cells_of, hold
 
 Integers = NDArray[np.int64]
 Bytes = NDArray[np.uint8]
@@ -47,18 +46,8 @@ class People:
 
 
 def _places(column: Any) -> tuple[Integers, Integers | None]:
-    feature = column.feature
-    if not isinstance(column, Numbers):
-        cells = column.encode()
-        if len(cells) and cells.max() >= feature.cells:
-            column.complain()
-        return cells, None
-    points, gone = column.points()
-    infinite = column.values.dtype.kind == "f" and np.isinf(column.values).any()
-    if infinite or (gone.any() and feature.missing_code is None):
-        column.complain()
-    cells = np.searchsorted(np.array(feature.cuts, np.int64), points, side="right")
-    return np.where(gone, feature.missing_code, cells) if gone.any() else cells, points
+    cells = cells_of(column).astype(np.int64)
+    return cells, hold(column).astype(np.int64) if isinstance(column, Numbers) else None
 
 
 def choose_many(campaign: Campaign, size: int, rng: np.random.Generator | None = None) -> Integers:

@@ -10,13 +10,14 @@ from typing import Any, Self
 
 import numpy as np
 
+from discreet import sources
 from discreet.bayes.base import NaiveBayesEstimator
 from discreet.bayes.estimate import estimate as estimate_exactly
 from discreet.bayes.model import NaiveBayesModel
 from discreet.bayes.plan import make_plan
 from discreet.bayes.release import release
 from discreet.errors import BudgetError
-from discreet.estimators.scores import check_smoothing
+from discreet.estimators.settings import check_smoothing
 from discreet.local.bulk import People, choose_many
 from discreet.local.campaign import Campaign, Question, check_numeric
 from discreet.local.certificate import ONE_PROCESS
@@ -30,8 +31,7 @@ from discreet.privacy.payer import Payer, paying
 from discreet.privacy.plan import Paid
 from discreet.privacy.unexpected import REFUSE
 from discreet.schema import Schema
-from discreet.sources import Progress, Rows, collect, map_rows
-from discreet.sources.shape import charge
+from discreet.sources import Progress, Rows, charge, collect
 
 
 class LocalNB(NaiveBayesEstimator):
@@ -176,10 +176,11 @@ def survey(
     """
     sums: list[Any] = [0] * len(campaign.questions)
     asked = np.zeros(len(campaign.questions), np.int64)
-    for found in map_rows(
-        lambda rows: _batch(campaign, rows, rng), X, campaign.schema, y, contributions=1, unexpected=unexpected,
-        draw=None if rng is None else rng.bytes, progress=progress, keep=True,
-    ):  # fmt: skip
+    people = sources.open(
+        X, campaign.schema, y, contributions=1, unexpected=unexpected, draw=None if rng is None else rng.bytes,
+        progress=progress,
+    )  # fmt: skip
+    for found in people.map(lambda rows: _batch(campaign, rows, rng), keep=True):
         for place, (count, support) in found.items():
             asked[place] += count
             sums[place] = sums[place] + support

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from discreet.errors import DataError
 from discreet.local.chances import WHOLE
-from discreet.sources.blocks import in_threads, workers
+from discreet.sources import in_threads, workers
 
 Words = NDArray[np.uint64]
 _CHUNK = 1 << 16  # words

@@ -12,8 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from discreet.errors import DataError, SchemaError
 from discreet.schema import Numeric, Schema
-from discreet.sources import Rows, read_rows
-from discreet.sources.columns import Numbers
+from discreet.sources import Numbers, Rows, cells_of, read_rows
 
 Floats = NDArray[np.float64]
 Bounds = Literal["schema", "sample"]
@@ -182,10 +181,7 @@ def _points(schema: Schema, X: Any, y: Any, *, labelled: bool) -> tuple[Floats, 
     for rows in read_rows(X, schema, y if labelled else None, labelled=labelled):
         parts.append(_scaled(rows))
         if rows.label is not None:
-            codes = rows.label.encode()
-            if len(codes) and codes.max() >= len(schema.classes):
-                rows.label.complain()
-            groups.append(codes)
+            groups.append(cells_of(rows.label).astype(np.int64))
     points = np.concatenate(parts) if parts else np.empty((0, len(schema.features)))
     return points, np.concatenate(groups) if groups else None
 

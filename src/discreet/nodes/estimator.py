@@ -10,10 +10,11 @@ from typing import Any, Self
 
 import numpy as np
 
+from discreet import sources
 from discreet.bayes.base import NaiveBayesEstimator
 from discreet.bayes.plan import Plan
 from discreet.errors import BudgetError, DataError
-from discreet.estimators.scores import check_smoothing
+from discreet.estimators.settings import check_smoothing
 from discreet.mechanisms.noise import sampler_for
 from discreet.nodes.certificate import NODES, study_certificate
 from discreet.nodes.partition import DEPENDENT, assign, node_budgets
@@ -24,10 +25,9 @@ from discreet.privacy.budget import Budget
 from discreet.privacy.certifier import read_under
 from discreet.privacy.ledger import Node, Parallel
 from discreet.privacy.payer import Payer, paying
-from discreet.privacy.unexpected import REFUSE, check_unexpected
+from discreet.privacy.unexpected import check_unexpected
 from discreet.schema import Schema
-from discreet.sources import NO_ROWS, Progress, is_outside
-from discreet.sources.parts import Coded
+from discreet.sources import HeldRows, Progress, is_outside
 
 
 class NodesNB(NaiveBayesEstimator):
@@ -72,9 +72,7 @@ class NodesNB(NaiveBayesEstimator):
         payer.charge(self._cost(plans), grant or plans[0].budget, plans[0].unit, self, schema=schema)
         draw = None if self._seed is None else rng.bytes
         terms: Any = {"contributions": self.contributions, "unexpected": self.unexpected, "draw": draw}
-        rows = Coded(X, schema, y, **terms, progress=progress)
-        if not len(rows) and self.unexpected == REFUSE:
-            raise DataError(NO_ROWS)
+        rows = sources.open(X, schema, y, **terms, progress=progress).held()
         self._fit_nodes(rows, plans, settings, rng)
         made = self.model_.certificate
         if not self.secure and self._dependent and plans[0].budget.private:
@@ -88,11 +86,11 @@ class NodesNB(NaiveBayesEstimator):
         """Raise if what is the estimator's own makes no sense, before anything is paid for."""
 
     @abstractmethod
-    def _fit_nodes(self, rows: Coded, plans: list[Plan], settings: Settings, rng: np.random.Generator) -> None:
+    def _fit_nodes(self, rows: HeldRows, plans: list[Plan], settings: Settings, rng: np.random.Generator) -> None:
         """Set `model_` and `nodes_` out of the rows; all of it is paid for."""
 
     def _updates(
-        self, rows: Coded, plans: list[Plan], settings: Settings, rng: np.random.Generator
+        self, rows: HeldRows, plans: list[Plan], settings: Settings, rng: np.random.Generator
     ) -> Iterator[Update]:
         """Each node's noised update of the rows that were dealt to it."""
         parts = rows.parts(self._where(rows, rng), len(plans), plans[0].detail)
@@ -130,13 +128,13 @@ class NodesNB(NaiveBayesEstimator):
         parts = tuple(dict.fromkeys(plan.node for plan in plans))
         return Parallel("nodes with different people", NODES[plans[0].adjacency], parts)
 
-    def _where(self, rows: Coded, rng: np.random.Generator) -> Any:
+    def _where(self, rows: HeldRows, rng: np.random.Generator) -> Any:
         nodes = int(self.n_nodes)
         if isinstance(self.partition, str):
-            cells = np.column_stack(rows.cells) if self.partition == "clustered" else None
-            return assign(rows.label, nodes, self.partition, rng=rng, cells=cells)
+            cells = rows.cells.astype(np.int64) if self.partition == "clustered" else None
+            return assign(rows.labels, nodes, self.partition, rng=rng, cells=cells)
         where = np.asarray(self.partition)
-        whole = where.dtype.kind in "iu" and where.shape == (rows.read,)
+        whole = where.dtype.kind in "iu" and where.shape == (len(rows) if rows.read is None else rows.read,)
         if not whole or (len(where) and (where.min() < 0 or where.max() >= nodes)):
             raise DataError(f"partition must name a node from 0 to {nodes - 1} for every row")
         if rows.places is not None:

@@ -23,8 +23,7 @@ from discreet.privacy.nodes import Node
 from discreet.privacy.payer import Payer, paying
 from discreet.privacy.unexpected import REFUSE, check_unexpected
 from discreet.schema import Schema
-from discreet.sources import Progress, collect
-from discreet.sources.shape import charge, check_outside, check_shape
+from discreet.sources import Progress, charge, check_columns, check_shape, collect
 from discreet.statistics import Statistics
 
 COVERS = "every integer of this node's update and everything computed from them"
@@ -49,7 +48,7 @@ class SiteTerms:
         Nothing is paid for a file that is not there or lacks a column. What is charged is `plan`, or another `node`.
         """
         if not journal.paid(round_id):
-            check_outside(self.data, self.schema)
+            check_columns(self.data, self.schema)
         pay = None
         if self.account is not None:
             pay = partial(self.account.charge, node or plan.node, self.budget, plan.unit, schema=self.schema)

@@ -6,17 +6,15 @@ import json
 import math
 import os
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self, TypeVar
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from discreet.domain import text
 from discreet.errors import ModelError
 from discreet.files import parse_json, write_text
 from discreet.privacy.certificate import Certificate
 
 Finite = Annotated[float, Field(allow_inf_nan=False)]
-AnyModel = TypeVar("AnyModel")
 
 
 class _Record(BaseModel):
@@ -147,23 +145,3 @@ class PrivateEvaluation(_Record):
         ]
         rows = f"about {round(self.rows.value)} rows ({math.floor(self.rows.low)} - {math.ceil(self.rows.high)})"
         return "\n".join([rows, title, *body])
-
-
-def measured_fields(model: Any) -> dict[str, Any]:
-    """What a model file says about figures measured on rows held out: nothing, if there are none."""
-    found: PrivateEvaluation | None = model.evaluation
-    return {} if found is None else {"evaluation": found.to_dict()}
-
-
-def with_measured(model: AnyModel, fields: dict[str, Any]) -> AnyModel:
-    """A model with the figures that its file carries, if any."""
-    if fields.get("evaluation") is not None:
-        found = PrivateEvaluation.from_dict(fields["evaluation"])
-        if found.classes != tuple(text(label) for label in model.schema.classes):  # type: ignore[attr-defined]
-            raise ModelError("the measured figures do not fit the model's classes")
-        if found.held_out is None or found.certificate is not None:
-            raise ModelError(
-                "the measured figures in a model must be of rows held out, with no certificate beside the model's"
-            )
-        model.evaluation = found  # type: ignore[attr-defined]
-    return model

@@ -43,6 +43,7 @@ def note_fit(kind: type, data: Any) -> None:
 
 
 def _again(kind: type, data: Any) -> bool:
+    data = getattr(type(data), "origin", lambda rows: rows)(data)  # of an opened source, what it was opened on
     seen = _seen.setdefault(kind, {})
     if _in_search():
         known = SEARCHES in seen or _is_worker()  # a worker does a part of a search: the others do the rest

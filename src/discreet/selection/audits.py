@@ -17,8 +17,7 @@ from discreet.schema import Categorical, Schema
 from discreet.selection.classifier import SelectiveNB
 from discreet.selection.plan import SELECTORS, make_selection_plan
 from discreet.selection.select import select
-from discreet.sources import collect
-from discreet.sources.count import BINS
+from discreet.sources import BINS, collect
 
 SCHEMA = Schema([Categorical(name, [0, 1]) for name in "abcd"], "y", [0, 1])
 K = 2

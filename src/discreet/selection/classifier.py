@@ -15,8 +15,7 @@ from discreet.bayes.model import NaiveBayesModel
 from discreet.bayes.plan import Plan, make_plan
 from discreet.bayes.release import release
 from discreet.errors import BudgetError
-from discreet.estimators.base import Reading
-from discreet.estimators.scores import check_smoothing
+from discreet.estimators.settings import check_smoothing
 from discreet.mechanisms.joint import MOST_EVENTS
 from discreet.mechanisms.noise import Sampler
 from discreet.mechanisms.odds import odds_for
@@ -34,9 +33,7 @@ from discreet.selection.plan import (
     make_selection_plan,
 )
 from discreet.selection.select import Selection, reduced_schema, reduced_statistics, select
-from discreet.sources import collect, is_outside
-from discreet.sources.count import BINS
-from discreet.sources.shape import check_shape
+from discreet.sources import BINS, Source, check_shape, is_outside
 from discreet.statistics import Statistics
 
 Floats = NDArray[np.float64]
@@ -120,9 +117,8 @@ class SelectiveNB(NaiveBayesEstimator):
         check_shape(X, y, schema, who=type(self).__name__)
         return schema
 
-    def _release(self, reading: Reading, plan: Paid, sampler: Sampler, *_: Any) -> NaiveBayesModel:
-        statistics = collect(reading.X, plan.schema, reading.y, detail=BINS, **reading.terms)
-        return self._chosen(statistics, plan, sampler)
+    def _release(self, source: Source, plan: Paid, sampler: Sampler, *_: Any) -> NaiveBayesModel:
+        return self._chosen(source.statistics(BINS), plan, sampler)
 
     # ---- what it costs
 

@@ -22,10 +22,7 @@ from discreet.privacy.unexpected import REFUSE
 from discreet.schema import Schema
 from discreet.selection.plan import SelectionPlan, make_selection_plan
 from discreet.selection.select import Selection, select
-from discreet.sources import Draw, Progress, collect, is_outside
-from discreet.sources.count import BINS
-from discreet.sources.frames import as_matrix, open_frame
-from discreet.sources.shape import charge, check_shape
+from discreet.sources import BINS, Draw, Progress, as_matrix, charge, check_shape, collect, is_outside, open_frame
 from discreet.statistics import Statistics
 
 
@@ -132,7 +129,7 @@ class PrivateSelectKBest(Carrier, TransformerMixin, BaseEstimator):
             X, plan.schema, y, detail=BINS, contributions=plan.contributions, unexpected=plan.unexpected,
             draw=choice_bytes(plan.unexpected, self.random_state, 3), progress=progress,
         )  # fmt: skip
-        frame = None if is_outside(X) else open_frame(X)
+        frame = open_frame(X)
         named = frame is not None and all(isinstance(name, str) for name in frame.columns)
         return self._remember(select_with(statistics, plan, self.random_state), named)
 

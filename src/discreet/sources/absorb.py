@@ -17,8 +17,6 @@ from numpy.typing import NDArray
 from discreet.schema import Categorical, Numeric, Schema
 from discreet.sources.blocks import Rows
 from discreet.sources.columns import Codes, Column, Numbers
-from discreet.sources.frames import listing, row_values
-from discreet.values import UNREADABLE
 
 Mask = NDArray[np.bool_]
 
@@ -85,19 +83,6 @@ def absorb(rows: Rows, count: Absorbed) -> Rows:
     count.rows += rows.size - int(np.count_nonzero(kept))
     placed = replace(rows, columns=columns)
     return placed if kept.all() else placed.take(np.flatnonzero(kept))
-
-
-def even_rows(data: Any, width: int) -> Any:
-    """Rows in lists with as many values as there are features; of any other row no value can be read.
-
-    Arrays and tables are left as they are.
-    """
-    listed = listing(data)
-    if listed is None:
-        return data
-    rows = [row_values(row) for row in listed]
-    blank = (UNREADABLE,) * width
-    return [row if row is not None and len(row) == width else blank for row in rows] or np.empty((0, width), object)
 
 
 def absorb_all(rows: Rows, count: Absorbed) -> Rows:

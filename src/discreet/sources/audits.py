@@ -13,7 +13,7 @@ from discreet.audit.controls import discrete_laplace
 from discreet.audit.registry import AuditCase, Claim
 from discreet.audit.result import Pair
 from discreet.schema import Categorical, Schema
-from discreet.sources import collect
+from discreet.sources.source import collect
 
 SCHEMA = Schema([Categorical("answer", ["1", "0"], other="another")], "class", ["no", "yes"])
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.schema import Numeric
-from discreet.sources.columns import Codes, Column
+from discreet.sources.columns import GONE, Codes, Column, Points
 from discreet.sources.kernels import compiled
 
 SMALL = 100_000
@@ -161,8 +161,10 @@ class _CategoryCoder(Coder):
         self.loop(values, *self.arguments, index)
 
 
-class _NumberCoder(Coder):
-    def __init__(self, feature: Numeric, binned: bool) -> None:
+class NumberCoder(Coder):
+    """The coder of a number: its point, then its bin."""
+
+    def __init__(self, feature: Numeric, binned: bool = True) -> None:
         lattice = feature.lattice
         cuts = feature.cuts if binned else ()
         self.cells = len(cuts) + 3 + (feature.missing_code is not None)
@@ -176,12 +178,24 @@ class _NumberCoder(Coder):
 
     def index(self, values: NDArray[Any], index: NDArray[np.uint32], lattice: NDArray[np.int32]) -> None:
         compiled().points(values, *self.shape, lattice)
+        self.place(lattice, index)
+
+    def place(self, lattice: NDArray[np.int32], index: NDArray[np.uint32]) -> None:
+        """Append the bins of lattice points; half + 1 stands for missing, half + 2 for infinite."""
         if self.table is None:
             compiled().index_points(lattice, self.cuts, self.cells, index)
         else:
             compiled().index_many(lattice, self.shape[-1], self.table, self.cells, index)
 
 
+class _PointCoder(NumberCoder):
+    def index(self, values: NDArray[Any], index: NDArray[np.uint32], lattice: NDArray[np.int32]) -> None:
+        lattice[:] = np.where(values == GONE, self.shape[-1] + 1, values)
+        self.place(lattice, index)
+
+
 def coder(column: Column, binned: bool = True) -> Coder:
     """The compiled coder of a column; a number that is not binned is just present, missing or infinite."""
-    return _CategoryCoder(column) if isinstance(column, Codes) else _NumberCoder(column.feature, binned)
+    if isinstance(column, Codes):
+        return _CategoryCoder(column)
+    return (_PointCoder if isinstance(column, Points) else NumberCoder)(column.feature, binned)

@@ -1,94 +1,90 @@
-"""Rows as codes: one small integer per row and feature, read once from any source."""
+"""Coding: the cell or lattice point of every value of a column, or the error that names the first without a place."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.privacy.unexpected import REFUSE
-from discreet.schema import Schema
-from discreet.sources import Draw, Progress, Rows, map_rows
-from discreet.sources.blocks import SMALL, coder
-from discreet.sources.columns import Codes, Column
+from discreet.schema import Feature, Numeric
+from discreet.sources.blocks import SMALL, NumberCoder, Rows, coder
+from discreet.sources.columns import GONE, Column, Numbers, Points
+from discreet.sources.kernels import compiled
 
-Cells = NDArray[Any]  # of uint16, or of int32 where a feature has more than 65,536 cells
-
-
-def cell_type(most: int) -> type[np.uint16] | type[np.int32]:
-    """The smallest type that holds the codes of so many cells."""
-    return np.uint16 if most <= 1 << 16 else np.int32
+Cells = NDArray[Any]  # of the smallest unsigned type that holds them
+Held = NDArray[Any]  # cells of a category, or int32 points of a number's lattice, GONE where it is missing
 
 
-@dataclass(frozen=True, eq=False)
-class CodedRows:
-    """`codes[i, j]` is the cell of row i in feature j, `labels[i]` its class."""
-
-    codes: Cells
-    labels: Cells
-
-    def __len__(self) -> int:
-        return len(self.labels)
+def cell_type(cells: int) -> Any:
+    """The smallest unsigned type that holds the codes of so many cells."""
+    return np.min_scalar_type(max(cells - 1, 0))
 
 
-def read_codes(
-    data: Any,
-    schema: Schema,
-    y: Any = None,
-    *,
-    contributions: int | None = None,
-    unexpected: str = REFUSE,
-    draw: Draw | None = None,
-    progress: Progress | None = None,
-) -> CodedRows:
-    """The labelled rows of any source as codes; the options are those of `read_rows`."""
+def cells_of(column: Column) -> Cells:
+    """The cell of every row: a category, or the bin of a number."""
+    feature = column.feature
+    if isinstance(column, Numbers):
+        return cells_at(feature, hold(column))
+    if len(column.values) >= SMALL:
+        index: Cells = np.zeros(len(column.values), np.uint32)
+        coder(column).index(np.ascontiguousarray(column.values), index, None)
+    else:
+        index = column.encode()
+    if len(index) and index.max() >= feature.cells:
+        column.complain()
+    return index.astype(cell_type(feature.cells))
 
-    def coded(rows: Rows) -> tuple[Cells, Cells]:
-        assert rows.label is not None
-        return encode_rows(rows), encode_column(rows.label)
 
-    parts = list(
-        map_rows(
-            coded, data, schema, y, contributions=contributions, unexpected=unexpected, draw=draw, progress=progress
-        )
-    )
-    return CodedRows(np.concatenate([codes for codes, _ in parts]), np.concatenate([labels for _, labels in parts]))
+def hold(column: Column) -> Held:
+    """What is held of a column, so that bins can be fixed later: cells of categories, lattice points of numbers."""
+    if not isinstance(column, Numbers):
+        return cells_of(column)
+    if isinstance(column, Points):
+        return column.values
+    feature, values = column.feature, column.values
+    if len(values) >= SMALL:
+        points, half = np.empty(len(values), np.int32), feature.lattice.half
+        compiled().points(np.ascontiguousarray(values), *NumberCoder(feature).shape, points)
+        gone, infinite = points > half, bool((points > half + 1).any())
+    else:
+        wide, gone = column.points()
+        points, infinite = wide.astype(np.int32), bool(values.dtype.kind == "f" and np.isinf(values).any())
+    if infinite or (feature.missing_code is None and gone.any()):
+        column.complain()
+    points[gone] = GONE
+    return points
+
+
+def cells_at(feature: Feature, held: Held) -> Cells:
+    """The cells of what is held of a feature, by the bins that it has now."""
+    if not isinstance(feature, Numeric):
+        return held
+    if len(held) >= SMALL:
+        index: Cells = np.zeros(len(held), np.uint32)
+        lattice = held if feature.missing_code is None else np.where(held == GONE, feature.lattice.half + 1, held)
+        NumberCoder(feature).place(lattice.astype(np.int32, copy=False), index)
+    else:
+        index = np.searchsorted(np.array(feature.cuts, np.int64), held, side="right")
+        if feature.missing_code is not None:
+            index[held == GONE] = feature.missing_code
+    return index.astype(cell_type(feature.cells))
+
+
+def hold_rows(rows: Rows) -> list[Held]:
+    """What is held of some rows, column by column."""
+    return [hold(column) for column in rows.columns]
 
 
 def encode_rows(rows: Rows) -> Cells:
     """The cells of some rows, one column per feature."""
-    most = max((column.feature.cells for column in rows.columns), default=0)
-    result: Cells = np.empty((rows.size, len(rows.columns)), cell_type(most))
-    for j, column in enumerate(rows.columns):
-        result[:, j] = encode_column(column)
+    return side_by_side([cells_of(column) for column in rows.columns])
+
+
+def side_by_side(columns: list[Cells]) -> Cells:
+    """Columns of cells as a matrix of a row per row, two bytes a cell or four."""
+    wide = max(column.dtype.itemsize for column in columns) > 2
+    result: Cells = np.empty((len(columns[0]), len(columns)), np.int32 if wide else np.uint16)
+    for j, column in enumerate(columns):
+        result[:, j] = column
     return result
-
-
-def encode_column(column: Column) -> Cells:
-    """The cells of one column."""
-    cells, size = column.feature.cells, len(column.values)
-    if size >= SMALL:
-        index, lattice = np.zeros(size, np.uint32), np.empty(size, np.int32)
-        coder(column).index(np.ascontiguousarray(column.values), index, lattice)
-        bad = bool((index >= cells).any())
-    else:
-        index, bad = _plain(column)
-    if bad:
-        column.complain()
-    return index.astype(cell_type(cells))
-
-
-def _plain(column: Column) -> tuple[NDArray[Any], bool]:
-    if isinstance(column, Codes):
-        codes = column.encode()
-        return codes, bool((codes == column.feature.cells).any())
-    feature, values = column.feature, column.values
-    points, gone = column.points()
-    codes = np.searchsorted(np.array(feature.cuts, np.int64), points, side="right")
-    bad = bool(values.dtype.kind == "f" and np.isinf(values).any())
-    if feature.missing_code is None:
-        return codes, bad or bool(gone.any())
-    codes[gone] = feature.missing_code
-    return codes, bad

@@ -14,6 +14,7 @@ from discreet.sources.stored import Distinct, distinct_numbers, doubles, stored
 from discreet.values import Nested, is_missing, text
 
 Array = NDArray[Any]
+GONE = np.int32(-(1 << 31))  # stands for a missing number among lattice points
 _WIDEST = 1 << 20
 
 
@@ -111,6 +112,20 @@ class Numbers:
         if isinstance(self.odd, Nested):
             raise DataError(f"column {name!r} holds values of type {self.odd.kind}, not numbers")
         raise DataError(f"column {name!r} holds {text(self.odd)!r}, which is not a number")
+
+
+@dataclass(slots=True)
+class Points(Numbers):
+    """A numeric column that is held as points of its lattice, GONE where missing; every value has its place."""
+
+    def clipped(self) -> NDArray[np.float64]:
+        lattice, (points, gone) = self.feature.lattice, self.points()
+        values = np.clip(lattice.middle + points * float(lattice.step), self.feature.lower, self.feature.upper)
+        return np.where(gone, np.nan, values)
+
+    def points(self) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        gone = self.values == GONE
+        return np.where(gone, 0, self.values).astype(np.int64), gone
 
 
 Column = Codes | Numbers

@@ -12,7 +12,7 @@ from typing import Any
 
 from discreet.errors import DataError
 from discreet.schema import Numeric, Schema
-from discreet.sources import collect
+from discreet.sources.source import collect
 from discreet.statistics import DETAILS, Statistics
 from discreet.values import is_missing, number
 

@@ -13,8 +13,11 @@ import numpy as np
 from discreet.domain import text
 from discreet.errors import DataError
 from discreet.schema import Categorical, Feature, Numeric, Schema
-from discreet.sources.frames import as_matrix, label_values, open_frame
-from discreet.sources.tables import Stream, Table, _Duck, open_files, open_table, private_duckdb
+from discreet.sources.files import Arrow
+from discreet.sources.frames import Memory, as_matrix, label_values
+from discreet.sources.source import NO_ROWS, rows_of
+from discreet.sources.streams import open_stream
+from discreet.sources.tables import Duck, private_duckdb
 
 WARNING = (
     "This draft was read off the data, so it discloses their ranges, categories and classes.\n"
@@ -74,6 +77,7 @@ def draft(
 
     With `private` the bounds of numbers are left open, to be bought.
     """
+    X, y = rows_of(X, y)
     if y is not None:
         labels = np.asarray(y) if isinstance(y, list | tuple) else y
         labels = label_values(labels)
@@ -113,7 +117,7 @@ def _distinct(labels: Any) -> list[Any]:
         return sorted({text(value) for value in labels})
 
 
-def _labels(stream: _Duck, target: str) -> list[Any]:
+def _labels(stream: Duck, target: str) -> list[Any]:
     item = stream.items[target]
     rows = stream.ask(f"SELECT DISTINCT {item} FROM {stream.source} WHERE {item} IS NOT NULL ORDER BY 1 LIMIT 1001")
     if len(rows) > 1000:
@@ -121,26 +125,23 @@ def _labels(stream: _Duck, target: str) -> list[Any]:
     return [row[0] if isinstance(row[0], bool | int | str | float) else text(row[0]) for row in rows]
 
 
-def _relation(X: Any) -> _Duck:
+def _relation(X: Any) -> Duck:
     """Any source as something DuckDB can select from."""
     import pyarrow as pa
 
-    if isinstance(X, Table):
-        stream: Stream = open_table(X)
-        if isinstance(stream, _Duck):
-            return stream
-        names = stream.names
-        batches = list(stream.batches(names))
+    stream = open_stream(X)
+    if isinstance(stream, Duck):
+        return _typed(stream) if stream.texts else stream
+    if isinstance(stream, Arrow):
+        stream = Memory(stream.data.to_table())
+    if not isinstance(stream, Memory):
+        batches = list(stream.batches(stream.names))
         if not batches:
             raise DataError("there are no rows")
-        X = pa.table({name: _column(np.concatenate([batch[name] for batch in batches])) for name in names})
-    elif isinstance(X, str) or hasattr(X, "__fspath__"):
-        stream = open_files(X)
-        if isinstance(stream, _Duck):
-            return _typed(stream) if stream.texts else stream
-        X = stream.data.to_table()  # type: ignore[attr-defined]
-    frame = open_frame(X)
-    if frame is not None:
+        columns = {name: _column(np.concatenate([batch[name] for batch in batches])) for name in stream.names}
+        stream.close()
+    elif stream.frame is not None:
+        frame = stream.frame
         series = [frame[name] if isinstance(name, str) else frame[:, i] for i, name in enumerate(frame.columns)]
         columns = {text(name): _arrow(one) for name, one in zip(frame.columns, series, strict=True)}
     else:
@@ -151,13 +152,13 @@ def _relation(X: Any) -> _Duck:
     if not columns:
         raise DataError("the data have no columns")
     if not len(next(iter(columns.values()))):
-        raise DataError("there are no rows: found array with 0 sample(s) while a minimum of 1 is required")
+        raise DataError(NO_ROWS)
     connection, folder = private_duckdb()
     connection.register("rows", pa.table(columns))
-    return _Duck(connection, "rows", [], folder=folder)
+    return Duck(connection, "rows", [], folder=folder)
 
 
-def _typed(stream: _Duck) -> _Duck:
+def _typed(stream: Duck) -> Duck:
     """CSV columns with the types they seem to have; '007' is a code and 'yes' a word, not a number or a flag."""
     items = []
     for name in stream.names:
@@ -169,7 +170,7 @@ def _typed(stream: _Duck) -> _Duck:
         kind = "BIGINT" if number and whole else "DOUBLE" if number else "VARCHAR"
         items.append(f"CAST({item} AS {kind}) AS {item}")
     source = f"(SELECT {', '.join(items)} FROM {stream.source})"
-    return _Duck(
+    return Duck(
         stream.connection, source, stream.parameters, names=stream.names, label=stream.label, folder=stream.folder
     )
 
@@ -192,7 +193,7 @@ def _column(values: Any) -> Any:
         return pa.array([None if value is None else text(value) for value in values.tolist()])
 
 
-def _features(stream: _Duck, skip: Sequence[str]) -> tuple[list[Feature], dict[str, str]]:
+def _features(stream: Duck, skip: Sequence[str]) -> tuple[list[Feature], dict[str, str]]:
     names = [name for name in stream.names if name not in skip]
     features: list[Feature] = []
     left_out: dict[str, str] = {}
@@ -217,7 +218,7 @@ def _features(stream: _Duck, skip: Sequence[str]) -> tuple[list[Feature], dict[s
     return features, left_out
 
 
-def _number(stream: _Duck, name: str, integer: bool, nulls: bool) -> Numeric:
+def _number(stream: Duck, name: str, integer: bool, nulls: bool) -> Numeric:
     item = stream.items[name]
     low, high, nan = stream.ask(
         f"SELECT CAST(min({item}) FILTER (NOT isnan({item})) AS DOUBLE), "

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Set
+import os
+from collections.abc import Iterable, Iterator, Mapping, Set
 from contextlib import suppress
 from itertools import chain
 from typing import Any
@@ -13,9 +14,11 @@ from discreet.domain import text
 from discreet.errors import DataError
 from discreet.schema import Schema
 from discreet.sources.blocks import Rows
-from discreet.sources.columns import Codes, make_column
-from discreet.sources.people import People, refuse_people
+from discreet.sources.columns import make_column
+from discreet.sources.people import People
 from discreet.sources.stored import NUMBERS, objects
+from discreet.sources.streams import Stream, make_label, require
+from discreet.values import UNREADABLE
 
 _STORABLE = (
     {"ArrowDtype", "BooleanDtype", "DatetimeTZDtype", "StringDtype"}
@@ -29,7 +32,7 @@ NO_IDS = "the schema names the id column {!r}: pass a data frame that has it"
 
 def open_frame(data: Any) -> Any:
     """An eager narwhals frame around a data frame, or None if this is not one."""
-    if isinstance(data, np.ndarray | list | tuple):
+    if isinstance(data, np.ndarray | list | tuple | str | os.PathLike | Stream):
         return None
     import narwhals as nw
 
@@ -150,17 +153,61 @@ def _storable(kind: Any) -> bool:
     return type(kind).__name__ in _STORABLE
 
 
-def frame_rows(frame: Any, schema: Schema, labels: Any = None, *, labelled: bool = True) -> Rows:
-    """The rows of a narwhals frame; labels come from `labels` or from the target column."""
-    # Labels are compared as text so that integer column names of a frame meet the schema's strings.
-    names = {text(name): name for name in frame.columns}
-    require(schema, names, labelled=labelled and labels is None)
-    columns = [make_column(f, _series(_column(frame, names[f.name]))) for f in schema.features]
-    label = None
-    if labelled:
-        raw = _series(_column(frame, names[schema.target])) if labels is None else label_values(labels)
-        label = make_label(schema, raw, len(frame))
-    return Rows(columns, len(frame), label)
+class Memory(Stream):
+    """Rows in memory, which are one batch, and the labels beside them."""
+
+    def __init__(self, data: Any, labels: Any = None, lenient: bool = False) -> None:
+        self.frame, self.data, self.lenient = open_frame(data), data, lenient
+        self.labels = None if labels is None else label_values(labels)
+        # Names are compared as text so that integer column names of a frame meet the schema's strings.
+        self.columns = {} if self.frame is None else {text(name): name for name in self.frame.columns}
+        self.names = list(self.columns)
+
+    def batches(self, wanted: list[str]) -> Iterator[dict[str, Any]]:
+        yield {name: _series(_column(self.frame, self.columns[name])) for name in wanted}
+
+    def ids(self, schema: Schema) -> Any:
+        """The id column."""
+        if self.frame is None or schema.id is None:
+            raise DataError(f"the schema names the id column {schema.id!r}: pass a data frame that has it")
+        require(schema, self.names, labelled=False, identified=True)
+        return next(self.batches([schema.id]))[schema.id]
+
+    def people(self, schema: Schema) -> People:
+        people = People()
+        people.add(self.ids(schema))
+        return people
+
+    def rows(self, schema: Schema, *, labelled: bool = True, identified: bool = False) -> Iterator[tuple[Rows, Any]]:
+        if self.frame is not None:
+            yield from super().rows(schema, labelled=labelled, identified=identified)
+            return
+        matrix, width = self.table(schema), len(schema.features)
+        if matrix.shape[1] != width:
+            raise DataError(f"X has {matrix.shape[1]} features, but the schema declares {width}")
+        columns = [make_column(feature, matrix[:, j]) for j, feature in enumerate(schema.features)]
+        if labelled and self.labels is None:
+            raise DataError("the labels are missing: pass y, or a data frame that holds the target column")
+        yield Rows(columns, len(matrix), make_label(schema, self.labels, len(matrix)) if labelled else None), None
+
+    def table(self, schema: Schema) -> Any:
+        """A narwhals frame, or a matrix with one column for each feature."""
+        if self.frame is not None:
+            return self.frame
+        return as_matrix(even_rows(self.data, len(schema.features)) if self.lenient else self.data)
+
+
+def even_rows(data: Any, width: int) -> Any:
+    """Rows in lists with as many values as there are features; of any other row no value can be read.
+
+    Arrays and tables are left as they are.
+    """
+    listed = listing(data)
+    if listed is None:
+        return data
+    rows = [row_values(row) for row in listed]
+    blank = (UNREADABLE,) * width
+    return [row if row is not None and len(row) == width else blank for row in rows] or np.empty((0, width), object)
 
 
 def _column(frame: Any, name: Any) -> Any:
@@ -168,19 +215,6 @@ def _column(frame: Any, name: Any) -> Any:
         return frame[name] if isinstance(name, str) else frame[:, list(frame.columns).index(name)]
     except (KeyError, ValueError, TypeError):
         raise DataError(f"the column {name!r} cannot be read from the data frame") from None
-
-
-def matrix_rows(matrix: Any, schema: Schema, labels: Any = None, *, labelled: bool = True) -> Rows:
-    """The rows of a NumPy matrix whose columns stand in the schema's order."""
-    if matrix.shape[1] != len(schema.features):
-        raise DataError(f"X has {matrix.shape[1]} features, but the schema declares {len(schema.features)}")
-    columns = [make_column(feature, matrix[:, j]) for j, feature in enumerate(schema.features)]
-    label = None
-    if labelled:
-        if labels is None:
-            raise DataError("the labels are missing: pass y, or a data frame that holds the target column")
-        label = make_label(schema, label_values(labels), len(matrix))
-    return Rows(columns, len(matrix), label)
 
 
 def label_values(labels: Any) -> Any:
@@ -220,39 +254,3 @@ def _line(labels: Any) -> Any:
 def _alone(label: Any) -> Any:
     single = isinstance(label, list | tuple) or (isinstance(label, np.ndarray) and label.ndim == 1)
     return label[0] if single and len(label) == 1 else label
-
-
-def make_label(schema: Schema, raw: Any, size: int) -> Codes:
-    """The label column, of the same length as the rows."""
-    if len(raw) != size:
-        raise DataError(f"X and y have inconsistent numbers of samples: [{size}, {len(raw)}]")
-    label = make_column(schema.label, raw)
-    assert isinstance(label, Codes)
-    label.label = True
-    return label
-
-
-def require(schema: Schema, names: Any, *, labelled: bool, identified: bool = False) -> None:
-    """Raise an error that names the first column the data lack."""
-    wanted = [*schema.names, *([schema.target] if labelled else [])]
-    wanted += [schema.id] if identified and schema.id else []
-    for name in wanted:
-        if name not in names:
-            have = ", ".join(repr(str(have)) for have in list(names)[:12]) or "none"
-            more = ", …" if len(names) > 12 else ""
-            raise DataError(f"the data have no column {name!r} (they have {have}{more})")
-
-
-def check_ids(schema: Schema, contributions: int, read: Callable[[], Any]) -> None:
-    """Refuse data in which some id stands in more rows than the guarantee counts on."""
-    people = People()
-    people.add(read())
-    refuse_people(schema, contributions, people)
-
-
-def frame_ids(frame: Any, schema: Schema) -> Any:
-    """The id column of a frame."""
-    names = {text(name): name for name in frame.columns}
-    require(schema, names, labelled=False, identified=True)
-    assert schema.id is not None
-    return _series(_column(frame, names[schema.id]))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -11,12 +12,13 @@ from numpy.typing import NDArray
 
 from discreet.errors import DataError
 from discreet.schema import Schema
-from discreet.sources import OUTSIDE_LABELS
-from discreet.sources.absorb import even_rows
 from discreet.sources.fewer import person_keys
-from discreet.sources.frames import NO_IDS, as_matrix, frame_ids, label_values, make_label, open_frame, require
+from discreet.sources.frames import Memory
+from discreet.sources.kept import RowTable, kept_table
+from discreet.sources.source import is_outside, rows_of
 from discreet.sources.stored import is_arrow
-from discreet.sources.tables import Stream, Table, column_names, open_files, open_table
+from discreet.sources.streams import OUTSIDE_LABELS, Stream, open_stream
+from discreet.sources.tables import Table
 
 
 class Coins(Protocol):
@@ -48,34 +50,20 @@ def deal_rows(
     Files are read twice in the same order. Rows that might come in another order the next time, or only once, are read
     once and kept in memory. `lenient` leaves out what is no row of its table, such as a line of another length.
     """
-    if isinstance(data, Stream) or (isinstance(data, Table) and not coins.keyed):
-        data = _keep(data, schema)
-    if isinstance(data, Table | str) or hasattr(data, "__fspath__"):
+    data, y = rows_of(data, y)
+    if is_outside(data):
         if y is not None:
             raise DataError(OUTSIDE_LABELS)
-        kept, held = (Part(data, "", coins, side, schema.id, lenient) for side in (False, True))
-        return (kept, None), (held, None)
-    frame = open_frame(data)
-    if lenient and frame is None:
-        data = even_rows(data, len(schema.features))
-    table = as_matrix(data) if frame is None else frame
-    keys = None
-    if coins.keyed:
-        if frame is None:
-            raise DataError(NO_IDS.format(schema.id))
-        keys = _keys(frame_ids(frame, schema))
-    labels = None if y is None else label_values(y)
-    if labels is not None:
-        make_label(schema, labels, len(table))
-    held_out = coins.held(0, len(table), keys)
-    return tuple(_take(table, labels, np.flatnonzero(held_out == side)) for side in (False, True))  # type: ignore[return-value]
-
-
-def _take(table: Any, labels: Any, rows: NDArray[np.int64]) -> tuple[Any, Any]:
-    X = table[rows] if isinstance(table, np.ndarray) else table[rows.tolist()].to_native()
-    if labels is None:
-        return X, None
-    return X, labels[rows] if isinstance(labels, np.ndarray) else labels.take(rows)
+        lasting = not isinstance(data, Stream) and (coins.keyed or isinstance(data, str | os.PathLike))
+        if lasting:
+            parts = [Part(data, "", coins, side, schema.id, lenient) for side in (False, True)]
+            return (parts[0], None), (parts[1], None)
+        data = kept_table(data, schema)
+    keys = _keys(Memory(data).ids(schema)) if coins.keyed else None
+    rows = RowTable.of_memory(data, schema, y, lenient=lenient)
+    held_out = coins.held(0, rows.size, keys)
+    kept, held = (rows.take(np.flatnonzero(held_out == side)) for side in (False, True))
+    return kept, held
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,13 +77,8 @@ class Part(Table):
 
     def stream(self) -> Stream:
         """Its rows, batch by batch, in the order of the source."""
-        whole = self.connection
-        inner = open_table(whole) if isinstance(whole, Table) else open_files(whole, ordered=True, lenient=self.lenient)
+        inner = open_stream(self.connection, ordered=True, lenient=self.lenient)
         return _PartStream(inner, self)
-
-    def columns(self) -> list[str]:
-        """The names of the source's columns."""
-        return column_names(self.connection)
 
 
 class _PartStream(Stream):
@@ -135,35 +118,3 @@ def _filtered(column: Any, mine: NDArray[np.bool_]) -> Any:
     import pyarrow as pa
 
     return column.filter(pa.array(mine))
-
-
-@dataclass(frozen=True, eq=False)
-class _Kept(Table):
-    """Rows that were read once, as they came."""
-
-    names: list[str] = field(default_factory=list)
-    stored: list[dict[str, Any]] = field(default_factory=list)
-
-    def stream(self) -> Stream:
-        return _KeptStream(self)
-
-
-class _KeptStream(Stream):
-    def __init__(self, kept: _Kept) -> None:
-        self.kept, self.names = kept, kept.names
-
-    def batches(self, wanted: list[str]) -> Iterator[dict[str, Any]]:
-        for batch in self.kept.stored:
-            yield {name: batch[name] for name in wanted}
-
-
-def _keep(data: Stream | Table, schema: Schema) -> _Kept:
-    """Read the schema's columns of a stream or table once."""
-    stream = data if isinstance(data, Stream) else open_table(data)
-    try:
-        require(schema, stream.names, labelled=True, identified=schema.id is not None)
-        wanted = [*schema.names, schema.target, *([schema.id] if schema.id else [])]
-        stored = list(stream.batches(wanted))
-    finally:
-        stream.close()
-    return _Kept(None, "", wanted, stored)

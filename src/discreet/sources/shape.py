@@ -13,9 +13,9 @@ from discreet.privacy.budget import Budget
 from discreet.privacy.nodes import Node
 from discreet.privacy.payer import Payer, Tab
 from discreet.schema import Schema
-from discreet.sources import OUTSIDE_LABELS, is_outside
-from discreet.sources.frames import NO_IDS, as_matrix, open_frame, require
-from discreet.sources.tables import column_names
+from discreet.sources.frames import NO_IDS, as_matrix, open_frame
+from discreet.sources.source import check_columns, is_outside, rows_of
+from discreet.sources.streams import OUTSIDE_LABELS, require
 
 
 def check_shape(
@@ -25,6 +25,7 @@ def check_shape(
 
     Rows in lists, in lazy frames and in things of unknown make are not looked at; files and tables are by `charge`.
     """
+    X, y = rows_of(X, y)
     if is_outside(X):
         if y is not None:
             raise DataError(OUTSIDE_LABELS)
@@ -53,13 +54,6 @@ def check_shape(
         raise DataError(f"X and y have inconsistent numbers of samples: [{rows}, {len(y)}]")
 
 
-def check_outside(source: Any, schema: Schema | None = None, *, labelled: bool = True) -> None:
-    """Refuse a file or table that cannot be opened or lacks a column."""
-    names = column_names(source)
-    if schema is not None:
-        require(schema, names, labelled=labelled, identified=True)
-
-
 class Costed(Protocol):
     """What is charged of a plan: what, out of which budget, for whom."""
 
@@ -82,7 +76,7 @@ def charge(
     """Charge what is to be read of a source, unless the payer cannot pay or the source cannot be opened."""
     if is_outside(source):
         payer.afford(plan.budget, plan.node)
-        check_outside(source, schema, labelled=labelled)
+        check_columns(source, schema, labelled=labelled)
     return payer.charge(plan.node, plan.budget, plan.unit, owner, schema=schema)
 
 

@@ -13,7 +13,7 @@ from discreet.audit import AuditCase, Claim, Pair
 from discreet.mechanisms.noise import ExactSampler
 from discreet.privacy.budget import Adjacency, Budget
 from discreet.schema import Categorical, Schema
-from discreet.sources.coded import CodedRows
+from discreet.sources import HeldRows
 from discreet.trees.grow import GrownTrees, grow_forest, grow_tree
 from discreet.trees.plan import plan_forest, plan_tree
 
@@ -22,9 +22,9 @@ Row = tuple[int, int, int]
 FEW: tuple[Row, ...] = ((0, 0, 0), (1, 1, 1))
 
 
-def _coded(rows: Sequence[Row]) -> CodedRows:
-    table = np.array(rows, np.uint16).reshape(-1, 3)
-    return CodedRows(np.ascontiguousarray(table[:, :2]), np.ascontiguousarray(table[:, 2]))
+def _coded(rows: Sequence[Row]) -> HeldRows:
+    table = np.array(rows, np.int64).reshape(-1, 3)
+    return HeldRows(SCHEMA, list(table[:, :2].T.astype(np.uint8)), table[:, 2])
 
 
 @dataclass(frozen=True)

@@ -6,12 +6,12 @@ from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
-from discreet.estimators.base import Reading, ScoreEstimator
-from discreet.estimators.scores import check_smoothing
+from discreet.estimators.base import ScoreEstimator
+from discreet.estimators.settings import check_smoothing
 from discreet.mechanisms.noise import Sampler
 from discreet.privacy.certifier import certify
 from discreet.schema import Schema
-from discreet.sources.coded import read_codes
+from discreet.sources import Source
 from discreet.trees.estimate import leaf_values
 from discreet.trees.grow import grow_forest, grow_tree
 from discreet.trees.model import TreeModel
@@ -25,8 +25,8 @@ class _TreeEstimator(ScoreEstimator):
     smoothing: Any
     _grow: Any  # trees of coded rows by a plan, paid for
 
-    def _release(self, reading: Reading, plan: TreePlan, sampler: Sampler, *_: Any) -> TreeModel:
-        grown = self._grow(read_codes(reading.X, plan.schema, reading.y, **reading.terms), plan, sampler)
+    def _release(self, source: Source, plan: TreePlan, sampler: Sampler, *_: Any) -> TreeModel:
+        grown = self._grow(source.held(), plan, sampler)
         certificate = certify(
             plan,
             sampler=f"{grown.sampler}; choices by exact coins",

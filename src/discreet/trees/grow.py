@@ -13,7 +13,7 @@ from discreet.mechanisms.choose import CHOICES, choose, coins_of
 from discreet.mechanisms.coins import Coins
 from discreet.mechanisms.deal import deal
 from discreet.mechanisms.noise import Integers, Sampler
-from discreet.sources.coded import CodedRows
+from discreet.sources import HeldRows
 from discreet.trees.kernels import compiled, leaf_counts
 from discreet.trees.plan import NOISY, STEPS, TreePlan, trees_for
 from discreet.trees.questions import Questions
@@ -58,7 +58,7 @@ def noisy_gini(yes: Integers, no: Integers) -> NDArray[np.float64]:
     return np.asarray(-(impure[0] + impure[1]) / (sizes[0] + sizes[1]))
 
 
-def grow_tree(rows: CodedRows, plan: TreePlan, sampler: Sampler) -> GrownTrees:
+def grow_tree(rows: HeldRows, plan: TreePlan, sampler: Sampler) -> GrownTrees:
     """A greedy tree, level by level: one pass over the rows for each."""
     questions, coins = Questions.of(plan.schema), coins_of(sampler)
     classes, cells = len(plan.schema.classes), int(questions.starts[-1])
@@ -73,7 +73,7 @@ def grow_tree(rows: CodedRows, plan: TreePlan, sampler: Sampler) -> GrownTrees:
         spot = np.full(len(table.rows), -1, np.int64)
         spot[[node for node, _ in level]] = np.arange(len(level))
         counts = np.zeros((len(level), cells, classes), np.int64)
-        compiled().histogram(rows.codes, rows.labels, spot[at], questions.starts, counts)
+        compiled().histogram(rows.cells, rows.labels, spot[at], questions.starts, counts)
         below = []
         for (node, allowed), tables in zip(level, counts, strict=True):
             found = _ask(questions, questions.open(allowed), tables, plan, sampler, coins)
@@ -86,7 +86,7 @@ def grow_tree(rows: CodedRows, plan: TreePlan, sampler: Sampler) -> GrownTrees:
                 (child, questions.after(allowed, found, answer))
                 for child, answer in zip(children, (False, True), strict=True)
             ]
-        compiled().descend(rows.codes, at, *table.done().columns)
+        compiled().descend(rows.cells, at, *table.done().columns)
         level = below
     nodes = table.done()
     tally = np.bincount(at * classes + rows.labels, minlength=len(nodes) * classes).reshape(-1, classes)
@@ -153,7 +153,7 @@ def random_trees(questions: Questions, trees: int, depth: int, coins: Coins) -> 
     return table.done()
 
 
-def grow_forest(rows: CodedRows, plan: TreePlan, sampler: Sampler) -> GrownTrees:
+def grow_forest(rows: HeldRows, plan: TreePlan, sampler: Sampler) -> GrownTrees:
     """Random trees, and the rows dealt to them counted in their leaves: one pass."""
     coins, trees = coins_of(sampler), plan.trees
     if trees is None:
@@ -163,5 +163,5 @@ def grow_forest(rows: CodedRows, plan: TreePlan, sampler: Sampler) -> GrownTrees
         trees = trees_for(int(size[0]), plan.row_leaf)
     nodes = random_trees(Questions.of(plan.schema), trees, plan.depth, coins)
     root = nodes.roots[deal(len(rows), trees, sampler)]
-    tally = leaf_counts(rows.codes, rows.labels, root, nodes.columns, len(plan.schema.classes))
+    tally = leaf_counts(rows.cells, rows.labels, root, nodes.columns, len(plan.schema.classes))
     return _release(nodes, tally, plan, sampler, coins)

@@ -11,6 +11,7 @@ from sklearn.base import clone
 from sklearn.model_selection import ParameterGrid
 
 from discreet.errors import BudgetError, SchemaError
+from discreet.kinds import find, kinds
 from discreet.privacy.budget import Adjacency
 from discreet.privacy.unexpected import REFUSE
 from discreet.schema import Schema
@@ -26,8 +27,9 @@ def list_candidates(estimator: Any, grid: Any) -> list[tuple[str, Any]]:
         raise BudgetError("give either several estimators or one estimator with a param_grid")
     if many:
         named = estimator.items() if isinstance(estimator, Mapping) else ((_name(one), one) for one in estimator)
-        found = [(str(name), one) for name, one in named]
+        found = [(str(name), _made(one)) for name, one in named]
     else:
+        estimator = _made(estimator)
         found = []
         for settings in _combinations(grid):
             fixed = sorted(set(settings) & set(SET_BY_SEARCH))
@@ -43,6 +45,11 @@ def list_candidates(estimator: Any, grid: Any) -> list[tuple[str, Any]]:
     return found
 
 
+def _made(given: Any) -> Any:
+    """An estimator, also if it was given by the name of its kind."""
+    return find(given).make() if isinstance(given, str) else given
+
+
 def _combinations(grid: Any) -> list[dict[str, Any]]:
     try:
         return list(ParameterGrid(grid if grid is not None else {}))
@@ -51,6 +58,8 @@ def _combinations(grid: Any) -> list[dict[str, Any]]:
 
 
 def _name(estimator: Any) -> str:
+    if isinstance(estimator, str):
+        return estimator
     return repr(estimator) if hasattr(estimator, "get_params") else type(estimator).__name__
 
 
@@ -61,12 +70,12 @@ def require_private(estimator: Any) -> None:
         raise BudgetError(f"{estimator.__name__} is a class, not a private estimator: pass {estimator.__name__}(...)")
     known: dict[str, Any] = getattr(estimator, "get_params", dict)()
     room = type(estimator).__module__.split(".")
-    home = room[0] == "discreet" and len(room) > 1 and room[1] in {"bayes", "linear", "trees"}
+    home = any(room[: len(one)] == one for one in (kind.home.split(".") for kind in kinds()))
     takes = inspect.signature(estimator.fit).parameters if hasattr(estimator, "fit") else {}
     if not home or any(needed not in known for needed in NEEDED) or "ledger" not in takes:
         raise BudgetError(
-            f"{name} is not a private estimator of this library: a search over it would leak; use PrivateNB, "
-            "PrivateSVC, PrivateLogisticRegression, PrivateTreeClassifier or PrivateForestClassifier"
+            f"{name} is not a private estimator that a search can fit: it would leak; use one of "
+            f"{', '.join(kind.name for kind in kinds())}"
         )
     if known.get("bounds") == "private" or known.get("edges") == "private":
         raise BudgetError(f"{name} would buy bounds in every fit of the search: settle the schema first")
@@ -106,10 +115,18 @@ def require_certificate(fitted: Any, epsilon: Fraction | None, schema: Schema, a
     """Check what a fitted candidate says that it spent against what it was given."""
     certificate = fitted.certificate_
     spent = None if certificate.epsilon is None else Fraction(certificate.epsilon)
-    kept = certificate.schema_hash == schema.hash and certificate.adjacency == adjacency
+    kept = certificate.schema_hash == fitted.model_.schema.hash and certificate.adjacency == adjacency
+    study = certificate.simulation or not certificate.private  # edges of what is not for release are read off the data
+    kept = kept and _but_for_bins(fitted.model_.schema, study) == _but_for_bins(schema, study)
     if epsilon is not None:
         kept = kept and certificate.private and spent is not None and spent <= epsilon and certificate.delta == "0"
     if not kept:
         raise BudgetError(
             f"{type(fitted).__name__} did not keep to the budget that the search gave it: nothing is released"
         )
+
+
+def _but_for_bins(schema: Schema, study: bool) -> Any:
+    """A schema without the bins, which some kinds cut anew by what they bought, which a study says of itself."""
+    fields = schema.to_dict() | ({"inferred": True} if study else {})
+    return fields | {"features": [{key: one[key] for key in one if key != "bins"} for one in fields["features"]]}

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from discreet.errors import BudgetError, DataError
-from discreet.kinds import MODELS
+from discreet.kinds import find, kinds
 from discreet.privacy.payer import PAID
 from discreet.schema import Schema
-from discreet.tuning.rows import HeldRows
+from discreet.sources import RowTable
 
 MAJORITY = "majority"
 
@@ -30,22 +30,12 @@ class Figure:
     repeats: int
 
 
-def make_model(name: str, **settings: Any) -> Any:
-    """An unfitted private estimator by its short name."""
-    import importlib
-
-    if name not in MODELS:
-        raise BudgetError(f"there is no model {name!r}: choose among {', '.join(MODELS)}")
-    room, kind, _ = MODELS[name]
-    return getattr(importlib.import_module(room), kind)(**settings)
-
-
 def compare_models(
     data: Any,
     schema: Schema,
     y: Any = None,
     *,
-    models: Sequence[str] = tuple(MODELS),
+    models: Sequence[str] | None = None,
     epsilons: Sequence[float] = (0.1, 1.0),
     repeats: int = 3,
     test_share: float = 0.3,
@@ -54,16 +44,18 @@ def compare_models(
 ) -> list[Figure]:
     """Fit every model at every ε (and without privacy) on part of the rows and measure it on the rest.
 
-    Each repeat draws the `test_share` of the rows to test on anew. The figures are exact statistics of the rows
-    and the noise is simulated: nothing of this is private.
+    Models go by their names in the registry of kinds; None are all of them. Each repeat draws the `test_share` of the
+    rows to test on anew. The figures are exact statistics of the rows and the noise is simulated: nothing of this is
+    private.
     """
     if repeats < 1 or not 0 < test_share < 1:
         raise BudgetError("a comparison needs at least one repeat and a test share between 0 and 1")
     levels = list(dict.fromkeys([*(float(e) for e in epsilons), math.inf]))
+    models = [kind.name for kind in kinds()] if models is None else models
     for name in models:
         for epsilon in levels:
-            make_model(name, epsilon=epsilon, schema=schema).plan()  # mistakes show before any work is done
-    rows = HeldRows.of(data, schema, y)
+            find(name).make(epsilon=epsilon, schema=schema).plan()  # mistakes show before any work is done
+    rows = RowTable.of(data, schema, y)
     tasks = [(repeat, name, epsilon) for repeat in range(repeats) for name in models for epsilon in levels]
     found: dict[tuple[str, float], list[tuple[float, float]]] = {}
     for done, (key, result) in enumerate(_measure(rows, tasks, test_share, seed), start=1):
@@ -74,7 +66,7 @@ def compare_models(
 
 
 def _measure(
-    rows: HeldRows, tasks: list[tuple[int, str, float]], share: float, seed: int
+    rows: RowTable, tasks: list[tuple[int, str, float]], share: float, seed: int
 ) -> Iterator[tuple[tuple[str, float], tuple[float, float]]]:
     classes, last = len(rows.schema.classes), -1
     for repeat, name, epsilon in tasks:
@@ -88,10 +80,10 @@ def _measure(
             truth, labels = rows.truth(test), rows.truth(train)
             common = np.full(len(test), int(np.bincount(labels, minlength=classes).argmax()))
             yield (MAJORITY, math.inf), _rates(truth, common, classes)
-        fitted = make_model(name, epsilon=epsilon, schema=rows.schema, random_state=seed + repeat)
+        fitted = find(name).make(epsilon=epsilon, schema=rows.schema, random_state=seed + repeat)
         fitted.fit(*rows.take(train), ledger=PAID)  # the rows were given up
-        find = rows.schema.label.lookup.find
-        answers = np.array([find(one) for one in fitted.predict(rows.take(test)[0]).tolist()])
+        label = rows.schema.label.lookup
+        answers = np.array([label.find(one) for one in fitted.predict(rows.take(test)[0]).tolist()])
         yield (name, epsilon), _rates(truth, answers, classes)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -17,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from discreet.errors import BudgetError, SchemaError
 from discreet.estimators.base import SchemaEstimator
 from discreet.mechanisms.choose import CHOICES, choice_rate, choose, coins_of
+from discreet.mechanisms.deal import hold_out
 from discreet.mechanisms.noise import Sampler, SimulationSampler, bytes_of, sampler_for
 from discreet.mechanisms.stopping import best_of_random_runs, check_stopping, repeated_cost
 from discreet.privacy.budget import Adjacency, number
@@ -27,10 +27,8 @@ from discreet.privacy.payer import PAID, Payer, Unpaid, paying
 from discreet.privacy.plan import Protected
 from discreet.privacy.unexpected import REFUSE, check_unexpected
 from discreet.schema import Schema
-from discreet.sources import Progress
-from discreet.sources.shape import charge, check_shape
+from discreet.sources import Progress, RowTable, charge, check_shape
 from discreet.tuning.candidates import common_schema, list_candidates, prepared, require_certificate
-from discreet.tuning.rows import HeldRows, Indices
 
 METHODS = ("holdout", "random-stopping")
 DEALT = "every row is dealt to training or to validation by a random draw of its own, whatever the rows say"
@@ -177,14 +175,14 @@ class PrivateGridSearch(SchemaEstimator):
         charge(payer, plan, X, self, schema=known)
         schema = Schema.infer(X, y) if known is None else known
         sampler = sampler_for(self.random_state)
-        rows = HeldRows.of(X, schema, y, unexpected=plan.unexpected, draw=bytes_of(sampler))
+        rows = RowTable.of(X, schema, y, unexpected=plan.unexpected, draw=bytes_of(sampler))
         run = _Search(candidates, plan, schema, rows, sampler, float(self.validation), progress)
         index, fitted = run.stop_at_random() if self.method == "random-stopping" else run.hold_out()
         self.best_index_, self.best_name_ = index, candidates[index][0]
-        self.certificate_ = _certificate(replace(plan, schema=schema), sampler, fitted.certificate_.assumptions)
+        certificate = _certificate(replace(plan, schema=schema), fitted.model_.schema, sampler, fitted.certificate_)
+        self.certificate_ = certificate
         # The model that leaves the house carries what the whole search cost, not its own fit alone.
-        self.model_ = copy.copy(fitted.model_)
-        self.model_.certificate = self.certificate_
+        self.model_ = fitted.model_.with_certificate(self.certificate_)
         self.best_estimator_ = fitted
         fitted.model_, fitted.certificate_ = self.model_, self.certificate_
         self._describe(X, schema)
@@ -206,12 +204,12 @@ class _Search:
     candidates: list[tuple[str, Any]]
     plan: SearchPlan
     schema: Schema
-    rows: HeldRows
+    rows: RowTable
     sampler: Sampler
     share: float
     progress: Progress | None = None
 
-    def _fit(self, index: int, epsilon: Fraction | None, rows: Indices) -> Any:
+    def _fit(self, index: int, epsilon: Fraction | None, rows: NDArray[np.int64]) -> Any:
         seed = int(self.sampler.rng.integers(2**31)) if isinstance(self.sampler, SimulationSampler) else None
         amount: Any = math.inf if epsilon is None else epsilon
         fitted = prepared(
@@ -221,7 +219,7 @@ class _Search:
         require_certificate(fitted, epsilon, self.schema, self.plan.adjacency)
         return fitted
 
-    def _correct(self, fitted: Any, rows: Indices, truth: Indices) -> int:
+    def _correct(self, fitted: Any, rows: NDArray[np.int64], truth: NDArray[np.int64]) -> int:
         """How many validation rows a candidate answers correctly."""
         if not len(rows):
             return 0
@@ -229,9 +227,13 @@ class _Search:
         answers = [label.find(one) for one in fitted.predict(self.rows.take(rows)[0]).tolist()]
         return int(np.count_nonzero(np.array(answers) == truth))
 
+    def _deal(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """(training, validation): each row is for validation with probability `share`, by a draw of its own."""
+        return hold_out(self.rows.size, self.share, self.sampler)
+
     def hold_out(self) -> tuple[int, Any]:
         """Fit all, choose by correct answers on the rows held out, and fit the chosen one again."""
-        train, held = self.rows.deal(self.share, self.sampler)
+        train, held = self._deal()
         fitted = []
         for index in range(len(self.candidates)):
             fitted.append(self._fit(index, self.plan.fit, train))
@@ -253,7 +255,7 @@ class _Search:
 
         def run() -> tuple[int, tuple[int, Any]]:
             index = coins.below(len(self.candidates))
-            train, held = self.rows.deal(self.share, self.sampler)
+            train, held = self._deal()
             fitted = self._fit(index, self.plan.fit, train)
             score = np.array([self._correct(fitted, held, self.rows.truth(held))])
             if self.plan.choice is not None:
@@ -296,14 +298,15 @@ def _stopping_node(each: Fraction | None, eta: Fraction, gamma: Fraction, count:
     )
 
 
-def _certificate(plan: SearchPlan, sampler: Sampler, own: tuple[str, ...]) -> Certificate:
-    # Those of the chosen fit stand for all: which others ran is not for anyone to know.
+def _certificate(plan: SearchPlan, schema: Schema, sampler: Sampler, own: Certificate) -> Certificate:
+    # What the chosen fit assumes stands for all: which others ran is not for anyone to know.
     empty = [EMPTY] if plan.unexpected == REFUSE else []
     return certify(
         plan,
+        schema=schema,
         sampler=f"{sampler.name}; choices by exact coins",
         simulation=sampler.simulation,
         accounting=f"pure epsilon of a whole search by {plan.method}",
         covers=COVERS,
-        assumptions=(*own, DEALT, *empty, "what the certificates of the candidates assume"),
+        assumptions=(*own.assumptions, DEALT, *empty, "what the certificates of the candidates assume"),
     )

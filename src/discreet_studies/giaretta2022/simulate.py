@@ -19,7 +19,7 @@ from discreet.mechanisms.sums import discrete_gaussian_sum, discrete_laplace_sum
 from discreet.nodes.members import summed_noise
 from discreet.nodes.update import Key
 from discreet.privacy.ledger import Charge
-from discreet.sources.parts import Parts
+from discreet.sources import Parts
 from discreet.statistics import Statistics
 
 Floats = NDArray[np.float64]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.tuning.compare import make_model
+from discreet.kinds import find
 from discreet_studies.methods import Floats, Method, Scores, Setting
 from discreet_studies.published.lopuhaa2021 import METHODS as PUBLISHED
 
@@ -19,9 +19,8 @@ def _library(name: str, title: str, model: str, **parameters: Any) -> Method:
         if setting.epsilon < LEAST and model in {"svm", "lr"}:
             rng, sides = np.random.default_rng(setting.seed), len(setting.schema.classes)
             return lambda rows: rng.random((len(rows), sides))
-        fitted = make_model(
-            model, epsilon=setting.epsilon, schema=setting.schema, random_state=setting.seed, **parameters
-        ).fit(X, y)
+        settings = {"epsilon": setting.epsilon, "schema": setting.schema, "random_state": setting.seed}
+        fitted = find(model).make(**settings, **parameters).fit(X, y)
         classes = len(setting.schema.classes)
         return lambda rows: np.eye(classes)[fitted.predict(rows).astype(np.int64)]
 

@@ -20,8 +20,8 @@ plant("counts-add-remove", "additive/budget.py",
       "return count_charge(self.budget.epsilon * SHARE, contributions=self.contributions)",
       "class counts for replaced rows have half of their noise", "additive/test_watched.py")
 plant("counts-exact", "additive/classifier.py",
-      "noisy_counts(rows.counts(), plan.count_charge, sampler)\n        fitted",
-      "noisy_counts(rows.counts(), None, sampler)\n        fitted",
+      "noisy_counts(rows.counts, plan.count_charge, sampler)\n        fitted",
+      "noisy_counts(rows.counts, None, sampler)\n        fitted",
       "knots, penalties and pairs follow exact class counts", "additive/test_watched.py")
 plant("pair-shares-of-the-whole", "additive/fit.py",
       "left = None if rest is None else rest * (1 - FIRST - CHOICE)", "left = rest",

@@ -7,8 +7,8 @@ WATCHED = "auto/test_watched.py"
 WHOLE = f"{WATCHED}::test_counts_and_model_cost_epsilon_together"
 
 plant("counts-exact", "auto/classifier.py",
-      "counts = noisy_counts(np.asarray(rows), plan.charge, sampler)",
-      "counts = ClassCounts(np.asarray(rows) * 1.0, 1.0, plan.charge)",
+      "counts = noisy_counts(rows.class_counts(), plan.charge, sampler)",
+      "counts = ClassCounts(rows.class_counts() * 1.0, 1.0, plan.charge)",
       "kind, bins and calibration follow exact class counts", WHOLE)
 plant("counts-noise-halved", "bayes/counts.py",
       "noisy = sampler.laplace(exact, charge.spread)", "noisy = sampler.laplace(exact, charge.spread / 2)",
@@ -30,7 +30,7 @@ plant("count-charge-sensitivity", "bayes/counts.py",
       "class counts are noised for one row that comes or goes, not for replaced or several", WHOLE)
 plant("choice-by-exact-counts", "auto/classifier.py",
       "choice = choose(schema, counts, rest,",
-      "choice = choose(schema, ClassCounts(np.asarray(rows) * 1.0, counts.variance, counts.charge), rest,",
+      "choice = choose(schema, ClassCounts(rows.class_counts() * 1.0, counts.variance, counts.charge), rest,",
       "the kind of model follows exact class counts", f"{WATCHED}::test_the_choice_follows_the_noisy_counts")
 plant("calibration-share-by-exact-rows", "auto/families.py",
       "share = epsilon * calibration_share(counts.rows, float(epsilon / steps), len(schema.classes))",
@@ -45,7 +45,8 @@ plant("bins-by-exact-rows", "auto/families.py",
       "public = binned(schema, len(X), max(kept / steps, LEAST))",
       "the number of bins follows the exact number of rows", f"{WATCHED}::test_bins_follow_the_noisy_counts")
 plant("network-one-row-per-person", "auto/families.py",
-      "        estimator = kind(**settings)\n", '        estimator = kind(**(settings | {"contributions": 1}))\n',
+      'estimator = kind.make(**(kind.as_declared if bins == "schema" else {}), **settings)',
+      'estimator = kind.make(**(kind.as_declared if bins == "schema" else {}), **(settings | {"contributions": 1}))',
       "tables are noised for one row per person", WHOLE)
 plant("bayes-add-remove", "auto/families.py",
       "model = PrivateNB(kept, schema=public, **settings)",

@@ -12,8 +12,8 @@ SCORES = f"{WATCHED}::test_scores_are_set_against_the_noisy_counts"
 LISTED = f"{WATCHED}::test_the_certificate_lists_every_draw"
 
 plant("counts-exact", "dependence/base.py",
-      "noisy_counts(held.by_class(len(schema.classes)), plan.count, sampler)",
-      "noisy_counts(held.by_class(len(schema.classes)), None, sampler)",
+      "noisy_counts(held.counts, plan.count, sampler)",
+      "noisy_counts(held.counts, None, sampler)",
       "bins, rounds and penalties follow exact class counts", TREE)
 plant("counts-free", "dependence/plan.py",
       "left = budget.epsilon - (Fraction(0) if count is None else count.cost)", "left = budget.epsilon",
@@ -72,7 +72,7 @@ plant("tree-rounds-by-exact-rows", "dependence/tan.py",
 plant("tree-penalties-by-exact-counts", "dependence/tan.py",
       "zip(exact, penalties(schema, pairs, counts, scale), strict=True)",
       "zip(exact, penalties(schema, pairs, "
-      "ClassCounts(held.by_class(len(schema.classes)) * 1.0, counts.variance, counts.charge), scale), strict=True)",
+      "ClassCounts(held.counts * 1.0, counts.variance, counts.charge), scale), strict=True)",
       "scores move by more than their reach, because penalties move too", SCORES)
 plant("tree-choices-not-charged", "dependence/tan.py",
       '            charges.append(Charge(law, PAIRS, "score", moved, 1 / rate, "epsilon", plan.epsilons[PAIRS]))\n', "",

@@ -128,7 +128,7 @@ plant("one-node-that-absorbs-is-enough", "nodes/certificate.py",
       "ABSORB if all(member.total", "ABSORB if any(member.total",
       "a certificate covers every table although a node refuses some",
       "federated/test_aggregate.py::test_the_certificate_covers_the_tables_that_all_nodes_declared")
-plant("sums-of-parts-wrap", "sources/parts.py",
+plant("sums-of-parts-wrap", "sources/held.py",
       "over = (upper >= 1 << 31)", "over = (upper >= 1 << 40)",
       "sums of squares of dealt rows wrap round beyond 64 bits",
-      "sources/test_parts.py")
+      "sources/test_held.py")

@@ -8,9 +8,9 @@ MORE = f"{WATCHED}::test_a_row_more_is_trained_on_or_scored_on"
 CHANGED = f"{WATCHED}::test_a_changed_row_moves_scores_apart"
 RUN = f"{WATCHED}::test_a_run_costs_its_part_whichever_way_the_row_is_dealt"
 
-plant("dealt-by-index", "tuning/rows.py",
-      "return hold_out(self.size, share, sampler)",
-      "spots = np.arange(self.size)\n        return spots[spots % 4 != 0], spots[spots % 4 == 0]",
+plant("dealt-by-index", "tuning/search.py",
+      "return hold_out(self.rows.size, self.share, self.sampler)",
+      "spots = np.arange(self.rows.size)\n        return spots[spots % 4 != 0], spots[spots % 4 == 0]",
       "a row more shifts every other row between training and validation", MORE)
 plant("choice-exact", "tuning/search.py",
       "index = choose(scores, rate, coins=coins_of(self.sampler))",
@@ -59,7 +59,7 @@ plant("not-charged", "tuning/search.py",
       "charge(payer, plan.node, plan.budget, plan.unit, X, self, schema=known)", "payer.afford(plan.budget, plan.node)",
       "a search costs nothing in the ledger", MORE)
 plant("model-claims-its-fit-alone", "tuning/search.py",
-      "        self.model_.certificate = self.certificate_\n", "",
+      "self.model_ = fitted.model_.with_certificate(self.certificate_)", "self.model_ = fitted.model_",
       "the released model's certificate forgets what the search cost", MORE)
 plant("candidates-may-spend-more", "tuning/candidates.py",
       "spent is not None and spent <= epsilon", "spent is not None",

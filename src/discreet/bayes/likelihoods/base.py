@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from discreet.errors import ModelError
 from discreet.schema import Feature, Numeric
-from discreet.sources.columns import Column
+from discreet.sources import Column
 
 Floats = NDArray[np.float64]
 

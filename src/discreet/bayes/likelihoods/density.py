@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from discreet.bayes.likelihoods.base import Floats, Likelihood
 from discreet.errors import ModelError
 from discreet.schema import Feature, Numeric
-from discreet.sources.columns import Column, Numbers
+from discreet.sources import Column, Numbers
 
 
 class Density(Likelihood):

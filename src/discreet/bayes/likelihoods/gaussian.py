@@ -15,7 +15,7 @@ from discreet.bayes.likelihoods.histogram import log_sums
 from discreet.bayes.likelihoods.registry import register
 from discreet.errors import ModelError
 from discreet.schema import Feature, Numeric
-from discreet.sources.kernels import compiled
+from discreet.sources import compiled
 
 
 @register("gaussian", "normal density")

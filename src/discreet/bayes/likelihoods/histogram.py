@@ -13,8 +13,7 @@ from discreet.bayes.likelihoods.density import numbers
 from discreet.bayes.likelihoods.registry import register
 from discreet.errors import ModelError
 from discreet.schema import Categorical, Feature, Numeric
-from discreet.sources.coded import encode_column
-from discreet.sources.columns import Column
+from discreet.sources import Column, cells_of
 
 
 @register("histogram", "table of probabilities", kind="table")
@@ -47,7 +46,7 @@ class TableLikelihood(Likelihood):
 
     def scores(self, column: Column) -> Floats:
         """log P(cell | class), a row per value."""
-        return self.log_prob.T[encode_column(column)]
+        return np.asarray(self.log_prob.T[cells_of(column)])
 
     def sample(self, feature: Feature, groups: NDArray[Any], rng: np.random.Generator) -> list[Any]:
         """A cell for each row, and a value in it."""

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from discreet.errors import DiscreetError
-from discreet.estimators.scores import check_smoothing
+from discreet.estimators.settings import check_smoothing
 from discreet.federated.aggregate import Aggregate
 from discreet.federated.shares import SharePlan, share_plan
 from discreet.files import parse_json, write_text

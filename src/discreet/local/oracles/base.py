@@ -17,7 +17,7 @@ from discreet.local.entropy import Source, WordSource
 from discreet.local.mechanism import Floats, Law, Mechanism, Reports
 from discreet.local.registry import Kinds
 from discreet.local.wire.integers import Integers, Run
-from discreet.sources.blocks import BLOCK
+from discreet.sources import BLOCK
 
 LARGEST_DOMAIN = 1 << 20
 TINY = 1e-300

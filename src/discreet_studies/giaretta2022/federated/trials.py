@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet import sources
 from discreet.bayes.estimate import estimate
 from discreet.bayes.likelihoods import Likelihood, TableLikelihood
 from discreet.bayes.plan import Plan
@@ -23,8 +24,7 @@ from discreet.nodes.settings import node_plan
 from discreet.nodes.site import noised_rows
 from discreet.privacy.budget import Budget
 from discreet.schema import Numeric, Schema
-from discreet.sources import collect
-from discreet.sources.parts import Coded
+from discreet.sources import HeldRows, collect
 from discreet.statistics import Statistics
 from discreet_studies.data import DataSet, declared_split, load, monte_carlo
 from discreet_studies.giaretta2022.federated.experiments import MODELS, TEST_SHARE
@@ -45,7 +45,7 @@ class Bench:
     train: DataSet
     test: DataSet
     rows: LocalRows
-    coded: Coded
+    coded: HeldRows
     statistics: dict[str, Statistics]
 
     @property
@@ -64,7 +64,7 @@ def bench(directory: Path, name: str) -> Bench:
         model: collect(train.X, data.schema, train.y, detail=node_plan(data.schema, s, Budget(1), "auto").detail)
         for model, s in MODELS.items()
     }
-    coded = Coded(train.X, data.schema, train.y)
+    coded = sources.open(train.X, data.schema, train.y).held()
     return Bench(data, train, test, LocalRows(data.schema, train.X, train.y), coded, statistics)
 
 
@@ -73,8 +73,8 @@ class Judge:
 
     def __init__(self, held: Bench) -> None:
         self.schema, self.truth = held.schema, held.test.y
-        coded = Coded(held.test.X, held.schema, held.test.y)
-        self.cells = coded.cells
+        coded = sources.open(held.test.X, held.schema, held.test.y).held()
+        self.cells = list(coded.cells.T.astype(np.int64))
         self.values = [
             held.test.X[:, i] if isinstance(f, Numeric) else np.empty(0) for i, f in enumerate(held.schema.features)
         ]

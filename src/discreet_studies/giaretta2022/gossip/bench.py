@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet import sources
 from discreet.bayes.estimate import estimate
 from discreet.bayes.likelihoods import GaussianLikelihood, Likelihood
 from discreet.bayes.plan import Plan
@@ -16,7 +17,6 @@ from discreet.gossip.vector import Layout
 from discreet.nodes.settings import node_plan
 from discreet.privacy.budget import Budget
 from discreet.schema import Numeric, Schema
-from discreet.sources.parts import Coded
 from discreet_studies.giaretta2022.federated.experiments import MODELS
 from discreet_studies.giaretta2022.federated.trials import Bench
 from discreet_studies.giaretta2022.simulate import noised_stack
@@ -31,8 +31,8 @@ class Linear:
 
     def __init__(self, schema: Schema, X: Floats, y: NDArray[Any], most: int) -> None:
         self.schema, self.truth = schema, y[:most]
-        coded = Coded(X[:most], schema, y[:most])
-        self.cells, columns = coded.cells, [np.ones((len(self.truth), 1))]
+        coded = sources.open(X[:most], schema, y[:most]).held()
+        self.cells, columns = list(coded.cells.T.astype(np.int64)), [np.ones((len(self.truth), 1))]
         self.numbers: dict[str, Floats] = {}
         for index, feature in enumerate(schema.features):
             hot = np.zeros((len(self.truth), feature.cells))

@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from discreet import sources
 from discreet.linear import PrivateLogisticRegression, PrivateSVC
-from discreet.linear.encode import Encoding, read_design
+from discreet.linear.encode import Encoding
 from discreet.schema import Categorical, Numeric, Schema
 from discreet_studies.data import DataSet, load, monte_carlo
 from discreet_studies.published.thesis2015_logistic import BOUNDS, LAMBDAS, REASON, hits, objective, output, tuned
@@ -96,9 +97,9 @@ def _accuracy(task: Task, seed: int, train: DataSet, test: DataSet) -> tuple[flo
     if task.method in PAPER:
         size, rng = FAST if task.option("fast") else FULL, np.random.default_rng(seed)
         encoding = Encoding(plus_minus(train.schema), "scaled" if toy or _binary(train.schema) else "binned")
-        design = read_design(train.X, train.y, encoding)
+        design = encoding.design(sources.open(train.X, encoding.schema, train.y).held())
         weights, ridge = tuned(PAPER[task.method], design, task.epsilon, rng, lambdas=size.lambdas, tried=size.tried)
-        return hits(read_design(test.X, test.y, encoding), weights), ridge
+        return hits(encoding.design(sources.open(test.X, encoding.schema, test.y).held()), weights), ridge
     settings: dict[str, Any] = {
         "epsilon": task.epsilon,
         "schema": train.schema,

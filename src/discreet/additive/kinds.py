@@ -1,0 +1,35 @@
+"""Additive models, of single features or with pairs of them, as kinds of models."""
+
+from functools import partial
+
+from discreet.kinds import Facts, Kind, Promise
+
+BINARY = 25.0  # rows times ε for each free weight of a model of two classes
+SEVERAL = 40.0  # and of a model of more classes, whose residuals get half the rate each
+PAIRED = 400.0  # and where pairs of features are worth their many cells
+
+
+def single(facts: Facts) -> Promise:
+    """Weights fitted together beat counts that take features for independent, where each has support."""
+    needed = BINARY if facts.classes == 2 else SEVERAL
+    return Promise(2, facts.supported(needed)) if facts.support >= needed else Promise(None)
+
+
+def paired(facts: Facts) -> Promise:
+    """With several classes and much support there is budget to look for pairs of features."""
+    worth = facts.classes > 2 and facts.support >= PAIRED
+    return Promise(4, facts.supported(PAIRED)) if worth else Promise(None)
+
+
+_additive = partial(
+    Kind,
+    estimator="discreet.additive:PrivateAdditiveClassifier",
+    format="discreet/additive",
+    model="discreet.additive.model:AdditiveModel",
+    as_declared={"numeric": "binned"},
+    counted=True,
+)
+KINDS = (
+    _additive("additive", "additive logistic regression", settings={"pairs": 0}, promise=single),
+    _additive("additive-pairs", "additive logistic regression with pairs", settings={"pairs": "auto"}, promise=paired),
+)

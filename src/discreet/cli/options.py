@@ -1,0 +1,166 @@
+"""The options that commands share, and groups of them that a command takes as one dictionary."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import click
+import typer
+
+Group = Mapping[str, tuple[Any, Any]]  # the type of each option, and its default, or ... if it must be given
+
+
+def one_of(*names: str, help: str, flag: str | None = None) -> Any:
+    """An option that takes one of some words."""
+    return typer.Option(*([] if flag is None else [flag]), help=help, click_type=click.Choice(names))
+
+
+def grouped(**groups: Group) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Let a command take groups of options: each as one dictionary, shown where its parameter stands."""
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        own = inspect.signature(command, eval_str=True)
+        shown: list[inspect.Parameter] = []
+        for one in own.parameters.values():
+            named = {one.name: (one.annotation, one.default)}
+            shown += [
+                inspect.Parameter(
+                    name,
+                    inspect.Parameter.KEYWORD_ONLY,
+                    default=inspect.Parameter.empty if default is ... else default,
+                    annotation=kind,
+                )
+                for name, (kind, default) in groups.get(one.name, named).items()
+            ]
+
+        @functools.wraps(command)
+        def run(**given: Any) -> None:
+            for name, group in groups.items():
+                given[name] = {option: given.pop(option) for option in group}
+            command(**given)
+
+        run.__signature__ = own.replace(parameters=shown)  # type: ignore[attr-defined]
+        run.__annotations__ = {one.name: one.annotation for one in shown}
+        return run
+
+    return decorate
+
+
+ADJACENCIES = ("add-remove", "replace")
+BOUGHT = ("declared", "private")
+
+# ---- rows, files and accounts
+
+Data = Annotated[str, typer.Argument(help="A CSV, Parquet or Arrow file, or a pattern such as 'part-*.parquet'.")]
+NodeData = Annotated[
+    str, typer.Option("--data", help="The node's own rows: a CSV, Parquet or Arrow file or a pattern.")
+]
+Model = Annotated[Path, typer.Argument(help="A model file.")]
+Out = Annotated[Path, typer.Option("--out", "-o", help="Where to write the model.")]
+Schema = Annotated[
+    Path | None, typer.Option("--schema", "-s", help="The schema file (TOML or JSON).", show_default=False)
+]
+Account = Annotated[
+    Path | None,
+    typer.Option(help="The account to charge; NAME.account beside NAME.csv unless told.", show_default=False),
+]
+NoAccount = Annotated[
+    bool, typer.Option("--no-account", help="Charge nothing, even if an account lies beside the data.")
+]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
+Seed = Annotated[int | None, typer.Option(help="Make it a reproducible simulation, which is not for release.")]
+Unexpected = Annotated[
+    str,
+    one_of(
+        "refuse",
+        "absorb",
+        help="Values without a place in the schema: an error, or absorbed row by row so that no fit can fail.",
+    ),
+]
+
+# ---- budgets and models
+
+ModelName = Annotated[
+    str,
+    typer.Option("--model", help="The kind of model, as 'discreet compare --help' lists them; auto decides by a "
+                 "bought number of rows."),
+]  # fmt: skip
+Epsilon = Annotated[float, typer.Option(help="The privacy budget; inf for no privacy.")]
+Delta = Annotated[float, typer.Option(help="The chance with which epsilon may be exceeded.")]
+Adjacency = Annotated[str, one_of(*ADJACENCIES, help="One row more or less, or one row changed.")]
+Contributions = Annotated[int, typer.Option(help="The most rows one person may have in the data.")]
+Mechanism = Annotated[
+    str,
+    one_of(
+        "auto", "laplace", "gaussian", "knorm",
+        help="The noise; auto: tables noised together (knorm) where that errs less, gaussian with a delta.",
+    ),
+]  # fmt: skip
+
+
+def _likelihood(name: str) -> str:
+    """The name of a likelihood, if there is one that goes by it."""
+    from discreet.bayes.likelihoods import names
+
+    if name not in names():
+        raise typer.BadParameter(f"{name!r} is not one of {', '.join(map(repr, names()))}.")
+    return name
+
+
+Numeric = Annotated[
+    str,
+    typer.Option(
+        help="How numbers are modelled: histogram, gaussian, truncated-gaussian or any likelihood that is registered.",
+        callback=_likelihood,
+        metavar="NAME",
+    ),
+]
+Split = Annotated[str, one_of("weighted", "equal", help="How the budget is shared out.")]
+Smoothing = Annotated[float, typer.Option(help="Rows added to every cell.")]
+Sensitivity = Annotated[
+    str, one_of("global", "smooth", "auto", help="Noise on bell curves: by the public bounds, or by a smooth bound.")
+]
+Estimator = Annotated[
+    str | None,
+    one_of(
+        "moments", "trimmed", "bun-steinke",
+        help="Moments of bell curves; 'trimmed' and 'bun-steinke' imply smooth bounds.",
+    ),
+]  # fmt: skip
+Bounds = Annotated[str, one_of(*BOUGHT, help="Bounds of numbers: as the schema says, or bought for all of them.")]
+Edges = Annotated[
+    str | None,
+    one_of(*BOUGHT, help="Bins of numbers: equally wide, or bought to hold equal weight; else as the bounds."),
+]
+BoundsShare = Annotated[float, typer.Option(help="The part of epsilon for bounds and edges, if any are bought.")]
+
+SETTINGS: Group = {
+    "model": (ModelName, "naive-bayes"),
+    "epsilon": (Epsilon, 1.0),
+    "delta": (Delta, 0.0),
+    "adjacency": (Adjacency, "add-remove"),
+    "mechanism": (Mechanism, "auto"),
+    "numeric": (Numeric, "histogram"),
+    "split": (Split, "weighted"),
+    "smoothing": (Smoothing, 1.0),
+    "contributions": (Contributions, 1),
+    "sensitivity": (Sensitivity, "global"),
+    "estimator": (Estimator, None),
+    "bounds": (Bounds, "declared"),
+    "edges": (Edges, None),
+    "bounds_share": (BoundsShare, 0.1),
+    "unexpected": (Unexpected, "refuse"),
+}  # of a fit
+PAYING: Group = {"account": (Account, None), "no_account": (NoAccount, False)}  # what a command is charged to
+
+
+def some(*names: str) -> Group:
+    """Some of the options of a fit."""
+    return {name: SETTINGS[name] for name in names}
+
+
+TERMS = some("adjacency", "numeric", "split", "contributions")  # of nodes

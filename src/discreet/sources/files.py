@@ -1,0 +1,268 @@
+"""Rows on disk: CSV, Parquet and Arrow files, one or many, streamed in batches."""
+
+from __future__ import annotations
+
+import csv
+import glob
+import gzip
+import os
+import tempfile
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from discreet.errors import DataError
+from discreet.sources import tables
+from discreet.sources.streams import Stream, register
+from discreet.sources.tables import OPEN_QUOTE, Duck, first_line, private_duckdb
+
+_ARROW = {".arrow", ".feather", ".ipc"}
+_TEXT = {".csv", ".tsv", ".txt"}
+_BLOCK = 1 << 22
+
+
+class _Csv(Duck):
+    """CSV files; whether they end inside quotes is looked at as they are read, not as they are opened."""
+
+    def __init__(self, *source: Any, paths: list[str], delimiter: str, **settings: Any) -> None:
+        super().__init__(*source, **settings)
+        self.paths, self.delimiter = paths, delimiter
+
+    def batches(self, wanted: list[str]) -> Iterator[dict[str, Any]]:
+        for one in self.paths:
+            if _ends_in_quotes(one, self.delimiter):
+                raise DataError(f"{one}: {OPEN_QUOTE}")
+        yield from super().batches(wanted)
+
+
+class _Parquet(Duck):
+    """Parquet files, one after the other: the types of one must not re-code the values of another."""
+
+    def __init__(self, paths: list[str], connection: Any, folder: tempfile.TemporaryDirectory[str]) -> None:
+        import pyarrow as pa
+        import pyarrow.parquet as parquet
+
+        self.files: list[tuple[list[str], str]] = []
+        self.total = 0
+        for path in paths:
+            try:
+                found = parquet.read_metadata(path)
+                names = list(found.schema.to_arrow_schema().names)
+            except (pa.ArrowException, OSError) as error:
+                raise DataError(f"{path} is not a readable Parquet file: {first_line(error)}") from None
+            self.files.append((names, path))
+            self.total += found.num_rows
+        names = self.files[0][0]
+        _same_names(self.files)
+        # All files together, for questions about them; DuckDB finds one type for all only by names in any case.
+        joined = len(paths) > 1 and len({name.lower() for name in names}) == len(names)
+        source = f"read_parquet(?, hive_partitioning = false, union_by_name = {str(joined).lower()})"
+        literal = [_literal(path) for path in paths]
+        super().__init__(connection, source, [literal], names=names, label=paths[0], folder=folder)
+
+    def batches(self, wanted: list[str]) -> Iterator[dict[str, Any]]:
+        if len(self.files) == 1:
+            yield from super().batches(wanted)
+            return
+        for names, path in self.files:
+            source = "read_parquet(?, hive_partitioning = false)"
+            one = Duck(self.connection, source, [[_literal(path)]], names=names, label=path, owned=False)
+            yield from one.batches(wanted)
+
+
+class Arrow(Stream):
+    """Arrow IPC and Feather files, which need no conversion at all, one after the other."""
+
+    def __init__(self, paths: list[str]) -> None:
+        import pyarrow as pa
+        import pyarrow.dataset as dataset
+
+        self.paths, self.files = paths, []
+        for path in paths:
+            try:
+                self.files.append(dataset.dataset([path], format="ipc"))
+            except (pa.ArrowException, OSError) as error:
+                raise DataError(f"{path} is not an Arrow file: {first_line(error)}") from None
+        named = [list(one.schema.names) for one in self.files]
+        _same_names(list(zip(named, paths, strict=True)))
+        self.names = named[0]
+
+    @property
+    def data(self) -> Any:
+        """All files together, with types that hold the values of each."""
+        import pyarrow as pa
+        import pyarrow.dataset as dataset
+
+        try:
+            schema = pa.unify_schemas([one.schema for one in self.files], promote_options="permissive")
+        except pa.ArrowException as error:
+            raise DataError(f"{self.paths[0]} and others have no types in common: {first_line(error)}") from None
+        return dataset.dataset(self.paths, format="ipc", schema=schema)
+
+    def batches(self, wanted: list[str]) -> Iterator[dict[str, Any]]:
+        import pyarrow as pa
+
+        for path, one in zip(self.paths, self.files, strict=True):
+            try:
+                for batch in one.to_batches(columns=wanted, batch_size=tables.BATCH, batch_readahead=2):
+                    if batch.num_rows:
+                        yield {name: batch.column(i) for i, name in enumerate(wanted)}
+            except (pa.ArrowException, OSError) as error:
+                raise DataError(f"{path} cannot be read: {first_line(error)}") from None
+
+
+def open_files(path: str | os.PathLike[str], *, ordered: bool = False, lenient: bool = False) -> Stream:
+    """Stream a CSV, Parquet or Arrow file, or all files that a pattern such as `part-*.parquet` matches.
+
+    `lenient` leaves out lines of a CSV file that are no row of its table: with too few or many values, or no UTF-8.
+    """
+    paths = _expand(os.fspath(path))
+    kind = _kind(paths[0])
+    if kind == "arrow":
+        return Arrow(paths)
+    connection, folder = private_duckdb(preserve_insertion_order=ordered, memory_limit="1GB")
+    if kind == "parquet":
+        return _Parquet(paths, connection, folder)
+    names, delimiter = _header(paths[0], lenient)
+    for other in paths[1:]:
+        if _header(other, lenient) != (names, delimiter):
+            raise DataError(f"{other} has another header line than {paths[0]}")
+    # Everything is declared: a sniffer could take a row for a comment or skip it, and rows must not get lost. Nor does
+    # DuckDB read a file in several places at once: it would guess there whether it is inside quotes, by what it finds.
+    columns = ", ".join(f"'c{i}': 'VARCHAR'" for i in range(len(names)))
+    source = (
+        "read_csv(?, delim = ?, auto_detect = false, header = true, skip = 0, quote = '\"', escape = '\"', "
+        f"nullstr = '', strict_mode = true, parallel = false, hive_partitioning = false, "
+        f"store_rejects = {str(lenient).lower()}, columns = {{{columns}}})"
+    )
+    parameters = [[_literal(one) for one in paths], delimiter]
+    return _Csv(
+        connection, source, parameters, names=names, label=paths[0], texts=True, folder=folder, lenient=lenient,
+        paths=paths, delimiter=delimiter,
+    )  # fmt: skip
+
+
+def _literal(path: str) -> str:
+    """A real file name may hold the marks of a pattern; brackets around a mark make it stand for itself."""
+    return "".join(f"[{mark}]" if mark in "*?[" else mark for mark in path)
+
+
+def _same_names(files: list[tuple[list[str], str]]) -> None:
+    first, path = files[0]
+    for names, other in files[1:]:
+        if sorted(names) != sorted(first):
+            raise DataError(f"{other} has other columns than {path}")
+
+
+def _expand(path: str) -> list[str]:
+    if not os.path.exists(path) and any(mark in path for mark in "*?["):
+        paths = sorted(glob.glob(path))
+        if not paths:
+            raise DataError(f"no file matches {path}")
+    else:
+        paths = [path]
+    for one in paths:
+        if os.path.isdir(one):
+            raise DataError(f"{one} is a directory: name a file, or a pattern such as {one}/*.parquet")
+        if not os.path.exists(one):
+            raise DataError(f"there is no file {one}")
+        if not os.access(one, os.R_OK):
+            raise DataError(f"{one} may not be read: ask whoever holds it for the permission")
+        if os.path.getsize(one) == 0:
+            raise DataError(f"{one} is empty")
+    return paths
+
+
+def _kind(path: str) -> str:
+    name = path.lower().removesuffix(".gz")
+    suffix = Path(name).suffix
+    if suffix in _ARROW:
+        return "arrow"
+    if suffix in {".parquet", ".pq"}:
+        return "parquet"
+    if suffix in _TEXT:
+        return "csv"
+    with open(path, "rb") as file:
+        magic = file.read(6)
+    if magic[:4] == b"PAR1":
+        return "parquet"
+    if magic == b"ARROW1":
+        return "arrow"
+    if b"\0" in magic:
+        raise DataError(f"{path} is neither CSV, Parquet nor Arrow: convert it to one of these")
+    return "csv"
+
+
+def _header(path: str, lenient: bool = False) -> tuple[list[str], str]:
+    """The column names of a CSV file and its delimiter, judged from the first line alone.
+
+    A `lenient` reader does not mind what follows that line.
+    """
+    try:
+        opener: Any = gzip.open if path.lower().endswith(".gz") else open
+        errors = "surrogateescape" if lenient else "strict"
+        with opener(path, "rt", encoding="utf-8-sig", errors=errors, newline="") as file:
+            readings = {}
+            for mark in ",;\t|":
+                file.seek(0)
+                readings[mark] = next(csv.reader(file, delimiter=mark), [])
+        delimiter = max(readings, key=lambda mark: len(readings[mark]))
+        names = readings[delimiter]
+        "".join(names).encode()
+    except (UnicodeError, csv.Error, OSError, EOFError):
+        raise DataError(f"{path} is not a UTF-8 text file with a header line") from None
+    if not any(names):
+        raise DataError(f"{path} has no header line with column names")
+    named = [name for name in names if name]  # a nameless column, such as a written index, can be no feature
+    if len(set(named)) != len(named):
+        raise DataError(f"{path}: every column needs a name of its own in the header line")
+    names = [name or f"(column {i + 1})" for i, name in enumerate(names)]
+    return names, delimiter
+
+
+def _ends_in_quotes(path: str, delimiter: str) -> bool:
+    """Whether a CSV file ends inside quotes, which DuckDB does not notice if it reads from start to end.
+
+    Of the runs of quotes only those of odd length change anything. Such a run toggles where a field may begin, and
+    elsewhere it closes or is part of a plain value: after that we are outside, whatever was before. So the end of a
+    file mostly tells, and it is read from the start only if it does not.
+    """
+    packed = path.lower().endswith(".gz")
+    opener: Any = gzip.open if packed else open
+    for start in (0,) if packed else (max(0, os.path.getsize(path) - _BLOCK), 0):
+        inside: bool | None = None if start else False
+        try:
+            with opener(path, "rb") as file:
+                file.seek(start)
+                kept = b"" if start else b"\n"
+                while block := file.read(_BLOCK):
+                    block = kept + block
+                    whole = block.rstrip(b'"')  # a run of quotes may go on in the next block
+                    inside, kept = _quoted(whole, delimiter, inside), block[max(0, len(whole) - 1) :]
+                inside = _quoted(kept, delimiter, inside)
+        except (OSError, EOFError, zlib.error) as error:
+            raise DataError(f"{path} cannot be read: {first_line(error)}") from None
+        if inside is not None:
+            return inside
+    raise AssertionError("the start of a file is outside quotes")
+
+
+def _quoted(block: bytes, delimiter: str, inside: bool | None) -> bool | None:
+    """Whether the end of a block is inside quotes, given that of its first byte, or None if nobody knows."""
+    if b'"' not in block:
+        return inside
+    data = np.frombuffer(block, np.uint8)
+    edges = np.diff(np.concatenate([[0], (data == ord('"')).view(np.int8), [0]]))
+    starts, ends = np.flatnonzero(edges == 1), np.flatnonzero(edges == -1)
+    odd = starts[((ends - starts) % 2 == 1) & (starts > 0)]
+    toggles = np.isin(data[odd - 1], np.frombuffer(f"{delimiter}\r\n".encode(), np.uint8))
+    resets = np.flatnonzero(~toggles)
+    if len(resets):
+        return bool((len(odd) - 1 - resets[-1]) % 2)
+    return None if inside is None else inside != bool(len(odd) % 2)
+
+
+register("files", lambda data: isinstance(data, str | os.PathLike), open_files)

@@ -1,0 +1,144 @@
+"""Held rows: the rows of any source as small integers in memory, read once and shared by all that count them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.errors import StatisticsError
+from discreet.schema import Numeric, Schema
+from discreet.sources.absorb import coded_column
+from discreet.sources.blocks import Rows
+from discreet.sources.coded import Cells, Held, cells_at, cells_of, hold_rows, side_by_side
+from discreet.sources.columns import GONE, Column, Points
+from discreet.statistics import OVERFLOW, Detail, Statistics
+
+Integers = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class HeldRows:
+    """Cells of categories and lattice points of numbers, column by column, and the class of every row.
+
+    Where some were left out, `read` says how many rows there were, and `places` where these stood among them if they
+    are of one table in memory. As private as the rows.
+    """
+
+    schema: Schema
+    columns: Sequence[Held]
+    labels: Integers
+    places: Integers | None = None
+    read: int | None = None
+    total: bool = False  # whether sums beyond 64 bits stay at their end instead of being refused
+
+    @classmethod
+    def of(cls, schema: Schema, rows: Rows, *, total: bool = False) -> HeldRows:
+        """What is held of some labelled rows; a value without a place is an error."""
+        assert rows.label is not None
+        columns = hold_rows(rows)
+        return cls(schema, columns, cells_of(rows.label).astype(np.int64), rows.places, rows.read, total)
+
+    @classmethod
+    def joined(cls, parts: Sequence[HeldRows]) -> HeldRows:
+        """The rows of several batches, in their order."""
+        if len(parts) == 1:
+            return parts[0]
+        columns = [np.concatenate(column) for column in zip(*(part.columns for part in parts), strict=True)]
+        read = sum(len(part) if part.read is None else part.read for part in parts)
+        labels = np.concatenate([part.labels for part in parts])
+        return cls(parts[0].schema, columns, labels, None, read, parts[0].total)
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def under(self, schema: Schema) -> HeldRows:
+        """The same rows under a schema that differs from the one they were read by in bins alone."""
+        return self if schema is self.schema else replace(self, schema=schema)
+
+    @cached_property
+    def counts(self) -> Integers:
+        """Rows per class, exact."""
+        return np.bincount(self.labels, minlength=len(self.schema.classes)).astype(np.int64)
+
+    @cached_property
+    def cells(self) -> Cells:
+        """The cell of every row and feature."""
+        return self.codes(self.schema)
+
+    def codes(self, schema: Schema) -> Cells:
+        """The same under a schema with other bins."""
+        return side_by_side([cells_at(*pair) for pair in zip(schema.features, self.columns, strict=True)])
+
+    def rows(self) -> Rows:
+        """The rows as counting and scoring read them."""
+        columns: list[Column] = [
+            Points(feature, held) if isinstance(feature, Numeric) else coded_column(feature, held)
+            for feature, held in zip(self.schema.features, self.columns, strict=True)
+        ]
+        return Rows(columns, len(self), coded_column(self.schema.label, self.labels))
+
+    def statistics(self, detail: Collection[Detail]) -> Statistics:
+        """Exact tables and moments of all rows."""
+        return self.parts(np.zeros(len(self), np.int64), 1, detail).statistics(0)
+
+    def parts(self, where: Integers, count: int, detail: Collection[Detail]) -> Parts:
+        """The statistics of parts 0 … count − 1, row i being in part where[i]."""
+        classes = len(self.schema.classes)
+        spot, size = where * classes + self.labels, count * classes
+        tables: dict[str, Integers] = {}
+        kinds: dict[str, dict[str, Integers]] = {"present": {}, "sums": {}, "squares": {}}
+        for feature, held in zip(self.schema.features, self.columns, strict=True):
+            if not isinstance(feature, Numeric) or "bins" in detail:
+                table = np.bincount(spot * feature.cells + cells_at(feature, held), minlength=size * feature.cells)
+                tables[feature.name] = table.reshape(count, classes, feature.cells)
+            if isinstance(feature, Numeric) and "moments" in detail:
+                there = held != GONE
+                points = np.where(there, held, 0).astype(np.int64)
+                for kind, values in (("present", there), ("sums", points), ("squares", points * points)):
+                    total = summed(spot, values.astype(np.int64), size, total=self.total)
+                    kinds[kind][feature.name] = total.reshape(count, classes)
+        counts = np.bincount(spot, minlength=size).reshape(count, classes)
+        return Parts(self.schema, counts, tables, **kinds)
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Exact statistics with a part axis in front of the class axis. As private as the rows."""
+
+    schema: Schema
+    counts: Integers
+    tables: dict[str, Integers]
+    present: dict[str, Integers]
+    sums: dict[str, Integers]
+    squares: dict[str, Integers]
+
+    def __len__(self) -> int:
+        return len(self.counts)
+
+    def statistics(self, part: int) -> Statistics:
+        """The statistics of one part."""
+        kinds: Any = ("tables", "present", "sums", "squares")
+        picked = {kind: {name: v[part] for name, v in getattr(self, kind).items()} for kind in kinds}
+        return Statistics(self.schema, self.counts[part], **picked)
+
+
+def summed(spot: Integers, values: Integers, size: int, *, total: bool = False) -> Integers:
+    """The exact sum of the values at each spot; beyond 64 bits it is an error, or if `total` it stays at their end.
+
+    The upper and the lower 32 bits are summed apart, so that neither can leave 64 bits below two thousand million rows.
+    """
+    upper, lower = np.zeros(size, np.int64), np.zeros(size, np.int64)
+    np.add.at(upper, spot, values >> 32)
+    np.add.at(lower, spot, values & 0xFFFFFFFF)
+    upper += lower >> 32
+    over = (upper >= 1 << 31) | (upper < -(1 << 31))
+    if over.any() and not total:
+        raise StatisticsError(OVERFLOW)
+    found = (upper << 32) + (lower & 0xFFFFFFFF)
+    ends = np.iinfo(np.int64)
+    return np.where(over, np.where(upper < 0, ends.min, ends.max), found)

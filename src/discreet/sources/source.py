@@ -1,0 +1,310 @@
+"""The reader: rows of any make under a schema and rules, counted or held; everything that reads rows begins here."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.errors import DataError, SchemaError
+from discreet.privacy.unexpected import ABSORB, REFUSE, check_unexpected
+from discreet.schema import Numeric, Schema
+from discreet.sources import streams
+from discreet.sources.absorb import Absorbed, absorb, absorb_all, new_reading, nobody
+from discreet.sources.blocks import Rows
+from discreet.sources.coded import cells_of
+from discreet.sources.count import tally
+from discreet.sources.fewer import Draw, Fewer, person_keys
+from discreet.sources.held import HeldRows
+from discreet.sources.people import refuse_people
+from discreet.sources.streams import Stream, make_label, open_stream, opened, require
+from discreet.statistics import Detail, Statistics
+
+Progress = Callable[[int, int | None], None]
+Read = TypeVar("Read")
+NO_ROWS = "there are no rows: found array with 0 sample(s) while a minimum of 1 is required"
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """Rows of any make, the schema and the rules by which they are read; what is held once is not read again.
+
+    `open` makes one. Any `fit` takes one in the place of rows and labels: where it asks for the same rules, it shares
+    what was held.
+    """
+
+    data: Any
+    schema: Schema
+    labels: Any = None
+    labelled: bool = True
+    contributions: int | None = None
+    unexpected: str = REFUSE
+    draw: Draw | None = None
+    progress: Progress | None = None
+    _kept: list[HeldRows] = field(default_factory=list, repr=False)
+
+    @property
+    def total(self) -> bool:
+        """Whether every table has an answer: rows that do not fit are left out."""
+        return self.unexpected == ABSORB
+
+    def origin(self) -> Any:
+        """The rows as they were passed."""
+        return self.data
+
+    def statistics(self, detail: Collection[Detail] = ("bins", "moments"), *, empty: bool = False) -> Statistics:
+        """Exact statistics, batch by batch; a stream is not held for them."""
+        result: Statistics | None = None
+        for rows, count in self._held_or_read():
+            if rows.size:
+                found = tally(self.schema, rows, detail, count if self.total else None)
+                result = found if result is None else result.saturated(found) if self.total else result + found
+        if not self.total and not empty and (result is None or not result.counts.any()):
+            raise DataError(NO_ROWS)
+        return Statistics.empty(self.schema, detail) if result is None else result
+
+    def held(self) -> HeldRows:
+        """The rows in memory, a few bytes a value: read the first time, shared from then on."""
+        if not self._kept:
+            self._kept.append(
+                HeldRows.joined(list(self.map(lambda rows: HeldRows.of(self.schema, rows, total=self.total))))
+            )
+        return self._kept[0].under(self.schema)
+
+    def class_counts(self) -> NDArray[np.int64]:
+        """Rows per class: of exactly those rows that `statistics` and `held` are about, or would refuse.
+
+        Rows in memory are held, so that they are coded once. Of others only the labels are read, unless rows may be
+        left out for what other columns hold. "refuse" leaves none out: any reading has all rows or is refused.
+        """
+        if self._kept or not is_outside(self.data) or isinstance(self.data, Stream):
+            return self.held().counts
+        classes = len(self.schema.classes)
+        if self.total:
+            found = list(self.map(_fitting_labels))
+        else:
+            found = [_label_cells(self.schema, raw) for raw in self._label_column()]
+            if not sum(map(len, found)):
+                raise DataError(NO_ROWS)
+        return np.bincount(np.concatenate(found), minlength=classes).astype(np.int64)
+
+    def rows(self) -> Iterator[Rows]:
+        """The rows in batches and in order; with "refuse", whoever uses them refuses bad values."""
+        return self.map(_checked if self.total else _as_they_are, empty=True)
+
+    def map(
+        self,
+        read: Callable[[Rows], Read],
+        *,
+        columns: Sequence[int] | None = None,
+        ordered: bool = True,
+        empty: bool = False,
+        keep: bool = False,
+        shared: bool = False,
+    ) -> Iterator[Read]:
+        """What `read` makes of each batch of rows, or of some of their columns.
+
+        `read` refuses a batch with a bad value in any of the columns. Under "absorb" it is then called again with the
+        rows that are left, so that a batch without bad values costs nothing more, and it sees one batch at least, be
+        it an empty one. Under "refuse" no rows at all are an error, unless `empty` allows them. With `keep` values
+        without a place stand for the first one, and no row is left out for them. With `shared` rows that are held
+        already serve, numbers as points of their lattice.
+        """
+        size, seen = 0, False
+        for rows, count in self._held_or_read() if shared else self._read(ordered=ordered, unknown=keep):
+            if columns is not None:
+                rows = rows.only(columns)
+            size, seen = size + rows.size, True
+            try:
+                found = read(rows)
+            except DataError:
+                if not self.total:
+                    raise
+                found = read((absorb_all if keep else absorb)(rows, count))
+            yield found
+        if self.total and not seen:
+            nothing = nobody(self.schema, labelled=self.labelled)
+            yield read(nothing if columns is None else nothing.only(columns))
+        if not self.total and not empty and not size:
+            raise DataError(NO_ROWS)
+
+    # ---- how rows are read
+
+    def _held_or_read(self) -> Iterator[tuple[Rows, Absorbed]]:
+        """The rows that are held, or else those of the data in any order."""
+        return iter([(self.held().rows(), Absorbed())]) if self._kept else self._read(ordered=False)
+
+    def _read(self, *, ordered: bool, unknown: bool = False) -> Iterator[tuple[Rows, Absorbed]]:
+        """The rows as they are, but for people with too many: those are refused, or reduced to what is allowed.
+
+        A row without an id goes with them, unless `unknown` lets it stand for a person of its own.
+        """
+        count, done = new_reading(), 0
+        with opened(self.data, self.labels, ordered=ordered, lenient=self.total) as stream:
+            fewer = self._fewer(stream, unknown)
+            for rows, ids in stream.rows(self.schema, labelled=self.labelled, identified=fewer is not None):
+                done += rows.size
+                yield rows if fewer is None else _reduced(rows, person_keys(ids), fewer, count), count
+                if self.progress:
+                    self.progress(done, stream.total)
+            count.rows += stream.rejected()
+
+    def _label_column(self) -> Iterator[Any]:
+        """The labels alone, of data in which nobody has too many rows."""
+        with opened(self.data) as stream:
+            self._fewer(stream, False)
+            require(self.schema, stream.names, labelled=True)
+            yield from (batch[self.schema.target] for batch in stream.batches([self.schema.target]))
+
+    def _fewer(self, stream: Stream, unknown: bool) -> Fewer | None:
+        """Who has too many rows or no id, and which of those stay; None if everybody keeps to what is allowed."""
+        most, name = self.contributions, self.schema.id
+        if most is None or name is None:
+            return None
+        people = stream.people(self.schema)
+        if not self.total:
+            refuse_people(self.schema, most, people)
+        if not people.missing and people.most()[0] <= most:
+            return None
+        counts: Counter[Any] = Counter()
+        for batch in stream.batches([name]):
+            counts.update(person_keys(batch[name]))
+        return Fewer(counts, most, self.draw, unknown=unknown)
+
+
+def _as_they_are(rows: Rows) -> Rows:
+    return rows
+
+
+def _checked(rows: Rows) -> Rows:
+    for column in (*rows.columns, *([] if rows.label is None else [rows.label])):
+        if column.bad().any():
+            column.complain()
+    return rows
+
+
+def _fitting_labels(rows: Rows) -> NDArray[Any]:
+    label = _checked(rows).label
+    assert label is not None
+    return cells_of(label)
+
+
+def _label_cells(schema: Schema, raw: Any) -> NDArray[Any]:
+    return cells_of(make_label(schema, raw, len(raw)))
+
+
+def _reduced(rows: Rows, keys: list[Any], fewer: Fewer, count: Absorbed) -> Rows:
+    kept = fewer.mask(keys)
+    if kept.all():
+        return rows
+    count.rows += len(kept) - int(np.count_nonzero(kept))
+    return rows.take(np.flatnonzero(kept))
+
+
+# ---- the ways in
+
+
+def open_source(
+    data: Any,
+    schema: Schema,
+    labels: Any = None,
+    *,
+    labelled: bool = True,
+    contributions: int | None = None,
+    unexpected: str = REFUSE,
+    draw: Draw | None = None,
+    progress: Progress | None = None,
+) -> Source:
+    """Rows from an array or data frame (with `labels`, or with the target as a column), a CSV, Parquet or Arrow file,
+    a database `Table`, whatever else is registered, or a Source that was opened before. Nothing is read yet.
+
+    With `contributions`, and if the schema names an id column, nobody has more rows than that: with "refuse" too many
+    are an error, and so is a value that has no place in the schema. With `unexpected="absorb"` neither is: such values
+    go to the `other` or missing cell or their row is left out, and a person keeps rows at random (docs/unexpected.md).
+    `draw(n)` gives n random bytes for that choice; None asks the system.
+    """
+    if not isinstance(schema, Schema):
+        raise SchemaError("a schema is needed: declare one with Schema(...), or draft one with 'discreet schema'")
+    given, labels = rows_of(data, labels)
+    rules = (labelled, contributions, check_unexpected(unexpected))
+    found = Source(given, schema, labels, *rules, draw, progress)
+    shared = isinstance(data, Source) and (data.labelled, data.contributions, data.unexpected) == rules
+    if shared and _without_bins(data.schema) == _without_bins(schema):
+        return replace(found, _kept=data._kept)
+    return found
+
+
+def rows_of(data: Any, labels: Any = None) -> tuple[Any, Any]:
+    """Rows and labels as they were passed, be it to an opened Source."""
+    if not isinstance(data, Source):
+        return data, labels
+    if labels is not None:
+        raise DataError("an opened source knows its labels: do not pass y as well")
+    return data.data, data.labels
+
+
+def _without_bins(schema: Schema) -> Any:
+    """All of a schema that decides which rows are kept and as which points and cells."""
+    features = [
+        (one.name, one.lower, one.upper, one.lattice, one.missing_code is None) if isinstance(one, Numeric) else one
+        for one in schema.features
+    ]
+    return features, schema.target, schema.label, schema.id
+
+
+def collect(
+    data: Any,
+    schema: Schema,
+    y: Any = None,
+    *,
+    detail: Collection[Detail] = ("bins", "moments"),
+    empty: bool = False,
+    **rules: Any,
+) -> Statistics:
+    """Count rows of any source: `open(data, schema, y, **rules).statistics(detail)`.
+
+    No rows at all are an error, unless `empty` allows them or rows are absorbed.
+    """
+    return open_source(data, schema, y, **rules).statistics(detail, empty=empty)
+
+
+def read_rows(data: Any, schema: Schema, labels: Any = None, **rules: Any) -> Iterator[Rows]:
+    """The rows of any source in batches and in order: `open(data, schema, labels, **rules).rows()`."""
+    return open_source(data, schema, labels, **rules).rows()
+
+
+def is_outside(data: Any) -> bool:
+    """Whether this names rows outside memory: a file, a pattern of files, a database table, or what else is known."""
+    return streams.is_outside(rows_of(data)[0])
+
+
+def check_people(data: Any, schema: Schema, contributions: int) -> None:
+    """Refuse rows of which one person has too many, if the schema names an id column."""
+    if schema.id is None:
+        return
+    stream = open_stream(rows_of(data)[0])
+    try:
+        refuse_people(schema, contributions, stream.people(schema))
+    finally:
+        if stream is not data:  # it is to be read yet
+            stream.close()
+
+
+def check_columns(data: Any, schema: Schema | None = None, *, labelled: bool = True) -> None:
+    """Refuse data that are not there or lack a column, by their names alone and without a row."""
+    data = rows_of(data)[0]
+    stream = open_stream(data, lenient=True)  # it minds the header line alone
+    if stream is not data:  # which is to be read yet
+        stream.close()
+    if schema is not None:
+        require(schema, stream.names, labelled=labelled, identified=True)
+
+
+def check_lasting(data: Any) -> None:
+    """Refuse an opened stream, which ends with its first reading, where rows are or were read more than once."""
+    if isinstance(rows_of(data)[0], Stream):
+        raise DataError("an opened stream can be read only once, and more is needed here: pass the path or the Table")

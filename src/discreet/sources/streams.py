@@ -1,0 +1,163 @@
+"""Streams: rows opened as batches of columns, whatever they come from; a new kind of source registers itself here."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from discreet.errors import DataError
+from discreet.schema import Schema
+from discreet.sources.blocks import Rows
+from discreet.sources.columns import Codes, make_column
+from discreet.sources.people import People
+
+OUTSIDE_LABELS = "the labels of a file or table are its target column: do not pass y as well"
+GROUP = "discreet.sources"  # the entry points by which other packages add sources
+_HERE = {"numpy", "pandas", "polars", "pyarrow", "scipy"}  # makers of tables in memory, which nobody else opens
+
+
+class Stream:
+    """Batches of Arrow or NumPy columns, read once from start to end.
+
+    A new kind of source gives `names` and `batches`, and what else it has to say. What a batch holds of a row must
+    follow from that row alone (docs/values.md); `contract.row_rule_violation` checks it.
+    docs/how-to-add-a-source.md shows one.
+    """
+
+    total: int | None = None
+    names: list[str]
+    labels: Any = None  # beside the rows, if they are not a column of them
+
+    def batches(self, wanted: list[str]) -> Iterator[dict[str, Any]]:
+        """The wanted columns, batch by batch, in the order of the rows."""
+        raise NotImplementedError
+
+    def rejected(self) -> int:
+        """How many lines of the last reading were no rows."""
+        return 0
+
+    def close(self) -> None:
+        """Let go of files and connections."""
+
+    def rows(self, schema: Schema, *, labelled: bool = True, identified: bool = False) -> Iterator[tuple[Rows, Any]]:
+        """The rows in the form that counting and prediction read, with the ids beside them if they are wanted."""
+        within = labelled and self.labels is None
+        require(schema, self.names, labelled=within, identified=identified)
+        wanted = [*schema.names, *([schema.target] if within else [])]
+        wanted += [schema.id] if identified and schema.id else []
+        for batch in self.batches(list(dict.fromkeys(wanted))):
+            size = len(batch[wanted[0]])
+            columns = [make_column(feature, batch[feature.name]) for feature in schema.features]
+            label = make_label(schema, batch[schema.target] if within else self.labels, size) if labelled else None
+            yield Rows(columns, size, label), batch[schema.id] if identified and schema.id else None
+
+    def people(self, schema: Schema) -> People:
+        """How many rows everybody has."""
+        require(schema, self.names, labelled=False, identified=True)
+        assert schema.id is not None
+        people = People()
+        for batch in self.batches([schema.id]):
+            people.add(batch[schema.id])
+        return people
+
+    def kept(self, schema: Schema) -> tuple[list[str], list[dict[str, Any]]]:
+        """All that the schema names, read once and as it came: the columns' names and the batches."""
+        require(schema, self.names, labelled=True, identified=schema.id is not None)
+        wanted = [*schema.names, schema.target, *([schema.id] if schema.id else [])]
+        return wanted, list(self.batches(wanted))
+
+
+def make_label(schema: Schema, raw: Any, size: int) -> Codes:
+    """The label column, of the same length as the rows."""
+    if len(raw) != size:
+        raise DataError(f"X and y have inconsistent numbers of samples: [{size}, {len(raw)}]")
+    label = make_column(schema.label, raw)
+    assert isinstance(label, Codes)
+    label.label = True
+    return label
+
+
+def require(schema: Schema, names: Any, *, labelled: bool, identified: bool = False) -> None:
+    """Raise an error that names the first column the data lack."""
+    wanted = [*schema.names, *([schema.target] if labelled else [])]
+    wanted += [schema.id] if identified and schema.id else []
+    for name in wanted:
+        if name not in names:
+            have = ", ".join(repr(str(have)) for have in list(names)[:12]) or "none"
+            more = ", …" if len(names) > 12 else ""
+            raise DataError(f"the data have no column {name!r} (they have {have}{more})")
+
+
+# ---- which kinds of sources there are
+
+
+@dataclass(frozen=True)
+class Backend:
+    """A kind of source outside memory: whether some data are of this kind, and how they are opened as a Stream.
+
+    `opens(data, ordered=…, lenient=…)` keeps the order of rows if `ordered`, and if `lenient` leaves out what is no
+    row of its table, such as a line of another length.
+    """
+
+    name: str
+    matches: Callable[[Any], bool]
+    opens: Callable[..., Stream]
+
+
+_BACKENDS: list[Backend] = []
+
+
+def register(name: str, matches: Callable[[Any], bool], opens: Callable[..., Stream]) -> None:
+    """Add a kind of source, in the place of one of the same name; the latest is asked first."""
+    _BACKENDS[:] = [Backend(name, matches, opens), *(one for one in _BACKENDS if one.name != name)]
+
+
+@functools.cache
+def _load_others() -> None:
+    """Let other packages register what they declare as entry points: functions without arguments that do so."""
+    from importlib.metadata import entry_points
+
+    for point in entry_points(group=GROUP):
+        point.load()()
+
+
+def _backend(data: Any) -> Backend | None:
+    if isinstance(data, np.ndarray | list | tuple) or type(data).__module__.partition(".")[0] in _HERE:
+        return None
+    _load_others()
+    return next((one for one in _BACKENDS if one.matches(data)), None)
+
+
+def is_outside(data: Any) -> bool:
+    """Whether this names rows outside memory: a file, a pattern of files, a database table, or what else is known."""
+    return _backend(data) is not None
+
+
+def open_stream(data: Any, labels: Any = None, *, ordered: bool = False, lenient: bool = False) -> Stream:
+    """The one place where it is found out what rows are in: a stream, a table, a file, a data frame or an array."""
+    from discreet.sources.frames import Memory
+
+    found = _backend(data)
+    if found is None:
+        return Memory(data, labels, lenient)
+    if labels is not None:
+        raise DataError(OUTSIDE_LABELS)
+    return found.opens(data, ordered=ordered, lenient=lenient)
+
+
+@contextmanager
+def opened(data: Any, labels: Any = None, *, ordered: bool = False, lenient: bool = False) -> Iterator[Stream]:
+    """The same, closed in the end."""
+    stream = open_stream(data, labels, ordered=ordered, lenient=lenient)
+    try:
+        yield stream
+    finally:
+        stream.close()
+
+
+register("an opened stream", lambda data: isinstance(data, Stream), lambda data, **_: data)

@@ -1,0 +1,277 @@
+"""One reader: what a Source counts and holds, what it shares, and a new kind of source in one file."""
+
+import json
+import sys
+import tomllib
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from discreet import Categorical, DataError, Numeric, PrivateNB, Schema, sources
+from discreet.additive import PrivateAdditiveClassifier
+from discreet.answers import PrivatePredictor
+from discreet.auto import PrivateClassifier
+from discreet.dependence import PrivateJointHistogram, PrivateTAN
+from discreet.evaluation import PrivateHoldout
+from discreet.federated import FederatedNB
+from discreet.gossip import GossipNB
+from discreet.linear import PrivateLogisticRegression, PrivateSVC
+from discreet.local import LocalNB
+from discreet.selection import PrivateSelectKBest, SelectiveNB
+from discreet.sources import streams
+from discreet.sources.contract import row_rule_violation
+from discreet.sources.files import _Parquet, open_files
+from discreet.statistics import DETAILS
+from discreet.trees import PrivateForestClassifier, PrivateTreeClassifier
+from discreet.tuning import PrivateGridSearch
+
+FEATURES = [
+    Categorical("a", ["x", "y"], other="o"),
+    Categorical("b", ["u", "v"]),
+    Numeric("n", 0, 10, bins=3),
+    Numeric("m", -1, 1, bins=4, missing="bin"),
+]
+SCHEMA = Schema(FEATURES, "t", ["no", "yes"])
+PEOPLE = Schema(FEATURES, "t", ["no", "yes"], id="who")
+
+
+def table(size, seed=0, *, bad=False):
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame(
+        {
+            "a": rng.choice(["x", "y", "z"], size),
+            "b": rng.choice(["u", "v", "w"] if bad else ["u", "v"], size),
+            "n": rng.normal(5, 4, size),
+            "m": np.where(rng.random(size) < 0.2, np.nan, rng.normal(0, 1, size)),
+            "t": rng.choice(["no", "yes", "else"] if bad else ["no", "yes"], size),
+            "who": rng.integers(0, size // 2, size).astype(str),
+        }
+    )
+    if bad:
+        frame.loc[rng.random(size) < 0.1, "n"] = np.inf
+    return frame
+
+
+@pytest.fixture
+def readings(monkeypatch):
+    """Which columns were read from start to end, one list for each reading of a stream's batches."""
+    found = []
+    for kind in (streams.Stream, *_kinds(streams.Stream)):
+        if "batches" in vars(kind) and kind is not _Parquet:  # which asks DuckDB, as others do
+
+            def batches(self, wanted, inner=kind.batches):
+                found.append(list(wanted))
+                return inner(self, wanted)
+
+            monkeypatch.setattr(kind, "batches", batches)
+    return found
+
+
+def _kinds(kind):
+    return [one for below in kind.__subclasses__() for one in (below, *_kinds(below))]
+
+
+# ---- statistics, held rows and class counts tell of the same rows
+
+
+@pytest.mark.parametrize("size", [300, 120_000], ids=["few", "compiled"])
+@pytest.mark.parametrize("unexpected", ["refuse", "absorb"])
+def test_held_rows_count_as_the_stream_does(size, unexpected):
+    frame = table(size, bad=unexpected == "absorb")
+    streamed = sources.open(frame, SCHEMA, unexpected=unexpected)
+    held = sources.open(frame, SCHEMA, unexpected=unexpected)
+    rows = held.held()
+    whole = streamed.statistics(DETAILS)
+    assert held.statistics(DETAILS) == whole
+    assert streamed._kept == []  # statistics alone hold nothing
+    assert np.array_equal(rows.counts, whole.counts)
+    assert rows.statistics(("bins", "moments")) == sources.collect(frame, SCHEMA, unexpected=unexpected)
+    assert [column.dtype for column in rows.columns] == [np.uint8, np.uint8, np.int32, np.int32]
+
+
+@pytest.mark.parametrize("unexpected", ["refuse", "absorb"])
+def test_class_counts_are_of_the_rows_that_a_fit_keeps(tmp_path, unexpected, readings):
+    frame = table(400, bad=unexpected == "absorb")
+    frame.to_csv(tmp_path / "d.csv", index=False)
+    frame.to_parquet(tmp_path / "d.parquet")
+    expected = sources.collect(frame, SCHEMA, unexpected=unexpected).counts
+    assert unexpected == "refuse" or expected.sum() < (frame["t"] != "else").sum()  # other columns cost rows, too
+    for data in (frame, tmp_path / "d.csv", tmp_path / "d.parquet", open_files(tmp_path / "d.parquet")):
+        readings.clear()
+        opened = sources.open(data, SCHEMA, unexpected=unexpected)
+        assert np.array_equal(opened.class_counts(), expected)
+        assert len(readings) == 1
+        if unexpected == "refuse" and isinstance(data, Path):
+            assert readings == [["t"]] and opened._kept == []  # the labels alone
+
+
+def test_class_counts_refuse_what_a_fit_refuses_of_people_and_labels(tmp_path):
+    frame = table(50)
+    frame.to_parquet(tmp_path / "d.parquet")
+    for data in (frame, tmp_path / "d.parquet"):
+        with pytest.raises(DataError, match="more than 1 row"):
+            sources.open(data, PEOPLE, contributions=1).class_counts()
+    frame.assign(t="else").to_parquet(tmp_path / "bad.parquet")
+    frame.head(0).to_parquet(tmp_path / "none.parquet")
+    with pytest.raises(DataError, match="'else'"):
+        sources.open(tmp_path / "bad.parquet", SCHEMA).class_counts()
+    with pytest.raises(DataError, match="there are no rows"):
+        sources.open(tmp_path / "none.parquet", SCHEMA).class_counts()
+
+
+def test_a_person_keeps_the_same_rows_in_all_that_shares_a_reading():
+    opened = sources.open(table(60), PEOPLE, contributions=1, unexpected="absorb")
+    first = opened.held()
+    assert opened.statistics(("bins",)).counts.tolist() == first.counts.tolist() == opened.class_counts().tolist()
+    assert sources.open(opened, PEOPLE, contributions=1, unexpected="absorb").held() is first
+
+
+# ---- what is shared
+
+
+def test_other_bins_share_what_is_held_and_other_rules_read_again():
+    opened = sources.open(table(300), SCHEMA)
+    rows = opened.held()
+    finer = Schema([*FEATURES[:2], Numeric("n", 0, 10, bins=7), FEATURES[3]], "t", ["no", "yes"])
+    again = sources.open(opened, finer)
+    assert again.held().columns is rows.columns
+    assert again.statistics(DETAILS) == sources.collect(table(300), finer, detail=DETAILS)
+    wider = Schema([*FEATURES[:2], Numeric("n", 0, 20, bins=3), FEATURES[3]], "t", ["no", "yes"])
+    for other in (
+        sources.open(opened, wider),
+        sources.open(opened, Schema(FEATURES, "t", ["yes", "no"])),
+        sources.open(opened, SCHEMA, unexpected="absorb"),
+        sources.open(opened, SCHEMA, contributions=1),
+        sources.open(opened, SCHEMA, labelled=False),
+    ):
+        assert other._kept == [] and other.data is opened.data
+    assert sources.collect(opened, wider) == sources.collect(table(300), wider)
+    with pytest.raises(DataError, match="knows its labels"):
+        sources.open(opened, SCHEMA, [0])
+
+
+FITS = {
+    "naive bayes": PrivateNB(random_state=0),
+    "partition": PrivateNB(strategy="partition", random_state=0),
+    "bounds": PrivateNB(bounds="private", random_state=0),
+    "automatic": PrivateClassifier(random_state=0),
+    "additive": PrivateAdditiveClassifier(random_state=0),
+    "tan": PrivateTAN(random_state=0),
+    "joint": PrivateJointHistogram(random_state=0),
+    "svm": PrivateSVC(random_state=0),
+    "logistic": PrivateLogisticRegression(numeric="scaled", random_state=0),
+    "tree": PrivateTreeClassifier(random_state=0),
+    "forest": PrivateForestClassifier(random_state=0),
+    "selective": SelectiveNB(random_state=0),
+    "local": LocalNB(random_state=0),
+    "federated": FederatedNB(n_nodes=2, random_state=0),
+    "gossip": GossipNB(n_nodes=2, rounds=20, random_state=0),
+    "holdout": PrivateHoldout(PrivateNB(), random_state=0),
+    "search": PrivateGridSearch([PrivateNB(), PrivateTreeClassifier()], random_state=0),
+}
+
+
+@pytest.mark.parametrize("name", FITS)
+def test_any_fit_takes_an_opened_source(name):
+    from sklearn.base import clone
+
+    frame, kind = table(400), FITS[name]
+
+    def fitted(*rows):
+        one = clone(kind)
+        (one.estimator if name == "holdout" else one).set_params(schema=SCHEMA)
+        return one.fit(*rows).model_.to_dict()
+
+    labels, matrix = frame["t"].to_numpy(), frame[list(SCHEMA.names)].to_numpy(object)
+    expected = fitted(frame)
+    assert fitted(sources.open(frame, SCHEMA)) == expected
+    assert fitted(sources.open(matrix, SCHEMA, labels)) == fitted(matrix, labels)
+
+
+def test_what_is_no_classifier_of_a_file_takes_one_too():
+    frame = table(400)
+    chosen = [PrivateSelectKBest(2, schema=SCHEMA, random_state=0).fit(X) for X in (frame, sources.open(frame, SCHEMA))]
+    assert chosen[0].names_ == chosen[1].names_
+    answers = [
+        PrivatePredictor(50.0, schema=SCHEMA, queries=3, random_state=0).fit(X).predict(frame.head(3))
+        for X in (frame, sources.open(frame, SCHEMA))
+    ]
+    assert np.array_equal(*answers)
+
+
+@pytest.mark.parametrize("model", ["naive-bayes", "additive", "additive-pairs", "tan", "joint"])
+def test_the_automatic_choice_reads_rows_once_and_a_file_twice(tmp_path, model, readings):
+    frame = table(3000)
+    frame.to_parquet(tmp_path / "d.parquet")
+    for data, most in ((frame, 1), (tmp_path / "d.parquet", 2)):
+        readings.clear()
+        PrivateClassifier(4.0, schema=SCHEMA, model=model, random_state=0).fit(data)
+        assert len(readings) <= most, readings
+
+
+# ---- a new kind of source is one file
+
+PAGE = Path(__file__).parents[2] / "docs" / "how-to-add-a-source.md"
+
+
+@pytest.fixture
+def lines(tmp_path, monkeypatch):
+    (tmp_path / "json_lines.py").write_text(PAGE.read_text().split("```python\n")[1].split("```")[0])
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr(streams, "_BACKENDS", list(streams._BACKENDS))
+    yield tmp_path / "d.jsonl"
+    sys.modules.pop("json_lines", None)
+
+
+def write(path, records):
+    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    return str(path)
+
+
+def records_of(frame):
+    return [{k: None if v != v else v for k, v in row.items()} for row in frame.to_dict("records")]
+
+
+@pytest.mark.parametrize("way", ["call", "entry point"])
+def test_a_registered_source_is_fitted_like_any_other(lines, monkeypatch, way):
+    if way == "call":
+        import json_lines
+
+        json_lines.add()
+    else:
+        point = SimpleNamespace(load=lambda: __import__("json_lines").add)
+        monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [point] if group == streams.GROUP else [])
+        streams._load_others.cache_clear()
+    frame = table(60)
+    path = write(lines, records_of(frame))
+    assert sources.is_outside(path)
+    assert sources.collect(path, SCHEMA, detail=DETAILS) == sources.collect(frame, SCHEMA, detail=DETAILS)
+    for kind in (PrivateNB, PrivateClassifier, PrivateTreeClassifier):
+        one, two = (kind(schema=SCHEMA, random_state=0).fit(data).model_.to_dict() for data in (path, frame))
+        assert one == two
+    held = [
+        PrivateHoldout(PrivateNB(schema=SCHEMA), random_state=0).fit(data).model_.to_dict() for data in (path, frame)
+    ]
+    assert held[0] == held[1]
+    with pytest.raises(DataError, match="more than 1 row"):
+        sources.collect(path, PEOPLE, contributions=1)
+    with pytest.raises(DataError, match="do not pass y"):
+        sources.collect(path, SCHEMA, frame["t"])
+    odd = [{"a": "x", "b": "u", "n": 1, "m": None, "t": "no"}, {"a": 1, "b": "v", "n": "2", "m": True, "t": "yes"}]
+    assert row_rule_violation(lambda some: write(lines, some), SCHEMA, odd) is None
+    streams._load_others.cache_clear()
+
+
+def test_every_room_is_under_the_contract_of_rows():
+    root = Path(__file__).parents[2]
+    contracts = tomllib.loads((root / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    (rows,) = [one for one in contracts if "discreet.sources.*" in one.get("forbidden_modules", ())]
+    rooms = {f"discreet.{path.parent.name}" for path in (root / "src/discreet").glob("*/__init__.py")}
+    rooms |= {f"discreet.{path.stem}" for path in (root / "src/discreet").glob("*.py")}
+    assert rooms - set(rows["source_modules"]) == {"discreet.sources", "discreet.__init__", *LEAST}
+
+
+LEAST = {"discreet.errors", "discreet.kinds"}  # they import nothing of this package
