@@ -124,6 +124,9 @@ plant("account-not-asked", "nodes/journal.py",
       "                _pay(pay)  # first", "                pass  # first",
       "a node's rounds are not charged to the account of its rows",
       f"{JOURNAL}::test_the_account_of_the_rows_pays_first_and_once_for_each_round")
+plant("account-forgotten", "nodes/site.py",
+      "        if self.account is not None:\n            pay = partial(", "        if False:\n            pay = partial(",
+      "nodes with an account do not charge it", "gossip/test_node.py", "federated/flower/test_answers.py")
 plant("one-node-that-absorbs-is-enough", "nodes/certificate.py",
       "ABSORB if all(member.total", "ABSORB if any(member.total",
       "a certificate covers every table although a node refuses some",
