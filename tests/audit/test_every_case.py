@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from discreet.audit import list_cases
+from tests.local import test_audits as local
 
 TESTS = Path(__file__).parents[1]
 SURE = {"confidence": 1 - 1e-8, "seed": 5}
@@ -18,12 +19,11 @@ WHOLE = {  # rooms whose tests go through all cases
     "discreet.additive.audits": "additive/test_audits.py",
     "discreet.audit.controls": "audit/test_controls.py",
     "discreet.calibration.audits": "calibration/test_calibrate.py",
-    "discreet.federated.secure.audits": "federated/secure/test_audits.py",
+    "discreet.federated.audits": "federated/test_audits.py",
     "discreet.linear.audits": "linear/test_audits.py",
-    "discreet.local.numbers.audits": "local/numbers/test_audits.py",
 }
 PARTS = (  # and those whose tests name the ones that they audit
-    "evaluation", "gossip", "networks", "prediction", "settle", "sources", "trees", "tuning",
+    "answers", "bounds", "dependence", "evaluation", "gossip", "sources", "trees", "tuning",
 )  # fmt: skip
 NAMED = {
     name for room in PARTS for name in re.findall(r'"([a-z0-9-]+)"', (TESTS / room / "test_audits.py").read_text())
@@ -31,6 +31,7 @@ NAMED = {
     "control-giaretta2022-as-published", "control-thesis2015-iterative", "control-thesis2015-mask-without-t",
     "private-answers-add-remove", "private-answers-replace", "settlement-add-remove", "settlement-replace",
 }  # fmt: skip
+NAMED |= {case.name for case in local.CASES}
 LEFT = [case for case in list_cases() if case.build.__module__ not in WHOLE and case.name not in NAMED]
 
 
