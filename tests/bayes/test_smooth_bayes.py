@@ -310,7 +310,7 @@ def test_the_old_place_of_a_setting_is_refused_with_the_new_one(name):
 
 
 def test_what_is_no_setting_is_refused():
-    with pytest.raises(TypeError, match="no setting 'epsilom'"):
+    with pytest.raises(TypeError, match="epsilom"):
         PrivateNB(epsilom=1)
     with pytest.raises(BudgetError, match="smooth must be SmoothSettings"):
         PrivateNB(schema=NUMBERS, numeric="gaussian", smooth="auto").plan()

@@ -15,8 +15,8 @@ from discreet.bayes.model import NaiveBayesModel
 from discreet.bayes.plan import Plan, make_plan
 from discreet.bayes.release import Release
 from discreet.bayes.smooth import release_staged
-from discreet.bayes.smooth_settings import SmoothSettings, asked_smooth, refuse_moved
-from discreet.errors import BudgetError, DataError, SettingError
+from discreet.bayes.smooth_settings import SmoothSettings, asked_smooth, refuse_moved, refusing_moved
+from discreet.errors import BudgetError, DataError
 from discreet.estimators.settings import check_smoothing
 from discreet.mechanisms.noise import Sampler, sampler_for
 from discreet.privacy.ledger import Node, Parallel, Tab
@@ -61,18 +61,15 @@ class PrivateNB(NaiveBayesEstimator):
     {certificate_, classes_}
     """
 
+    @refusing_moved
     def __init__(
         self, epsilon: float = 1.0, delta: float = 0.0, schema: Schema | str | None = None,
         adjacency: str = "add-remove", mechanism: str = "auto", numeric: str = "histogram", split: Any = "weighted",
         smoothing: float = 1.0, contributions: int = 1, random_state: Any = None, smooth: SmoothSettings | None = None,
         numeric_weight: Any = 2, strategy: str = "together", threshold: float | None = None, reading: str = "shrunk",
         bounds: str = "declared", edges: str | None = None, bounds_share: float = 0.1, unexpected: str = "refuse",
-        **moved: Any,
     ) -> None:  # fmt: skip
-        refuse_moved(moved)
-        if moved:
-            raise SettingError(f"PrivateNB has no setting {next(iter(moved))!r}: help(PrivateNB) lists those it has")
-        self._configure({name: value for name, value in locals().items() if name != "moved"})
+        self._configure(locals())
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters; those of the smooth bound are reached as `smooth__trim` even where there is none yet."""

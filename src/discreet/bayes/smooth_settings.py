@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from functools import wraps
+from typing import Any, ParamSpec
 
 from sklearn.base import BaseEstimator
 
 from discreet.errors import BudgetError, SettingError
+
+Given = ParamSpec("Given")
 
 
 class SmoothSettings(BaseEstimator):
@@ -52,3 +55,14 @@ def refuse_moved(given: Mapping[str, Any]) -> None:
     for name in set(given) & set(SmoothSettings().get_params()):
         spelled = f"smooth=SmoothSettings({name}={given[name]!r})"
         raise SettingError(f"{name} is a setting of the smooth bound now: write PrivateNB({spelled})")
+
+
+def refusing_moved(init: Callable[Given, None]) -> Callable[Given, None]:
+    """A constructor that refuses those, while its signature lists only the settings there are."""
+
+    @wraps(init)
+    def checked(*given: Given.args, **named: Given.kwargs) -> None:
+        refuse_moved(named)
+        init(*given, **named)
+
+    return checked
