@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.common import line
-from discreet import Numeric, PrivateNB, Schema, collect
+from discreet import Numeric, PrivateNB, Schema, SmoothSettings, collect
 from discreet.bayes.estimate import estimate
 from discreet.bayes.smooth import release_staged
 from discreet.mechanisms.noise import SimulationSampler
@@ -21,11 +21,11 @@ from discreet.mechanisms.noise import SimulationSampler
 DELTA = 1e-6
 METHODS: dict[str, dict[str, Any]] = {
     "global": {},
-    "smooth, student-t": {"sensitivity": "smooth"},
-    "smooth, laplace-log-normal": {"sensitivity": "smooth", "noise": "laplace-log-normal", "delta": DELTA},
-    "bun-steinke": {"estimator": "bun-steinke"},
-    "auto": {"sensitivity": "auto"},
-    "auto, spread declared": {"sensitivity": "auto"},
+    "smooth, student-t": {"smooth": SmoothSettings()},
+    "smooth, laplace-log-normal": {"smooth": SmoothSettings(noise="laplace-log-normal"), "delta": DELTA},
+    "bun-steinke": {"smooth": SmoothSettings(estimator="bun-steinke")},
+    "auto": {"smooth": SmoothSettings("auto")},
+    "auto, spread declared": {"smooth": SmoothSettings("auto")},
 }
 COLOURS = ("#4c72b0", "#dd8452", "#55a868", "#8172b3")
 SHAPES = ("bell", "zeros and a tail")
@@ -75,8 +75,10 @@ def measure(shape: str, looseness: int, rows: int, epsilon: float, repeats: int)
     prior, (twin,) = estimate(release_staged(statistics, plain.plan(), SimulationSampler(0)))
     floor = log_loss(prior, twin, tests, answers)
     for name, settings in METHODS.items():
-        extra = {"spread": {"x": float(np.sqrt(twin.variance.mean()))}} if "declared" in name else {}
-        plan = PrivateNB(epsilon, schema=schema, numeric="gaussian", **settings, **extra).plan()
+        classifier = PrivateNB(epsilon, schema=schema, numeric="gaussian", **settings)
+        if "declared" in name:
+            classifier.set_params(smooth__spread={"x": float(np.sqrt(twin.variance.mean()))})
+        plan = classifier.plan()
         errors = []
         for seed in range(repeats):
             released = release_staged(statistics, plan, SimulationSampler([seed, rows]))

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.common import best_of, line
-from discreet import Numeric, PrivateNB, Schema
+from discreet import Numeric, PrivateNB, Schema, SmoothSettings
 
 ROWS, FEATURES = 1_700_000, 13
 GROWTH = (100_000, 1_000_000, 10_000_000)
@@ -33,7 +33,7 @@ def run(repeats: int = 5, **_: Any) -> list[dict[str, Any]]:
     for kind, data in (("matrix", numbers), ("data frame", frame)):
         times = {}
         for sensitivity in ("global", "smooth", "auto"):
-            classifier = PrivateNB(1.0, schema=schema, numeric="gaussian", sensitivity=sensitivity)
+            classifier = PrivateNB(1.0, schema=schema, numeric="gaussian", smooth=SmoothSettings(sensitivity))
             classifier.fit(data, label)  # compile and tune once
             times[sensitivity] = best_of(repeats, lambda c=classifier, d=data: c.fit(d, label))
         for sensitivity in ("smooth", "auto"):
@@ -42,7 +42,7 @@ def run(repeats: int = 5, **_: Any) -> list[dict[str, Any]]:
             bar, met = ("<= 5", ratio <= 5) if sensitivity == "smooth" else ("", None)
             results.append(line(what, ratio, "of the global fit's time", bar, met))
     numbers, label, schema = made_up(GROWTH[-1], WIDE)
-    classifier = PrivateNB(1.0, schema=schema, numeric="gaussian", sensitivity="smooth")
+    classifier = PrivateNB(1.0, schema=schema, numeric="gaussian", smooth=SmoothSettings())
     seconds = [best_of(max(2, repeats // 2), lambda n=rows: classifier.fit(numbers[:n], label[:n])) for rows in GROWTH]
     for first, last in ((0, 2), (0, 1), (1, 2)):
         slope = math.log(seconds[last] / seconds[first]) / math.log(GROWTH[last] / GROWTH[first])

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 
-from discreet import Categorical, Numeric, PrivateNB, Schema, sources
+from discreet import Categorical, Numeric, PrivateNB, Schema, SmoothSettings, sources
 from discreet.additive import PrivateAdditiveClassifier
 from discreet.additive.blocks import place_knots
 from discreet.answers import PrivatePredictor
@@ -57,7 +57,7 @@ NASTY = [[*GOOD[i % 3][:j], value, *GOOD[i % 3][j + 1 :]] for j in range(6) for 
 ESTIMATORS = {
     "naive bayes": PrivateNB(),
     "bell curves": PrivateNB(numeric="gaussian"),
-    "trimmed": PrivateNB(numeric="gaussian", estimator="trimmed"),
+    "trimmed": PrivateNB(numeric="gaussian", smooth=SmoothSettings(estimator="trimmed")),
     "partition": PrivateNB(strategy="partition"),
     "bought bounds": PrivateNB(bounds="private"),
     "automatic": PrivateClassifier(),

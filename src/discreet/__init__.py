@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from discreet.additive import AdditiveModel, PrivateAdditiveClassifier
     from discreet.answers import PrivatePredictor
     from discreet.auto import PrivateClassifier
-    from discreet.bayes import NaiveBayesModel, PrivateNB
+    from discreet.bayes import NaiveBayesModel, PrivateNB, SmoothSettings
     from discreet.bounds import Settlement, settle_schema
     from discreet.dependence import JointModel, PrivateJointHistogram, PrivateTAN, TANModel
     from discreet.errors import (
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         QueryError,
         RepeatedFitWarning,
         SchemaError,
+        SettingError,
         SolverError,
         StatisticsError,
         UpdateError,
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
 _ROOMS = {
     "discreet.additive": ("AdditiveModel", "PrivateAdditiveClassifier"),
     "discreet.auto": ("PrivateClassifier",),
-    "discreet.bayes": ("NaiveBayesModel", "PrivateNB"),
+    "discreet.bayes": ("NaiveBayesModel", "PrivateNB", "SmoothSettings"),
     "discreet.errors": (
         "AccountError",
         "BudgetError",
@@ -54,6 +55,7 @@ _ROOMS = {
         "QueryError",
         "RepeatedFitWarning",
         "SchemaError",
+        "SettingError",
         "SolverError",
         "StatisticsError",
         "UpdateError",
@@ -116,7 +118,9 @@ __all__ = [
     "Schema",
     "SchemaError",
     "SelectiveNB",
+    "SettingError",
     "Settlement",
+    "SmoothSettings",
     "SolverError",
     "Statistics",
     "StatisticsError",

@@ -23,6 +23,10 @@ class BudgetError(DiscreetError, ValueError):
     """More privacy was asked for than is left, or a budget makes no sense."""
 
 
+class SettingError(DiscreetError, TypeError):
+    """A setting that an estimator does not have, or has elsewhere."""
+
+
 class AccountError(BudgetError):
     """An account on disk that is missing, damaged, of another kind or out of reach; it was left as it is."""
 

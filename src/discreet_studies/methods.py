@@ -63,7 +63,7 @@ def private_nb(setting: Setting, build: Callable[..., Any] = PrivateNB, /, **par
             f"not available yet: PrivateNB has no parameter {unknown[0]!r} in this version of the library"
         )
     plain = {"reading": "plain"}
-    if not setting.delta and not {"noise", "estimator"} & set(parameters):
+    if not setting.delta and getattr(parameters.get("smooth"), "noise", None) is None:
         plain["mechanism"] = "laplace"
     parameters = {name: value for name, value in plain.items() if name in known} | parameters
     return build(

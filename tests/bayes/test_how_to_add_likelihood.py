@@ -18,7 +18,17 @@ from scipy import stats
 from typer.testing import CliRunner
 
 import discreet
-from discreet import Budget, Categorical, FederatedNB, Ledger, NaiveBayesModel, Numeric, PrivateNB, Schema
+from discreet import (
+    Budget,
+    Categorical,
+    FederatedNB,
+    Ledger,
+    NaiveBayesModel,
+    Numeric,
+    PrivateNB,
+    Schema,
+    SmoothSettings,
+)
 from discreet.bayes.classifier import twin_of
 from discreet.bayes.likelihoods import TableLikelihood, likelihood_of, names, registry
 from discreet.calibration import calibrated
@@ -177,7 +187,8 @@ def test_samples_follow_it():
 
 def test_smooth_sensitivity_batches_and_federations_come_with_it():
     X, y = rows_of()
-    for settings in ({"sensitivity": "smooth"}, {"estimator": "bun-steinke"}, {"delta": 1e-6}, {"split": "equal"}):
+    bounds = SmoothSettings(), SmoothSettings(estimator="bun-steinke")
+    for settings in (*({"smooth": one} for one in bounds), {"delta": 1e-6}, {"split": "equal"}):
         fitted = PrivateNB(5.0, schema=MISSING, numeric="laplace", random_state=1, **settings).fit(X, y)
         assert fitted.score(X, y) > 0.8 and {one.kind for one in fitted.model_.likelihoods} == {"laplace"}
     batches = PrivateNB(5.0, schema=MISSING, numeric="laplace", random_state=1)
@@ -260,7 +271,7 @@ def test_a_likelihood_of_counts_is_read_off_the_table_as_the_fit_reads_it():
     with pytest.raises(BudgetError, match="tables"):
         PrivateNB(1.0, schema=schema, numeric="smeared", threshold=0.65).plan()
     with pytest.raises(BudgetError, match="means and variances"):
-        PrivateNB(1.0, schema=schema, numeric="smeared", sensitivity="smooth").plan()
+        PrivateNB(1.0, schema=schema, numeric="smeared", smooth=SmoothSettings()).plan()
 
 
 def test_names_are_taken_once_and_unknown_ones_are_refused():

@@ -10,7 +10,18 @@ import pytest
 from sklearn.base import clone
 from sklearn.naive_bayes import GaussianNB
 
-from discreet import Budget, BudgetError, Categorical, Ledger, NaiveBayesModel, Numeric, PrivateNB, Schema
+from discreet import (
+    Budget,
+    BudgetError,
+    Categorical,
+    Ledger,
+    NaiveBayesModel,
+    Numeric,
+    PrivateNB,
+    Schema,
+    SettingError,
+    SmoothSettings,
+)
 from discreet.bayes.choice import bought_spread
 from discreet.bayes.release import lattice_moments
 from discreet.bayes.trimming import kept_variance
@@ -52,9 +63,15 @@ def numbers():
     return 0.2 * (rng.normal(size=(ROWS, 3)) + y[:, None] * [1.0, -1.0, 0.0]), y
 
 
+def smoothed(epsilon=1.0, **settings):
+    """An estimator of settings in one row: those of the smooth bound are put into their object."""
+    names = SmoothSettings().get_params().keys() & settings.keys()
+    smooth = SmoothSettings(**{name: settings.pop(name) for name in names})
+    return PrivateNB(epsilon, numeric=settings.pop("numeric", "gaussian"), smooth=smooth, **settings)
+
+
 def fitted(frame, epsilon=1.0, **settings):
-    settings = {"schema": SCHEMA, "numeric": "gaussian", "sensitivity": "smooth", "random_state": 0, **settings}
-    return PrivateNB(epsilon, **settings).fit(frame)
+    return smoothed(epsilon, **{"schema": SCHEMA, "random_state": 0, **settings}).fit(frame)
 
 
 @pytest.mark.parametrize(
@@ -132,9 +149,7 @@ def test_presence_of_numbers_with_gaps_is_charged_and_absence_has_a_probability(
     ],
 )
 def test_settings_that_make_no_sense_are_refused_before_data_are_read(frame, settings, words, monkeypatch):
-    import discreet.bayes.classifier as classifier
-
-    monkeypatch.setattr(classifier, "collect", lambda *a, **k: pytest.fail("the data were read"))
+    monkeypatch.setattr("discreet.sources.open", lambda *a, **k: pytest.fail("the data were read"))
     with pytest.raises(BudgetError, match=words):
         fitted(frame, **settings)
 
@@ -143,11 +158,9 @@ def test_the_twin_without_privacy_is_gaussian_nb(numbers):
     X, y = numbers
     theirs = GaussianNB().fit(X, y)
     for settings in ({}, {"estimator": "bun-steinke"}, {"sensitivity": "auto"}):
-        ours = PrivateNB(math.inf, schema=NUMBERS, numeric="gaussian", **{"sensitivity": "smooth", **settings}).fit(
-            X, y
-        )
+        ours = smoothed(math.inf, schema=NUMBERS, **settings).fit(X, y)
         np.testing.assert_allclose(ours.predict_proba(X), theirs.predict_proba(X), atol=2e-3)
-    trimmed = PrivateNB(math.inf, schema=NUMBERS, numeric="gaussian", sensitivity="smooth", trim=100).fit(X, y)
+    trimmed = smoothed(math.inf, schema=NUMBERS, trim=100).fit(X, y)
     assert not trimmed.certificate_.private
     for j, likelihood in enumerate(trimmed.model_.likelihoods):
         np.testing.assert_allclose(likelihood.mean, theirs.theta_[:, j], atol=0.02)
@@ -159,7 +172,7 @@ def test_loose_bounds_hurt_global_noise_and_hardly_smooth_noise(numbers):
     errors = {}
     for sensitivity, extra in (("global", {}), ("smooth", {}), ("auto", {"spread": dict.fromkeys(NUMBERS.names, 0.2)})):
         variances = [
-            PrivateNB(4.0, schema=NUMBERS, numeric="gaussian", sensitivity=sensitivity, random_state=seed, **extra)
+            smoothed(4.0, schema=NUMBERS, sensitivity=sensitivity, random_state=seed, **extra)
             .fit(X, y)
             .model_.likelihoods[0]
             .variance
@@ -171,12 +184,12 @@ def test_loose_bounds_hurt_global_noise_and_hardly_smooth_noise(numbers):
 
 def test_batches_of_trimmed_statistics_are_refused(numbers):
     with pytest.raises(BudgetError, match="do not add up"):
-        PrivateNB(schema=NUMBERS, numeric="gaussian", sensitivity="smooth").partial_fit(*numbers)
+        smoothed(schema=NUMBERS).partial_fit(*numbers)
 
 
 def test_a_schema_without_numbers_is_released_as_ever(frame):
     schema = Schema(features=[Categorical("c", ["r", "g", "b"])], target="y", classes=["no", "yes"])
-    smooth = PrivateNB(schema=schema, numeric="gaussian", sensitivity="smooth", random_state=3).fit(frame)
+    smooth = smoothed(schema=schema, random_state=3).fit(frame)
     plain = PrivateNB(schema=schema, numeric="gaussian", random_state=3).fit(frame)
     assert smooth.model_.to_dict() == plain.model_.to_dict()
 
@@ -185,9 +198,7 @@ def test_a_schema_without_numbers_is_released_as_ever(frame):
 @pytest.mark.parametrize("sensitivity", ["global", "smooth"])
 def test_numeric_features_weigh_what_was_asked(ratio, sensitivity):
     schema = Schema(features=[Categorical("c", ["r", "g", "b"]), Numeric("x", 0, 1)], target="y", classes=["no", "yes"])
-    plan = PrivateNB(
-        schema=schema, numeric="gaussian", split="equal", sensitivity=sensitivity, numeric_weight=ratio
-    ).plan()
+    plan = smoothed(schema=schema, split="equal", sensitivity=sensitivity, numeric_weight=ratio).plan()
     shares = {item.key: item.share for item in plan.items}
     numeric = sum(share for (_, name), share in shares.items() if name == "x")
     top, bottom = ratio.split(":")
@@ -215,18 +226,18 @@ def test_steps_between_neighbours_divide_the_epsilon(frame):
 
 def test_a_ledger_adds_deltas_and_refuses_what_has_no_rho(frame):
     ledger = Ledger(Budget(2, delta=2e-6), composition="basic")
-    settings = {"schema": SCHEMA, "numeric": "gaussian", "sensitivity": "smooth", "random_state": 0}
+    settings = {"schema": SCHEMA, "random_state": 0}
     for _ in range(2):
-        PrivateNB(0.5, 1e-6, noise="laplace", **settings).fit(frame, ledger=ledger)
+        smoothed(0.5, delta=1e-6, noise="laplace", **settings).fit(frame, ledger=ledger)
     assert ledger.spent == 1
     with pytest.raises(BudgetError, match="deltas"):
-        PrivateNB(0.5, 1e-6, noise="laplace", **settings).fit(frame, ledger=ledger)
+        smoothed(0.5, delta=1e-6, noise="laplace", **settings).fit(frame, ledger=ledger)
     with pytest.raises(BudgetError, match="no rho"):
         concentrated(SmoothCharge("m", "w", "epsilon", Fraction(1), Fraction(1, 10)))
     with pytest.raises(BudgetError, match="no rho"):
-        PrivateNB(0.5, 1e-6, noise="laplace", **settings).fit(frame, ledger=Ledger(Budget(rho=5)))
+        smoothed(0.5, delta=1e-6, noise="laplace", **settings).fit(frame, ledger=Ledger(Budget(rho=5)))
     pure = Ledger(Budget(1))
-    PrivateNB(1.0, **settings).fit(frame, ledger=pure)
+    smoothed(1.0, **settings).fit(frame, ledger=pure)
     assert pure.remaining == 0
 
 
@@ -274,3 +285,32 @@ def test_a_person_can_read_a_smooth_certificate(frame, tmp_path, discreet):
     shown = discreet("inspect", path)
     assert shown.returncode == 0 and "smooth sensitivity" in shown.stdout and "private" in shown.stdout
     assert "follows the data" in str(fitted(frame).plan())
+
+
+def test_settings_of_the_bound_are_reached_as_scikit_learn_does():
+    model = PrivateNB(numeric="gaussian", smooth=SmoothSettings("auto", trim=3))
+    assert model.get_params()["smooth__trim"] == 3 and model.get_params()["smooth__sensitivity"] == "auto"
+    copied = clone(model).set_params(smooth__trim=0.1)
+    assert (copied.smooth.trim, model.smooth.trim) == (0.1, 3) and copied.smooth.sensitivity == "auto"
+    for smooth in ({}, {"smooth": None}):  # a search may reach for a bound that nobody has asked for yet
+        started = PrivateNB(schema=NUMBERS, numeric="gaussian").set_params(smooth__trim=2, **smooth)
+        assert started.smooth.trim == 2 and started.plan().smooth.trim == 2
+    assert PrivateNB(smooth=SmoothSettings()).set_params(smooth=None).smooth is None
+    with pytest.raises(ValueError, match="Invalid parameter 'trimming'"):
+        PrivateNB().set_params(smooth__trimming=2)
+
+
+@pytest.mark.parametrize("name", ["sensitivity", "estimator", "noise", "trim", "spread"])
+def test_the_old_place_of_a_setting_is_refused_with_the_new_one(name):
+    words = rf"write PrivateNB\(smooth=SmoothSettings\({name}='auto'\)\)"
+    with pytest.raises(SettingError, match=words):
+        PrivateNB(**{name: "auto"})
+    with pytest.raises(SettingError, match=words):
+        PrivateNB().set_params(**{name: "auto"})
+
+
+def test_what_is_no_setting_is_refused():
+    with pytest.raises(TypeError, match="epsilom"):
+        PrivateNB(epsilom=1)
+    with pytest.raises(BudgetError, match="smooth must be SmoothSettings"):
+        PrivateNB(schema=NUMBERS, numeric="gaussian", smooth="auto").plan()

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from discreet import Budget, Categorical, Ledger, Numeric, PrivateNB, Schema
+from discreet import Budget, Categorical, Ledger, Numeric, PrivateNB, Schema, SmoothSettings
 from discreet.bayes import smooth
 from discreet.mechanisms import smooth_plan
 from tests.recorder import recorded, replayed, with_rows
@@ -139,7 +139,7 @@ def test_what_comes_before_trimmed_statistics_is_noisy(monkeypatch, adjacency):
         monkeypatch.setattr(smooth, "release_smooth", lambda sample, plan, seen=seen: seen.append(plan) or 0)
         data = rows_of(size)
         other, inserted = neighbour(data, adjacency, 1)
-        fit = call(4, numeric="gaussian", sensitivity="smooth", adjacency=adjacency, trim=0.1)
+        fit = call(4, numeric="gaussian", smooth=SmoothSettings(trim=0.1), adjacency=adjacency)
         tape = replayed(monkeypatch, fit, data, other, inserted=inserted, loudness=0)
         half = len(seen) // 2
         assert half and seen[:half] == seen[half:]
@@ -184,8 +184,8 @@ def test_the_noise_of_trimmed_statistics_hides_a_row(monkeypatch, estimator):
     X, y = np.full((24, 1), -4.0), np.array(["n"] * 12 + ["p"] * 12)
 
     def fitted(data):
-        settings = {"numeric": "gaussian", "sensitivity": "smooth", "estimator": estimator, "trim": 0}
-        estimator_ = PrivateNB(3, schema=schema, noise="cauchy", **settings).fit(*data)
+        bound = SmoothSettings(estimator=estimator, trim=0, noise="cauchy")
+        estimator_ = PrivateNB(3, schema=schema, numeric="gaussian", smooth=bound).fit(*data)
         charges = [charge for charge in estimator_.certificate_.charges() if "smooth" in charge.mechanism]
         return [float(Fraction(charge.cost)) for charge in charges]
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import discreet.bayes.smooth as staged
-from discreet import Budget, PrivateNB
+from discreet import Budget, PrivateNB, SmoothSettings
 from discreet.bayes.plan import make_plan
 from discreet.mechanisms import smooth, smooth_plan
 from discreet.privacy.ledger import cost
@@ -154,8 +154,8 @@ def test_the_bound_and_the_scale_stay_inside(monkeypatch, settings):
     staged._settled.cache_clear()
     rng = np.random.default_rng(0)
     values, labels = rng.integers(0, 3, 400)[:, None], rng.integers(0, 2, 400)
-    settings = {"sensitivity": "smooth", **settings}
-    fitted = PrivateNB(4.0, schema=SCHEMA, numeric="gaussian", spread={"x": 0.05}, **settings).fit(values, labels)
+    bound = SmoothSettings(spread={"x": 0.05}, **settings)
+    fitted = PrivateNB(4.0, schema=SCHEMA, numeric="gaussian", smooth=bound).fit(values, labels)
     assert seen
     out = [
         fitted.model_.to_dict(),
@@ -182,7 +182,7 @@ def test_the_bound_and_the_scale_stay_inside(monkeypatch, settings):
 def test_the_ledger_shows_classes_side_by_side():
     for adjacency, words in (("add-remove", "one class only"), ("replace", "two add-remove steps")):
         fitted = PrivateNB(
-            1.0, schema=SCHEMA, numeric="gaussian", sensitivity="smooth", adjacency=adjacency, random_state=0
+            1.0, schema=SCHEMA, numeric="gaussian", smooth=SmoothSettings(), adjacency=adjacency, random_state=0
         ).fit(np.tile([0, 1, 2], 100)[:, None], np.repeat([0, 1], 150))
         group = fitted.certificate_.ledger.parts[-1]
         assert group.node == "parallel" and words in group.assumption

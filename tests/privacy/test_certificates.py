@@ -37,6 +37,7 @@ from discreet import (
     PrivateTreeClassifier,
     Schema,
     SelectiveNB,
+    SmoothSettings,
     evaluate_privately,
     settle_schema,
 )
@@ -157,7 +158,7 @@ def collected(schema: Schema, epsilon: Any, seed: Any) -> list[Certificate]:
 KINDS: dict[str, tuple[str, Callable[..., list[Certificate]]]] = {
     "Naive Bayes": ("bayes.certificates", fitted(PrivateNB)),
     "Naive Bayes, bell curves": ("bayes.certificates", fitted(PrivateNB, numeric="gaussian")),
-    "Naive Bayes, smooth": ("bayes.certificates", fitted(PrivateNB, numeric="gaussian", sensitivity="smooth")),
+    "Naive Bayes, smooth": ("bayes.certificates", fitted(PrivateNB, numeric="gaussian", smooth=SmoothSettings())),
     "Naive Bayes, parts": ("bayes.certificates", fitted(PrivateNB, strategy="partition")),
     "Naive Bayes, batches": ("bayes.certificates", batches),
     "private bounds": ("bayes.certificates", fitted(PrivateNB, bounds="private")),

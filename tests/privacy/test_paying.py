@@ -47,6 +47,7 @@ from discreet import (
     RepeatedFitWarning,
     Schema,
     SelectiveNB,
+    SmoothSettings,
     collect,
     settle_schema,
 )
@@ -83,7 +84,7 @@ def forget():
 FITS = {
     "PrivateNB": lambda X, y, **pay: PrivateNB(0.5, schema=SCHEMA).fit(X, y, **pay),
     "partial_fit": lambda X, y, **pay: PrivateNB(0.5, schema=SCHEMA).partial_fit(X, y, **pay),
-    "smooth": lambda X, y, **pay: PrivateNB(0.5, schema=OPEN_AGE, numeric="gaussian", sensitivity="smooth").fit(
+    "smooth": lambda X, y, **pay: PrivateNB(0.5, schema=OPEN_AGE, numeric="gaussian", smooth=SmoothSettings()).fit(
         X, y, **pay
     ),
     "private bounds": lambda X, y, **pay: PrivateNB(0.5, schema=OPEN).fit(X, y, **pay),

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from discreet import Categorical, Numeric, Schema
+from discreet import Categorical, Numeric, Schema, SmoothSettings
 from discreet_studies import StudyError, engine, figures, find_study
 from discreet_studies.data import load
 from discreet_studies.methods import MAJORITY, PLAIN, NotAvailableError, Setting, library, private_nb, shares
@@ -24,9 +24,8 @@ class Stub:
     """An estimator that knows smooth sensitivity and notes what it was asked for."""
 
     def __init__(
-        self, epsilon, delta, schema, random_state, numeric, sensitivity, split, noise="t", estimator="trimmed",
-        reading="shrunk", mechanism="auto",
-    ):  # fmt: skip
+        self, epsilon, delta, schema, random_state, numeric, smooth, split, reading="shrunk", mechanism="auto"
+    ):
         self.asked = locals()
 
 
@@ -38,17 +37,16 @@ class Older:
 
 
 def test_the_adapter_hands_everything_on():
-    made = private_nb(
-        SETTING, Stub, numeric="gaussian", sensitivity="smooth", split="equal", noise="cauchy", estimator="bun-steinke"
-    )
+    bound = SmoothSettings(noise="cauchy", estimator="bun-steinke")
+    made = private_nb(SETTING, Stub, numeric="gaussian", smooth=bound, split="equal")
     asked = made.asked
     assert (asked["epsilon"], asked["delta"], asked["random_state"]) == (1.0, 0.0, 7)
-    assert (asked["sensitivity"], asked["noise"], asked["estimator"]) == ("smooth", "cauchy", "bun-steinke")
+    assert asked["smooth"] is bound and (asked["reading"], asked["mechanism"]) == ("plain", "auto")
 
 
 def test_what_the_library_cannot_do_yet_is_said_clearly():
-    with pytest.raises(NotAvailableError, match="not available yet: PrivateNB has no parameter 'sensitivity'"):
-        private_nb(SETTING, Older, numeric="gaussian", sensitivity="smooth", split="equal")
+    with pytest.raises(NotAvailableError, match="not available yet: PrivateNB has no parameter 'smooth'"):
+        private_nb(SETTING, Older, numeric="gaussian", smooth=SmoothSettings(), split="equal")
 
 
 def test_smooth_methods_go_through_the_adapter(monkeypatch):
@@ -66,7 +64,7 @@ def test_smooth_methods_go_through_the_adapter(monkeypatch):
     method = smooth("s", "title", noise="cauchy")
     setting = Setting(SCHEMA, 1.0, 0.0, 100, 7, {"weight": "3:1"})
     assert method.fit(setting, np.zeros((4, 2)), np.zeros(4, int))(np.zeros((3, 2))).shape == (3, 2)
-    assert seen["sensitivity"] == "smooth"
+    assert seen["smooth"].get_params() == SmoothSettings(noise="cauchy").get_params()
     assert seen["split"] == shares(SCHEMA, "3:1")
     assert sum(seen["split"].values()) == 1
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -16,7 +16,7 @@ from discreet.additive.fit import start_at
 from discreet.additive.plan import Bundle, FitPlan, plan_fit
 from discreet.additive.release import released_weights
 from discreet.additive.solve import Objective
-from discreet.audit import AuditCase, Claim, Pair
+from discreet.audit import AuditCase, Claim, contradicted
 from discreet.domain import exact
 from discreet.estimators.counts import ClassCounts
 from discreet.linear.encode import Design
@@ -106,25 +106,15 @@ class Untilted(ReleasedWeights):
         return finish(minimise(plain, self.plan.tolerance).weights, self.plan, sampler)
 
 
-def _pairs(adjacency: str) -> Callable[[float], list[Pair]]:
-    if adjacency == "add-remove":
-        return lambda epsilon: [Pair(AGREED, (*AGREED, PULLED), "one more row, which contradicts all others")]
-    return lambda epsilon: [Pair((*AGREED, AGREED[0]), (*AGREED, PULLED), "a row changes its label")]
-
-
 def _case(name: str, mechanism: type[ReleasedWeights], classes: int, adjacency: str, note: str,
           *, control: bool = False) -> AuditCase:  # fmt: skip
     moved = 1 if adjacency == "add-remove" else 2
+    samples = 600 if control else 3_000  # a control is so far off that few runs show it
+    pairs = [contradicted(AGREED, PULLED, adjacency)]
     return AuditCase(
-        name=name,
-        claim=Claim(1.0),
-        build=lambda epsilon: mechanism(epsilon, classes, moved),
-        pairs=_pairs(adjacency),
-        adjacency=adjacency,
-        control=control,
-        note=note,
-        samples=600 if control else 3_000,  # a control is so far off that few runs show it
-    )
+        name, Claim(1.0), lambda epsilon: mechanism(epsilon, classes, moved), lambda epsilon: pairs, adjacency,
+        control, note, samples,
+    )  # fmt: skip
 
 
 def audit_cases() -> list[AuditCase]:

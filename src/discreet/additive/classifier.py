@@ -31,54 +31,28 @@ class PrivateAdditiveClassifier(CountedEstimator):
 
     Parameters
     ----------
-    epsilon : float, default 1.0
-        The privacy budget of each fit; `math.inf` gives the non-private twin.
-    schema : Schema or "infer"
-        What is public about the data. "infer" reads it off the training data, which is a disclosure that the
-        certificate states; without a schema there is no fit.
-    adjacency : {"add-remove", "replace"}
-        Neighbours differ by one row more or less, or by one changed row (then the number of rows is public).
+    {epsilon, schema, adjacency}
     pairs : int or "auto"
         How many pairs of features get a table of their own, chosen privately by what a first model leaves
         unexplained; "auto" looks for pairs where there are several classes and budget to spare.
     numeric : {"smooth", "binned"}
         Numbers as a line through public knots, as many as the noise lets be told apart, or by the schema's bins.
-    contributions : int, default 1
-        The most rows one person may have in the data. If the schema names an id column, this is enforced.
-    random_state : int, Generator or None
-        A seed makes the fit a reproducible simulation, which is not for release; the certificate says so.
-    unexpected : {"refuse", "absorb"}
-        What happens to values without a place in the schema and to people with too many rows: an error, which is
-        outside the guarantee, or a place by public rules (docs/unexpected.md): the guarantee then covers every table.
+    {contributions, random_state, unexpected}
 
     Attributes
     ----------
     model_ : AdditiveModel
-    certificate_ : Certificate
-    classes_, n_features_in_, feature_names_in_ : as in scikit-learn
+    {certificate_, classes_}
     """
 
     model_: AdditiveModel
 
     def __init__(
-        self,
-        epsilon: float = 1.0,
-        schema: Schema | str | None = None,
-        adjacency: str = "add-remove",
-        pairs: int | str = "auto",
-        numeric: str = "smooth",
-        contributions: int = 1,
-        random_state: Any = None,
+        self, epsilon: float = 1.0, schema: Schema | str | None = None, adjacency: str = "add-remove",
+        pairs: int | str = "auto", numeric: str = "smooth", contributions: int = 1, random_state: Any = None,
         unexpected: str = "refuse",
-    ) -> None:
-        self.epsilon = epsilon
-        self.schema = schema
-        self.adjacency = adjacency
-        self.pairs = pairs
-        self.numeric = numeric
-        self.contributions = contributions
-        self.random_state = random_state
-        self.unexpected = unexpected
+    ) -> None:  # fmt: skip
+        self._configure(locals())
 
     def _plan(self, schema: Schema, counts: ClassCounts | None = None) -> AdditivePlan:
         return plan_additive(

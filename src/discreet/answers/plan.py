@@ -70,16 +70,9 @@ def most_parts(schema: Schema) -> int:
 
 
 def make_answer_plan(
-    schema: Schema,
-    budget: Budget,
-    *,
-    queries: Any,
-    parts: Any = "auto",
-    adjacency: Adjacency = Adjacency.ADD_REMOVE,
-    contributions: Any = 1,
-    tables: bool = True,
-    unexpected: str = REFUSE,
-) -> AnswerPlan:
+    schema: Schema, budget: Budget, *, queries: Any, parts: Any = "auto", adjacency: Adjacency = Adjacency.ADD_REMOVE,
+    contributions: Any = 1, tables: bool = True, unexpected: str = REFUSE,
+) -> AnswerPlan:  # fmt: skip
     """Split a budget over a bounded number of answers, from public knowledge alone.
 
     Parts hold `tables` of Naive Bayes, unless another voter is fitted on each, which wants more rows.

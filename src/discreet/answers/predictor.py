@@ -43,7 +43,7 @@ class PrivatePredictor(SchemaEstimator):
     Parameters
     ----------
     epsilon : float, default 1.0
-        The budget of all answers together; `math.inf` gives the non-private twin.
+        The budget of all answers together; `math.inf` gives the non-private baseline.
     delta : float, default 0.0
         Above zero, answers are composed as concentrated privacy where that buys more for each.
     schema : Schema or "infer"
@@ -58,14 +58,7 @@ class PrivatePredictor(SchemaEstimator):
         What each part fits instead of Naive Bayes: any scikit-learn classifier, on one column per category and one with
         the bin of each number. It needs no privacy of its own: a row moves one vote, if parts share nothing. So each
         part gets seeds of its own, in place of any `random_state` that the voter has.
-    adjacency : {"add-remove", "replace"}
-    contributions : int, default 1
-        The most rows one person may have in the data. If the schema names an id column, this is enforced.
-    random_state : int, Generator or None
-        A seed makes the answers a reproducible simulation, which is not for release; the certificate says so.
-    unexpected : {"refuse", "absorb"}
-        What happens to values without a place in the schema and to people with too many rows: an error, which is
-        outside the guarantee, or a place by public rules (docs/unexpected.md): the guarantee then covers every table.
+    {adjacency, contributions, random_state, unexpected}
 
     Attributes
     ----------
@@ -73,32 +66,15 @@ class PrivatePredictor(SchemaEstimator):
     ledger_ : what was spent so far: the number of rows, and the answers given
     parts_ : how many parts vote
     certificate_ : Certificate of all answers together
-    classes_, n_features_in_, feature_names_in_ : as in scikit-learn
+    {classes_}
     """
 
     def __init__(
-        self,
-        epsilon: float = 1.0,
-        delta: float = 0.0,
-        schema: Schema | str | None = None,
-        queries: int = 100,
-        parts: int | str = "auto",
-        voter: Any = None,
-        adjacency: str = "add-remove",
-        contributions: int = 1,
-        random_state: Any = None,
-        unexpected: str = "refuse",
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.schema = schema
-        self.queries = queries
-        self.parts = parts
-        self.voter = voter
-        self.adjacency = adjacency
-        self.contributions = contributions
-        self.random_state = random_state
-        self.unexpected = unexpected
+        self, epsilon: float = 1.0, delta: float = 0.0, schema: Schema | str | None = None, queries: int = 100,
+        parts: int | str = "auto", voter: Any = None, adjacency: str = "add-remove", contributions: int = 1,
+        random_state: Any = None, unexpected: str = "refuse",
+    ) -> None:  # fmt: skip
+        self._configure(locals())
 
     def _plan(self, schema: Schema, *_: Any) -> AnswerPlan:
         if self.voter is not None and not (hasattr(self.voter, "fit") and hasattr(self.voter, "get_params")):

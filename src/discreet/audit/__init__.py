@@ -4,7 +4,7 @@ from discreet.audit.bounds import Hits, clopper_pearson_lower, clopper_pearson_u
 from discreet.audit.engine import DEFAULT_SAMPLES, audit
 from discreet.audit.errors import AuditError
 from discreet.audit.events import Event
-from discreet.audit.neighbours import most_telling, neighbour_pairs
+from discreet.audit.neighbours import contradicted, most_telling, neighbour_pairs
 from discreet.audit.onerun import audit_one_run, canary_lower_bound, guess_tail
 from discreet.audit.outputs import Sampler, flatten
 from discreet.audit.registry import (
@@ -37,6 +37,7 @@ __all__ = [
     "canary_lower_bound",
     "clopper_pearson_lower",
     "clopper_pearson_upper",
+    "contradicted",
     "figure",
     "flatten",
     "guess_tail",

@@ -73,3 +73,10 @@ def most_telling(
         )
         ranked.append((-max(bounds), index))
     return [pairs[index] for _, index in sorted(ranked)[:keep]]
+
+
+def contradicted(agreed: Sequence[Any], other: Any, adjacency: str) -> Pair:
+    """Rows that agree, and one that contradicts them all: it comes, or takes the place of one of them."""
+    if adjacency == "add-remove":
+        return Pair(agreed, (*agreed, other), "one more row, which contradicts all others")
+    return Pair((*agreed, agreed[0]), (*agreed, other), "a row changes its label")

@@ -89,25 +89,14 @@ class PrivateClassifier(ScoreEstimator):
     ----------
     epsilon : float, default 1.0
         The privacy budget of each fit, the number of rows included; `math.inf` gives a fit without privacy.
-    schema : Schema or "infer"
-        What is public about the data. "infer" reads it off the training data, which is a disclosure that the
-        certificate states; without a schema there is no fit.
+    {schema}
     model : {"auto", "naive-bayes", "additive", "additive-pairs", "tan", "joint"}
         The kind of model; "auto" chooses one, and `choice_` says which and why.
-    adjacency : {"add-remove", "replace"}
-        Neighbours differ by one row more or less, or by one changed row (then the number of rows is public).
+    {adjacency}
     bins : {"auto", "schema"}
         Numbers in as many bins as rows and budget can fill, or in those of the schema. Edges that the schema lists one
         by one are always kept.
-    contributions : int, default 1
-        The most rows one person may have in the data. If the schema names an id column, this is enforced.
-    random_state : int, Generator or None
-        A seed makes the fit a reproducible simulation, which is not for release; the certificate says so.
-    bounds, edges, bounds_share
-        As in `PrivateNB`: bounds and bins that are not known can be bought first.
-    unexpected : {"refuse", "absorb"}
-        What happens to values without a place in the schema and to people with too many rows: an error, which is
-        outside the guarantee, or a place by public rules (docs/unexpected.md): the guarantee then covers every table.
+    {contributions, random_state, bounds, edges, bounds_share, unexpected}
 
     Attributes
     ----------
@@ -116,37 +105,17 @@ class PrivateClassifier(ScoreEstimator):
     counts_ : ClassCounts
         The bought numbers of rows.
     model_ : the released model, of the chosen kind
-    certificate_ : Certificate
-    classes_, n_features_in_, feature_names_in_ : as in scikit-learn
+    {certificate_, classes_}
     """
 
     model_: ReleasedModel
 
     def __init__(
-        self,
-        epsilon: float = 1.0,
-        schema: Schema | str | None = None,
-        model: str = "auto",
-        adjacency: str = "add-remove",
-        bins: str = "auto",
-        contributions: int = 1,
-        random_state: Any = None,
-        bounds: str = "declared",
-        edges: str | None = None,
-        bounds_share: float = 0.1,
-        unexpected: str = "refuse",
-    ) -> None:
-        self.epsilon = epsilon
-        self.schema = schema
-        self.model = model
-        self.adjacency = adjacency
-        self.bins = bins
-        self.contributions = contributions
-        self.random_state = random_state
-        self.bounds = bounds
-        self.edges = edges
-        self.bounds_share = bounds_share
-        self.unexpected = unexpected
+        self, epsilon: float = 1.0, schema: Schema | str | None = None, model: str = "auto",
+        adjacency: str = "add-remove", bins: str = "auto", contributions: int = 1, random_state: Any = None,
+        bounds: str = "declared", edges: str | None = None, bounds_share: float = 0.1, unexpected: str = "refuse",
+    ) -> None:  # fmt: skip
+        self._configure(locals())
 
     def _plan(self, schema: Schema, *_: Any) -> AutoPlan:
         find(self.model)  # or a sentence that names all kinds

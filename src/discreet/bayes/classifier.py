@@ -15,6 +15,7 @@ from discreet.bayes.model import NaiveBayesModel
 from discreet.bayes.plan import Plan, make_plan
 from discreet.bayes.release import Release
 from discreet.bayes.smooth import release_staged
+from discreet.bayes.smooth_settings import SmoothSettings, asked_smooth, refuse_moved, refusing_moved
 from discreet.errors import BudgetError, DataError
 from discreet.estimators.settings import check_smoothing
 from discreet.mechanisms.noise import Sampler, sampler_for
@@ -29,45 +30,17 @@ class PrivateNB(NaiveBayesEstimator):
 
     Parameters
     ----------
-    epsilon : float, default 1.0
-        The privacy budget of each fit; `math.inf` gives the non-private twin.
-    delta : float, default 0.0
-        The probability with which ε may be exceeded; above zero it selects Gaussian noise.
-    schema : Schema or "infer"
-        What is public about the data. "infer" reads it off the training data, which is a disclosure that the
-        certificate states; without a schema there is no fit.
-    adjacency : {"add-remove", "replace"}
-        Neighbours differ by one row more or less, or by one changed row (then the number of rows is public).
+    {epsilon, delta, schema, adjacency}
     mechanism : {"auto", "laplace", "gaussian", "knorm"}
         The noise. "knorm" (pure ε) draws one noise for bundles of count tables, shaped by what one row can change: far
         less noise for many features. "auto" is Gaussian if there is a delta; at pure ε it is "knorm" where that errs
         less and the budget is split by "weighted", and else Laplace.
     numeric : {"histogram", "gaussian", "truncated-gaussian"} or any likelihood that is registered
         How numbers are modelled: by bins, by a bell curve per class, or as docs/how-to-add/likelihood.md shows.
-    split : {"weighted", "equal"} or dict
-        How the budget is shared: by table size, equally as in the literature, or explicit shares by feature name
-        (and by the target's name for class counts) that add up to at most 1.
-    smoothing : float, default 1.0
-        Rows added to every cell.
-    contributions : int, default 1
-        The most rows one person may have in the data. If the schema names an id column, this is enforced.
-    random_state : int, Generator or None
-        A seed makes the fit a reproducible simulation, which is not for release; the certificate says so.
-    sensitivity : {"global", "smooth", "auto"}
-        Noise on the moments of a bell curve: by what the public bounds allow, by a smooth bound that follows the
-        data (trimmed means and variances), or whichever of the two promises the smaller error for a feature.
-    estimator : {None, "moments", "trimmed", "bun-steinke"}
-        Plain sums (global), trimmed mean and variance (smooth), or Bun and Steinke's trimmed means of x and x²;
-        the last two imply smooth sensitivity.
-    noise : {None, "student-t", "cauchy", "laplace-log-normal", "laplace", "gaussian"}
-        The law under a smooth bound. "student-t", the default, has one to three degrees of freedom, as the released
-        counts suggest; "laplace-log-normal" is concentrated, "laplace" and "gaussian" need a delta.
-    trim : "auto", int or fraction
-        Rows cut from each end of every class: a public number, a share of the released class count, or what
-        promises the least error at the released count.
-    spread : None, "buy" or dict
-        Public standard deviations by feature name, which only tune the release; "buy" estimates those that are not
-        declared from a coarse noisy histogram. With sensitivity="auto" it is the default.
+    {split, smoothing, contributions, random_state}
+    smooth : SmoothSettings, optional
+        Noise on the moments of a bell curve by a smooth bound that follows the data, instead of by what the public
+        bounds allow.
     numeric_weight : float or str, default 2
         The budget of a numeric feature beside that of a categorical one, such as 2 or "2:1".
     strategy : {"together", "partition"}
@@ -76,77 +49,35 @@ class PrivateNB(NaiveBayesEstimator):
     threshold : float, optional
         Noisy counts below this quantile of the noise, such as 0.65, are raised to it, instead of being made
         consistent with the class totals.
-    bounds : {"declared", "private"}
-        "private" buys the bounds of every number by a noisy histogram over powers of two, inside the schema's limits;
-        "declared" those of numbers that the schema leaves open.
-    edges : {None, "declared", "private"}
-        "private" buys bounds and bins of about equal weight where bins are a count; None follows the bounds.
-    bounds_share : float, default 0.1
-        The part of epsilon for bounds and edges, if any are bought.
     reading : {"shrunk", "plain", "bayes"}
         How noisy tables are read, at no cost: "shrunk" infers what each cell says from the law of the noise, so that a
         feature drowned in it falls silent; "plain" takes counts as they are, made consistent and padded; "bayes"
         averages over the posterior of the true counts. Without noise all three are the same.
-    unexpected : {"refuse", "absorb"}
-        What happens to values without a place in the schema and to people with too many rows: an error, which is
-        outside the guarantee, or a place by public rules (docs/unexpected.md): the guarantee then covers every table.
+    {bounds, edges, bounds_share, unexpected}
 
     Attributes
     ----------
     model_ : NaiveBayesModel
-    certificate_ : Certificate
-    classes_, n_features_in_, feature_names_in_ : as in scikit-learn
+    {certificate_, classes_}
     """
 
+    @refusing_moved
     def __init__(
-        self,
-        epsilon: float = 1.0,
-        delta: float = 0.0,
-        schema: Schema | str | None = None,
-        adjacency: str = "add-remove",
-        mechanism: str = "auto",
-        numeric: str = "histogram",
-        split: Any = "weighted",
-        smoothing: float = 1.0,
-        contributions: int = 1,
-        random_state: Any = None,
-        sensitivity: str = "global",
-        estimator: str | None = None,
-        noise: str | None = None,
-        trim: Any = "auto",
-        spread: Any = None,
-        numeric_weight: Any = 2,
-        strategy: str = "together",
-        threshold: float | None = None,
-        reading: str = "shrunk",
-        bounds: str = "declared",
-        edges: str | None = None,
-        bounds_share: float = 0.1,
-        unexpected: str = "refuse",
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.schema = schema
-        self.adjacency = adjacency
-        self.mechanism = mechanism
-        self.numeric = numeric
-        self.split = split
-        self.smoothing = smoothing
-        self.contributions = contributions
-        self.random_state = random_state
-        self.sensitivity = sensitivity
-        self.estimator = estimator
-        self.noise = noise
-        self.trim = trim
-        self.spread = spread
-        self.numeric_weight = numeric_weight
-        self.strategy = strategy
-        self.threshold = threshold
-        self.reading = reading
-        self.bounds = bounds
-        self.edges = edges
-        self.bounds_share = bounds_share
-        self.unexpected = unexpected
+        self, epsilon: float = 1.0, delta: float = 0.0, schema: Schema | str | None = None,
+        adjacency: str = "add-remove", mechanism: str = "auto", numeric: str = "histogram", split: Any = "weighted",
+        smoothing: float = 1.0, contributions: int = 1, random_state: Any = None, smooth: SmoothSettings | None = None,
+        numeric_weight: Any = 2, strategy: str = "together", threshold: float | None = None, reading: str = "shrunk",
+        bounds: str = "declared", edges: str | None = None, bounds_share: float = 0.1, unexpected: str = "refuse",
+    ) -> None:  # fmt: skip
+        self._configure(locals())
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters; those of the smooth bound are reached as `smooth__trim` even where there is none yet."""
+        refuse_moved(params)
+        if any(name.startswith("smooth__") for name in params) and params.get("smooth", self.smooth) is None:
+            params["smooth"] = SmoothSettings()
+        super().set_params(**params)
+        return self
 
     # ---- fitting
 
@@ -167,7 +98,7 @@ class PrivateNB(NaiveBayesEstimator):
         plan = self._plan(schema)
         if plan.smooth is not None:
             raise BudgetError(
-                "trimmed statistics of batches do not add up: use fit on all rows, or sensitivity='global' in batches"
+                "trimmed statistics of batches do not add up: use fit on all rows, or leave smooth out in batches"
             )
         if earlier is not None and plan.items != earlier.plan.items:
             raise BudgetError("partial_fit goes on with the settings of the first batch: use fit to start anew")
@@ -199,11 +130,7 @@ class PrivateNB(NaiveBayesEstimator):
             numeric=self.numeric,
             split=self.split,
             numeric_weight=self.numeric_weight,
-            sensitivity=self.sensitivity,
-            estimator=self.estimator,
-            noise=self.noise,
-            trim=self.trim,
-            spread=self.spread,
+            **asked_smooth(self.smooth),
             together=self.strategy == "together" and self.threshold is None,
         )
         return parted(plan, self.strategy, self.threshold)

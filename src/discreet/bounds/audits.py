@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -47,25 +47,17 @@ class NoisyOctaves:
 def audit_cases() -> list[AuditCase]:
     """A settlement under both adjacencies, and a control whose noise forgets that a row is in every number."""
 
-    def build(adjacency: str, factor: Fraction) -> Callable[[float], NoisyOctaves]:
-        return lambda epsilon: NoisyOctaves(epsilon, adjacency, factor)
+    def case(name: str, adjacency: str, pair: Pair, note: str, factor: Fraction = Fraction(1)) -> AuditCase:
+        return AuditCase(
+            name, Claim(1.0), lambda epsilon: NoisyOctaves(epsilon, adjacency, factor), lambda epsilon: [pair],
+            adjacency, factor != 1, note, 6_000,
+        )  # fmt: skip
 
-    added = [Pair(FEW, (*FEW, (3, -3, 3)), "one more row, in the outermost octaves")]
-    moved = [Pair((*FEW, (3, -3, 3)), (*FEW, (-3, 3, -3)), "a row goes from one end to the other")]
-    cases = [("settlement-add-remove", "add-remove", added, False), ("settlement-replace", "replace", moved, False)]
-    cases.append(("control-settlement-one-number", "add-remove", added, True))
+    added = Pair(FEW, (*FEW, (3, -3, 3)), "one more row, in the outermost octaves")
+    moved = Pair((*FEW, (3, -3, 3)), (*FEW, (-3, 3, -3)), "a row goes from one end to the other")
+    note, broken = "the counts behind the bounds of numbers", "noise for one number where a row is in three"
     return [
-        AuditCase(
-            name=name,
-            claim=Claim(1.0),
-            build=build(adjacency, Fraction(1, 3) if control else Fraction(1)),
-            pairs=lambda epsilon, pairs=pairs: pairs,  # type: ignore[misc]
-            adjacency=adjacency,
-            control=control,
-            note="noise for one number where a row is in three"
-            if control
-            else "the counts behind the bounds of numbers",
-            samples=6_000,
-        )
-        for name, adjacency, pairs, control in cases
+        case("settlement-add-remove", "add-remove", added, note),
+        case("settlement-replace", "replace", moved, note),
+        case("control-settlement-one-number", "add-remove", added, broken, Fraction(1, 3)),
     ]

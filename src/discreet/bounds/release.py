@@ -39,20 +39,10 @@ class Settlement:
 
 
 def settle_schema(
-    schema: Schema,
-    data: Any,
-    epsilon: float,
-    *,
-    bounds: str = "declared",
-    edges: str | None = None,
-    adjacency: str = "add-remove",
-    contributions: int = 1,
-    unexpected: str = REFUSE,
-    random_state: Any = None,
-    ledger: Payer | None = None,
-    account: Any = None,
-    progress: Progress | None = None,
-) -> Settlement:
+    schema: Schema, data: Any, epsilon: float, *, bounds: str = "declared", edges: str | None = None,
+    adjacency: str = "add-remove", contributions: int = 1, unexpected: str = REFUSE, random_state: Any = None,
+    ledger: Payer | None = None, account: Any = None, progress: Progress | None = None,
+) -> Settlement:  # fmt: skip
     """Buy the bounds and bin edges that a schema leaves open, from an array, a data frame, a file or a table.
 
     `bounds` "private" buys the bounds of every number, "declared" those of numbers whose schema says private. `edges`

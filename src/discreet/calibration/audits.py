@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.audit import AuditCase, Claim, Pair
+from discreet.audit import AuditCase, Claim, contradicted
 from discreet.calibration.calibrate import objective, released_weights
 from discreet.calibration.histogram import histogram
 from discreet.calibration.plan import CalibrationPlan, make_plan
@@ -71,25 +71,11 @@ class Untilted(ReleasedNumbers):
         return finish(minimise(plain, float(self.plan.tolerance)), self.plan, sampler)
 
 
-def _pairs(adjacency: str) -> Callable[[float], list[Pair]]:
-    agreed: tuple[Row, ...] = ((0, 0),) * 10
-    if adjacency == "add-remove":
-        return lambda epsilon: [Pair(agreed, (*agreed, (0, 1)), "one more row, which contradicts all others")]
-    return lambda epsilon: [Pair((*agreed, (0, 0)), (*agreed, (0, 1)), "a row changes its label")]
-
-
 def _case(name: str, build: Callable[[float], ReleasedNumbers], adjacency: str, note: str,
           control: bool = False) -> AuditCase:  # fmt: skip
-    return AuditCase(
-        name=name,
-        claim=Claim(1.0),
-        build=build,
-        pairs=_pairs(adjacency),
-        adjacency=adjacency,
-        control=control,
-        note=note,
-        samples=1_000 if control else 4_000,  # a control is so far off that few runs show it
-    )
+    samples = 1_000 if control else 4_000  # a control is so far off that few runs show it
+    pairs = [contradicted(((0, 0),) * 10, (0, 1), adjacency)]
+    return AuditCase(name, Claim(1.0), build, lambda epsilon: pairs, adjacency, control, note, samples)
 
 
 def audit_cases() -> list[AuditCase]:

@@ -47,21 +47,10 @@ class Calibration:
 
 
 def calibrated(
-    model: NaiveBayesModel,
-    X: Any,
-    y: Any = None,
-    epsilon: Any = 0.1,
-    *,
-    adjacency: Any = None,
-    contributions: int | None = None,
-    rows: float | None = None,
-    keep: bool = False,
-    unexpected: str = REFUSE,
-    random_state: Any = None,
-    ledger: Payer | None = None,
-    account: Any = None,
-    progress: Progress | None = None,
-) -> NaiveBayesModel:
+    model: NaiveBayesModel, X: Any, y: Any = None, epsilon: Any = 0.1, *, adjacency: Any = None,
+    contributions: int | None = None, rows: float | None = None, keep: bool = False, unexpected: str = REFUSE,
+    random_state: Any = None, ledger: Payer | None = None, account: Any = None, progress: Progress | None = None,
+) -> NaiveBayesModel:  # fmt: skip
     """The model with its scores calibrated on private rows, which costs `epsilon` on top of what the model cost.
 
     `adjacency` and `contributions` are those of the model's certificate. The cost is charged before a row is read.
@@ -86,7 +75,7 @@ def calibrated(
         raise BudgetError(f"the model's guarantee is for {own.unit}: calibrate it for the same")
     check_lasting(X)
     check_shape(X, y, model.schema, who="a calibration")
-    charge(paying(ledger, account), plan, X, schema=model.schema)
+    charge(paying(ledger, account), _paid(model, plan), X, schema=model.schema)
     reach, sampler = score_reach(model), sampler_for(random_state)
     given = sources.open(
         X, model.schema, y, contributions=times, unexpected=unexpected, draw=bytes_of(sampler), progress=progress
@@ -184,6 +173,10 @@ def applied(model: NaiveBayesModel, found: Calibration, certificate: Certificate
     return NaiveBayesModel(model.schema, prior, [likelihood for likelihood, _ in powers], certificate)
 
 
+def _paid(model: NaiveBayesModel, plan: CalibrationPlan) -> Paid:
+    return Paid(model.schema, plan.budget, plan.adjacency, plan.contributions, plan.node, unexpected=plan.unexpected)
+
+
 def _certificate(
     model: NaiveBayesModel, plan: CalibrationPlan, sampler: Sampler, *, refused: bool = False
 ) -> Certificate:
@@ -196,7 +189,7 @@ def _certificate(
         names.insert(0, f"noise vector from {bits_of(sampler).name}, within the solver's tolerance of an exact draw")
         stated += [MACHINE, FIXED if plan.unexpected == ABSORB else REFUSALS]
     made = certify(
-        Paid(model.schema, plan.budget, plan.adjacency, plan.contributions, plan.node, unexpected=plan.unexpected),
+        _paid(model, plan),
         sampler=names,
         simulation=sampler.simulation,
         assumptions=[*stated, REFUSED] if refused else stated,

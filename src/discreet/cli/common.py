@@ -143,7 +143,10 @@ def estimator(settings: Mapping[str, Any], schema: Schema, seed: int | None = No
     if kind.counted:
         changed["model"], kind = kind.name, find("auto")
     known = kind.make(schema=schema, random_state=seed)
-    for name in sorted(set(changed) - set(known.get_params())):
+    if hasattr(known, "smooth") and changed.keys() & {"sensitivity", "estimator"}:
+        changed |= {f"smooth__{name}": settings[name] for name in ("sensitivity", "estimator")}
+        changed = {name: value for name, value in changed.items() if name not in {"sensitivity", "estimator"}}
+    for name in sorted({name.partition("__")[0] for name in changed} - set(known.get_params())):
         if name in {"bounds", "edges", "bounds_share"}:
             raise BudgetError(f"a {kind.words} buys no bounds: settle the schema first by 'discreet settle'")
         flag = name.replace("_", "-")

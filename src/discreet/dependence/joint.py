@@ -56,48 +56,27 @@ class PrivateJointHistogram(NetworkEstimator):
 
     Parameters
     ----------
-    epsilon : float, default 1.0
-        The privacy budget of each fit; `math.inf` gives the table without noise.
+    {epsilon}
     schema : Schema or "infer"
         What is public about the data. Bins that it declares are kept; the default ones are chosen.
-    adjacency : {"add-remove", "replace"}
-        Neighbours differ by one row more or less, or by one changed row.
-    contributions : int, default 1
-        The most rows one person may have in the data. If the schema names an id column, this is enforced.
-    random_state : int, Generator or None
-        A seed makes the fit a reproducible simulation, which is not for release; the certificate says so.
+    {adjacency, contributions, random_state}
     prior_share : float, default 0.2
         The part of the budget for the tables of each feature; what is left buys the joint table.
-    unexpected : {"refuse", "absorb"}
-        What happens to values without a place in the schema and to people with too many rows: an error, which is
-        outside the guarantee, or a place by public rules (docs/unexpected.md): the guarantee then covers every table.
+    {unexpected}
 
     Attributes
     ----------
     model_ : JointModel
-    certificate_ : Certificate
-    classes_, n_features_in_, feature_names_in_ : as in scikit-learn
+    {certificate_, classes_}
     """
 
     model_: JointModel
 
     def __init__(
-        self,
-        epsilon: float = 1.0,
-        schema: Schema | str | None = None,
-        adjacency: str = "add-remove",
-        contributions: int = 1,
-        random_state: Any = None,
-        prior_share: float = 0.2,
-        unexpected: str = "refuse",
-    ) -> None:
-        self.epsilon = epsilon
-        self.schema = schema
-        self.adjacency = adjacency
-        self.contributions = contributions
-        self.random_state = random_state
-        self.prior_share = prior_share
-        self.unexpected = unexpected
+        self, epsilon: float = 1.0, schema: Schema | str | None = None, adjacency: str = "add-remove",
+        contributions: int = 1, random_state: Any = None, prior_share: float = 0.2, unexpected: str = "refuse",
+    ) -> None:  # fmt: skip
+        self._configure(locals())
 
     def _plan(self, schema: Schema, counts: ClassCounts | None = None) -> NetworkPlan:
         share = checked_share(self.prior_share, "prior_share")

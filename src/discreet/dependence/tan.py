@@ -55,52 +55,30 @@ class PrivateTAN(NetworkEstimator):
 
     Parameters
     ----------
-    epsilon : float, default 1.0
-        The privacy budget of each fit; `math.inf` gives the model without noise.
+    {epsilon}
     schema : Schema or "infer"
         What is public about the data. Bins that it declares are kept; the default ones are chosen coarsely.
-    adjacency : {"add-remove", "replace"}
-        Neighbours differ by one row more or less, or by one changed row.
-    contributions : int, default 1
-        The most rows one person may have in the data. If the schema names an id column, this is enforced.
-    random_state : int, Generator or None
-        A seed makes the fit a reproducible simulation, which is not for release; the certificate says so.
+    {adjacency, contributions, random_state}
     choice_share : float, default 0.3
         The part of the budget for choosing pairs; the rest buys their tables.
     choice : {"permute-and-flip", "exponential"}
         The law of each private choice.
-    unexpected : {"refuse", "absorb"}
-        What happens to values without a place in the schema and to people with too many rows: an error, which is
-        outside the guarantee, or a place by public rules (docs/unexpected.md): the guarantee then covers every table.
+    {unexpected}
 
     Attributes
     ----------
     model_ : TANModel
-    certificate_ : Certificate
-    classes_, n_features_in_, feature_names_in_ : as in scikit-learn
+    {certificate_, classes_}
     """
 
     model_: TANModel
 
     def __init__(
-        self,
-        epsilon: float = 1.0,
-        schema: Schema | str | None = None,
-        adjacency: str = "add-remove",
-        contributions: int = 1,
-        random_state: Any = None,
-        choice_share: float = 0.3,
-        choice: str = CHOICES[0],
+        self, epsilon: float = 1.0, schema: Schema | str | None = None, adjacency: str = "add-remove",
+        contributions: int = 1, random_state: Any = None, choice_share: float = 0.3, choice: str = CHOICES[0],
         unexpected: str = "refuse",
-    ) -> None:
-        self.epsilon = epsilon
-        self.schema = schema
-        self.adjacency = adjacency
-        self.contributions = contributions
-        self.random_state = random_state
-        self.choice_share = choice_share
-        self.choice = choice
-        self.unexpected = unexpected
+    ) -> None:  # fmt: skip
+        self._configure(locals())
 
     def _plan(self, schema: Schema, counts: ClassCounts | None = None) -> NetworkPlan:
         if self.choice not in CHOICES:

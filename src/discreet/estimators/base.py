@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from discreet import sources
 from discreet.errors import DataError, SchemaError
+from discreet.estimators.documented import filled
 from discreet.estimators.purchase import Purchase, purchase
 from discreet.mechanisms.noise import Sampler, bytes_of, sampler_for
 from discreet.models import normalised
@@ -25,21 +26,70 @@ from discreet.sources import Progress, Source, as_matrix, charge, check_shape, i
 Floats = NDArray[np.float64]
 
 
-class SchemaEstimator(Carrier, ClassifierMixin, BaseEstimator):
-    """The road that every estimator walks: check, plan, charge, read, release, certify, model.
+class PrivateEstimator(Carrier, BaseEstimator):
+    """Settings, their words, and the one door of a fit: for whatever is fitted to rows that must be paid for."""
+
+    model_: Any
+    certificate_: Any
+    _texts = ""  # of parameters that several classes of a room share
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if cls.__doc__ is not None:  # there is none under -OO
+            cls.__doc__ = filled(cls.__doc__, cls._texts)
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """Settings: those of the constructor."""
+
+    def _configure(self, settings: dict[str, Any]) -> None:
+        """Keep what a constructor was called with, each setting under its name; `settings` are its `locals()`."""
+        self.__dict__.update({name: value for name, value in settings.items() if name not in {"self", "__class__"}})
+
+    def fit(
+        self, X: Any, y: Any = None, *, ledger: Payer | None = None, account: Any = None,
+        progress: Progress | None = None,
+    ) -> Self:  # fmt: skip
+        """Fit to an array or data frame with labels `y`, or to a file or database table that has the target.
+
+        The whole cost is known and charged to the `account` (or `ledger`), if there is one, before a row is read.
+        """
+        return self._fit(X, y, paying(ledger, account, X, self), progress)
+
+    def _fit(self, X: Any, y: Any, payer: Payer, progress: Progress | None, *bought: Any) -> Self:
+        raise NotImplementedError
+
+    def _budget(self) -> Budget:
+        return Budget(self.epsilon, getattr(self, "delta", 0))
+
+    def _people(self) -> dict[str, Any]:
+        """Whom the release protects, as settings of a plan."""
+        return {
+            "adjacency": Adjacency.of(self.adjacency),
+            "contributions": self.contributions,
+            "unexpected": self.unexpected,
+        }
+
+    def _public_schema(self) -> Schema:
+        if isinstance(self.schema, Schema) and not self.schema.unsettled:
+            return self.schema
+        if isinstance(self.schema, Schema):
+            raise SchemaError(
+                f"the bounds of {self.schema.unsettled[0]!r} are private and {type(self).__name__} does not buy them: "
+                "settle them first by settle_schema(schema, data, epsilon) or 'discreet settle'"
+            )
+        raise SchemaError(
+            f"{type(self).__name__} needs a schema, because bounds, categories and classes read off the data would "
+            "leak: pass schema=Schema(...) or Schema.load(file); 'discreet schema DATA --target COLUMN' drafts one"
+        )
+
+
+class SchemaEstimator(ClassifierMixin, PrivateEstimator):
+    """The road that every classifier walks: check, plan, charge, read, release, certify, model.
 
     A kind of estimator says what it plans for a schema (`_plan`) and what it makes of the rows (`_release`).
     """
-
-    epsilon: Any
-    schema: Any
-    random_state: Any
-    adjacency: Any
-    contributions: Any
-    unexpected: Any
-    bounds_share: Any
-    model_: Any
-    certificate_: Any
 
     def _plan(self, schema: Schema, *bought: Any) -> Any:
         """How the budget is spent, from public knowledge and what was bought before; settings are checked here."""
@@ -62,21 +112,6 @@ class SchemaEstimator(Carrier, ClassifierMixin, BaseEstimator):
         bought = self._purchase()
         return None if bought is None else bought.plan
 
-    def fit(
-        self,
-        X: Any,
-        y: Any = None,
-        *,
-        ledger: Payer | None = None,
-        account: Any = None,
-        progress: Progress | None = None,
-    ) -> Self:
-        """Fit to an array or data frame with labels `y`, or to a file or database table that has the target.
-
-        The whole cost is known and charged to the `account` (or `ledger`), if there is one, before a row is read.
-        """
-        return self._fit(X, y, paying(ledger, account, X, self), progress)
-
     def _fit(self, X: Any, y: Any, payer: Payer, progress: Progress | None, *bought: Any) -> Self:
         if self._fit_settled(X, y, payer, progress):
             return self
@@ -97,9 +132,6 @@ class SchemaEstimator(Carrier, ClassifierMixin, BaseEstimator):
     def _check_bought(self, plan: Any, *bought: Any) -> None:
         """Refuse what a caller has bought and this fit must not follow from."""
 
-    def _budget(self) -> Budget:
-        return Budget(self.epsilon, getattr(self, "delta", 0))
-
     def _unbinned(self) -> bool:
         """Whether numbers are modelled without bins, so that none need be bought."""
         return False
@@ -111,14 +143,6 @@ class SchemaEstimator(Carrier, ClassifierMixin, BaseEstimator):
     def _sampler(self) -> Sampler:
         return sampler_for(self.random_state)
 
-    def _people(self) -> dict[str, Any]:
-        """Whom the release protects, as settings of a plan."""
-        return {
-            "adjacency": Adjacency.of(self.adjacency),
-            "contributions": self.contributions,
-            "unexpected": self.unexpected,
-        }
-
     @staticmethod
     def _source(X: Any, y: Any, plan: Any, sampler: Sampler, progress: Progress | None) -> Source:
         """The rows, on the terms of a plan that was charged."""
@@ -126,19 +150,6 @@ class SchemaEstimator(Carrier, ClassifierMixin, BaseEstimator):
             X, plan.schema, y, contributions=plan.contributions, unexpected=plan.unexpected, draw=bytes_of(sampler),
             progress=progress,
         )  # fmt: skip
-
-    def _public_schema(self) -> Schema:
-        if isinstance(self.schema, Schema) and not self.schema.unsettled:
-            return self.schema
-        if isinstance(self.schema, Schema):
-            raise SchemaError(
-                f"the bounds of {self.schema.unsettled[0]!r} are private and {type(self).__name__} does not buy them: "
-                "settle them first by settle_schema(schema, data, epsilon) or 'discreet settle'"
-            )
-        raise SchemaError(
-            f"{type(self).__name__} needs a schema, because bounds, categories and classes read off the data would "
-            "leak: pass schema=Schema(...) or Schema.load(file); 'discreet schema DATA --target COLUMN' drafts one"
-        )
 
     def _schema_for(self, X: Any, y: Any, classes: Any = None) -> Schema:
         known = self.schema if isinstance(self.schema, Schema) else None

@@ -14,15 +14,9 @@ class CountedEstimator(ScoreEstimator):
     """An estimator whose `_plan` and `_release` take class counts that were bought, or None to buy them."""
 
     def fit(
-        self,
-        X: Any,
-        y: Any = None,
-        *,
-        ledger: Payer | None = None,
-        account: Any = None,
-        progress: Progress | None = None,
-        counts: ClassCounts | None = None,
-    ) -> Self:
+        self, X: Any, y: Any = None, *, ledger: Payer | None = None, account: Any = None,
+        progress: Progress | None = None, counts: ClassCounts | None = None,
+    ) -> Self:  # fmt: skip
         """Fit to an array or data frame with labels `y`, or to a file or database table that has the target.
 
         The whole cost is known and charged to the `account` (or `ledger`), if there is one, before a row is read.

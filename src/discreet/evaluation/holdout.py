@@ -23,7 +23,7 @@ from discreet.mechanisms.noise import Sampler, SimulationSampler, sampler_for
 from discreet.privacy.budget import Adjacency, Budget, number
 from discreet.privacy.certificate import Certificate, recorded_rho
 from discreet.privacy.ledger import Charge, Node, Parallel, Sequential, SmoothCharge, concentrated, cost
-from discreet.privacy.payer import PAID, Payer, paying
+from discreet.privacy.payer import PAID, Payer
 from discreet.privacy.plan import Protected, checked_contributions
 from discreet.privacy.unexpected import ABSORB, REFUSE, check_unexpected
 from discreet.schema import Schema
@@ -84,16 +84,13 @@ class PrivateHoldout(SchemaEstimator):
     evaluation_ : PrivateEvaluation, with accuracy, AUC and others
     model_ : the released model, with `evaluation` in it
     certificate_ : Certificate of both
-    classes_, n_features_in_, feature_names_in_ : as in scikit-learn
+    {classes_}
     """
 
     def __init__(
-        self, estimator: Any = None, share: float = 0.2, confidence: float = 0.95, random_state: Any = None
-    ) -> None:
-        self.estimator = estimator
-        self.share = share
-        self.confidence = confidence
-        self.random_state = random_state
+        self, estimator: Any = None, share: float = 0.2, confidence: float = 0.95, random_state: Any = None,
+    ) -> None:  # fmt: skip
+        self._configure(locals())
 
     def plan(self) -> HoldoutPlan:
         """What it would cost, from public knowledge alone; settings that cannot be fitted with are refused here."""
@@ -119,18 +116,8 @@ class PrivateHoldout(SchemaEstimator):
         policy = check_unexpected(settings.get("unexpected", REFUSE))
         return HoldoutPlan(schema, budget, adjacency, rows, share, node, unexpected=policy)  # type: ignore[arg-type]
 
-    def fit(
-        self,
-        X: Any,
-        y: Any = None,
-        *,
-        ledger: Payer | None = None,
-        account: Any = None,
-        progress: Progress | None = None,
-    ) -> Self:
-        """Deal, fit and measure; one charge for all, to the `account` (or `ledger`), before a row is read."""
+    def _fit(self, X: Any, y: Any, payer: Payer, progress: Progress | None, *_: Any) -> Self:
         plan, sampler = self.plan(), sampler_for(self.random_state)
-        payer = paying(ledger, account, X, self)
         if not isinstance(self.estimator.schema, Schema):
             payer.allow_inference(plan.budget, plan.node)  # the rows will be read for a schema: not in vain
         schema = _schema_of(self.estimator, X, y)

@@ -38,6 +38,8 @@ class GossipNB(NodesNB):
         Push-sum, which finds the sum of all updates, or the rule of Giaretta et al., which stays beside it.
     topology : {"complete", "random-regular", "small-world", "ring"}
         Whom nodes know; all but the first and the last have `degree` neighbours.
+    degree : int, default 8
+        The neighbours of a node, where the topology leaves them open.
     clock : {"rounds", "free"}
         All nodes send at the same moment, or one after the other in random order.
     loss : float, default 0

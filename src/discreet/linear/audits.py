@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet import sources
-from discreet.audit import AuditCase, Claim, Pair
+from discreet.audit import AuditCase, Claim, contradicted
 from discreet.linear.classifier import LinearEstimator, PrivateLogisticRegression, PrivateSVC
 from discreet.linear.encode import Design
 from discreet.linear.plan import LinearPlan
@@ -103,25 +103,15 @@ class Unfinished(ReleasedWeights):
         return finish(_start(self, design, signs).weights, self.plan, sampler)
 
 
-def _pairs(adjacency: str) -> Callable[[float], list[Pair]]:
-    if adjacency == "add-remove":
-        return lambda epsilon: [Pair(AGREED, (*AGREED, PULLED), "one more row, which contradicts all others")]
-    return lambda epsilon: [Pair((*AGREED, (1.0, 1)), (*AGREED, PULLED), "a row changes its label")]
-
-
 def _case(name: str, mechanism: type[ReleasedWeights], kind: type[LinearEstimator], adjacency: str, note: str,
           *, control: bool = False, **settings: Any) -> AuditCase:  # fmt: skip
     given = {"adjacency": adjacency, "numeric": "scaled", **settings}
+    samples = 1_500 if control else 5_000  # a control is so far off that few runs show it
+    pairs = [contradicted(AGREED, PULLED, adjacency)]
     return AuditCase(
-        name=name,
-        claim=Claim(1.0),
-        build=lambda epsilon: mechanism(kind, epsilon, given),
-        pairs=_pairs(adjacency),
-        adjacency=adjacency,
-        control=control,
-        note=note,
-        samples=1_500 if control else 5_000,  # a control is so far off that few runs show it
-    )
+        name, Claim(1.0), lambda epsilon: mechanism(kind, epsilon, given), lambda epsilon: pairs, adjacency, control,
+        note, samples,
+    )  # fmt: skip
 
 
 def audit_cases() -> list[AuditCase]:

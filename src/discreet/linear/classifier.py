@@ -34,12 +34,19 @@ REFUSALS = (
 class LinearEstimator(SchemaEstimator):
     """What the linear estimators share: all but the loss."""
 
-    numeric: Any
-    regularisation: Any
-    noise: Any
-    tolerance: Any
     model_: LinearModel
     _kind: str
+    _texts = """
+    numeric : {"binned", "scaled"}
+        Numbers as one column per public bin, or as one column scaled to the public bounds.
+    regularisation : float or None
+        Λ of the objective Σ loss + Λ/2·‖w‖², which is not divided by the number of rows; by default it follows from
+        epsilon and the schema. Choosing it by a look at the data would be a disclosure.
+    noise : {"auto", "laplace", "spherical"}
+        The law of the noise vector; "auto" takes the one with the smaller variance for this schema.
+    tolerance : float or None
+        The norm of the gradient that the solver must certify; without it nothing is released.
+    """
 
     def _loss(self) -> Loss:
         raise NotImplementedError
@@ -102,66 +109,26 @@ class PrivateSVC(LinearEstimator):
 
     Parameters
     ----------
-    epsilon : float, default 1.0
-        The privacy budget of each fit; `math.inf` gives the non-private twin.
-    schema : Schema or "infer"
-        What is public about the data. "infer" reads it off the training data, which is a disclosure that the
-        certificate states; without a schema there is no fit.
-    adjacency : {"add-remove", "replace"}
-        Neighbours differ by one row more or less, or by one changed row (then the number of rows is public).
-    numeric : {"binned", "scaled"}
-        Numbers as one column per public bin, or as one column scaled to the public bounds.
+    {epsilon, schema, adjacency}
     h : float, default 0.05
         Half the width over which the corner of the hinge loss is rounded off.
-    regularisation : float or None
-        Λ of the objective Σ loss + Λ/2·‖w‖², which is not divided by the number of rows; by default it follows from
-        epsilon and the schema. Choosing it by a look at the data would be a disclosure.
-    noise : {"auto", "laplace", "spherical"}
-        The law of the noise vector; "auto" takes the one with the smaller variance for this schema.
-    tolerance : float or None
-        The norm of the gradient that the solver must certify; without it nothing is released.
-    contributions : int, default 1
-        The most rows one person may have in the data. If the schema names an id column, this is enforced.
-    random_state : int, Generator or None
-        A seed makes the fit a reproducible simulation, which is not for release; the certificate says so.
-    unexpected : {"refuse", "absorb"}
-        What happens to values without a place in the schema and to people with too many rows: an error, which is
-        outside the guarantee, or a place by public rules (docs/unexpected.md): the guarantee then covers every table.
+    {numeric, regularisation, noise, tolerance, contributions, random_state, unexpected}
 
     Attributes
     ----------
     model_ : LinearModel
-    certificate_ : Certificate
+    {certificate_}
     coef_, intercept_, classes_, n_features_in_, feature_names_in_ : as in scikit-learn, of the encoded columns
     """
 
     _kind = "svm"
 
     def __init__(
-        self,
-        epsilon: float = 1.0,
-        schema: Schema | str | None = None,
-        adjacency: str = "add-remove",
-        numeric: str = "binned",
-        h: float = 0.05,
-        regularisation: float | None = None,
-        noise: str = "auto",
-        tolerance: float | None = None,
-        contributions: int = 1,
-        random_state: Any = None,
-        unexpected: str = "refuse",
-    ) -> None:
-        self.epsilon = epsilon
-        self.schema = schema
-        self.adjacency = adjacency
-        self.numeric = numeric
-        self.h = h
-        self.regularisation = regularisation
-        self.noise = noise
-        self.tolerance = tolerance
-        self.contributions = contributions
-        self.random_state = random_state
-        self.unexpected = unexpected
+        self, epsilon: float = 1.0, schema: Schema | str | None = None, adjacency: str = "add-remove",
+        numeric: str = "binned", h: float = 0.05, regularisation: float | None = None, noise: str = "auto",
+        tolerance: float | None = None, contributions: int = 1, random_state: Any = None, unexpected: str = "refuse",
+    ) -> None:  # fmt: skip
+        self._configure(locals())
 
     def _loss(self) -> Loss:
         h = number(self.h, "h")
@@ -178,48 +145,27 @@ class PrivateLogisticRegression(LinearEstimator):
 
     Parameters
     ----------
-    epsilon, schema, adjacency, numeric, regularisation, noise, tolerance, contributions, random_state
-        As in `PrivateSVC`.
+    {epsilon, schema}
     method : {"objective", "output", "functional"}
         Noise in the objective, on its minimum, or on the coefficients of its second-order polynomial.
-    unexpected : {"refuse", "absorb"}
-        What happens to values without a place in the schema and to people with too many rows: an error, which is
-        outside the guarantee, or a place by public rules (docs/unexpected.md): the guarantee then covers every table.
+    {adjacency, numeric, regularisation, noise, tolerance, contributions, random_state, unexpected}
 
     Attributes
     ----------
     model_ : LinearModel
-    certificate_ : Certificate
+    {certificate_}
     coef_, intercept_, classes_, n_features_in_, feature_names_in_ : as in scikit-learn, of the encoded columns
     """
 
     _kind = "logistic"
 
     def __init__(
-        self,
-        epsilon: float = 1.0,
-        schema: Schema | str | None = None,
-        method: str = "objective",
-        adjacency: str = "add-remove",
-        numeric: str = "binned",
-        regularisation: float | None = None,
-        noise: str = "auto",
-        tolerance: float | None = None,
-        contributions: int = 1,
-        random_state: Any = None,
+        self, epsilon: float = 1.0, schema: Schema | str | None = None, method: str = "objective",
+        adjacency: str = "add-remove", numeric: str = "binned", regularisation: float | None = None,
+        noise: str = "auto", tolerance: float | None = None, contributions: int = 1, random_state: Any = None,
         unexpected: str = "refuse",
-    ) -> None:
-        self.epsilon = epsilon
-        self.schema = schema
-        self.method = method
-        self.adjacency = adjacency
-        self.numeric = numeric
-        self.regularisation = regularisation
-        self.noise = noise
-        self.tolerance = tolerance
-        self.contributions = contributions
-        self.random_state = random_state
-        self.unexpected = unexpected
+    ) -> None:  # fmt: skip
+        self._configure(locals())
 
     def _loss(self) -> Loss:
         return Logistic()

@@ -125,18 +125,10 @@ def output_reach(ridge: Fraction, moved: int) -> Fraction:
 
 
 def make_plan(
-    encoding: Encoding,
-    budget: Budget,
-    *,
-    loss: Loss,
-    method: str = "objective",
-    adjacency: Adjacency = Adjacency.ADD_REMOVE,
-    contributions: int = 1,
-    ridge: Any = None,
-    noise: str = "auto",
-    tolerance: Any = None,
-    unexpected: str = REFUSE,
-) -> LinearPlan:
+    encoding: Encoding, budget: Budget, *, loss: Loss, method: str = "objective",
+    adjacency: Adjacency = Adjacency.ADD_REMOVE, contributions: int = 1, ridge: Any = None, noise: str = "auto",
+    tolerance: Any = None, unexpected: str = REFUSE,
+) -> LinearPlan:  # fmt: skip
     """Split the budget and calibrate the noise, or say what stands in the way."""
     if method not in METHODS:
         raise BudgetError(f"method must be 'objective', 'output' or 'functional', not {method!r}")

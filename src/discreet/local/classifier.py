@@ -27,7 +27,7 @@ from discreet.mechanisms.noise import ExactSampler
 from discreet.privacy.budget import Adjacency, Budget
 from discreet.privacy.certifier import certify, read_under
 from discreet.privacy.ledger import Response
-from discreet.privacy.payer import Payer, paying
+from discreet.privacy.payer import Payer
 from discreet.privacy.plan import Paid
 from discreet.privacy.unexpected import REFUSE
 from discreet.schema import Schema
@@ -45,9 +45,7 @@ class LocalNB(NaiveBayesEstimator):
     ----------
     epsilon : float, default 1.0
         What all that one person sends may cost; `math.inf` lets everybody report everything exactly.
-    schema : Schema or "infer"
-        What is public about the data. "infer" reads it off the training data, which is a disclosure that the
-        certificate states; without a schema there is no fit.
+    {schema}
     oracle : "auto" or a name
         How values out of a list are reported: "grr", "sue", "oue", "she", "the", "olh", "subset", "hadamard", or for
         each input the one of lowest variance.
@@ -62,59 +60,29 @@ class LocalNB(NaiveBayesEstimator):
     random_state : int, Generator or None
         A seed makes the fit a reproducible simulation, in which sums of reports are drawn by their law; the
         certificate says so. Without one every report is drawn by itself from the operating system's randomness.
-    unexpected : {"refuse", "absorb"}
-        What happens to values without a place in the schema and to people with too many rows: an error, which is
-        outside the guarantee, or a place by public rules (docs/unexpected.md): the guarantee then covers every table.
+    {unexpected}
 
     Attributes
     ----------
     model_ : NaiveBayesModel
-    certificate_ : Certificate
+    {certificate_}
     campaign_ : Campaign or None
         The public design, with the mechanism of each input; None without privacy.
     tallies_ : list of Tally
         What the reports said in sum.
-    classes_, n_features_in_, feature_names_in_ : as in scikit-learn
+    {classes_}
     """
 
     def __init__(
-        self,
-        epsilon: float = 1.0,
-        schema: Schema | str | None = None,
-        oracle: str = "auto",
-        numeric: str = "bins",
-        reports: int = 1,
-        theta: float | None = None,
-        smoothing: float = 1.0,
-        random_state: Any = None,
+        self, epsilon: float = 1.0, schema: Schema | str | None = None, oracle: str = "auto", numeric: str = "bins",
+        reports: int = 1, theta: float | None = None, smoothing: float = 1.0, random_state: Any = None,
         unexpected: str = "refuse",
-    ) -> None:
-        self.epsilon = epsilon
-        self.schema = schema
-        self.oracle = oracle
-        self.numeric = numeric
-        self.reports = reports
-        self.theta = theta
-        self.smoothing = smoothing
-        self.random_state = random_state
-        self.unexpected = unexpected
+    ) -> None:  # fmt: skip
+        self._configure(locals())
 
-    def fit(
-        self,
-        X: Any,
-        y: Any = None,
-        *,
-        ledger: Payer | None = None,
-        account: Any = None,
-        progress: Progress | None = None,
-    ) -> Self:
-        """Let everybody in an array or data frame with labels `y`, or in a file or table with the target, report.
-
-        What all that one person sends costs is charged to the `account` (or `ledger`), if there is one, before a row is
-        read.
-        """
+    def _fit(self, X: Any, y: Any, payer: Payer, progress: Progress | None, *_: Any) -> Self:
         check_smoothing(self.smoothing)
-        payer, grant = paying(ledger, account, X, self), Budget(self.epsilon)
+        grant = Budget(self.epsilon)
         if isinstance(self.schema, str):
             payer.allow_inference(grant)
         smoothing, rng = float(self.smoothing), self._generator()

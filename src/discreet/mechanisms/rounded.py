@@ -49,15 +49,9 @@ class _LazyUniform:
 
 
 def draw_rounded(
-    center: Fraction,
-    scale: Fraction,
-    law: NoiseLaw,
-    *,
-    lower: int,
-    upper: int,
-    spacing: Fraction | int = 1,
+    center: Fraction, scale: Fraction, law: NoiseLaw, *, lower: int, upper: int, spacing: Fraction | int = 1,
     rng: BitSource | None = None,
-) -> int:
+) -> int:  # fmt: skip
     """Return k, where k·spacing is the lattice point nearest to center + scale·Z, clamped to [lower, upper].
 
     `lower` and `upper` count lattice points. The law of k is exact: it equals the mass that the law of Z
@@ -134,16 +128,9 @@ def draw_simulated(
 
 
 def cell_probability(
-    k: int,
-    center: Fraction,
-    scale: Fraction,
-    law: NoiseLaw,
-    *,
-    lower: int,
-    upper: int,
-    spacing: Fraction | int = 1,
+    k: int, center: Fraction, scale: Fraction, law: NoiseLaw, *, lower: int, upper: int, spacing: Fraction | int = 1,
     bits: int = 96,
-) -> tuple[Fraction, Fraction]:
+) -> tuple[Fraction, Fraction]:  # fmt: skip
     """Enclose the probability that a rounded draw returns k (for tests and audits)."""
 
     def below(edge: int) -> tuple[Fraction, Fraction]:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from discreet.errors import BudgetError
 from discreet.mechanisms.trimmed import IntArray, TrimmedSample
 
+Floats = NDArray[np.float64]
 Number = Fraction | float | int
 
 # Every bound returned lies in [S, S(1+ROUNDING)]. Floating-point error in the search is below 1e-11
@@ -100,9 +101,9 @@ class Ends:
     """Candidate ends of a window: steps outward (ascending) and the value each first reaches."""
 
     low_steps: IntArray
-    low_values: IntArray | NDArray[np.float64]
+    low_values: IntArray | Floats
     high_steps: IntArray
-    high_values: IntArray | NDArray[np.float64]
+    high_values: IntArray | Floats
 
     def high_from(self, step: int) -> Ends:
         """Restrict the upper end to at least this many steps outward."""
@@ -113,9 +114,7 @@ class Ends:
         return Ends(*_from_step(self.low_steps, self.low_values, step), self.high_steps, self.high_values)
 
 
-def _from_step(
-    steps: IntArray, values: IntArray | NDArray[np.float64], step: int
-) -> tuple[IntArray, IntArray | NDArray[np.float64]]:
+def _from_step(steps: IntArray, values: IntArray | Floats, step: int) -> tuple[IntArray, IntArray | Floats]:
     # The value in force at `step` is the last one reached before or at it, unless the run begins later.
     keep = int(np.searchsorted(steps, step, side="right")) - 1
     if keep < 0:
@@ -172,12 +171,8 @@ def _compiled_maximum() -> Callable[..., float]:
 
 
 def _halving_maximum(
-    low: NDArray[np.float64],
-    low_weight: NDArray[np.float64],
-    high: NDArray[np.float64],
-    high_weight: NDArray[np.float64],
-    power: int,
-) -> float:
+    low: Floats, low_weight: Floats, high: Floats, high_weight: Floats, power: int,
+) -> float:  # fmt: skip
     rows, columns = low.size, high.size
     best = np.zeros(rows, dtype=np.int64)
     largest, step = 0.0, 1
@@ -200,12 +195,8 @@ def _halving_maximum(
 
 
 def _monotone_maximum(
-    low: NDArray[np.float64],
-    low_weight: NDArray[np.float64],
-    high: NDArray[np.float64],
-    high_weight: NDArray[np.float64],
-    power: int,
-) -> float:
+    low: Floats, low_weight: Floats, high: Floats, high_weight: Floats, power: int,
+) -> float:  # fmt: skip
     """Row maxima by halving: rows between two solved ones search only between those rows' best columns."""
     rows, columns = low.size, high.size
     best = np.zeros(rows, dtype=np.int64)

@@ -65,17 +65,9 @@ class SmoothPlan:
 
 
 def plan_smooth(
-    statistic: Statistic,
-    *,
-    law: NoiseLaw,
-    epsilon: Number,
-    trim: int,
-    half_range: int,
-    rows: int,
-    spread: float | None = None,
-    beta: Number | None = None,
-    fineness: int = 1,
-) -> SmoothPlan:
+    statistic: Statistic, *, law: NoiseLaw, epsilon: Number, trim: int, half_range: int, rows: int,
+    spread: float | None = None, beta: Number | None = None, fineness: int = 1,
+) -> SmoothPlan:  # fmt: skip
     """Fix β and s before any row is read, from public or already released quantities only.
 
     `rows` is a public or noisy class count and `spread` a declared or bought standard deviation in lattice
@@ -95,15 +87,9 @@ def plan_smooth(
 
 
 def choose_beta(
-    statistic: Statistic,
-    *,
-    law: NoiseLaw,
-    epsilon: Number,
-    trim: int,
-    half_range: int,
-    rows: int,
+    statistic: Statistic, *, law: NoiseLaw, epsilon: Number, trim: int, half_range: int, rows: int,
     spread: float | None = None,
-) -> Fraction:
+) -> Fraction:  # fmt: skip
     """Return the β of least typical noise for a normal sample of this size and spread (default R/4)."""
     return _best_beta(
         statistic,

@@ -68,6 +68,10 @@ class Planned(Protocol):
     def node(self) -> Node:
         """The ledger entry."""
 
+    @property
+    def unit(self) -> str:
+        """Whom the cost is counted for."""
+
 
 @dataclass(frozen=True)
 class Protected:

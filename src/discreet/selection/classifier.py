@@ -26,7 +26,7 @@ from discreet.privacy.payer import Payer, paying
 from discreet.privacy.plan import Paid, checked_contributions
 from discreet.privacy.unexpected import REFUSE, check_unexpected
 from discreet.schema import Numeric, Schema
-from discreet.selection.kbest import narrowed
+from discreet.selection.kbest import SCORE, narrowed
 from discreet.selection.plan import (
     SelectionPlan,
     feature_count,
@@ -55,52 +55,25 @@ class SelectiveNB(NaiveBayesEstimator):
         How many features to keep; "auto" follows a noisy number of rows, the budget and the number of features.
     share : float, default 0.5
         The part of the budget that pays for the choice.
-    score, selector, max_rows, threshold : as in PrivateSelectKBest
-    adjacency, contributions, split, smoothing, random_state : as in PrivateNB
-    unexpected : {"refuse", "absorb"}
-        What happens to values without a place in the schema and to people with too many rows: an error, which is
-        outside the guarantee, or a place by public rules (docs/unexpected.md): the guarantee then covers every table.
+    {score, selector, max_rows, threshold, adjacency, contributions, split, smoothing, random_state, unexpected}
 
     Attributes
     ----------
     model_ : NaiveBayesModel
         The released model; it asks for the chosen features only.
     selection_ : Selection
-    certificate_ : Certificate
-    classes_, n_features_in_, feature_names_in_ : as in scikit-learn
+    {certificate_, classes_}
     """
 
+    _texts = SCORE
+
     def __init__(
-        self,
-        epsilon: float = 1.0,
-        schema: Schema | None = None,
-        k: Any = "auto",
-        share: float = 0.5,
-        score: str = "hits",
-        selector: str = "permute-and-flip",
-        adjacency: str = "add-remove",
-        contributions: int = 1,
-        max_rows: int | None = None,
-        threshold: int | None = None,
-        split: Any = "weighted",
-        smoothing: float = 1.0,
-        random_state: Any = None,
-        unexpected: str = "refuse",
-    ) -> None:
-        self.epsilon = epsilon
-        self.schema = schema
-        self.k = k
-        self.share = share
-        self.score = score
-        self.selector = selector
-        self.adjacency = adjacency
-        self.contributions = contributions
-        self.max_rows = max_rows
-        self.threshold = threshold
-        self.split = split
-        self.smoothing = smoothing
-        self.random_state = random_state
-        self.unexpected = unexpected
+        self, epsilon: float = 1.0, schema: Schema | None = None, k: Any = "auto", share: float = 0.5,
+        score: str = "hits", selector: str = "permute-and-flip", adjacency: str = "add-remove", contributions: int = 1,
+        max_rows: int | None = None, threshold: int | None = None, split: Any = "weighted", smoothing: float = 1.0,
+        random_state: Any = None, unexpected: str = "refuse",
+    ) -> None:  # fmt: skip
+        self._configure(locals())
 
     def fit_statistics(self, statistics: Statistics, *, ledger: Payer | None = None, account: Any = None) -> Self:
         """Fit to exact statistics, wherever their rows are."""

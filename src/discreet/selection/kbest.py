@@ -7,17 +7,17 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from discreet.domain import text
-from discreet.errors import DataError, SchemaError
+from discreet.errors import DataError
+from discreet.estimators.base import PrivateEstimator
 from discreet.mechanisms.noise import bytes_of, sampler_for
 from discreet.mechanisms.odds import odds_for
-from discreet.privacy.budget import Adjacency, Budget
 from discreet.privacy.certificate import Certificate
 from discreet.privacy.certifier import read_under
-from discreet.privacy.payer import Carrier, Payer, paying
+from discreet.privacy.payer import Payer, paying
 from discreet.privacy.unexpected import REFUSE
 from discreet.schema import Schema
 from discreet.selection.plan import SelectionPlan, make_selection_plan
@@ -25,8 +25,20 @@ from discreet.selection.select import Selection, select
 from discreet.sources import BINS, Draw, Progress, as_matrix, charge, check_shape, collect, is_outside, open_frame
 from discreet.statistics import Statistics
 
+SCORE = """
+    score : {"hits", "balanced", "count", "mutual-information"}
+        What makes a feature good: the widest spread over classes of the rows with one value, the rows that the
+        feature alone would classify rightly (so, or with classes weighted as noisy counts suggest), or the rows times
+        the mutual information with the class.
+    selector : {"permute-and-flip", "gumbel", "mask", "joint", "sparse-vector", "noisy-scores", "noisy-tables"}
+        The mechanism that chooses.
+    max_rows : int, optional
+        A public bound on the number of rows, which mutual information needs; more rows weigh no more than that many.
+    threshold : int, optional
+        The score that a feature must reach, for the sparse vector technique."""
 
-class PrivateSelectKBest(Carrier, TransformerMixin, BaseEstimator):
+
+class PrivateSelectKBest(TransformerMixin, PrivateEstimator):
     """The k features that tell most about the class, chosen with differential privacy.
 
     Parameters
@@ -37,25 +49,7 @@ class PrivateSelectKBest(Carrier, TransformerMixin, BaseEstimator):
         The privacy budget of the choice; `math.inf` chooses without privacy.
     schema : Schema
         What is public about the data; numbers are scored by their bins.
-    score : {"hits", "balanced", "count", "mutual-information"}
-        What makes a feature good: the widest spread over classes of the rows with one value, the rows that the
-        feature alone would classify rightly (so, or with classes weighted as noisy counts suggest), or the rows times
-        the mutual information with the class.
-    selector : {"permute-and-flip", "gumbel", "mask", "joint", "sparse-vector", "noisy-scores", "noisy-tables"}
-        The mechanism that chooses.
-    adjacency : {"add-remove", "replace"}
-        Neighbours differ by one row more or less, or by one changed row (then the number of rows is public).
-    contributions : int, default 1
-        The most rows one person may have in the data.
-    max_rows : int, optional
-        A public bound on the number of rows, which mutual information needs; more rows weigh no more than that many.
-    threshold : int, optional
-        The score that a feature must reach, for the sparse vector technique.
-    random_state : int, Generator or None
-        A seed makes the choice a reproducible simulation, which is not for release; the certificate says so.
-    unexpected : {"refuse", "absorb"}
-        What happens to values without a place in the schema and to people with too many rows: an error, which is
-        outside the guarantee, or a place by public rules (docs/unexpected.md): the guarantee then covers every table.
+    {score, selector, max_rows, threshold, adjacency, contributions, random_state, unexpected}
 
     Attributes
     ----------
@@ -66,65 +60,26 @@ class PrivateSelectKBest(Carrier, TransformerMixin, BaseEstimator):
     selection_ : Selection
     """
 
+    _texts = SCORE
+
     def __init__(
-        self,
-        k: int = 10,
-        epsilon: float = 1.0,
-        schema: Schema | None = None,
-        score: str = "hits",
-        selector: str = "permute-and-flip",
-        adjacency: str = "add-remove",
-        contributions: int = 1,
-        max_rows: int | None = None,
-        threshold: int | None = None,
-        random_state: Any = None,
-        unexpected: str = "refuse",
-    ) -> None:
-        self.k = k
-        self.epsilon = epsilon
-        self.schema = schema
-        self.score = score
-        self.selector = selector
-        self.adjacency = adjacency
-        self.contributions = contributions
-        self.max_rows = max_rows
-        self.threshold = threshold
-        self.random_state = random_state
-        self.unexpected = unexpected
+        self, k: int = 10, epsilon: float = 1.0, schema: Schema | None = None, score: str = "hits",
+        selector: str = "permute-and-flip", adjacency: str = "add-remove", contributions: int = 1,
+        max_rows: int | None = None, threshold: int | None = None, random_state: Any = None, unexpected: str = "refuse",
+    ) -> None:  # fmt: skip
+        self._configure(locals())
 
     def plan(self) -> SelectionPlan:
         """How the budget would be spent, from public knowledge alone."""
-        if not isinstance(self.schema, Schema):
-            raise SchemaError(
-                f"{type(self).__name__} needs a schema, because categories and bounds read off the data would leak: "
-                "pass schema=Schema(...) or Schema.load(file); 'discreet schema DATA --target COLUMN' drafts one"
-            )
         return make_selection_plan(
-            self.schema,
-            Budget(self.epsilon),
-            self.k,
-            score=self.score,
-            selector=self.selector,
-            adjacency=Adjacency.of(self.adjacency),
-            contributions=self.contributions,
-            max_rows=self.max_rows,
-            threshold=self.threshold,
-            unexpected=self.unexpected,
-        )
+            self._public_schema(), self._budget(), self.k, **self._people(), score=self.score, selector=self.selector,
+            max_rows=self.max_rows, threshold=self.threshold,
+        )  # fmt: skip
 
-    def fit(
-        self,
-        X: Any,
-        y: Any = None,
-        *,
-        ledger: Payer | None = None,
-        account: Any = None,
-        progress: Progress | None = None,
-    ) -> Self:
-        """Choose from an array or data frame with labels `y`, or a file or database table that has the target."""
+    def _fit(self, X: Any, y: Any, payer: Payer, progress: Progress | None, *_: Any) -> Self:
         plan = self.plan()
         check_shape(X, y, plan.schema, who=type(self).__name__)
-        charge(paying(ledger, account, X, self), plan, X, self, schema=plan.schema)
+        charge(payer, plan, X, self, schema=plan.schema)
         statistics = collect(
             X, plan.schema, y, detail=BINS, contributions=plan.contributions, unexpected=plan.unexpected,
             draw=choice_bytes(plan.unexpected, self.random_state, 3), progress=progress,

@@ -95,18 +95,10 @@ def feature_count(k: Any, schema: Schema) -> int:
 
 
 def make_selection_plan(
-    schema: Schema,
-    budget: Budget,
-    k: Any,
-    *,
-    score: Any = "hits",
-    selector: Any = "permute-and-flip",
-    adjacency: Adjacency = Adjacency.ADD_REMOVE,
-    contributions: Any = 1,
-    max_rows: int | None = None,
-    threshold: Any = None,
-    unexpected: str = REFUSE,
-) -> SelectionPlan:
+    schema: Schema, budget: Budget, k: Any, *, score: Any = "hits", selector: Any = "permute-and-flip",
+    adjacency: Adjacency = Adjacency.ADD_REMOVE, contributions: Any = 1, max_rows: int | None = None,
+    threshold: Any = None, unexpected: str = REFUSE,
+) -> SelectionPlan:  # fmt: skip
     """Check what the user asked for and price it."""
     if selector not in SELECTORS:
         raise BudgetError(f"selector must be one of {', '.join(SELECTORS)}, not {selector!r}")

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from discreet.domain import text
 from discreet.errors import DataError
-from discreet.privacy.budget import Budget
-from discreet.privacy.nodes import Node
 from discreet.privacy.payer import Payer, Tab
+from discreet.privacy.plan import Planned
 from discreet.schema import Schema
 from discreet.sources.frames import NO_IDS, as_matrix, open_frame
 from discreet.sources.source import check_columns, is_outside, rows_of
@@ -54,24 +53,8 @@ def check_shape(
         raise DataError(f"X and y have inconsistent numbers of samples: [{rows}, {len(y)}]")
 
 
-class Costed(Protocol):
-    """What is charged of a plan: what, out of which budget, for whom."""
-
-    @property
-    def node(self) -> Node:
-        """The ledger entry."""
-
-    @property
-    def budget(self) -> Budget:
-        """What may be spent."""
-
-    @property
-    def unit(self) -> str:
-        """Whom the cost is counted for."""
-
-
 def charge(
-    payer: Payer, plan: Costed, source: Any, owner: Any = None, *, schema: Schema | None = None, labelled: bool = True
+    payer: Payer, plan: Planned, source: Any, owner: Any = None, *, schema: Schema | None = None, labelled: bool = True
 ) -> Tab:
     """Charge what is to be read of a source, unless the payer cannot pay or the source cannot be opened."""
     if is_outside(source):

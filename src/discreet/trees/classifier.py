@@ -22,7 +22,16 @@ class _TreeEstimator(ScoreEstimator):
     """What both classifiers share: rows become grown trees, and their leaves chances."""
 
     model_: TreeModel
-    smoothing: Any
+    _texts = """
+    schema : Schema or "infer"
+        What is public about the data: its categories and bin edges are the questions that a node may ask.
+    adjacency : {"add-remove", "replace"}
+        Neighbours differ by one row more or less, or by one changed row, which costs twice.
+    depth : int or None
+        Questions from the root to a leaf; None is the square root of the number of features, rounded up.
+    smoothing : float, default 1.0
+        Rows with the chances of its parent that every node gets, beside those that outweigh the noise.
+    """
     _grow: Any  # trees of coded rows by a plan, paid for
 
     def _release(self, source: Source, plan: TreePlan, sampler: Sampler, *_: Any) -> TreeModel:
@@ -52,59 +61,26 @@ class PrivateTreeClassifier(_TreeEstimator):
 
     Parameters
     ----------
-    epsilon : float, default 1.0
-        The privacy budget of each fit; `math.inf` gives the greedy tree without noise.
-    schema : Schema or "infer"
-        What is public about the data: its categories and bin edges are the questions that a node may ask.
-    adjacency : {"add-remove", "replace"}
-        Neighbours differ by one row more or less, or by one changed row, which costs twice.
-    depth : int or None
-        Questions from the root to a leaf; None is the square root of the number of features, rounded up.
+    {epsilon, schema, adjacency, depth}
     split : {"permute-and-flip", "exponential", "noisy-counts"}
         How a node finds its question: by a private choice over Gini scores, or, as the literature has it, from noisy
         counts of every question, each at ε/(questions·(depth + 1)).
     leaf_share : float, default 0.4
         The part of the budget that the leaves' class counts get; with noisy counts it is 1/(depth + 1).
-    smoothing : float, default 1.0
-        Rows with the chances of its parent that every node gets, beside those that outweigh the noise.
-    contributions : int, default 1
-        The most rows one person may have in the data. If the schema names an id column, this is enforced.
-    random_state : int, Generator or None
-        A seed makes the fit a reproducible simulation, which is not for release; the certificate says so.
-    unexpected : {"refuse", "absorb"}
-        What happens to values without a place in the schema and to people with too many rows: an error, which is
-        outside the guarantee, or a place by public rules (docs/unexpected.md): the guarantee then covers every table.
+    {smoothing, contributions, random_state, unexpected}
 
     Attributes
     ----------
     model_ : TreeModel
-    certificate_ : Certificate
-    classes_, n_features_in_, feature_names_in_ : as in scikit-learn
+    {certificate_, classes_}
     """
 
     def __init__(
-        self,
-        epsilon: float = 1.0,
-        schema: Schema | str | None = None,
-        adjacency: str = "add-remove",
-        depth: int | None = None,
-        split: str = "permute-and-flip",
-        leaf_share: float = 0.4,
-        smoothing: float = 1.0,
-        contributions: int = 1,
-        random_state: Any = None,
-        unexpected: str = "refuse",
-    ) -> None:
-        self.epsilon = epsilon
-        self.schema = schema
-        self.adjacency = adjacency
-        self.depth = depth
-        self.split = split
-        self.leaf_share = leaf_share
-        self.smoothing = smoothing
-        self.contributions = contributions
-        self.random_state = random_state
-        self.unexpected = unexpected
+        self, epsilon: float = 1.0, schema: Schema | str | None = None, adjacency: str = "add-remove",
+        depth: int | None = None, split: str = "permute-and-flip", leaf_share: float = 0.4, smoothing: float = 1.0,
+        contributions: int = 1, random_state: Any = None, unexpected: str = "refuse",
+    ) -> None:  # fmt: skip
+        self._configure(locals())
 
     _grow = staticmethod(grow_tree)
 
@@ -122,49 +98,27 @@ class PrivateForestClassifier(_TreeEstimator):
 
     Parameters
     ----------
-    epsilon, schema, adjacency, smoothing, contributions, random_state
-        As for PrivateTreeClassifier.
+    {epsilon, schema, adjacency}
     n_estimators : int or "auto"
         The number of trees; each sees its share of the rows. "auto" is a tree for about every twenty rows, 5 to 100 of
         them, by a noisy count of the rows that takes a twentieth of the budget (none under "replace").
-    depth : int or None
-        Questions from the root to a leaf; None is the square root of the number of features, rounded up.
+    {depth}
     leaves : {"counts", "labels"}
         What a leaf releases: noisy counts of its classes, or one class by permute-and-flip.
-    unexpected : {"refuse", "absorb"}
-        What happens to values without a place in the schema and to people with too many rows: an error, which is
-        outside the guarantee, or a place by public rules (docs/unexpected.md): the guarantee then covers every table.
+    {smoothing, contributions, random_state, unexpected}
 
     Attributes
     ----------
     model_ : TreeModel
-    certificate_ : Certificate
-    classes_, n_features_in_, feature_names_in_ : as in scikit-learn
+    {certificate_, classes_}
     """
 
     def __init__(
-        self,
-        epsilon: float = 1.0,
-        schema: Schema | str | None = None,
-        adjacency: str = "add-remove",
-        n_estimators: int | str = "auto",
-        depth: int | None = None,
-        leaves: str = "counts",
-        smoothing: float = 1.0,
-        contributions: int = 1,
-        random_state: Any = None,
-        unexpected: str = "refuse",
-    ) -> None:
-        self.epsilon = epsilon
-        self.schema = schema
-        self.adjacency = adjacency
-        self.n_estimators = n_estimators
-        self.depth = depth
-        self.leaves = leaves
-        self.smoothing = smoothing
-        self.contributions = contributions
-        self.random_state = random_state
-        self.unexpected = unexpected
+        self, epsilon: float = 1.0, schema: Schema | str | None = None, adjacency: str = "add-remove",
+        n_estimators: int | str = "auto", depth: int | None = None, leaves: str = "counts", smoothing: float = 1.0,
+        contributions: int = 1, random_state: Any = None, unexpected: str = "refuse",
+    ) -> None:  # fmt: skip
+        self._configure(locals())
 
     _grow = staticmethod(grow_forest)
 

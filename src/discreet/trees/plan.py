@@ -74,16 +74,9 @@ def checked_trees(trees: Any) -> int | None:
 
 
 def plan_tree(
-    schema: Schema,
-    budget: Budget,
-    *,
-    adjacency: Adjacency,
-    contributions: Any = 1,
-    depth: Any = None,
-    split: str = SPLITS[0],
-    leaf_share: Any = Fraction(1, 2),
-    unexpected: str = REFUSE,
-) -> TreePlan:
+    schema: Schema, budget: Budget, *, adjacency: Adjacency, contributions: Any = 1, depth: Any = None,
+    split: str = SPLITS[0], leaf_share: Any = Fraction(1, 2), unexpected: str = REFUSE,
+) -> TreePlan:  # fmt: skip
     """The plan of one greedy tree: a private choice per node of every level, then noisy leaf counts."""
     if split not in SPLITS:
         raise BudgetError(f"split must be one of {', '.join(SPLITS)}, not {split!r}")
@@ -135,16 +128,9 @@ def _leaf_charge(leaves: str, row: Fraction, steps: int) -> Charge:
 
 
 def plan_forest(
-    schema: Schema,
-    budget: Budget,
-    *,
-    adjacency: Adjacency,
-    contributions: Any = 1,
-    depth: Any = None,
-    trees: Any = "auto",
-    leaves: str = LEAVES[0],
-    unexpected: str = REFUSE,
-) -> TreePlan:
+    schema: Schema, budget: Budget, *, adjacency: Adjacency, contributions: Any = 1, depth: Any = None,
+    trees: Any = "auto", leaves: str = LEAVES[0], unexpected: str = REFUSE,
+) -> TreePlan:  # fmt: skip
     """The plan of a forest of random trees: questions cost nothing, each row is counted in one leaf of one tree."""
     if leaves not in LEAVES:
         raise BudgetError(f"leaves must be one of {', '.join(LEAVES)}, not {leaves!r}")

@@ -23,7 +23,7 @@ from discreet.privacy.budget import Adjacency, number
 from discreet.privacy.certificate import Certificate
 from discreet.privacy.certifier import certify
 from discreet.privacy.ledger import Charge, Node, Parallel, Sequential
-from discreet.privacy.payer import PAID, Payer, Unpaid, paying
+from discreet.privacy.payer import PAID, Payer, Unpaid
 from discreet.privacy.plan import Protected
 from discreet.privacy.unexpected import REFUSE, check_unexpected
 from discreet.schema import Schema
@@ -71,7 +71,7 @@ class PrivateGridSearch(SchemaEstimator):
         The budget of everything together: fits, choice and released model.
     schema : Schema, "infer" or None
         None takes the one that all candidates share.
-    adjacency : {"add-remove", "replace"}
+    {adjacency}
     method : {"holdout", "random-stopping"}
         "holdout" fits every candidate on the training rows and chooses by the correct answers on the others with
         permute-and-flip. "random-stopping" fits candidates drawn at random, a random number of times, and keeps the
@@ -86,43 +86,20 @@ class PrivateGridSearch(SchemaEstimator):
         times the number of candidates, by which one of two is never tried with chance 0.215 (0.048 if eta is 1).
     random_state : int, Generator or None
         A seed makes the search a reproducible simulation, which is not for release.
-    unexpected : {"refuse", "absorb"}
-        What happens to values without a place in the schema and to people with too many rows: an error, which is
-        outside the guarantee, or a place by public rules (docs/unexpected.md): the guarantee then covers every table.
+    {unexpected}
 
     Attributes
     ----------
     best_index_, best_name_, best_estimator_, model_, certificate_
-    classes_, n_features_in_, feature_names_in_ : as in scikit-learn
+    {classes_}
     """
 
     def __init__(
-        self,
-        estimator: Any = None,
-        param_grid: Any = None,
-        epsilon: float = 1.0,
-        schema: Schema | str | None = None,
-        adjacency: str = "add-remove",
-        method: str = "holdout",
-        validation: float = 0.25,
-        refit: float = 0.5,
-        eta: float = 0,
-        gamma: float | None = None,
-        random_state: Any = None,
-        unexpected: str = "refuse",
-    ) -> None:
-        self.estimator = estimator
-        self.param_grid = param_grid
-        self.epsilon = epsilon
-        self.schema = schema
-        self.adjacency = adjacency
-        self.method = method
-        self.validation = validation
-        self.refit = refit
-        self.eta = eta
-        self.gamma = gamma
-        self.random_state = random_state
-        self.unexpected = unexpected
+        self, estimator: Any = None, param_grid: Any = None, epsilon: float = 1.0, schema: Schema | str | None = None,
+        adjacency: str = "add-remove", method: str = "holdout", validation: float = 0.25, refit: float = 0.5,
+        eta: float = 0, gamma: float | None = None, random_state: Any = None, unexpected: str = "refuse",
+    ) -> None:  # fmt: skip
+        self._configure(locals())
 
     def plan(self) -> SearchPlan:
         """How the budget would be spent, from public knowledge alone."""
@@ -155,20 +132,10 @@ class PrivateGridSearch(SchemaEstimator):
         each = look / count
         return make(each, look, again or None, eta, gamma, node)
 
-    def fit(
-        self,
-        X: Any,
-        y: Any = None,
-        *,
-        ledger: Payer | None = None,
-        account: Any = None,
-        progress: Progress | None = None,
-    ) -> Self:
-        """Choose and fit; the whole cost is charged to the `account` (or `ledger`) before a row is read."""
+    def _fit(self, X: Any, y: Any, payer: Payer, progress: Progress | None, *_: Any) -> Self:
         candidates = list_candidates(self.estimator, self.param_grid)
         known = common_schema(candidates, self.schema)
         plan = self._search(candidates, known)
-        payer = paying(ledger, account, X, self)
         if known is None and not isinstance(payer, Unpaid):
             raise SchemaError("a search that is charged needs a declared schema")
         check_shape(X, y, known, who=type(self).__name__)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from discreet import SmoothSettings
 from discreet_studies.methods import MAJORITY, PLAIN, Method, library
 from discreet_studies.published.zafarani2021 import METHODS as PUBLISHED
 
 
-def smooth(name: str, title: str, sensitivity: str = "smooth", **parameters: Any) -> Method:
+def smooth(name: str, title: str, **settings: Any) -> Method:
     """A smooth-sensitivity method of the library with the paper's equal split: the one place that knows its call."""
-    return library(name, title, numeric="gaussian", sensitivity=sensitivity, split="equal", **parameters)
+    return library(name, title, numeric="gaussian", smooth=SmoothSettings(**settings), split="equal")
 
 
 SOUND = (
