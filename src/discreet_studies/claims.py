@@ -11,7 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from discreet.files import write_text
-from discreet_studies.results import MissingResultsError, Results
+from discreet_studies.results import Estimate, MissingResultsError, Results
+
+SANE = 0.01  # a point of accuracy
+Found = dict[str, Estimate]
 
 
 class Verdict(StrEnum):
@@ -60,6 +63,27 @@ def attempt(check: Callable[[], bool]) -> tuple[bool | None, str]:
         return check(), ""
     except MissingResultsError as error:
         return None, str(error)
+
+
+def better(found: Found) -> bool:
+    """Better by two standard errors in most comparisons, and worse by that much in none.
+
+    Where too many differences are neither, although a point could still hide in their errors, nothing is known.
+    """
+    if any(one.below for one in found.values()):
+        return False
+    clear = sum(one.above for one in found.values())
+    hidden = sum(not one.above and one.mean + 2 * one.error > SANE for one in found.values())
+    if 2 * clear > len(found):
+        return True
+    if 2 * (clear + hidden) > len(found):
+        raise MissingResultsError(f"too few repeats to tell a gain of {SANE} from none: {words(found)}")
+    return False
+
+
+def words(found: Found) -> str:
+    """Differences in accuracy, for a sentence."""
+    return "; ".join(f"{name} {one}" for name, one in found.items())
 
 
 def judge(claims: Iterable[Claim], results: Results) -> list[dict[str, Any]]:

@@ -115,6 +115,14 @@ class Results:
             raise MissingResultsError(f"no {metric} of {_words(wanted)}")
         return Estimate.of(found)
 
+    def cell(self, digits: int = 4, **wanted: Any) -> str:
+        """The mean and its error as a table shows them; nothing if it was not measured."""
+        try:
+            one = self.estimate(**wanted)
+        except MissingResultsError:
+            return ""
+        return f"{one.mean:.{digits}f} ± {one.error:.{digits}f}"
+
     def paired(
         self, first: Mapping[str, Any], second: Mapping[str, Any], metric: str = "accuracy", **both: Any
     ) -> Estimate:

@@ -13,7 +13,7 @@ import numpy as np
 from discreet.bayes.model import normalised
 from discreet.evaluation.exact import rates
 from discreet.files import write_text
-from discreet_studies import engine
+from discreet_studies import STUDIES, engine
 from discreet_studies.claims import Claim, judge, write_claims
 from discreet_studies.data import fingerprints
 from discreet_studies.methods import Floats
@@ -33,7 +33,6 @@ class Study:
     """
 
     name: str
-    title: str
     data: tuple[str, ...]
     tasks: Callable[[bool], list[Task]]
     execute: Execute
@@ -42,6 +41,11 @@ class Study:
     tables: Callable[[Results], str]
     changes: tuple[str, ...]
     part: str | None = None
+
+    @property
+    def title(self) -> str:
+        """What the paper is called."""
+        return STUDIES[self.name]
 
 
 @dataclass(frozen=True)

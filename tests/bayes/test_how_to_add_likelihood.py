@@ -4,7 +4,6 @@ import json
 import math
 import os
 import pickle
-import re
 import shutil
 import subprocess
 import sys
@@ -34,28 +33,19 @@ from discreet.bayes.likelihoods import TableLikelihood, likelihood_of, names, re
 from discreet.calibration import calibrated
 from discreet.cli import app
 from discreet.errors import BudgetError, DataError, ModelError
+from tests.pages import blocks, entry_point, install, run
 from tests.recorder import replayed
 
-PAGE = Path(__file__).parents[2] / "docs" / "how-to-add" / "likelihood.md"
-TEXT = PAGE.read_text(encoding="utf-8")
-FILE, USE = re.findall(r"^```python\n(.*?)^```", TEXT, re.DOTALL | re.MULTILINE)
-(LINE,) = re.findall(r"^```toml\n.*\n(.*)\n```", TEXT, re.MULTILINE)
+PAGE = "how-to-add/likelihood.md"
+FILE, USE = blocks(PAGE)
 MISSING = Schema([Numeric("x", -8, 8, missing="bin"), Numeric("n", 0, 40, integer=True)], "y", ["a", "b"])
 
 
 @pytest.fixture(autouse=True)
 def added(tmp_path, monkeypatch):
     """The page's file in a package that is installed beside this one, with the page's one line."""
-    package = tmp_path / "site" / "my_package"
-    package.mkdir(parents=True)
-    (package / "__init__.py").touch()
-    (package / "laplace.py").write_text(FILE, encoding="utf-8")
-    about = tmp_path / "site" / "my_package-1.0.dist-info"
-    about.mkdir()
-    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: my-package\nVersion: 1.0\n")
-    (about / "entry_points.txt").write_text(f"[{registry.ENTRY_POINTS}]\n" + LINE.replace('"', "") + "\n")
-    assert f'[project.entry-points."{registry.ENTRY_POINTS}"]' in TEXT
-    monkeypatch.syspath_prepend(str(tmp_path / "site"))
+    files = {"my_package/__init__.py": "", "my_package/laplace.py": FILE}
+    monkeypatch.syspath_prepend(str(install(tmp_path / "site", files, entry_point(PAGE))))
     monkeypatch.setattr(registry, "_NUMERIC", dict(registry._NUMERIC))
     monkeypatch.setattr(registry, "_KINDS", dict(registry._KINDS))
     registry._plug_ins.cache_clear()
@@ -77,8 +67,7 @@ def rows_of(size=3000, seed=0, gone=0.1):
 
 def test_the_page_runs():
     assert names() == ("histogram", "gaussian", "truncated-gaussian", "laplace")
-    space = dict(vars(sys.modules["my_package.laplace"]))
-    exec(compile(USE, str(PAGE), "exec", dont_inherit=True), space)
+    space = run([USE], PAGE, **vars(sys.modules["my_package.laplace"]))
     fitted, schema, X, y = (space[name] for name in ("fitted", "schema", "X", "y"))
     assert space["ledger"].spent == 2
     bell = PrivateNB(2.0, schema=schema, numeric="gaussian", random_state=1).fit(X, y)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import shutil
 import subprocess
 import sys
@@ -11,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-PAGE = Path(__file__).parents[2] / "docs" / "how-to-add" / "oracle.md"
-BLOCKS = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+from tests.pages import blocks
+
 NODE = shutil.which("node")
 # A directory more where the room's modules lie: what a file put there would see.
 FOLLOW = """
@@ -49,7 +48,7 @@ try { new LocalClient(lie); console.log("believed"); } catch (error) { console.l
 
 
 def test_the_page_adds_an_oracle_with_one_file(tmp_path: Path) -> None:
-    module, *rest = BLOCKS
+    module, *rest = blocks("how-to-add/oracle.md")
     assert len(rest) >= 4
     (tmp_path / "blend.py").write_text(module, "utf-8")
     done = subprocess.run(

@@ -15,6 +15,7 @@ from discreet import BudgetError, PrivateClassifier, PrivateGridSearch, Released
 from discreet import kinds as registry
 from discreet.cli import app
 from discreet.kinds import Kind, Kinds, find, kinds, names, resolve
+from tests.pages import blocks, entry_point, install
 
 OLD = {"nb": "naive-bayes", "lr": "logistic"}
 ALL = ["naive-bayes", "svm", "logistic", "tree", "forest", "additive", "additive-pairs", "tan", "joint", "auto"]
@@ -135,56 +136,7 @@ def test_private_classifier_takes_kinds_that_ask_for_no_counts(name, schema, fra
 
 # ---- a plug-in: one file, and one line that names it
 
-PLUGIN = '''
-"""A kind of model that knows the classes' frequencies alone."""
-
-import numpy as np
-
-from discreet import PrivateNB
-from discreet.kinds import Kind, Promise
-from discreet.models import ReleasedModel, class_probabilities
-
-
-class FrequencyModel(ReleasedModel):
-    FORMAT = "frequencies/1"
-    NAME = "a model of frequencies"
-
-    def __init__(self, schema, log_prior, certificate):
-        super().__init__(schema, certificate)
-        self.log_prior = class_probabilities(schema, log_prior)
-
-    @property
-    def kinds(self):
-        return [{"name": name, "kind": "ignored"} for name in self.schema.names]
-
-    def joint_rows(self, rows):
-        return np.tile(self.log_prior, (rows.size, 1))
-
-    def twin(self, data, y=None, progress=None):
-        return Frequencies(float("inf"), schema=self.schema).fit(data, y).model_
-
-    def _fields(self):
-        return {}
-
-    @classmethod
-    def _build(cls, schema, fields, certificate):
-        return cls(schema, fields["log_prior"], certificate)
-
-
-class Frequencies(PrivateNB):
-    def fit(self, X, y=None, *, ledger=None, account=None, progress=None):
-        super().fit(X, y, ledger=ledger, account=account, progress=progress)
-        self.model_ = FrequencyModel(self.model_.schema, self.model_.log_prior, self.certificate_)
-        return self
-
-
-KINDS = [
-    Kind(
-        "frequencies", "class frequencies", "frequencies_kind:Frequencies", "frequencies/1",
-        "frequencies_kind:FrequencyModel", aliases=("prior",), promise=lambda facts: Promise(0.5, "always"),
-    )
-]
-'''
+PAGE = "how-to-add/kind.md"
 SCRIPT = """
 import json, sys
 import discreet, pandas as pd
@@ -205,11 +157,7 @@ def plugged(schema, frame, tmp_path):
     """A folder with rows, a schema and an installed plug-in, and how to run Python there."""
     frame.to_csv(tmp_path / "rows.csv", index=False)
     schema.save(tmp_path / "s.toml")
-    (tmp_path / "frequencies_kind.py").write_text(PLUGIN)
-    about = tmp_path / "frequencies_kind-1.0.dist-info"
-    about.mkdir()
-    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: frequencies-kind\nVersion: 1.0\n")
-    (about / "entry_points.txt").write_text("[discreet.kinds]\nfrequencies = frequencies_kind\n")
+    install(tmp_path, {"frequencies_kind.py": blocks(PAGE)[0]}, entry_point(PAGE))
 
     def run(*words):
         path = os.pathsep.join([str(tmp_path), str(Path(discreet.__file__).parents[1])])
@@ -237,6 +185,7 @@ def test_a_plug_in_adds_a_kind_that_every_door_knows(plugged):
     found = json.loads(plugged("-c", SCRIPT))
     assert found[:5] == ["FrequencyModel", "frequencies", "FrequencyModel", "1", "frequencies"]
     assert found[5] in ALL  # a kind of the library promises more
+    plugged("-c", blocks(PAGE)[1])
 
 
 def test_a_broken_plug_in_is_left_out_and_named(monkeypatch):

@@ -4,7 +4,6 @@ import json
 import sys
 import tomllib
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -27,6 +26,7 @@ from discreet.sources.files import _Parquet, open_files
 from discreet.statistics import DETAILS
 from discreet.trees import PrivateForestClassifier, PrivateTreeClassifier
 from discreet.tuning import PrivateGridSearch
+from tests.pages import blocks, entry_point, install
 
 FEATURES = [
     Categorical("a", ["x", "y"], other="o"),
@@ -214,13 +214,13 @@ def test_the_automatic_choice_reads_rows_once_and_a_file_twice(tmp_path, model, 
 
 # ---- a new kind of source is one file
 
-PAGE = Path(__file__).parents[2] / "docs" / "how-to-add-a-source.md"
+PAGE = "how-to-add/source.md"
 
 
 @pytest.fixture
 def lines(tmp_path, monkeypatch):
-    (tmp_path / "json_lines.py").write_text(PAGE.read_text().split("```python\n")[1].split("```")[0])
-    monkeypatch.syspath_prepend(str(tmp_path))
+    (module,) = blocks(PAGE)
+    monkeypatch.syspath_prepend(str(install(tmp_path, {"json_lines.py": module})))
     monkeypatch.setattr(streams, "_BACKENDS", list(streams._BACKENDS))
     yield tmp_path / "d.jsonl"
     sys.modules.pop("json_lines", None)
@@ -242,8 +242,7 @@ def test_a_registered_source_is_fitted_like_any_other(lines, monkeypatch, way):
 
         json_lines.add()
     else:
-        point = SimpleNamespace(load=lambda: __import__("json_lines").add)
-        monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [point] if group == streams.GROUP else [])
+        install(lines.parent, {}, entry_point(PAGE))
         streams._load_others.cache_clear()
     frame = table(60)
     path = write(lines, records_of(frame))

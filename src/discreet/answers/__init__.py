@@ -1,4 +1,4 @@
-"""Prediction: labels answered one by one under a budget, where no model is released."""
+"""Answers: labels answered one by one under a budget, where no model is released."""
 
 from discreet.answers.predictor import PrivatePredictor
 

@@ -13,7 +13,7 @@ from discreet.bayes.estimate import estimate
 from discreet.bayes.likelihoods import is_unbinned, numeric_name
 from discreet.bayes.model import NaiveBayesModel
 from discreet.bayes.plan import Plan, make_plan
-from discreet.bayes.release import Release
+from discreet.bayes.release import Release, release
 from discreet.bayes.smooth import release_staged
 from discreet.bayes.smooth_settings import SmoothSettings, asked_smooth, refuse_moved, refusing_moved
 from discreet.errors import BudgetError, DataError
@@ -108,10 +108,7 @@ class PrivateNB(NaiveBayesEstimator):
         if tab is None or earlier is None or not tab.covers(payer, plan.node, self):
             self._tab = charge(payer, plan, X, self, schema=schema)
         sampler = sampler_for(self.random_state, 0 if earlier is None else earlier.batches)
-        fresh = self._released(self._source(X, y, plan, sampler, None), plan, sampler)
-        whole = fresh if earlier is None else earlier + fresh
-        node = Parallel("batches of different people", BATCHES, (plan.node,) * whole.batches)
-        self._keep(self._model(whole, node))
+        self._keep(self._release(self._source(X, y, plan, sampler, None), plan, sampler, earlier))
         self._describe(X, schema)
         return self
 
@@ -135,16 +132,19 @@ class PrivateNB(NaiveBayesEstimator):
         )
         return parted(plan, self.strategy, self.threshold)
 
-    def _release(self, source: Source, plan: Plan, sampler: Sampler, *_: Any) -> NaiveBayesModel:
-        released = self._released(source, plan, sampler)
-        return self._model(released, released.node)
-
-    @staticmethod
-    def _released(source: Source, plan: Plan, sampler: Sampler) -> Release:
+    def _release(self, source: Source, plan: Plan, sampler: Sampler, *earlier: Release | None) -> NaiveBayesModel:
+        """The model of the rows; of a batch, together with what was released of `earlier` ones."""
         if plan.parted is not None:
-            return collect_tables(source, plan, sampler)
-        statistics = source.statistics(plan.detail)
-        return release_staged(statistics, plan, sampler)
+            released = collect_tables(source, plan, sampler)
+        elif plan.smooth is not None:
+            released = release_staged(source.statistics(plan.detail), plan, sampler)
+        else:
+            released = release(source.statistics(plan.detail), plan, sampler)
+        if not earlier:
+            return self._model(released, released.node)
+        whole = released if earlier[0] is None else earlier[0] + released
+        node = Parallel("batches of different people", BATCHES, (plan.node,) * whole.batches)
+        return self._model(whole, node)
 
     def _model(self, released: Release, node: Node) -> NaiveBayesModel:
         self.release_ = released

@@ -1,4 +1,4 @@
-"""Networks: classifiers that see features together; one joint table of few, or a tree of pairs of many."""
+"""Dependence: classifiers that see features together; one joint table of few, or a tree of pairs of many."""
 
 from discreet.dependence.grid import joint_cells, suits_joint
 from discreet.dependence.joint import PrivateJointHistogram

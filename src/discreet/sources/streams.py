@@ -26,7 +26,7 @@ class Stream:
 
     A new kind of source gives `names` and `batches`, and what else it has to say. What a batch holds of a row must
     follow from that row alone (docs/values.md); `contract.row_rule_violation` checks it.
-    docs/how-to-add-a-source.md shows one.
+    docs/how-to-add/source.md shows one.
     """
 
     total: int | None = None

@@ -6,7 +6,6 @@ import math
 from collections.abc import Sequence
 from pathlib import Path
 
-from discreet_studies import STUDIES
 from discreet_studies.figures import Line, accuracy_against_epsilon, axes_of, save_figure
 from discreet_studies.lopuhaa2021.claims import CLAIMS, NAMES, TABLE2, at, levels, mean_over_data, ranks, ratios_at, row
 from discreet_studies.lopuhaa2021.experiments import DATA, execute, tasks
@@ -142,13 +141,5 @@ def _recommendations(results: Results) -> str:
 
 
 STUDY = Study(
-    name="lopuhaa2021",
-    title=STUDIES["lopuhaa2021"],
-    data=DATA,
-    tasks=tasks,
-    execute=execute,
-    claims=CLAIMS,
-    draw=draw,
-    tables=tables,
-    changes=CHANGES,
+    "lopuhaa2021", data=DATA, tasks=tasks, execute=execute, claims=CLAIMS, draw=draw, tables=tables, changes=CHANGES
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -24,6 +24,7 @@ TABLE2: dict[str, tuple[tuple[float, ...], tuple[float, ...]]] = {
     "svm": ((0.8288, 0.9990, 0.9747, 0.6995, 0.4139, 0.7914), (0.8131, 0.8892, 0.8794, 0.5014, 0.2454, 0.7918)),
     "tree": ((0.8450, 1.0000, 0.8248, 0.7388, 0.9538, 0.7926), (0.7059, 0.6620, 0.5427, 0.5636, 0.5893, 0.7685)),
 }
+Check = Callable[[Results, Sequence[str]], tuple[bool, dict[str, Any]]]
 NEAR, CLEAR = 0.05, 0.005
 SIGNIFICANT = 0.05
 
@@ -53,7 +54,7 @@ def row(results: Results, method: str) -> tuple[list[float], list[float]]:
     return plain, [float(np.mean([at(results, method, data, e) for e in levels(results)])) for data in DATA]
 
 
-def _both(results: Results, check: Any) -> tuple[bool, bool, dict[str, Any]]:
+def _both(results: Results, check: Check) -> tuple[bool, bool, dict[str, Any]]:
     """A check of the three sound classifiers and of the three published ones."""
     sound, first = check(results, THREE)
     published, second = check(results, PUBLISHED)
@@ -69,6 +70,16 @@ def _words(measured: dict[str, Any]) -> str:
         return str(value) if isinstance(value, int) else f"{value:.3f}"
 
     return "; ".join(f"{kind}: {said(table)}" for kind, table in measured.items())
+
+
+def _compared(check: Check, text: str) -> Callable[[Results], Finding]:
+    """The judge of a claim by a check that both the sound and the published classifiers are put to."""
+
+    def judge(results: Results) -> Finding:
+        sound, published, measured = _both(results, check)
+        return Finding(verdict_of(sound, published), measured, f"{text}; {_words(measured)}")
+
+    return judge
 
 
 def table_two(kind: str) -> Any:
@@ -93,23 +104,18 @@ def table_two(kind: str) -> Any:
 
 
 def _svm_in_the_middle(results: Results, names: Sequence[str]) -> tuple[bool, dict[str, Any]]:
+    """RQ2 and figure 3."""
     middle = [e for e in levels(results, printed=False) if 0.005 < e < 3]
     table = {f"ε = {e:g}": {name: mean_over_data(results, name, e) for name in names} for e in middle}
     gaps = [row[names[1]] - max(row[names[0]], row[names[2]]) for row in table.values()]
     return bool(np.mean(gaps) > CLEAR and min(gaps) > -CLEAR), table
 
 
-def svm_best_in_the_middle(results: Results) -> Finding:
-    """RQ2 and figure 3."""
-    sound, published, measured = _both(results, _svm_in_the_middle)
-    return Finding(
-        verdict_of(sound, published),
-        measured,
-        f"mean accuracy over six data sets, SVM less the best other; {_words(measured)}",
-    )
+svm_best_in_the_middle = _compared(_svm_in_the_middle, "mean accuracy over six data sets, SVM less the best other")
 
 
 def _tree_at_large(results: Results, names: Sequence[str]) -> tuple[bool, dict[str, Any]]:
+    """RQ2: "for low privacy levels (ε higher than 3), Decision Tree returns the most accurate results"."""
     large = [e for e in levels(results, printed=False) if e >= 3]
     if not large:
         raise MissingResultsError("no ε of 3 or more was measured")
@@ -117,14 +123,7 @@ def _tree_at_large(results: Results, names: Sequence[str]) -> tuple[bool, dict[s
     return all(row[names[2]] > max(row[names[0]], row[names[1]]) for row in table.values()), table
 
 
-def tree_best_at_large(results: Results) -> Finding:
-    """RQ2: "for low privacy levels (ε higher than 3), Decision Tree returns the most accurate results"."""
-    sound, published, measured = _both(results, _tree_at_large)
-    return Finding(
-        verdict_of(sound, published),
-        measured,
-        f"mean accuracy over six data sets at every ε from 3 on; {_words(measured)}",
-    )
+tree_best_at_large = _compared(_tree_at_large, "mean accuracy over six data sets at every ε from 3 on")
 
 
 def ranks(results: Results, names: Sequence[str]) -> dict[str, SignedRanks]:
@@ -170,6 +169,7 @@ def printed_variance(results: Results) -> Finding:
 
 
 def _stable(results: Results, names: Sequence[str]) -> tuple[bool, dict[str, Any]]:
+    """Table 2: the mean ratio of accuracy with privacy to accuracy without."""
     ratios = {}
     for name in names:
         plain, average = row(results, name)
@@ -177,30 +177,17 @@ def _stable(results: Results, names: Sequence[str]) -> tuple[bool, dict[str, Any
     return max(ratios, key=lambda name: ratios[name]) == names[0], ratios
 
 
-def nb_most_stable(results: Results) -> Finding:
-    """Table 2: the mean ratio of accuracy with privacy to accuracy without."""
-    sound, published, measured = _both(results, _stable)
-    return Finding(
-        verdict_of(sound, published),
-        measured,
-        f"mean over data sets of (average over ε) / (without privacy); {_words(measured)}",
-    )
+nb_most_stable = _compared(_stable, "mean over data sets of (average over ε) / (without privacy)")
 
 
 def _large_data(results: Results, names: Sequence[str]) -> tuple[bool, dict[str, Any]]:
+    """RQ1: SVM is accurate on large data sets and not on small ones."""
     plain, average = (dict(zip(DATA, part, strict=True)) for part in row(results, names[1]))
     ratio = {data: average[data] / plain[data] for data in DATA}
     return min(ratio[d] for d in LARGE) > max(ratio[d] for d in SMALL), ratio
 
 
-def svm_needs_rows(results: Results) -> Finding:
-    """RQ1: SVM is accurate on large data sets and not on small ones."""
-    sound, published, measured = _both(results, _large_data)
-    return Finding(
-        verdict_of(sound, published),
-        measured,
-        f"accuracy of the SVM with privacy over that without, per data set; {_words(measured)}",
-    )
+svm_needs_rows = _compared(_large_data, "accuracy of the SVM with privacy over that without, per data set")
 
 
 def ratios_at(results: Results, names: Sequence[str], epsilon: float) -> list[float]:
@@ -209,37 +196,27 @@ def ratios_at(results: Results, names: Sequence[str], epsilon: float) -> list[fl
 
 
 def _boxes(results: Results, names: Sequence[str]) -> tuple[bool, dict[str, Any]]:
+    """RQ3 and figure 5b: for ε ≥ 0.25 the ratios have medians close to 1."""
     medians = {f"ε = {e:g}": float(np.median(ratios_at(results, names, e))) for e in levels(results)}
     high = [np.median(ratios_at(results, names, e)) for e in levels(results) if e >= 0.25]
     return bool(high and min(high) > 0.95), medians
 
 
-def little_lost_above_a_quarter(results: Results) -> Finding:
-    """RQ3 and figure 5b: for ε ≥ 0.25 the ratios have medians close to 1."""
-    sound, published, measured = _both(results, _boxes)
-    return Finding(
-        verdict_of(sound, published), measured, f"medians above 0.95 count as close to 1; {_words(measured)}"
-    )
+little_lost_above_a_quarter = _compared(_boxes, "medians above 0.95 count as close to 1")
 
 
 def _halved(results: Results, names: Sequence[str]) -> tuple[bool, dict[str, Any]]:
+    """RQ3: for ε ≤ 0.001 accuracy halves."""
     low = [e for e in levels(results) if e <= 0.001]
     medians = {f"ε = {e:g}": float(np.median(ratios_at(results, names, e))) for e in low}
     return all(0.4 < median < 0.65 for median in medians.values()), medians
 
 
-def halved_at_tiny(results: Results) -> Finding:
-    """RQ3: for ε ≤ 0.001 accuracy halves."""
-    sound, published, measured = _both(results, _halved)
-    return Finding(
-        verdict_of(sound, published),
-        measured,
-        f"median ratios between 0.4 and 0.65 count as a half; {_words(measured)}",
-    )
+halved_at_tiny = _compared(_halved, "median ratios between 0.4 and 0.65 count as a half")
 
 
 def _rising(results: Results, names: Sequence[str]) -> tuple[bool, dict[str, Any]]:
-    """No step up in ε lowers the mean accuracy by two points and two standard errors."""
+    """RQ3: no step up in ε lowers the mean accuracy by two points and two standard errors."""
     falls = {}
     for name in names:
         for low, high in pairwise(levels(results)):
@@ -257,11 +234,7 @@ def _rising(results: Results, names: Sequence[str]) -> tuple[bool, dict[str, Any
     return not falls and min(whole.values()) > 0, {**whole, **falls}
 
 
-def accuracy_rises(results: Results) -> Finding:
-    """RQ3: accuracy decreases with ε."""
-    sound, published, measured = _both(results, _rising)
-    words = f"gain from the smallest to the largest printed ε, and clear falls on the way: {_words(measured)}"
-    return Finding(verdict_of(sound, published), measured, words)
+accuracy_rises = _compared(_rising, "gain from the smallest to the largest printed ε, and clear falls on the way")
 
 
 def no_single_best(results: Results) -> Finding:

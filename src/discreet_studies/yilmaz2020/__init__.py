@@ -6,10 +6,9 @@ import math
 from pathlib import Path
 from typing import Any
 
-from discreet_studies import STUDIES
 from discreet_studies.figures import Line, accuracy_against_epsilon
 from discreet_studies.published.yilmaz2020 import THETA
-from discreet_studies.results import MissingResultsError, Results
+from discreet_studies.results import Results
 from discreet_studies.study import Study
 from discreet_studies.yilmaz2020.claims import CLAIMS
 from discreet_studies.yilmaz2020.experiments import CONTINUOUS_DATA, DATA, DISCRETE_DATA, FEATURES, execute, tasks
@@ -130,13 +129,7 @@ def _table(results: Results, title: str, names: tuple[str, ...], spot: dict[str,
 
 
 def _cell(results: Results, spot: dict[str, Any], epsilon: float) -> str:
-    for level in (epsilon, math.inf):
-        try:
-            one = results.estimate(**spot, epsilon=level)
-        except MissingResultsError:
-            continue
-        return f"{one.mean:.4f} ± {one.error:.4f}"
-    return ""
+    return results.cell(**spot, epsilon=epsilon) or results.cell(**spot, epsilon=math.inf)
 
 
 def _dimensions(results: Results, data: str) -> list[str]:
@@ -157,13 +150,5 @@ def _dimensions(results: Results, data: str) -> list[str]:
 
 
 STUDY = Study(
-    name="yilmaz2020",
-    title=STUDIES["yilmaz2020"],
-    data=DATA,
-    tasks=tasks,
-    execute=execute,
-    claims=CLAIMS,
-    draw=draw,
-    tables=tables,
-    changes=CHANGES,
+    "yilmaz2020", data=DATA, tasks=tasks, execute=execute, claims=CLAIMS, draw=draw, tables=tables, changes=CHANGES
 )

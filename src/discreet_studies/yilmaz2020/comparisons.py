@@ -6,16 +6,14 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from discreet_studies.claims import Finding, Verdict, attempt, verdict_of
+from discreet_studies.claims import Finding, Found, Verdict, attempt, better, verdict_of, words
 from discreet_studies.results import Estimate, MissingResultsError, Results, average
 
-SANE = 0.01  # a point of accuracy
 # The paper's five oracles, estimated as the library does and as published: one report per person either way.
 FAMILIES = {
     "library": {"de": "grr", "sue": "sue", "oue": "oue", "she": "she", "the": "the"},
     "as published": {name: f"paper-{name}" for name in ("de", "sue", "oue", "she", "the")},
 }
-Found = dict[str, Estimate]
 
 
 def epsilons(results: Results, spot: dict[str, Any], keep: Callable[[float], bool] = lambda e: True) -> list[float]:
@@ -43,27 +41,6 @@ def mean(results: Results, keep: Callable[[float], bool] = lambda e: True, **spo
     return average(results.estimate(epsilon=e, **spot) for e in epsilons(results, spot, keep)).mean
 
 
-def better(found: Found) -> bool:
-    """Better by two standard errors in most cases, and worse by that much in none.
-
-    Where too many differences are neither, although a point could still hide in their errors, nothing is known.
-    """
-    if any(one.below for one in found.values()):
-        return False
-    clear = sum(one.above for one in found.values())
-    hidden = sum(not one.above and one.mean + 2 * one.error > SANE for one in found.values())
-    if 2 * clear > len(found):
-        return True
-    if 2 * (clear + hidden) > len(found):
-        raise MissingResultsError(f"too few repeats to tell a gain of {SANE} from none: {words(found)}")
-    return False
-
-
-def words(found: Found) -> str:
-    """Differences in accuracy, for a sentence."""
-    return "; ".join(f"{name} {one}" for name, one in found.items())
-
-
 def either(check: Callable[[str, dict[str, str]], bool]) -> tuple[bool | None, str, str]:
     """Whether a claim about oracles shows in the library's estimates or in the published ones, where, or why not."""
     outcomes = {name: attempt(lambda n=name, f=family: check(n, f)) for name, family in FAMILIES.items()}  # type: ignore[misc]
@@ -80,3 +57,18 @@ def finding(
     """The verdict with its reason, or with the gap in the measurements."""
     verdict = verdict_of(passed, unsound)
     return Finding(verdict, measured, gap if verdict is Verdict.UNTESTED else reason)
+
+
+def compared(
+    compare: Callable[[dict[str, str]], Found], text: str, passes: Callable[[Found], bool] = better
+) -> Finding:
+    """The finding of a claim about oracles from the differences that a family of estimates shows."""
+    measured: dict[str, Any] = {}
+
+    def check(label: str, family: dict[str, str]) -> bool:
+        measured[label] = compare(family)
+        return passes(measured[label])
+
+    passed, where, gap = either(check)
+    reason = "; ".join(f"{label}: {words(found)}" for label, found in measured.items())
+    return finding(passed, measured, f"{where}{text}: {reason}", gap)

@@ -6,10 +6,10 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from discreet_studies.claims import Finding, Verdict, attempt
+from discreet_studies.claims import Finding, Found, Verdict, attempt, better, words
 from discreet_studies.published.yilmaz2020 import RAW
 from discreet_studies.results import Results
-from discreet_studies.yilmaz2020.comparisons import Found, better, finding, gain, mean, words
+from discreet_studies.yilmaz2020.comparisons import finding, gain, mean
 from discreet_studies.yilmaz2020.experiments import CONTINUOUS_DATA, FEATURES
 from discreet_studies.yilmaz2020.methods import (
     OURS_BUCKETS,

@@ -6,10 +6,10 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from discreet_studies.claims import Finding, Verdict, attempt, verdict_of
+from discreet_studies.claims import Finding, Found, Verdict, attempt, better, verdict_of, words
 from discreet_studies.published.yilmaz2020 import THETA
 from discreet_studies.results import MissingResultsError, Results, average
-from discreet_studies.yilmaz2020.comparisons import Found, better, either, epsilons, finding, gain, mean, words
+from discreet_studies.yilmaz2020.comparisons import FAMILIES, compared, either, epsilons, finding, gain, mean
 from discreet_studies.yilmaz2020.experiments import DISCRETE_DATA, SMALL
 from discreet_studies.yilmaz2020.methods import OURS_DISCRETE, PAPER_ALL, PAPER_DISCRETE
 
@@ -78,9 +78,8 @@ def mushroom_level(results: Results) -> Finding:
 
 def she_is_worst(results: Results) -> Finding:
     """Section IV-A: in all data sets the worst protocol is SHE."""
-    measured: dict[str, Any] = {}
 
-    def check(label: str, family: dict[str, str]) -> bool:
+    def compare(family: dict[str, str]) -> Found:
         found: Found = {}
         for data in DISCRETE_DATA:
             spot: dict[str, Any] = {"experiment": "discrete", "data": data}
@@ -89,75 +88,54 @@ def she_is_worst(results: Results) -> Finding:
             found[f"{data}: {closest} - she"] = gain(
                 results, {"method": family[closest]}, {"method": family["she"]}, **spot
             )
-        measured[label] = found
-        return better(found)
+        return found
 
-    passed, where, gap = either(check)
-    reason = "; ".join(f"{label}: {words(found)}" for label, found in measured.items())
-    return finding(passed, measured, f"{where}; the worst other oracle less SHE over all ε: {reason}", gap)
+    return compared(compare, "; the worst other oracle less SHE over all ε")
+
+
+def _better_up_to(results: Results, highest: float, datas: Sequence[str], pairs: Sequence[tuple[str, str]]) -> Finding:
+    """Whether the first oracle of each pair is the more accurate one at small ε."""
+
+    def compare(family: dict[str, str]) -> Found:
+        return {
+            f"{data}: {one} - {other}": gain(
+                results, {"method": family[one]}, {"method": family[other]}, lambda e: e <= highest,
+                experiment="discrete", data=data,
+            )
+            for data in datas
+            for one, other in pairs
+        }  # fmt: skip
+
+    return compared(compare, f", at ε ≤ {highest:g}")
 
 
 def de_best_at_small(results: Results) -> Finding:
     """Section IV-A: DE is best for small ε on Car and Chess."""
-    measured: dict[str, Any] = {}
-
-    def check(label: str, family: dict[str, str]) -> bool:
-        found: Found = {}
-        for data in ("car", "kr_vs_kp"):
-            for name in family:
-                if name != "de":
-                    found[f"{data}: de - {name}"] = gain(
-                        results, {"method": family["de"]}, {"method": family[name]}, lambda e: e <= SMALL,
-                        experiment="discrete", data=data,
-                    )  # fmt: skip
-        measured[label] = found
-        return better(found)
-
-    passed, where, gap = either(check)
-    reason = "; ".join(f"{label}: {words(found)}" for label, found in measured.items())
-    return finding(passed, measured, f"{where}, at ε ≤ {SMALL}: {reason}", gap)
+    others = [name for name in FAMILIES["library"] if name != "de"]
+    return _better_up_to(results, SMALL, ("car", "kr_vs_kp"), [("de", name) for name in others])
 
 
 def sue_like_oue(results: Results) -> Finding:
     """Section IV-A: SUE and OUE are similar in all experiments."""
-    measured: dict[str, Any] = {}
 
-    def check(label: str, family: dict[str, str]) -> bool:
-        found: Found = {}
-        for data in DISCRETE_DATA:
-            first, second = {"method": family["sue"]}, {"method": family["oue"]}
-            found[data] = gain(results, first, second, experiment="discrete", data=data)
-        measured[label] = found
-        if any(abs(one.mean) - 2 * one.error > ALIKE for one in found.values()):
-            return False
-        if any(abs(one.mean) + 2 * one.error > ALIKE for one in found.values()):
-            raise MissingResultsError(f"too few repeats to tell a gap of {ALIKE} from none: {words(found)}")
-        return True
+    def compare(family: dict[str, str]) -> Found:
+        first, second = {"method": family["sue"]}, {"method": family["oue"]}
+        return {data: gain(results, first, second, experiment="discrete", data=data) for data in DISCRETE_DATA}
 
-    passed, where, gap = either(check)
-    reason = "; ".join(f"{label}: {words(found)}" for label, found in measured.items())
-    text = f"{where}; SUE less OUE over all ε, alike means within {ALIKE}: {reason}"
-    return finding(passed, measured, text, gap)
+    return compared(compare, f"; SUE less OUE over all ε, alike means within {ALIKE}", _alike)
+
+
+def _alike(found: Found) -> bool:
+    if any(abs(one.mean) - 2 * one.error > ALIKE for one in found.values()):
+        return False
+    if any(abs(one.mean) + 2 * one.error > ALIKE for one in found.values()):
+        raise MissingResultsError(f"too few repeats to tell a gap of {ALIKE} from none: {words(found)}")
+    return True
 
 
 def unary_on_large_domains(results: Results) -> Finding:
     """Section IV-A: SUE and OUE perform better than DE when the input domain is large."""
-    measured: dict[str, Any] = {}
-
-    def check(label: str, family: dict[str, str]) -> bool:
-        found: Found = {}
-        for data in ("mushroom", "connect4"):
-            for name in ("sue", "oue"):
-                found[f"{data}: {name} - de"] = gain(
-                    results, {"method": family[name]}, {"method": family["de"]}, lambda e: e <= 1,
-                    experiment="discrete", data=data,
-                )  # fmt: skip
-        measured[label] = found
-        return better(found)
-
-    passed, where, gap = either(check)
-    reason = "; ".join(f"{label}: {words(found)}" for label, found in measured.items())
-    return finding(passed, measured, f"{where}, at ε ≤ 1: {reason}", gap)
+    return _better_up_to(results, 1, ("mushroom", "connect4"), [("sue", "de"), ("oue", "de")])
 
 
 def beats_the_paper(results: Results) -> Finding:

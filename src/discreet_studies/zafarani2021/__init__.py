@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
-from discreet_studies import STUDIES
 from discreet_studies.figures import Line, accuracy_against_epsilon, time_against_rows
-from discreet_studies.results import Estimate, MissingResultsError, Results
+from discreet_studies.results import Results
 from discreet_studies.study import Study
 from discreet_studies.zafarani2021.claims import CLAIMS
 from discreet_studies.zafarani2021.experiments import DATA, DELTAS, SYNTHETIC, WEIGHTS, execute, tasks
@@ -99,10 +99,11 @@ def tables(results: Results) -> str:
             continue
         text += [f"## Accuracy on {name}, pure ε", "", _head(epsilons)]
         for method in (*BASELINES, *PURE):
-            cells = [_figure(results, name, method, e) for e in epsilons]
+            at: dict[str, Any] = {"experiment": "sweep", "data": name, "method": method}
+            cells = [results.cell(epsilon=float("inf") if method in BASELINES else e, **at) for e in epsilons]
             if any(cells):
                 mark = "" if METHODS[method].private or method in BASELINES else " (not private)"
-                text.append(f"| {METHODS[method].title}{mark} | " + " | ".join(cell or "" for cell in cells) + " |")
+                text.append(f"| {METHODS[method].title}{mark} | " + " | ".join(cells) + " |")
         text.append("")
     return "\n".join(text)
 
@@ -111,23 +112,6 @@ def _head(epsilons: list[float]) -> str:
     return "| method | " + " | ".join(f"ε = {e:g}" for e in epsilons) + " |\n|---" * 1 + "|---" * len(epsilons) + "|"
 
 
-def _figure(results: Results, data: str, method: str, epsilon: float) -> str | None:
-    level = float("inf") if method in BASELINES else epsilon
-    try:
-        one: Estimate = results.estimate(experiment="sweep", data=data, method=method, epsilon=level)
-    except MissingResultsError:
-        return None
-    return f"{one.mean:.4f} ± {one.error:.4f}"
-
-
 STUDY = Study(
-    name="zafarani2021",
-    title=STUDIES["zafarani2021"],
-    data=DATA,
-    tasks=tasks,
-    execute=execute,
-    claims=CLAIMS,
-    draw=draw,
-    tables=tables,
-    changes=CHANGES,
+    "zafarani2021", data=DATA, tasks=tasks, execute=execute, claims=CLAIMS, draw=draw, tables=tables, changes=CHANGES
 )

@@ -6,13 +6,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from discreet.mechanisms.heavy import CAUCHY, StudentT
-from discreet_studies.claims import Claim, Finding, Verdict, attempt, verdict_of
+from discreet_studies.claims import SANE, Claim, Finding, Verdict, attempt, better, verdict_of
 from discreet_studies.results import Estimate, MissingResultsError, Results, average, difference, slope
 from discreet_studies.zafarani2021.experiments import DELTAS, HUMAN, OTHER, SYNTHETIC, WEIGHTS
 
 PAPER = "zafarani2021"
 NUMERIC = (*HUMAN, *OTHER)
-ALIKE, SANE = 0.005, 0.01  # half a point of accuracy is no difference, and a default may lose a point
+ALIKE = 0.005  # half a point of accuracy is no difference; a default may lose a whole one (SANE)
 SMOOTH = (("smooth", "global"), ("smooth-t", "global"))
 READINGS = ("paper-smooth", "paper-untrimmed")  # the paper does not print how much it trims
 
@@ -36,23 +36,6 @@ def _absent(results: Results, method: str, data: str) -> str:
         if row["method"] == method and row["data"] == data:
             return f"{method} has no results on {data}: {row['error']}"
     return f"{method} has no results on {data}"
-
-
-def better(found: dict[str, Estimate]) -> bool:
-    """Better by two standard errors on most data sets, and worse by that much on none.
-
-    Where too many differences are neither, although a point could still hide in their errors, nothing is known.
-    """
-    if any(one.below for one in found.values()):
-        return False
-    clear = sum(one.above for one in found.values())
-    hidden = sum(not one.above and one.mean + 2 * one.error > SANE for one in found.values())
-    if 2 * clear > len(found):
-        return True
-    if 2 * (clear + hidden) > len(found):
-        words = "; ".join(f"{name} {one}" for name, one in found.items())
-        raise MissingResultsError(f"too few repeats to tell a gain of {SANE} from none: {words}")
-    return False
 
 
 Pairs = Sequence[tuple[str, str]]

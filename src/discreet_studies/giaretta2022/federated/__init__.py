@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from discreet_studies import STUDIES
+from typing import Any
+
 from discreet_studies.giaretta2022.federated.claims import CLAIMS
 from discreet_studies.giaretta2022.federated.experiments import DATA, NODES, tasks
 from discreet_studies.giaretta2022.federated.pictures import draw
 from discreet_studies.giaretta2022.federated.trials import execute
-from discreet_studies.results import MissingResultsError, Results
+from discreet_studies.results import Results
 from discreet_studies.study import Study
 
 CHANGES = (
@@ -30,7 +31,7 @@ def tables(results: Results) -> str:
     """Accuracy per data set, version, N and ε."""
     text: list[str] = []
     for name in DATA:
-        spot = {"experiment": "sweep", "data": name}
+        spot: dict[str, Any] = {"experiment": "sweep", "data": name}
         grid = [e for e in results.values("epsilon", **spot) if e != float("inf")]
         if not grid:
             continue
@@ -39,32 +40,16 @@ def tables(results: Results) -> str:
         text += ["| version | " + " | ".join(f"ε = {e:g}" for e in grid) + " |", "|---" * (len(grid) + 1) + "|"]
         for method in ("federated", "secure", "inverse-variance", "paper"):
             for nodes in NODES:
-                cells = [_cell(results, method=method, nodes=nodes, epsilon=e, **spot) for e in grid]
+                cells = [results.cell(method=method, nodes=nodes, epsilon=e, **spot) for e in grid]
                 if any(cells):
                     mark = " (not private)" if method == "paper" else ""
                     text.append(f"| {method}, N = {nodes}{mark} | " + " | ".join(cells) + " |")
-        cells = [_cell(results, method="vaidya", epsilon=e, **spot) for e in grid]
+        cells = [results.cell(method="vaidya", epsilon=e, **spot) for e in grid]
         text += [f"| centralised, Vaidya et al. (not private) | {' | '.join(cells)} |", ""]
     return "\n".join(text)
 
 
-def _cell(results: Results, **spot: object) -> str:
-    try:
-        one = results.estimate(**spot)  # type: ignore[arg-type]
-    except MissingResultsError:
-        return ""
-    return f"{one.mean:.4f} ± {one.error:.4f}"
-
-
 STUDY = Study(
-    name="giaretta2022",
-    title=STUDIES["giaretta2022"],
-    data=DATA,
-    tasks=tasks,
-    execute=execute,
-    claims=CLAIMS,
-    draw=draw,
-    tables=tables,
-    changes=CHANGES,
-    part="federated",
-)
+    "giaretta2022", part="federated", data=DATA, tasks=tasks, execute=execute, claims=CLAIMS,
+    draw=draw, tables=tables, changes=CHANGES,
+)  # fmt: skip

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 
-from discreet_studies import STUDIES
 from discreet_studies.giaretta2022.federated.experiments import DATA
 from discreet_studies.giaretta2022.gossip.claims import CLAIMS, VERSIONS
 from discreet_studies.giaretta2022.gossip.experiments import tasks
@@ -61,14 +60,6 @@ def tables(results: Results) -> str:
 
 
 STUDY = Study(
-    name="giaretta2022",
-    title=STUDIES["giaretta2022"],
-    data=DATA,
-    tasks=tasks,
-    execute=execute,
-    claims=CLAIMS,
-    draw=draw,
-    tables=tables,
-    changes=CHANGES,
-    part="gossip",
-)
+    "giaretta2022", part="gossip", data=DATA, tasks=tasks, execute=execute, claims=CLAIMS,
+    draw=draw, tables=tables, changes=CHANGES,
+)  # fmt: skip

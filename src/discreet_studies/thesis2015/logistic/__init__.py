@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
-from discreet_studies import STUDIES
 from discreet_studies.figures import Line, add_legend, axes_of, draw_lines, save_figure
 from discreet_studies.results import MissingResultsError, Results
 from discreet_studies.study import Study
@@ -98,14 +97,6 @@ def tables(results: Results) -> str:
 
 
 STUDY = Study(
-    name="thesis2015",
-    title=STUDIES["thesis2015"],
-    data=DATA,
-    tasks=tasks,
-    execute=execute,
-    claims=CLAIMS,
-    draw=draw,
-    tables=tables,
-    changes=CHANGES,
-    part="logistic",
-)
+    "thesis2015", part="logistic", data=DATA, tasks=tasks, execute=execute, claims=CLAIMS,
+    draw=draw, tables=tables, changes=CHANGES,
+)  # fmt: skip

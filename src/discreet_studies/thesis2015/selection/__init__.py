@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from discreet_studies import STUDIES
-from discreet_studies.results import MissingResultsError, Results
+from discreet_studies.results import Results
 from discreet_studies.study import Study
 from discreet_studies.thesis2015.selection.claims import CLAIMS
 from discreet_studies.thesis2015.selection.data import REAL, SOURCES
@@ -39,32 +38,16 @@ def tables(results: Results) -> str:
             text += [f"## {name}: accuracy at ε = {epsilon:g} in all", ""]
             text += ["| method | " + " | ".join(f"T = {k}" for k in grid) + " |", "|---" * (len(grid) + 1) + "|"]
             for method in (*SOUND, *UNSOUND):
-                cells = [_cell(results, method=method, k=k, **spot) for k in grid]
+                cells = [results.cell(3, method=method, k=k, **spot) for k in grid]
                 mark = " (not private)" if method in UNSOUND else ""
                 text.append(f"| {TITLES[method]}{mark} | " + " | ".join(cells) + " |")
             for method in (*BASELINES, "auto"):
-                text.append(f"| {TITLES[method]} | {_cell(results, method=method, **spot)} |" + " |" * (len(grid) - 1))
+                text.append(f"| {TITLES[method]} | {results.cell(3, method=method, **spot)} |" + " |" * (len(grid) - 1))
             text.append("")
     return "\n".join(text)
 
 
-def _cell(results: Results, **spot: object) -> str:
-    try:
-        one = results.estimate(**spot)  # type: ignore[arg-type]
-    except MissingResultsError:
-        return ""
-    return f"{one.mean:.3f} ± {one.error:.3f}"
-
-
 STUDY = Study(
-    name="thesis2015",
-    title=STUDIES["thesis2015"],
-    data=SOURCES,
-    tasks=tasks,
-    execute=execute,
-    claims=CLAIMS,
-    draw=draw,
-    tables=tables,
-    changes=CHANGES,
-    part="selection",
-)
+    "thesis2015", part="selection", data=SOURCES, tasks=tasks, execute=execute, claims=CLAIMS,
+    draw=draw, tables=tables, changes=CHANGES,
+)  # fmt: skip
