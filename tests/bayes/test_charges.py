@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from discreet import Budget, Categorical, Ledger, Numeric, PrivateNB, Schema, Statistics, collect
-from discreet.bayes import classifier
 from discreet.bayes.items import Plan
 from discreet.bayes.plan import make_plan
 from discreet.bayes.release import release
@@ -150,7 +149,7 @@ def test_a_fit_is_charged_and_certified_in_full(monkeypatch: pytest.MonkeyPatch)
         watches.append(Watch())
         return watches[-1]
 
-    monkeypatch.setattr(classifier, "sampler_for", watched)
+    monkeypatch.setattr("discreet.estimators.base.sampler_for", watched)
     ledger = Ledger(Budget(5))
     for rows in (2, 3):
         X = np.array([[0.5, "no"], [1.0, "yes"], [1.0, "yes"]], object)[:rows]

@@ -124,9 +124,8 @@ class Untouchable:
     ],
 )
 def test_a_plan_that_cannot_be_paid_raises_before_data_are_read(mixed, settings, monkeypatch):
-    import discreet.bayes.classifier as classifier
 
-    monkeypatch.setattr(classifier, "collect", lambda *a, **k: pytest.fail("the data were read"))
+    monkeypatch.setattr("discreet.sources.open", lambda *a, **k: pytest.fail("the data were read"))
     frame, y, schema = mixed
     with pytest.raises(BudgetError):
         PrivateNB(schema=schema, **settings).fit(frame, y)
@@ -136,9 +135,8 @@ def test_overspent_ledger_raises_before_data_are_read(mixed, monkeypatch):
     frame, y, schema = mixed
     ledger = Ledger(Budget(1.5))
     PrivateNB(1.0, schema=schema).fit(frame, y, ledger=ledger)
-    import discreet.bayes.classifier as classifier
 
-    monkeypatch.setattr(classifier, "collect", lambda *a, **k: pytest.fail("the data were read"))
+    monkeypatch.setattr("discreet.sources.open", lambda *a, **k: pytest.fail("the data were read"))
     with pytest.raises(BudgetError, match="left"):
         PrivateNB(1.0, schema=schema).fit(frame, y, ledger=ledger)
     assert ledger.spent == 1

@@ -122,9 +122,9 @@ def seen(monkeypatch, data, schema, y=None, **settings):
         tested.append((X, labels))
         return measure(model, plan, sampler, X, labels, **rest)
 
-    def watch_train(self, X, labels, *rest):
-        trained.append((X, labels))
-        return collect(self, X, labels, *rest)
+    def watch_train(self, source, *rest):
+        trained.append((source.data, source.labels))
+        return collect(self, source, *rest)
 
     monkeypatch.setattr(room, "measure", watch_test)
     monkeypatch.setattr(PrivateNB, "_release", watch_train)
@@ -286,7 +286,7 @@ def test_both_sides_get_all_of_epsilon(monkeypatch):
             return values
 
     monkeypatch.setattr(room, "sampler_for", lambda random_state: Recorder())
-    monkeypatch.setattr("discreet.bayes.classifier.sampler_for", lambda random_state: Recorder())
+    monkeypatch.setattr("discreet.estimators.base.sampler_for", lambda random_state: Recorder())
     monkeypatch.setattr(room, "RowCoins", lambda share, sampler: RowCoins(share, SimulationSampler(0)))
     one = Schema(SCHEMA.features[:1], "y", ["n", "p"])
     PrivateHoldout(PrivateNB(0.5, schema=one, mechanism="laplace", adjacency="replace")).fit(frame(100))

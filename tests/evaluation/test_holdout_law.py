@@ -14,7 +14,7 @@ import pytest
 from discreet import Categorical, PrivateHoldout, PrivateNB, Schema
 from discreet.evaluation import holdout as room
 from discreet.mechanisms.laws import laplace_log_pmf
-from discreet.sources import collect
+from discreet.sources import Source
 from discreet.sources.part import deal_rows as deal
 
 SCHEMA = Schema([Categorical("a", [0, 1])], "y", [0, 1])
@@ -49,10 +49,11 @@ class Fixed:
 def log_density(monkeypatch, rows, bits, trained, adjacency, tested=None):
     """log-densities of (this training release, each of many tables of the rows held out), given the coins."""
     train, test = Given(trained), Given()
-    monkeypatch.setattr("discreet.bayes.classifier.sampler_for", lambda random_state: train)
+    monkeypatch.setattr("discreet.estimators.base.sampler_for", lambda random_state: train)
     monkeypatch.setattr(room, "sampler_for", lambda random_state: test)
     monkeypatch.setattr(room, "RowCoins", lambda share, sampler: Fixed(bits))
-    monkeypatch.setattr("discreet.bayes.classifier.collect", lambda *a, **k: collect(*a, **{**k, "empty": True}))
+    counted = Source.statistics
+    monkeypatch.setattr(Source, "statistics", lambda self, detail: counted(self, detail, empty=True))
     if tested is not None:  # a fault: other rows are measured than those held out
         monkeypatch.setattr(room, "deal_rows", lambda X, s, y, coins, **k: (deal(X, s, y, coins, **k)[0], (X, y)))
     X, y = np.array([[a] for a, _ in rows]).reshape(-1, 1), np.array([label for _, label in rows], int)

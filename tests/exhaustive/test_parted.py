@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import discreet.bayes.bernoulli as bernoulli
-from discreet import Categorical, PrivateNB, Schema
+from discreet import Categorical, PrivateNB, Schema, sources
 from discreet.mechanisms.noise import ExactSampler
 
 SCHEMA = Schema([Categorical(name, [0, 1]) for name in "ab"], "y", [0, 1])
@@ -34,9 +34,10 @@ def law_of(rows, scale, deals, monkeypatch):
     table = np.array(rows)
     values = np.arange(MOST + 1)
     total = np.zeros((MOST + 1,) * 8)
+    source = sources.open(table[:, :2], SCHEMA, table[:, 2])
     for deal in deals(len(rows)):
         Dealt.deal = deal
-        found = bernoulli.collect_tables(table[:, :2], table[:, 2], plan, ExactSampler()).values
+        found = bernoulli.collect_tables(source, plan, ExactSampler()).values
         cells = np.concatenate([np.ravel(one) for one in found.values()])
         chances = np.exp(-np.abs(values - cells[:, None]) / scale)  # up to a constant that all laws share
         total += np.einsum("a,b,c,d,e,f,g,h->abcdefgh", *chances) / FEATURES ** len(rows)

@@ -100,7 +100,7 @@ class Recorder(ExactSampler):
 def handed(rows, schema, monkeypatch, **settings):
     """What a fit hands to the sampler: one list of (integers, scale)."""
     recorder = Recorder()
-    monkeypatch.setattr("discreet.bayes.classifier.sampler_for", lambda *_: recorder)
+    monkeypatch.setattr("discreet.estimators.base.sampler_for", lambda *_: recorder)
     PrivateNB(1.0, schema=schema, unexpected="absorb", mechanism="laplace", **settings).fit(frame(rows))
     return recorder.calls
 
@@ -216,7 +216,7 @@ def test_whatever_rows_one_person_has_the_law_moves_by_epsilon_at_most(adjacency
 
     def law(mine, choice):
         recorder, order = Recorder(), iter(choice)
-        monkeypatch.setattr("discreet.bayes.classifier.sampler_for", lambda *_: recorder)
+        monkeypatch.setattr("discreet.estimators.base.sampler_for", lambda *_: recorder)
         monkeypatch.setattr(fewer, "choose_places", lambda size, most, draw=None: frozenset(next(order)))
         model = PrivateNB(1.0, schema=PEOPLE, unexpected="absorb", mechanism="laplace", **plans)
         model.fit(frame([*(("z", *row) for row in mine), *others], ("who", "a", "y")))

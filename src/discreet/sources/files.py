@@ -24,20 +24,6 @@ _TEXT = {".csv", ".tsv", ".txt"}
 _BLOCK = 1 << 22
 
 
-class _Csv(Duck):
-    """CSV files; whether they end inside quotes is looked at as they are read, not as they are opened."""
-
-    def __init__(self, *source: Any, paths: list[str], delimiter: str, **settings: Any) -> None:
-        super().__init__(*source, **settings)
-        self.paths, self.delimiter = paths, delimiter
-
-    def batches(self, wanted: list[str]) -> Iterator[dict[str, Any]]:
-        for one in self.paths:
-            if _ends_in_quotes(one, self.delimiter):
-                raise DataError(f"{one}: {OPEN_QUOTE}")
-        yield from super().batches(wanted)
-
-
 class _Parquet(Duck):
     """Parquet files, one after the other: the types of one must not re-code the values of another."""
 
@@ -139,9 +125,15 @@ def open_files(path: str | os.PathLike[str], *, ordered: bool = False, lenient: 
         f"store_rejects = {str(lenient).lower()}, columns = {{{columns}}})"
     )
     parameters = [[_literal(one) for one in paths], delimiter]
-    return _Csv(
+
+    def outside_quotes() -> None:
+        for one in paths:
+            if _ends_in_quotes(one, delimiter):
+                raise DataError(f"{one}: {OPEN_QUOTE}")
+
+    return Duck(
         connection, source, parameters, names=names, label=paths[0], texts=True, folder=folder, lenient=lenient,
-        paths=paths, delimiter=delimiter,
+        check=outside_quotes,
     )  # fmt: skip
 
 

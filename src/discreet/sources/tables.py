@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import sqlite3
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -67,10 +67,11 @@ class Duck(Stream):
         owned: bool = True,
         folder: tempfile.TemporaryDirectory[str] | None = None,
         lenient: bool = False,
+        check: Callable[[], None] | None = None,
     ) -> None:
         import duckdb
 
-        self.lenient = lenient
+        self.lenient, self.check = lenient, check  # what is looked at as reading begins, not as the source is opened
         self.folder = folder
         self.connection, self.source, self.parameters = connection, source, parameters
         self.label, self.texts, self.owned = label, texts, owned
@@ -109,6 +110,8 @@ class Duck(Stream):
         import duckdb
         import pyarrow as pa
 
+        if self.check is not None:
+            self.check()
         # Which lines of a CSV file are left out must not hang on the columns asked for: DuckDB looks at those alone.
         asked = [*wanted, *(name for name in self.names if self.lenient and name not in wanted)]
         items = ", ".join(f"{self._item(name)} AS c{i}" for i, name in enumerate(asked))
