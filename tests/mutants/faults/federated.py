@@ -18,7 +18,7 @@ plant("update-exact", "federated/update.py",
       "        release(statistics, make_plan(plan.schema, Budget(float('inf'))), sampler).values,\n        certificate,\n",
       "an update holds exact integers", UPDATE)
 plant("update-not-charged", "federated/update.py",
-      "charge(paying(ledger, account), plan.node, plan.budget, plan.unit, source, schema=schema)",
+      "charge(paying(ledger, account), plan, source, schema=schema)",
       "paying(ledger, account).afford(plan.budget, plan.node)",
       "an update costs nothing in the ledger", UPDATE)
 plant("node-plan-add-remove", "federated/update.py",
@@ -126,7 +126,7 @@ plant("one-node-that-absorbs-is-enough", "federated/certificate.py",
       "ABSORB if all(member.total", "ABSORB if any(member.total",
       "a certificate covers every table although a node refuses some",
       "federated/test_aggregate.py::test_the_certificate_covers_the_tables_that_all_nodes_declared")
-plant("sums-of-parts-wrap", "sources/parts.py",
+plant("sums-of-parts-wrap", "sources/held.py",
       "over = (upper >= 1 << 31)", "over = (upper >= 1 << 40)",
       "sums of squares of dealt rows wrap round beyond 64 bits",
-      "sources/test_parts.py")
+      "sources/test_held.py")

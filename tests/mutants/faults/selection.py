@@ -50,7 +50,7 @@ plant("counts-noise-halved", "selection/select.py",
       "Fraction(moved) / (plan.budget.epsilon * plan.counted))", "Fraction(moved) / (2 * plan.budget.epsilon * plan.counted))",
       "class counts have half of their noise", DRAWS)
 plant("counts-steps-dropped", "selection/select.py",
-      "moved = (1 if plan.adjacency is Adjacency.ADD_REMOVE else 2) * plan.contributions", "moved = 1",
+      "moved = plan.moves", "moved = 1",
       "class counts are noised for one row that comes or goes, not for replaced or several", DRAWS)
 plant("counts-free", "selection/plan.py",
       "return self.budget.epsilon * (1 - self.counted)", "return self.budget.epsilon",
@@ -88,6 +88,6 @@ plant("choice-not-charged", "selection/classifier.py",
       "            nodes.append(plan.node)\n", "",
       "the certificate leaves out the choice of features", MODEL)
 plant("not-charged", "selection/kbest.py",
-      "charge(paying(ledger, account, X, self), plan.node, plan.budget, plan.unit, X, self, schema=plan.schema)",
+      "charge(paying(ledger, account, X, self), plan, X, self, schema=plan.schema)",
       "paying(ledger, account, X, self).afford(plan.budget, plan.node)",
       "a selection costs nothing in the ledger", DRAWS)

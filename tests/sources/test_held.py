@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet import Numeric, Schema, StatisticsError, collect
-from discreet.sources.parts import Coded, summed
+from discreet import Numeric, Schema, StatisticsError, collect, sources
+from discreet.sources.held import summed
 
 SCHEMA = Schema([Numeric("x", 0, 10)], "y", ["no", "yes"])
 LOW, HIGH = -(2**63), 2**63 - 1
@@ -29,19 +31,19 @@ def test_sums_are_exact_or_at_the_end_of_64_bits(rows: list[tuple[int, int]]) ->
 @pytest.mark.parametrize("policy", ["refuse", "absorb"])
 def test_squares_of_parts_do_not_wrap_round(policy: str) -> None:
     """Points as far out as these stand for rows as many as nobody counts in a test."""
-    coded = Coded(np.array([[1.0], [2.0], [3.0]]), SCHEMA, ["no", "no", "yes"], unexpected=policy)
-    coded.points = [np.array([3 * 10**9, 3 * 10**9, 5])]
+    held = sources.open(np.array([[1.0], [2.0], [3.0]]), SCHEMA, ["no", "no", "yes"], unexpected=policy).held()
+    held = replace(held, columns=[np.array([3 * 10**9, 3 * 10**9, 5])])
     where = np.zeros(3, np.int64)
     if policy == "refuse":
         with pytest.raises(StatisticsError, match="64-bit"):
-            coded.parts(where, 1, ("moments",))
+            held.parts(where, 1, ("moments",))
     else:
-        assert coded.parts(where, 1, ("moments",)).squares["x"].tolist() == [[HIGH, 25]]
+        assert held.parts(where, 1, ("moments",)).squares["x"].tolist() == [[HIGH, 25]]
 
 
 def test_parts_are_what_counting_each_gives() -> None:
     rng = np.random.default_rng(0)
     X, y, where = rng.uniform(0, 10, (50, 1)), np.array(["no", "yes"])[rng.integers(0, 2, 50)], rng.integers(0, 3, 50)
-    parts = Coded(X, SCHEMA, y).parts(where, 3, ("bins", "moments"))
+    parts = sources.open(X, SCHEMA, y).held().parts(where, 3, ("bins", "moments"))
     for one in range(3):
         assert parts.statistics(one) == collect(X[where == one], SCHEMA, y[where == one])
