@@ -98,3 +98,11 @@ plant("bundles-charged-once-for-all", "bayes/bundling.py",
       "spent = sum((item.share for item in inside), Fraction(0)) * plan.budget.epsilon",
       "spent = plan.budget.epsilon",
       "every bundle spends the whole budget", f"{WATCHED}::test_several_bundles_share_the_budget")
+plant("trimmed-add-remove", "bayes/plan.py",
+      "smooth = replace(smooth, steps=moved_rows(adjacency, contributions))", "smooth = replace(smooth, steps=contributions)",
+      "trimmed statistics for replaced rows have half of their noise", TRIMMED)
+plant("batches-not-charged", "bayes/classifier.py",
+      "            self._tab = charge(payer, plan, X, self, schema=schema)\n",
+      "            self._tab = payer.afford(plan.budget, plan.node)\n",
+      "batches of people cost nothing in the ledger",
+      "privacy/test_paying.py::test_batches_share_one_entry_as_long_as_it_is_there")

@@ -71,3 +71,6 @@ plant("functional-linear-noise-halved", "linear/release.py",
       "linear = sampler.laplace(linear, Fraction(plan.linear_reach) / plan.epsilons[0])",
       "linear = sampler.laplace(linear, Fraction(plan.linear_reach) / (2 * plan.epsilons[0]))",
       "linear coefficients have half of their noise", FORM)
+plant("functional-replace-as-add-remove", "linear/plan.py",
+      "return moved_rows(self.adjacency)", "return 1",
+      "a replaced row moves the coefficients twice, and the noise is for once", FORM)

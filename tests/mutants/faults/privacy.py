@@ -206,7 +206,8 @@ plant("chain-not-verified", "privacy/chain.py",
 plant("chain-links-not-verified", "privacy/chain.py",
       'record.get("previous"), told) != (place, place, last, found):',
       'last, told) != (place, place, last, found):',
-      "entries of an account can be put in another's place", CHANGED)
+      "an entry of an account can be rewritten unseen, together with its hash",
+      f"{ACCOUNT}::test_an_entry_that_is_rewritten_with_its_hash_does_not_fit_the_next")
 plant("chain-end-not-verified", "privacy/chain.py",
       '.fetchall() != [(len(links), last)]:', ".fetchall() == []:",
       "the last entries of an account can be taken away unseen", CHANGED)

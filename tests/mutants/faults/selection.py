@@ -8,6 +8,7 @@ DRAWS = f"{WATCHED}::test_draws_of_features"
 NOISE = f"{WATCHED}::test_noise_on_scores_and_on_tables"
 SPARSE = f"{WATCHED}::test_the_sparse_vector_technique"
 MODEL = f"{WATCHED}::test_a_model_on_chosen_features"
+PAID = "privacy/test_paying.py::test_statistics_are_paid_for_too"
 
 plant("rate-not-shared", "selection/plan.py",
       "else epsilon / (k * score.reach)", "else epsilon / score.reach",
@@ -91,3 +92,14 @@ plant("not-charged", "selection/kbest.py",
       "charge(paying(ledger, account, X, self), plan, X, self, schema=plan.schema)",
       "paying(ledger, account, X, self).afford(plan.budget, plan.node)",
       "a selection costs nothing in the ledger", DRAWS)
+plant("tables-for-one-row", "selection/plan.py",
+      "moved = moved_rows(adjacency, contributions)", "moved = 1",
+      "tables are noised for one row that comes or goes, not for replaced or several", NOISE)
+plant("statistics-not-charged", "selection/kbest.py",
+      "paying(ledger, account, statistics, self).charge(plan.node, plan.budget, plan.unit, self, schema=plan.schema)",
+      "paying(ledger, account, statistics, self).afford(plan.budget, plan.node)",
+      "a selection from exact statistics costs nothing in the ledger", PAID)
+plant("model-of-statistics-not-charged", "selection/classifier.py",
+      "paying(ledger, account, statistics, self).charge(plan.node, plan.budget, plan.unit, self, schema=plan.schema)",
+      "paying(ledger, account, statistics, self).afford(plan.budget, plan.node)",
+      "a model of exact statistics costs nothing in the ledger", PAID)
