@@ -298,7 +298,7 @@ def test_both_sides_get_all_of_epsilon(monkeypatch):
             return values
 
     monkeypatch.setattr(room, "sampler_for", lambda random_state: Recorder())
-    monkeypatch.setattr("discreet.bayes.classifier.sampler_for", lambda random_state: Recorder())
+    monkeypatch.setattr("discreet.estimators.base.sampler_for", lambda random_state: Recorder())
     monkeypatch.setattr(room, "RowCoins", lambda share, sampler: RowCoins(share, SimulationSampler(0)))
     one = Schema(SCHEMA.features[:1], "y", ["n", "p"])
     PrivateHoldout(PrivateNB(0.5, schema=one, mechanism="laplace", adjacency="replace")).fit(frame(100))

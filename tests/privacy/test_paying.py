@@ -51,7 +51,6 @@ from discreet import (
     settle_schema,
 )
 from discreet.calibration import calibrated
-from discreet.estimators.counts import SHARE
 from discreet.federated.update import node_update
 from discreet.privacy import repeats
 from discreet.privacy.payer import active
@@ -184,7 +183,6 @@ def test_every_charge_is_on_disk_before_the_first_row_is_read(tmp_path, monkeypa
             cause = cause.__cause__ or cause.__context__
         assert cause is not None, name
         steps = {"private bounds": Fraction(1, 20), "automatic with bounds": Fraction(1, 20)}  # then the fit
-        steps |= dict.fromkeys(("PrivateClassifier", "automatic naive Bayes"), SHARE / 2)  # counts, then the model
         assert cause.args[0] == steps.get(name, Fraction(1, 2)), name
 
 
