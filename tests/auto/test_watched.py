@@ -10,6 +10,7 @@ from discreet import Budget, Categorical, Ledger, Numeric, PrivateClassifier, Sc
 from discreet.auto.rule import choose
 from discreet.bayes.bins import bin_count
 from discreet.estimators.counts import ClassCounts
+from discreet.privacy.ledger import cost
 from tests.recorder import recorded, replayed, with_rows
 
 BITS = Schema([Categorical(f"f{j}", [0, 1]) for j in range(4)], "y", ["n", "p"])
@@ -46,6 +47,7 @@ def call(schema, model, epsilon=1, **settings):
         ledger = Ledger(Budget(epsilon))
         estimator = PrivateClassifier(epsilon, schema, model, **settings).fit(*data, ledger=ledger)
         assert ledger.spent == epsilon == Fraction(estimator.certificate_.epsilon)
+        assert cost(ledger.nodes[0], "epsilon") == epsilon  # counts and model by name, not as a grant alone
         assert sum(Fraction(charge.cost) for charge in estimator.certificate_.charges()) == epsilon
         return estimator.model_.to_dict()
 

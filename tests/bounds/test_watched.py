@@ -63,8 +63,8 @@ def test_the_whole_cost_is_charged(rows):
     assert ledger.spent == Fraction(1, 2)
 
 
-@pytest.mark.parametrize("adjacency", ["add-remove", "replace"])
-def test_a_fit_that_buys_bounds_first_costs_what_it_says(monkeypatch, rows, adjacency):
+@pytest.mark.parametrize(("adjacency", "moved"), [("add-remove", 1), ("add-remove", 2), ("replace", 1)])
+def test_a_fit_that_buys_bounds_first_costs_what_it_says(monkeypatch, rows, adjacency, moved):
     schema = Schema([SCHEMA.features[0], Categorical("c", ["u", "v"])], "y", ["n", "p"])
     rng = np.random.default_rng(1)
     table = np.empty((len(rows), 2), object)
@@ -75,16 +75,17 @@ def test_a_fit_that_buys_bounds_first_costs_what_it_says(monkeypatch, rows, adja
         swapped = "p" if y[0] == "n" else "n"
         other = np.concatenate([far, table[1:]]), np.concatenate([[swapped], y[1:]])
     else:
-        other = np.concatenate([far, table]), np.concatenate([["n"], y])
+        other = np.concatenate([far] * moved + [table]), np.concatenate([["n"] * moved, y])
+    settings = {"bounds": "private", "adjacency": adjacency, "contributions": moved, "bounds_share": 0.25}
 
     def fitted(data):
         ledger = Ledger(Budget(1))
-        estimator = PrivateNB(1.0, schema=schema, bounds="private", adjacency=adjacency, bounds_share=0.25)
+        estimator = PrivateNB(1.0, schema=schema, **settings)
         estimator.fit(*data, ledger=ledger)
         assert ledger.spent == 1 and Fraction(estimator.certificate_.epsilon) == 1
         return estimator.model_.to_dict()
 
-    inserted = (0,) if adjacency == "add-remove" else ()
+    inserted = tuple(range(moved)) if adjacency == "add-remove" else ()
     tape = replayed(monkeypatch, fitted, (table, y), other, inserted=inserted)
     looks, tables = tape.events[:2], tape.events[2:]
     assert sum(event.loss for event in looks) == pytest.approx(0.25)

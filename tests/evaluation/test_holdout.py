@@ -145,6 +145,18 @@ def test_a_row_is_on_one_side_and_not_by_where_it_stands(monkeypatch):
     assert len({tuple(one) for one in sides.tolist()}) == 30
 
 
+@pytest.mark.parametrize("schema", [SCHEMA, WHO], ids=["rows", "people"])
+def test_the_sides_of_a_file_have_every_row_once(tmp_path, schema):
+    """Rows of files, and people of databases too, are filtered as they are read, each side by a reading of its own."""
+    every = sources(frame(300), tmp_path)
+    for name in ("csv", "parquet", "feather", "parts", *(("sqlite", "duckdb") if schema is WHO else ())):
+        coins = (RowCoins if schema is SCHEMA else KeyCoins)(Fraction(1, 5), ExactSampler())
+        sides = [side for side, _ in deal_rows(every[name], schema, None, coins)]
+        assert all(isinstance(side, Part) for side in sides)
+        found = [[int(str(one)) for batch in side.stream().batches(["who"]) for one in batch["who"]] for side in sides]
+        assert sorted(found[0] + found[1]) == list(range(300)), name
+
+
 def test_coins_do_not_look_at_rows_and_a_row_more_does_not_shift_them():
     for share in (Fraction(1, 5), Fraction(1, 2)):
         coins = RowCoins(share, SimulationSampler(1))

@@ -97,6 +97,17 @@ def test_figures_come_from_the_noisy_tables_alone(recorded, schema):
     assert found[0].auc.low < found[0].auc.noise_low < found[0].auc.noise_high < found[0].auc.high
 
 
+@pytest.mark.parametrize("schema", [TWO, THREE], ids=["two", "three"])
+def test_intervals_are_as_wide_as_the_noise_that_was_drawn(recorded, schema):
+    """By the scale that the sampler was asked for, not by what the release says of it."""
+    sampler, model = recorded(), model_of(schema)
+    found = evaluate_privately(model, *rows_of(schema, 2000), epsilon=0.2)
+    table, scale = sampler.seen[0]
+    least = 1.95 * math.sqrt(table.size * 2 * float(scale) ** 2 - table.size / 2)  # a discrete law has a little less
+    assert found.rows.noise_high - found.rows.value >= least
+    assert found.accuracy.noise_high - found.accuracy.noise_low >= least / 2000
+
+
 @pytest.mark.parametrize("kind", [PrivateNB, PrivateSVC, PrivateLogisticRegression])
 @pytest.mark.parametrize("schema", [TWO, THREE], ids=["two", "three"])
 def test_a_row_has_the_same_cell_alone_as_among_others(kind, schema):

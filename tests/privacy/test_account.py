@@ -1,6 +1,7 @@
 """Accounts on disk: what they remember and refuse, and that nothing can be changed, lost or overwritten unseen."""
 
 import copy
+import hashlib
 import json
 import os
 import pickle
@@ -19,7 +20,7 @@ import pytest
 
 from discreet import Account, AccountError, Budget, BudgetError, Categorical, Ledger, PrivateNB, Schema
 from discreet.privacy import Charge, SmoothCharge
-from discreet.privacy.chain import TABLES
+from discreet.privacy.chain import TABLES, canonical
 
 SCHEMA = Schema([Categorical("a", [0, 1])], "y", [0, 1])
 NAMED = Schema([Categorical("a", [0, 1])], "y", [0, 1], id="who")
@@ -391,6 +392,19 @@ def test_every_single_byte_of_every_entry_shows(filled):
                 file.flush()
     assert tried > 1000
     filled.verify()
+
+
+@pytest.mark.parametrize("number", [1, 2, 3])
+def test_an_entry_that_is_rewritten_with_its_hash_does_not_fit_the_next(filled, number):
+    db = sqlite3.connect(filled.path)
+    raw = db.execute("SELECT entry FROM entries WHERE number = ?", (number,)).fetchone()[0]
+    db.close()
+    fresh = canonical(json.loads(raw) | {"label": "nobody"})
+    made = hashlib.sha256(fresh).hexdigest()
+    outside(filled, ("UPDATE entries SET entry = ?, hash = ? WHERE number = ?", (fresh, made, number)))
+    for use in (filled.verify, lambda: spend(filled), lambda: filled.spent):
+        with pytest.raises(AccountError, match=f"changed from outside .entry {number + 1}"):
+            use()
 
 
 def test_an_anchor_shows_what_a_chain_alone_cannot(filled, tmp_path):

@@ -309,6 +309,47 @@ def test_compositions_refuse_costs_for_different_people() -> None:
         made(DECLARED).beside(made(DECLARED, 2), "sides", "nobody is on both")
 
 
+def test_every_amount_of_two_releases_adds_up_and_on_other_rows_the_dearer_counts() -> None:
+    X, y = frame()
+
+    def fit(epsilon: float, delta: float) -> Certificate:
+        return PrivateNB(epsilon, delta=delta, schema=DECLARED, mechanism="gaussian").fit(X, y).certificate_
+
+    one, two = fit(1, 1e-6), fit(2, 1e-5)
+    for first, second in ((one, two), (two, one)):
+        both, split = first.then(second), first.beside(second, "sides", "nobody is on both")
+        for amount in ("epsilon", "delta", "rho"):
+            own = [Fraction(getattr(each, amount)) for each in (first, second)]
+            assert Fraction(getattr(both, amount)) == sum(own)
+            assert Fraction(getattr(split, amount)) == max(own)
+    none = made(DECLARED).model_copy(update={"private": False, "epsilon": None})
+    for both in (none.then(one), one.then(none), none.beside(one, "s", "a"), one.beside(none, "s", "a")):
+        assert not both.private and both.epsilon is None
+    pure = [PrivateNB(epsilon, schema=DECLARED).fit(X, y).certificate_ for epsilon in (0.5, 2)]
+    for first, second in (pure, pure[::-1]):
+        assert first.then(second).epsilon == "5/2" and first.beside(second, "s", "a").epsilon == "2"
+
+
+def test_what_was_bought_elsewhere_is_said_until_it_is_added_up() -> None:
+    X, y = frame()
+    bought = settle_schema(DECLARED, X, 5, bounds="private")
+    fits = [PrivateNB(0.1, schema=bought.schema).fit(X, y).certificate_ for _ in range(2)]
+    plain = PrivateNB(0.1, schema=DECLARED).fit(X, y).certificate_
+    for both in (fits[0].then(fits[1]), fits[0].then(plain), plain.then(fits[0]), fits[0].beside(plain, "s", "a")):
+        assert [one.certificate for one in both.elsewhere] == [bought.certificate.hash]
+        assert sum("paid for elsewhere, at epsilon 5" in text for text in both.assumptions) == 1
+        assert not bought.certificate.then(both).elsewhere
+
+
+def test_a_claim_below_what_the_ledger_spends_is_refused() -> None:
+    X, y = frame()
+    pure = PrivateNB(0.5, schema=DECLARED).fit(X, y).certificate_.model_dump(mode="json")
+    noisy = PrivateNB(1, delta=1e-6, schema=DECLARED, mechanism="gaussian").fit(X, y).certificate_
+    for fields in (pure | {"epsilon": "49/100"}, noisy.model_dump(mode="json") | {"rho": "1/1000000"}):
+        with pytest.raises(ValueError, match=r"more (epsilon|rho) than"):
+            Certificate.model_validate(fields)
+
+
 def test_what_either_does_not_cover_both_together_do_not() -> None:
     study, sound = made(DECLARED, simulation=True), made(DECLARED)
     for both in (study.then(sound), sound.then(study), study.beside(sound, "s", "a")):

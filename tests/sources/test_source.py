@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow.feather as feather
 import pytest
 
 from discreet import Categorical, DataError, Numeric, PrivateNB, Schema, sources
@@ -22,7 +23,7 @@ from discreet.local import LocalNB
 from discreet.selection import PrivateSelectKBest, SelectiveNB
 from discreet.sources import streams
 from discreet.sources.contract import row_rule_violation
-from discreet.sources.files import _Parquet, open_files
+from discreet.sources.files import _Csv, _Parquet, open_files
 from discreet.statistics import DETAILS
 from discreet.trees import PrivateForestClassifier, PrivateTreeClassifier
 from discreet.tuning import PrivateGridSearch
@@ -60,7 +61,7 @@ def readings(monkeypatch):
     """Which columns were read from start to end, one list for each reading of a stream's batches."""
     found = []
     for kind in (streams.Stream, *_kinds(streams.Stream)):
-        if "batches" in vars(kind) and kind is not _Parquet:  # which asks DuckDB, as others do
+        if "batches" in vars(kind) and kind not in (_Csv, _Parquet):  # which ask DuckDB, as others do
 
             def batches(self, wanted, inner=kind.batches):
                 found.append(list(wanted))
@@ -92,9 +93,12 @@ def test_held_rows_count_as_the_stream_does(size, unexpected):
     assert [column.dtype for column in rows.columns] == [np.uint8, np.uint8, np.int32, np.int32]
 
 
-@pytest.mark.parametrize("unexpected", ["refuse", "absorb"])
-def test_class_counts_are_of_the_rows_that_a_fit_keeps(tmp_path, unexpected, readings):
+@pytest.mark.parametrize(("unexpected", "known"), [("refuse", True), ("absorb", True), ("absorb", False)])
+def test_class_counts_are_of_the_rows_that_a_fit_keeps(tmp_path, unexpected, known, readings):
+    """Where every label is `known`, other columns alone say which rows are left out."""
     frame = table(400, bad=unexpected == "absorb")
+    if known:
+        frame["t"] = frame["t"].replace("else", "no")
     frame.to_csv(tmp_path / "d.csv", index=False)
     frame.to_parquet(tmp_path / "d.parquet")
     expected = sources.collect(frame, SCHEMA, unexpected=unexpected).counts
@@ -127,6 +131,19 @@ def test_a_person_keeps_the_same_rows_in_all_that_shares_a_reading():
     first = opened.held()
     assert opened.statistics(("bins",)).counts.tolist() == first.counts.tolist() == opened.class_counts().tolist()
     assert sources.open(opened, PEOPLE, contributions=1, unexpected="absorb").held() is first
+
+
+@pytest.mark.parametrize("batch", [7, 2048])
+def test_a_person_keeps_as_many_rows_however_they_come_in_batches(tmp_path, monkeypatch, batch):
+    monkeypatch.setattr("discreet.sources.tables.BATCH", batch)
+    frame = table(200).assign(who=np.arange(200) % 5)
+    frame.to_csv(tmp_path / "d.csv", index=False)
+    frame.to_parquet(tmp_path / "d.parquet", row_group_size=9)
+    feather.write_feather(frame, tmp_path / "d.arrow", chunksize=9)
+    for name in ("d.csv", "d.parquet", "d.arrow"):
+        for most in (1, 3):
+            opened = sources.open(tmp_path / name, PEOPLE, contributions=most, unexpected="absorb")
+            assert opened.statistics(("bins",)).counts.sum() == len(opened.held()) == 5 * most
 
 
 # ---- what is shared

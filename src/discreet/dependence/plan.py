@@ -70,8 +70,6 @@ def plan_network(
     free = NetworkPlan(schema, budget, adjacency, contributions, what, None, {}, unexpected=policy)
     if epsilon is None:
         return free
-    if counts is not None and counts.charge is None:
-        raise BudgetError("the given class counts were not bought: a private fit cannot follow exact counts")
     count = None if counts is not None else count_charge(epsilon * SHARE, adjacency, contributions)
     left = epsilon - (Fraction(0) if count is None else count.cost)
     whole = sum(shares.values(), Fraction(0))

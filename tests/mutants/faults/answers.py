@@ -22,7 +22,7 @@ plant("rows-noise-halved", "answers/predictor.py",
       "rows = sampler.laplace(rows, plan.count.spread)", "rows = sampler.laplace(rows, plan.count.spread / 2)",
       "the number of rows has half of its noise", VOTE)
 plant("rows-one-per-person", "answers/plan.py",
-      'str(contributions), int(contributions) / spent, "epsilon", spent', 'str(contributions), 1 / spent, "epsilon", spent',
+      'str(contributions), contributions / spent, "epsilon", spent', 'str(contributions), 1 / spent, "epsilon", spent',
       "the number of rows is noised for one row per person", VOTE)
 plant("rows-free", "answers/plan.py",
       "left = budget.epsilon - spent", "left = budget.epsilon",
@@ -40,10 +40,10 @@ plant("answers-one-row-per-person", "answers/plan.py",
       "return None if self.each is None else choice_rate(self.each)",
       "people have several votes, and the choice is for one", VOTE)
 plant("answers-have-all", "answers/plan.py",
-      "each, law, rho, accounting = left / int(queries),", "each, law, rho, accounting = left,",
+      "each, law, rho, accounting = left / queries,", "each, law, rho, accounting = left,",
       "each answer spends what all have together", VOTE)
 plant("answers-concentrated-twice", "answers/plan.py",
-      "joint = _root_down(8 * rho / int(queries))", "joint = _root_down(16 * rho / int(queries))",
+      "joint = _root_down(8 * rho / queries)", "joint = _root_down(16 * rho / queries)",
       "answers under a delta cost twice the rho that is stated", DELTA)
 plant("permute-and-flip-as-bounded-range", "answers/plan.py",
       'each, law = joint, "exponential"', 'each, law = joint, "permute-and-flip"',
@@ -75,8 +75,8 @@ plant("fits-share-a-stream", "answers/votes.py",
       "with contextlib.suppress(Exception):\n                    self.models",
       "a row of one part changes what voters of others draw when they are fitted",
       f"{WATCHED}::test_voters_that_draw_when_asked_share_nothing")
-plant("not-charged", "answers/predictor.py",
-      "payer.charge(plan.node, plan.budget, plan.unit, self, schema=schema)", "payer.afford(plan.budget, plan.node)",
+plant("not-charged", "estimators/base.py",
+      "self._tab = charge(payer, plan, X, self, schema=schema)", "self._tab = payer.afford(plan.budget, plan.node)",
       "answers cost nothing in the ledger", VOTE)
 plant("forked-answers", "answers/predictor.py",
       "if os.getpid() != self._process:", "if False:",

@@ -7,10 +7,11 @@ WATCHED = "auto/test_watched.py"
 WHOLE = f"{WATCHED}::test_counts_and_model_cost_epsilon_together"
 
 plant("counts-exact", "auto/classifier.py",
-      "counts = noisy_counts(rows.class_counts(), plan.charge, sampler)",
-      "counts = ClassCounts(rows.class_counts() * 1.0, 1.0, plan.charge)",
-      "kind, bins and calibration follow exact class counts", WHOLE)
-plant("counts-noise-halved", "bayes/counts.py",
+      "counts = bought_counts(source.class_counts(), buying, sampler)\n",
+      "counts = bought_counts(source.class_counts(), buying, sampler)\n"
+      "        counts = ClassCounts(source.class_counts() * 1.0, 1.0, counts.charge, counts.certificate)\n",
+      "kind, bins and calibration follow exact class counts", f"{WATCHED}::test_the_choice_follows_the_noisy_counts")
+plant("counts-noise-halved", "estimators/counts.py",
       "noisy = sampler.laplace(exact, charge.spread)", "noisy = sampler.laplace(exact, charge.spread / 2)",
       "class counts have half of their noise", WHOLE)
 plant("counts-free", "auto/classifier.py",
@@ -18,19 +19,23 @@ plant("counts-free", "auto/classifier.py",
       "rest = math.inf if budget.epsilon is None else budget.epsilon",
       "class counts are bought with budget that the model spends again", WHOLE)
 plant("counts-not-charged", "auto/classifier.py",
-      "charge(payer, counting, Budget(plan.charge.cost), plan.unit, X, self, schema=schema)", "pass",
-      "class counts cost nothing in the ledger", WHOLE)
+      'return Sequential("class counts, then the model", (self.charge, rest))',
+      'return Sequential("class counts, then the model", (rest,))',
+      "the entry in the ledger leaves out the class counts", WHOLE)
+plant("not-charged", "estimators/base.py",
+      "self._tab = charge(payer, plan, X, self, schema=schema)", "self._tab = payer.afford(plan.budget, plan.node)",
+      "neither the class counts nor the model cost anything in the ledger", WHOLE)
 plant("counts-add-remove", "auto/classifier.py",
       "return count_charge(self.budget.epsilon * SHARE, self.adjacency, self.contributions)",
       "return count_charge(self.budget.epsilon * SHARE)",
       "class counts are noised for one row that comes or goes, not for replaced or several", WHOLE)
-plant("count-charge-sensitivity", "bayes/counts.py",
-      "reach = table_sensitivity(adjacency, contributions).l1\n    return Charge",
-      "reach = table_sensitivity(Adjacency.ADD_REMOVE, 1).l1\n    return Charge",
+plant("count-charge-sensitivity", "estimators/counts.py",
+      "reach = moved_rows(adjacency, contributions)\n    return Charge", "reach = 1\n    return Charge",
       "class counts are noised for one row that comes or goes, not for replaced or several", WHOLE)
 plant("choice-by-exact-counts", "auto/classifier.py",
-      "choice = choose(schema, counts, rest,",
-      "choice = choose(schema, ClassCounts(rows.class_counts() * 1.0, counts.variance, counts.charge), rest,",
+      "            schema, counts, rest, adjacency=plan.adjacency,",
+      "            schema, ClassCounts(source.class_counts() * 1.0, counts.variance, counts.charge), rest, "
+      "adjacency=plan.adjacency,",
       "the kind of model follows exact class counts", f"{WATCHED}::test_the_choice_follows_the_noisy_counts")
 plant("calibration-share-by-exact-rows", "auto/families.py",
       "share = epsilon * calibration_share(counts.rows, float(epsilon / steps), len(schema.classes))",
@@ -53,8 +58,8 @@ plant("bayes-add-remove", "auto/families.py",
       'model = PrivateNB(kept, schema=public, **(settings | {"adjacency": "add-remove"}))',
       "tables are noised for a row that comes or goes, not for a replaced one", WHOLE)
 plant("certificate-forgets-counts", "auto/classifier.py",
-      "self.model_ = with_counts(fitted, counts, self.epsilon)", "self.model_ = fitted",
+      "return fitted.with_certificate(counts.certificate.then(fitted.certificate, plan.node.what))", "return fitted",
       "the certificate leaves out the class counts", WHOLE)
-plant("certificate-understates-counts", "bayes/counts.py",
-      '"epsilon": str(Budget(epsilon).epsilon),', '"epsilon": own.epsilon,',
+plant("certificate-understates-counts", "privacy/certificate.py",
+      '"epsilon": _added(self.epsilon, other.epsilon),', '"epsilon": other.epsilon,',
       "the certificate states the cost of the model without that of the counts", WHOLE)

@@ -23,26 +23,24 @@ plant("table-one-row-per-person", "bayes/sensitivity.py",
       "return Sensitivity(Fraction(moved), Fraction(moved))",
       "people have several rows, and tables are noised for one", TABLES)
 plant("sum-under-replace", "bayes/sensitivity.py",
-      "reach = Fraction(half if adjacency is Adjacency.ADD_REMOVE else 2 * half) * contributions",
-      "reach = Fraction(half) * contributions",
+      "reach = Fraction(half * moved_rows(adjacency, contributions))", "reach = Fraction(half * contributions)",
       "a changed row moves a sum from one bound to the other, and the noise is for half of that",
       "exhaustive/test_release.py::test_laplace_log_ratio_never_exceeds_epsilon")
 plant("sum-of-half-the-reach", "bayes/sensitivity.py",
-      "reach = Fraction(half if adjacency is Adjacency.ADD_REMOVE else 2 * half) * contributions",
-      "reach = Fraction(half if adjacency is Adjacency.ADD_REMOVE else 2 * half, 2) * contributions",
+      "reach = Fraction(half * moved_rows(adjacency, contributions))",
+      "reach = Fraction(half * moved_rows(adjacency, contributions), 2)",
       "a row at a bound moves a sum by twice what the noise is for", SUMS)
 plant("sum-one-row-per-person", "bayes/sensitivity.py",
-      "reach = Fraction(half if adjacency is Adjacency.ADD_REMOVE else 2 * half) * contributions",
-      "reach = Fraction(half if adjacency is Adjacency.ADD_REMOVE else 2 * half)",
+      "reach = Fraction(half * moved_rows(adjacency, contributions))", "reach = Fraction(half * moved_rows(adjacency))",
       "people have several rows, and sums are noised for one", SUMS)
 plant("square-under-replace", "bayes/sensitivity.py",
-      "reach = Fraction(half**2, 2) * (1 if adjacency is Adjacency.ADD_REMOVE else 2) * contributions",
+      "reach = Fraction(half**2, 2) * moved_rows(adjacency, contributions)",
       "reach = Fraction(half**2, 2) * contributions",
       "a changed row moves a sum of squares by twice what the noise is for",
       "exhaustive/test_release.py::test_laplace_log_ratio_never_exceeds_epsilon")
 plant("square-one-row-per-person", "bayes/sensitivity.py",
-      "reach = Fraction(half**2, 2) * (1 if adjacency is Adjacency.ADD_REMOVE else 2) * contributions",
-      "reach = Fraction(half**2, 2) * (1 if adjacency is Adjacency.ADD_REMOVE else 2)",
+      "reach = Fraction(half**2, 2) * moved_rows(adjacency, contributions)",
+      "reach = Fraction(half**2, 2) * moved_rows(adjacency)",
       "people have several rows, and sums of squares are noised for one", SUMS)
 plant("squares-not-recentred", "bayes/release.py",
       "return squares - rows * (half * half // 2)", "return squares",
@@ -76,7 +74,7 @@ plant("gaussian-rho-doubled", "bayes/plan.py",
       "rho = zcdp_rho(budget.epsilon, budget.delta)\n    accounting", "rho = 2 * zcdp_rho(budget.epsilon, budget.delta)\n    accounting",
       "Gaussian noise is drawn for twice the rho that epsilon and delta allow", RHO)
 plant("counting-one-cell-under-replace", "bayes/plan.py",
-      "moved = 1 if adjacency is Adjacency.ADD_REMOVE else 2\n        tight", "moved = 1\n        tight",
+      "moved = moved_rows(adjacency)\n        tight", "moved = 1\n        tight",
       "count tables for replaced rows are accounted as if one cell moved", "exhaustive/test_release.py")
 plant("counting-for-sums", "bayes/plan.py",
       "if contributions == 1 and all(item.kind in COUNTS for item in items):", "if contributions == 1:",
@@ -100,3 +98,11 @@ plant("bundles-charged-once-for-all", "bayes/bundling.py",
       "spent = sum((item.share for item in inside), Fraction(0)) * plan.budget.epsilon",
       "spent = plan.budget.epsilon",
       "every bundle spends the whole budget", f"{WATCHED}::test_several_bundles_share_the_budget")
+plant("trimmed-add-remove", "bayes/plan.py",
+      "smooth = replace(smooth, steps=moved_rows(adjacency, contributions))", "smooth = replace(smooth, steps=contributions)",
+      "trimmed statistics for replaced rows have half of their noise", TRIMMED)
+plant("batches-not-charged", "bayes/classifier.py",
+      "            self._tab = charge(payer, plan, X, self, schema=schema)\n",
+      "            self._tab = payer.afford(plan.budget, plan.node)\n",
+      "batches of people cost nothing in the ledger",
+      "privacy/test_paying.py::test_batches_share_one_entry_as_long_as_it_is_there")

@@ -27,36 +27,36 @@ plant("second-look-noise-of-a-quarter", "bounds/release.py",
       "sampler.laplace(cells.counts(exact), plan.parts.spread / 4)",
       "the second histogram has a quarter of its noise", PAIR)
 plant("each-number-has-all", "bounds/plan.py",
-      "moved = Fraction(each * len(names))", "moved = Fraction(each)",
+      "moved = Fraction(plan.moves * len(names))", "moved = Fraction(plan.moves)",
       "a row moves a count of every number, and the noise is for one", PAIR)
 plant("replace-as-add-remove", "bounds/plan.py",
-      "each = plan.contributions * (1 if plan.adjacency is Adjacency.ADD_REMOVE else 2)", "each = plan.contributions",
+      "moved = Fraction(plan.moves * len(names))", "moved = Fraction(plan.contributions * len(names))",
       "a replaced row moves two counts, and the noise is for one", PAIR)
 plant("one-row-per-person", "bounds/plan.py",
-      "each = plan.contributions * (1 if plan.adjacency is Adjacency.ADD_REMOVE else 2)",
-      "each = 1 if plan.adjacency is Adjacency.ADD_REMOVE else 2",
+      "moved = Fraction(plan.moves * len(names))",
+      "moved = Fraction(plan.moves // plan.contributions * len(names))",
       "people have several rows, and the noise is for one", PAIR)
 plant("second-look-free", "bounds/plan.py",
       'octaves = charge("power of two", plan.bounds, epsilon - second)',
       'octaves = charge("power of two", plan.bounds, epsilon)',
       "the first look spends everything, and the second half as much again", PAIR)
 plant("not-charged", "bounds/release.py",
-      "paying(ledger, account).charge(plan.node, plan.budget, plan.unit, schema=schema)",
+      "charge(paying(ledger, account), plan, data, schema=schema, labelled=False)",
       "paying(ledger, account).afford(plan.budget, plan.node)",
       "a settlement costs nothing in the ledger", f"{WATCHED}::test_the_whole_cost_is_charged")
 plant("charged-for-one-look", "bounds/plan.py",
       "for charge in (self.octaves, self.parts) if charge is not None)", "for charge in (self.octaves,))",
       "the second look is left out of ledger and certificate",
       f"{WATCHED}::test_the_two_looks_have_half_of_the_budget_each")
-plant("fit-after-bounds-has-all", "bayes/settled.py",
+plant("fit-after-bounds-has-all", "estimators/purchase.py",
       "amounts = whole.epsilon * part, whole.epsilon * (1 - part)", "amounts = whole.epsilon * part, whole.epsilon",
       "a fit that bought bounds spends the whole budget once more",
       f"{WATCHED}::test_a_fit_that_buys_bounds_first_costs_what_it_says")
-plant("bounds-before-a-fit-not-charged", "bayes/settled.py",
-      "        charge(payer, self.plan.node, self.plan.budget, self.plan.unit, X, self.owner, schema=self.plan.schema)\n", "",
+plant("bounds-before-a-fit-not-charged", "estimators/purchase.py",
+      "        charge(payer, self.plan, X, self.owner, schema=self.plan.schema)\n", "",
       "bounds that a fit buys cost nothing in the ledger",
       f"{WATCHED}::test_a_fit_that_buys_bounds_first_costs_what_it_says")
-plant("bounds-of-a-fit-add-remove", "bayes/settled.py",
+plant("bounds-of-a-fit-add-remove", "estimators/purchase.py",
       'edges=edges, adjacency=Adjacency.of(settings["adjacency"]),', "edges=edges, adjacency=Adjacency.ADD_REMOVE,",
       "bounds of a fit for replaced rows have half of the noise they need",
       f"{WATCHED}::test_a_fit_that_buys_bounds_first_costs_what_it_says")

@@ -16,12 +16,12 @@ plant("histogram-noise-halved", "calibration/calibrate.py",
       "noisy = sampler.laplace(histogram(scores, labels), plan.spread / 2)",
       "the histogram of scores has half of its noise", TWO)
 plant("histogram-add-remove", "calibration/plan.py",
-      "spread = table_sensitivity(adjacency, contributions).l1 / budget.epsilon",
-      "spread = table_sensitivity(Adjacency.ADD_REMOVE, contributions).l1 / budget.epsilon",
+      "spread = moved_rows(adjacency, contributions) / budget.epsilon",
+      "spread = contributions / budget.epsilon",
       "a replaced row moves two counts, and the noise is for one", TWO)
 plant("histogram-one-row-per-person", "calibration/plan.py",
-      "spread = table_sensitivity(adjacency, contributions).l1 / budget.epsilon",
-      "spread = table_sensitivity(adjacency).l1 / budget.epsilon",
+      "spread = moved_rows(adjacency, contributions) / budget.epsilon",
+      "spread = moved_rows(adjacency) / budget.epsilon",
       "people have several rows, and the noise is for one", TWO)
 plant("histogram-row-in-two-bins", "calibration/histogram.py",
       "return np.bincount(labels * BINS + bins, minlength=2 * BINS).reshape(2, BINS)",
@@ -29,15 +29,14 @@ plant("histogram-row-in-two-bins", "calibration/histogram.py",
       "np.bincount((1 - labels) * BINS + bins, minlength=2 * BINS)).reshape(2, BINS)",
       "a row moves two counts, and the noise is for one", TWO)
 plant("not-charged", "calibration/calibrate.py",
-      "charge(paying(ledger, account), plan.node, plan.budget, plan.unit, X, schema=model.schema)",
+      "charge(paying(ledger, account), _paid(model, plan), X, schema=model.schema)",
       "paying(ledger, account).afford(plan.budget, plan.node)",
       "a calibration costs nothing in the ledger", TWO)
 plant("certificate-forgets-it", "calibration/calibrate.py",
-      'str(Budget(own.epsilon).epsilon + plan.budget.epsilon),  # type: ignore[operator]',
-      "str(Budget(own.epsilon).epsilon),",
+      'return own.then(made, "the model, then its calibration")', "return own",
       "the certificate states the cost of the model without its calibration", TWO)
 plant("other-neighbours-allowed", "calibration/calibrate.py",
-      "if own.private and (kind is not own.adjacency or times != own.contributions):", "if False:",
+      "if own.private and plan.unit != own.unit:", "if False:",
       "a calibration for weaker neighbours stands under the certificate of stronger ones",
       "calibration/test_calibrate.py")
 plant("objective-untilted", "calibration/calibrate.py",

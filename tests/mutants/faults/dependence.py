@@ -16,33 +16,33 @@ plant("counts-exact", "dependence/base.py",
       "noisy_counts(held.counts, None, sampler)",
       "bins, rounds and penalties follow exact class counts", TREE)
 plant("counts-free", "dependence/plan.py",
-      "left = budget.epsilon - (Fraction(0) if count is None else count.cost)", "left = budget.epsilon",
+      "left = epsilon - (Fraction(0) if count is None else count.cost)", "left = epsilon",
       "the class counts are bought with budget that is spent again", TREE)
 plant("counts-add-remove", "dependence/plan.py",
-      "count_charge(budget.epsilon * SHARE, adjacency, contributions)",
-      "count_charge(budget.epsilon * SHARE, Adjacency.ADD_REMOVE, contributions)",
+      "count_charge(epsilon * SHARE, adjacency, contributions)",
+      "count_charge(epsilon * SHARE, Adjacency.ADD_REMOVE, contributions)",
       "class counts for replaced rows have half of their noise", TREE)
 plant("counts-one-row-per-person", "dependence/plan.py",
-      "count_charge(budget.epsilon * SHARE, adjacency, contributions)",
-      "count_charge(budget.epsilon * SHARE, adjacency)",
+      "count_charge(epsilon * SHARE, adjacency, contributions)",
+      "count_charge(epsilon * SHARE, adjacency)",
       "class counts are noised for one row per person", TREE)
-plant("exact-counts-accepted", "dependence/plan.py",
-      "        if counts.charge is None:\n", "        if False:\n",
+plant("exact-counts-accepted", "estimators/counts.py",
+      "    if not plan.budget.private:\n        return\n", "    if not plan.budget.private or counts.charge is None:\n        return\n",
       "a private fit takes exact class counts from its caller",
       f"{WATCHED}::test_a_private_fit_refuses_exact_counts")
 plant("tree-rounds-dropped", "dependence/tan.py",
-      "choice_rate(plan.epsilons[PAIRS] / (rounds * plan.steps), REACH * STEPS)",
-      "choice_rate(plan.epsilons[PAIRS] / plan.steps, REACH * STEPS)",
+      "choice_rate(plan.epsilons[PAIRS] / (rounds * plan.moves), REACH * STEPS)",
+      "choice_rate(plan.epsilons[PAIRS] / plan.moves, REACH * STEPS)",
       "every choice of a pair spends what all of them have together", TREE)
 plant("tree-steps-dropped", "dependence/tan.py",
-      "choice_rate(plan.epsilons[PAIRS] / (rounds * plan.steps), REACH * STEPS)",
+      "choice_rate(plan.epsilons[PAIRS] / (rounds * plan.moves), REACH * STEPS)",
       "choice_rate(plan.epsilons[PAIRS] / rounds, REACH * STEPS)",
       "choices are made for one row that comes or goes, not for replaced or several", TREE)
 plant("tree-score-reach-halved", "dependence/pairs.py",
       "REACH = 4", "REACH = 2",
       "a row moves a score by twice what the choice is made for", TREE)
 plant("tree-choice-monotone", "dependence/tan.py",
-      "(rounds * plan.steps), REACH * STEPS)", "(rounds * plan.steps), REACH * STEPS, monotone=True)",
+      "(rounds * plan.moves), REACH * STEPS)", "(rounds * plan.moves), REACH * STEPS, monotone=True)",
       "a row moves scores up and down, and the choice is for scores that move together", TREE)
 plant("tree-choice-exact", "dependence/tan.py",
       "taken = grow_tree(pairs, scores, rounds, rate,", "taken = grow_tree(pairs, scores, rounds, None,",
@@ -56,7 +56,7 @@ plant("tree-tables-noise-halved", "dependence/tan.py",
       "drawn = sampler.tables([tables[k][group].ravel() for k in bundle], 2 / spread)",
       "tables of pairs have half of their noise", TREE)
 plant("tree-tables-steps-dropped", "dependence/tan.py",
-      "spread, alone = plan.steps / spent, len(bundle) == 1", "spread, alone = 1 / spent, len(bundle) == 1",
+      "spread, alone = plan.moves / spent, len(bundle) == 1", "spread, alone = 1 / spent, len(bundle) == 1",
       "tables are noised for one row that comes or goes, not for replaced or several", TREE)
 plant("tree-bundles-not-shared", "dependence/tan.py",
       "return [(bundle, epsilon * weight / sum(weights)) for", "return [(bundle, epsilon + 0 * weight) for",
@@ -84,7 +84,7 @@ plant("joint-cells-noise-halved", "dependence/joint.py",
       "noisy = sampler.laplace(exact, charge.spread)", "noisy = sampler.laplace(exact, charge.spread / 2)",
       "the joint table has half of its noise", JOINT)
 plant("joint-cells-steps-dropped", "dependence/joint.py",
-      "spent, reach = plan.epsilons[JOINT], Fraction(plan.steps)", "spent, reach = plan.epsilons[JOINT], Fraction(1)",
+      "spent, reach = plan.epsilons[JOINT], Fraction(plan.moves)", "spent, reach = plan.epsilons[JOINT], Fraction(1)",
       "the joint table is noised for one row that comes or goes, not for replaced or several", JOINT)
 plant("joint-marginals-one-row-per-person", "dependence/joint.py",
       "first = marginal_plan(schema, plan.part(MARGINALS), plan.adjacency, plan.contributions)",

@@ -19,7 +19,7 @@ plant("finish-not-paid", "linear/plan.py",
       "        epsilons = (share * (1 - FINISH), share * FINISH)\n", "        epsilons = (share, share * FINISH)\n",
       "the last step is paid for with budget that is spent already", NOISE)
 plant("replace-as-add-remove", "linear/plan.py",
-      "    moved = 1 if adjacency is Adjacency.ADD_REMOVE else 2\n    if share is not None", "    moved = 1\n    if share is not None",
+      "    moved = moved_rows(adjacency)\n    if share is not None", "    moved = 1\n    if share is not None",
       "a replaced row pulls twice, and the noise is for once", NOISE)
 plant("output-reach-halved", "linear/plan.py",
       "return Fraction(moved) / ridge", "return Fraction(moved) / (2 * ridge)",
@@ -71,3 +71,6 @@ plant("functional-linear-noise-halved", "linear/release.py",
       "linear = sampler.laplace(linear, Fraction(plan.linear_reach) / plan.epsilons[0])",
       "linear = sampler.laplace(linear, Fraction(plan.linear_reach) / (2 * plan.epsilons[0]))",
       "linear coefficients have half of their noise", FORM)
+plant("functional-replace-as-add-remove", "linear/plan.py",
+      "return moved_rows(self.adjacency)", "return 1",
+      "a replaced row moves the coefficients twice, and the noise is for once", FORM)

@@ -105,3 +105,8 @@ plant("several-reports-of-a-person", "local/classifier.py",
 plant("laplace-noise-halved", "local/geometric.py",
       "low, high = exp_bounds(-Fraction(1 << digit) / self.scale)", "low, high = exp_bounds(-2 * Fraction(1 << digit) / self.scale)",
       "noise on numbers and histograms has half of its scale", HISTOGRAM)
+plant("not-charged", "local/classifier.py",
+      "            charge(payer, spent(reports), X, self, schema=schema)\n",
+      "            payer.afford(grant, reports)\n",
+      "reports of the people in a table cost nothing in the ledger",
+      "privacy/test_paying.py::test_every_way_to_fit_is_charged_all_of_its_budget[LocalNB]")

@@ -1,4 +1,4 @@
-"""Faults of budgets and conversions."""
+"""Faults of budgets, conversions, plans, certificates, and of who pays."""
 
 from tests.mutants.fault import Room
 
@@ -32,4 +32,207 @@ plant("skellam-delta-too-kind", "privacy/skellam.py",
       "delta of Skellam noise is understated", "privacy/test_skellam.py")
 plant("no-privacy-called-private", "privacy/budget.py",
       "return self.epsilon is not None or self.rho is not None", "return True",
-      "a release without noise is certified as private", "privacy/test_budget.py", "bayes/test_counts.py")
+      "a release without noise is certified as private", "privacy/test_budget.py", "estimators/test_counts.py")
+
+# ---- plans
+
+PAIR = "bounds/test_watched.py::test_a_neighbour_costs_epsilon_and_changes_nothing_else"
+
+plant("replace-as-add-remove", "privacy/plan.py",
+      "return contributions * (1 if adjacency is Adjacency.ADD_REMOVE else 2)", "return contributions",
+      "a replaced row leaves one place and enters another, and all noise is for one", PAIR)
+plant("one-row-per-person", "privacy/plan.py",
+      "return contributions * (1 if adjacency is Adjacency.ADD_REMOVE else 2)",
+      "return 1 if adjacency is Adjacency.ADD_REMOVE else 2",
+      "people have several rows, and all noise is for one", PAIR)
+plant("moves-of-one-row", "privacy/plan.py",
+      "return moved_rows(self.adjacency, self.contributions)", "return moved_rows(self.adjacency)",
+      "people have several rows, and plans count one", PAIR)
+
+# ---- certificates
+
+CERTIFICATES = "privacy/test_certificates.py"
+ADDED = f"{CERTIFICATES}::test_every_amount_of_two_releases_adds_up_and_on_other_rows_the_dearer_counts"
+ELSEWHERE = f"{CERTIFICATES}::test_what_was_bought_elsewhere_is_said_until_it_is_added_up"
+CLAUSES = f"{CERTIFICATES}::test_the_clauses_themselves"
+BOTH = f"{CERTIFICATES}::test_what_either_does_not_cover_both_together_do_not"
+CLAIM = f"{CERTIFICATES}::test_a_claim_below_what_the_ledger_spends_is_refused"
+
+plant("then-takes-the-dearer", "privacy/certificate.py",
+      "return None if one is None or two is None else str(Fraction(one) + Fraction(two))",
+      "return None if one is None or two is None else str(max(Fraction(one), Fraction(two)))",
+      "two releases on the same rows are certified at the cost of one", ADDED)
+plant("then-forgets-delta", "privacy/certificate.py",
+      '"delta": str(Fraction(self.delta) + Fraction(other.delta)),', '"delta": other.delta,',
+      "the delta of an earlier release is left out", ADDED)
+plant("then-forgets-rho", "privacy/certificate.py",
+      '"rho": _rhos(self, other, lambda one, two: one + two),', '"rho": _rhos(self, other, lambda one, two: two),',
+      "the rho of an earlier release is left out", ADDED)
+plant("pure-has-no-rho", "privacy/certificate.py",
+      "else Fraction(each.epsilon) ** 2 / 2 if each.epsilon is not None", "else Fraction(0) if each.epsilon is not None",
+      "pure epsilon is added to a rho as nothing", "estimators/test_counts.py::test_a_stated_rho_grows_with_the_counts")
+plant("private-if-either-is", "privacy/certificate.py",
+      '"private": self.private and other.private,', '"private": self.private or other.private,',
+      "a release without noise is private once another one is", ADDED)
+plant("beside-takes-the-cheaper", "privacy/certificate.py",
+      "dearer = max(Fraction(self.epsilon or 0), Fraction(other.epsilon or 0))",
+      "dearer = min(Fraction(self.epsilon or 0), Fraction(other.epsilon or 0))",
+      "releases on different rows are certified at the cost of the cheaper", ADDED)
+plant("beside-delta-of-the-second", "privacy/certificate.py",
+      '"delta": str(max(Fraction(self.delta), Fraction(other.delta))),', '"delta": other.delta,',
+      "the larger delta of releases on different rows is left out", ADDED)
+plant("beside-without-its-assumption", "privacy/certificate.py",
+      "return whole.assuming(assumption)", "return whole",
+      "a certificate does not say that nobody may be on both sides", BOTH)
+plant("elsewhere-dropped", "privacy/certificate.py",
+      '"elsewhere": [one.model_dump(mode="json") for key, one in both.items() if key not in included],', '"elsewhere": [],',
+      "a composition forgets what a schema cost that it does not pay for", ELSEWHERE)
+plant("elsewhere-unsaid", "privacy/certificate.py",
+      '"assumptions": [text for text in stated if text not in paid],',
+      '"assumptions": [text for text in stated if "elsewhere" not in text],',
+      "a composition does not say what was paid for elsewhere", ELSEWHERE)
+plant("units-not-compared", "privacy/certificate.py",
+      "if self.unit != other.unit:", "if False:",
+      "costs for weaker neighbours are added to those for stronger ones",
+      f"{CERTIFICATES}::test_compositions_refuse_costs_for_different_people")
+plant("simulation-forgotten", "privacy/certificate.py",
+      '"simulation": self.simulation or other.simulation,', '"simulation": other.simulation,',
+      "a composition with noise that can be repeated is certified for release", BOTH)
+plant("tables-of-the-first", "privacy/certificate.py",
+      '"tables": other.tables if self.tables == TOTAL else self.tables,', '"tables": self.tables,',
+      "refusals of the later release are said to be covered",
+      f"{CERTIFICATES}::test_a_composition_covers_the_tables_that_both_cover")
+plant("claims-below-the-ledger", "privacy/certificate.py",
+      "if pure > (0 if self.epsilon is None else Fraction(self.epsilon)):", "if False:",
+      "a certificate may claim less epsilon than its ledger spends", CLAIM)
+plant("claims-below-the-rho", "privacy/certificate.py",
+      "        if concentrated and (self.rho is None or concentrated > Fraction(self.rho)):\n",
+      "        if concentrated and self.rho is not None:\n            return self\n"
+      "        if concentrated and (self.rho is None or concentrated > Fraction(self.rho)):\n",
+      "a certificate may claim less rho than its ledger spends", CLAIM)
+plant("provenance-not-stated", "privacy/certifier.py",
+      "bought = [*public.provenance, *(made.provenance(what) for what, made in elsewhere)] if private else []",
+      "bought = [*(made.provenance(what) for what, made in elsewhere)] if private else []",
+      "a fit does not say what the bounds of its schema cost",
+      f"{CERTIFICATES}::test_a_schema_says_what_its_bounds_cost_and_every_later_certificate_says_so_too")
+plant("contributions-not-assumed", "privacy/certifier.py",
+      "if where is not None and not (checked and public.id is not None):", "if False:",
+      "a certificate does not say that it counts on few rows per person", CLAUSES)
+plant("contributions-checked-without-id", "privacy/certifier.py",
+      "if where is not None and not (checked and public.id is not None):", "if where is not None and not checked:",
+      "a certificate does not say that rows per person were not checked", CLAUSES)
+plant("simulation-not-said", "privacy/certifier.py",
+      "simulation=private and simulation,", "simulation=False,",
+      "noise that can be repeated is certified as if it could not", BOTH)
+plant("study-covered", "privacy/certifier.py",
+      "usable = private and not simulation", "usable = private",
+      "a release with noise that can be repeated is said to be covered", CLAUSES)
+plant("inferred-not-said", "privacy/certifier.py",
+      "    if public.inferred:\n", "    if False:\n",
+      "a certificate does not say that its schema was read off the data", CLAUSES)
+plant("parallel-assumption-not-said", "privacy/certifier.py",
+      "stated = [spent.assumption] if isinstance(spent, Parallel) else []", "stated = []",
+      "a certificate does not say why costs are not added up", CLAUSES)
+
+# ---- who pays
+
+ACCOUNT, PAYING, COMPOSITION = "privacy/test_account.py", "privacy/test_paying.py", "privacy/test_composition.py"
+TENTHS = "privacy/test_ledger.py::test_tenths_add_up_to_one_and_not_a_tenth_more"
+CHANGED = f"{ACCOUNT}::test_removed_reordered_and_doubled_entries_show"
+
+plant("overspent-by-the-last", "privacy/composition.py",
+      "if not self.admits(new):", "if not self.admits(now):",
+      "the last charge may cost whatever it likes", TENTHS)
+plant("filter-takes-the-lesser", "privacy/composition.py",
+      'return self.budget.delta / 2 if self.rule == "either" else self.budget.delta', "return self.budget.delta",
+      "the lesser of two accountings, chosen afterwards, has the whole delta each",
+      f"{COMPOSITION}::test_neither_filter_borrows_the_delta_of_the_other")
+plant("granted-less-than-it-costs", "privacy/composition.py",
+      "    if dear:\n", "    if False:\n",
+      "a release is charged at less than it costs", f"{COMPOSITION}::test_a_charge_cannot_say_less_than_it_costs")
+plant("exact-fits-charged-as-nothing", "privacy/composition.py",
+      "        if not grant.private:\n            raise", "        if not grant.private:\n            return now\n            raise",
+      "a fit without noise is entered on a finite budget as nothing", f"{ACCOUNT}::test_no_privacy_and_no_limit_are_refused")
+plant("pure-as-bounded-range", "privacy/nodes.py",
+      'return node.cost if node.measure == "rho" else node.cost**2 / 2',
+      'return node.cost if node.measure == "rho" else node.cost**2 / 8',
+      "pure epsilon enters zCDP at a quarter of its cost",
+      "privacy/test_ledger.py::test_zcdp_ledger_reads_pure_charges_as_half_their_square")
+plant("ledger-forgets", "privacy/ledger.py",
+      "self._totals, self._unit = totals, held", "self._unit = held",
+      "charges do not add up", TENTHS)
+plant("ledger-not-locked", "privacy/ledger.py",
+      "with self._lock:  # what was checked is what is entered", "with threading.Lock():",
+      "threads pass the same check and overspend together", "privacy/test_races.py::test_threads_do_not_overspend_a_ledger")
+plant("ledger-in-a-fork", "privacy/ledger.py",
+      "if os.getpid() != self._process:", "if False:",
+      "a forked process spends the same budget once more", "privacy/test_races.py::test_a_ledger_stays_in_its_process")
+plant("ledger-copied", "privacy/ledger.py",
+      "    __copy__ = __deepcopy__ = __reduce__ = __reduce_ex__ = _refuse\n", "",
+      "charges to a copy of a ledger are lost", "privacy/test_ledger.py::test_it_cannot_be_copied")
+plant("checked-outside-the-transaction", "privacy/account.py",
+      "        with self._chain(write=True) as chain:\n            state = self._read(chain)\n"
+      "            self._check_people(state, schema)\n            check_unit(state.unit, unit, self.noun)\n"
+      "            state.composition.check(state.totals, node, grant, self.noun)\n",
+      "        state = self.state()\n        self._check_people(state, schema)\n"
+      "        check_unit(state.unit, unit, self.noun)\n"
+      "        state.composition.check(state.totals, node, grant, self.noun)\n"
+      "        with self._chain(write=True) as chain:\n            state = self._read(chain)\n",
+      "processes pass the same check and overspend together",
+      "privacy/test_races.py::test_threads_forks_and_processes_do_not_overspend_an_account")
+plant("account-people-not-checked", "privacy/account.py",
+      "            self._check_people(state, schema)\n", "",
+      "an account that counts people pays for rows of which nobody knows whose they are",
+      f"{ACCOUNT}::test_people_are_told_apart_by_the_id_that_the_account_names")
+plant("account-pays-for-inference", "privacy/account.py",
+      '        raise BudgetError(\n            "a fit that is charged to an account needs a declared schema',
+      '        return\n        raise BudgetError(\n            "a fit that is charged to an account needs a declared schema',
+      "a schema is read off rows for which no budget pays",
+      f"{PAYING}::test_no_account_pays_for_a_schema_that_is_read_off_the_rows")
+plant("account-amounts-not-verified", "privacy/account.py",
+      "            if found != entry.totals:\n", "            if False:\n",
+      "an entry may state another rho than its charges have", f"{ACCOUNT}::test_amounts_that_contradict_the_recorded_charge_show")
+plant("account-head-not-verified", "privacy/account.py",
+      "if head is not None and head not in {", "if False and head not in {",
+      "entries that were rewritten since a head was noted do not show",
+      f"{ACCOUNT}::test_an_anchor_shows_what_a_chain_alone_cannot")
+plant("account-starts-anew", "privacy/account.py",
+      "        for entry in self.entries:\n            totals = totals.plus(entry.totals)\n",
+      "        for entry in self.entries[-1:]:\n            totals = totals.plus(entry.totals)\n",
+      "only the last charge of an account counts", f"{ACCOUNT}::test_it_remembers_exactly_and_refuses_what_is_not_left")
+plant("chain-not-verified", "privacy/chain.py",
+      'if (number, record.get("number"), record.get("previous"), told) != (place, place, last, found):', "if False:",
+      "entries of an account can be changed unseen", f"{ACCOUNT}::test_every_single_byte_of_every_entry_shows")
+plant("chain-links-not-verified", "privacy/chain.py",
+      'record.get("previous"), told) != (place, place, last, found):',
+      'last, told) != (place, place, last, found):',
+      "an entry of an account can be rewritten unseen, together with its hash",
+      f"{ACCOUNT}::test_an_entry_that_is_rewritten_with_its_hash_does_not_fit_the_next")
+plant("chain-end-not-verified", "privacy/chain.py",
+      '.fetchall() != [(len(links), last)]:', ".fetchall() == []:",
+      "the last entries of an account can be taken away unseen", CHANGED)
+plant("chain-not-written", "privacy/chain.py",
+      'db.execute("COMMIT")\n            finally:\n                db.close()  # an open',
+      'db.execute("ROLLBACK")\n            finally:\n                db.close()  # an open',
+      "charges of an account are forgotten", f"{ACCOUNT}::test_equal_charges_are_entered_each")
+plant("account-readable", "privacy/chain.py",
+      "            os.close(handle)\n            _fill(temporary, header)\n",
+      "            os.fchmod(handle, 0o644)\n            os.close(handle)\n            _fill(temporary, header)\n",
+      "everybody on the machine can read who released what", f"{ACCOUNT}::test_it_is_private_from_the_first_moment")
+plant("units-of-charges-not-compared", "privacy/payer.py",
+      "if unit is not None and held is not None and unit != held:", "if False:",
+      "costs for weaker neighbours are charged like those for stronger ones",
+      f"{ACCOUNT}::test_whom_costs_are_counted_for_is_fixed")
+plant("block-does-not-pay", "privacy/payer.py",
+      "found = given or _settled(active(), owner)", "found = given",
+      "fits inside the block of an account are free", f"{PAYING}::test_blocks_nest_and_reach_every_thread")
+plant("anybody-pays", "privacy/payer.py",
+      "return inner[-1] if all(one == inner[-1] for one in inner) else Ambiguous()", "return inner[-1]",
+      "a fit is charged to the account of other people",
+      f"{PAYING}::test_a_thread_without_a_block_works_for_the_only_one_and_is_refused_for_several")
+plant("payer-left-behind", "privacy/payer.py",
+      "return state if found is None else {**state, CARRIED: found.carried()}", "return state",
+      "fits in other processes are free", f"{PAYING}::test_pickles_and_clones_of_a_block_bring_the_account_along")
+plant("tab-covers-anything", "privacy/payer.py",
+      "return mine and self._payer == payer and self._node == node and payer.holds(self)", "return mine",
+      "batches go on after their charge has gone", f"{PAYING}::test_batches_share_one_entry_as_long_as_it_is_there")

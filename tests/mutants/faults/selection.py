@@ -8,6 +8,7 @@ DRAWS = f"{WATCHED}::test_draws_of_features"
 NOISE = f"{WATCHED}::test_noise_on_scores_and_on_tables"
 SPARSE = f"{WATCHED}::test_the_sparse_vector_technique"
 MODEL = f"{WATCHED}::test_a_model_on_chosen_features"
+PAID = "privacy/test_paying.py::test_statistics_are_paid_for_too"
 
 plant("rate-not-shared", "selection/plan.py",
       "else epsilon / (k * score.reach)", "else epsilon / score.reach",
@@ -50,7 +51,7 @@ plant("counts-noise-halved", "selection/select.py",
       "Fraction(moved) / (plan.budget.epsilon * plan.counted))", "Fraction(moved) / (2 * plan.budget.epsilon * plan.counted))",
       "class counts have half of their noise", DRAWS)
 plant("counts-steps-dropped", "selection/select.py",
-      "moved = (1 if plan.adjacency is Adjacency.ADD_REMOVE else 2) * plan.contributions", "moved = 1",
+      "moved = plan.moves", "moved = 1",
       "class counts are noised for one row that comes or goes, not for replaced or several", DRAWS)
 plant("counts-free", "selection/plan.py",
       "return self.budget.epsilon * (1 - self.counted)", "return self.budget.epsilon",
@@ -88,6 +89,17 @@ plant("choice-not-charged", "selection/classifier.py",
       "            nodes.append(plan.node)\n", "",
       "the certificate leaves out the choice of features", MODEL)
 plant("not-charged", "selection/kbest.py",
-      "charge(paying(ledger, account, X, self), plan.node, plan.budget, plan.unit, X, self, schema=plan.schema)",
+      "charge(payer, plan, X, self, schema=plan.schema)",
       "paying(ledger, account, X, self).afford(plan.budget, plan.node)",
       "a selection costs nothing in the ledger", DRAWS)
+plant("tables-for-one-row", "selection/plan.py",
+      "moved = moved_rows(adjacency, contributions)", "moved = 1",
+      "tables are noised for one row that comes or goes, not for replaced or several", NOISE)
+plant("statistics-not-charged", "selection/kbest.py",
+      "paying(ledger, account, statistics, self).charge(plan.node, plan.budget, plan.unit, self, schema=plan.schema)",
+      "paying(ledger, account, statistics, self).afford(plan.budget, plan.node)",
+      "a selection from exact statistics costs nothing in the ledger", PAID)
+plant("model-of-statistics-not-charged", "selection/classifier.py",
+      "paying(ledger, account, statistics, self).charge(plan.node, plan.budget, plan.unit, self, schema=plan.schema)",
+      "paying(ledger, account, statistics, self).afford(plan.budget, plan.node)",
+      "a model of exact statistics costs nothing in the ledger", PAID)

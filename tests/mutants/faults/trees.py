@@ -73,8 +73,8 @@ plant("noisy-counts-exact", "trees/grow.py",
       "noisy = sampler.laplace(np.stack([yes, no]), plan.questions / plan.row_split)",
       "noisy = np.stack([yes, no])",
       "questions are found by exact counts", NOISY)
-plant("not-charged", "trees/classifier.py",
-      "charge(payer, plan.node, plan.budget, plan.unit, X, self, schema=schema)", "payer.afford(plan.budget, plan.node)",
+plant("not-charged", "estimators/base.py",
+      "self._tab = charge(payer, plan, X, self, schema=schema)", "self._tab = payer.afford(plan.budget, plan.node)",
       "a tree costs nothing in the ledger", TREE)
 plant("gini-of-squares-of-all", "trees/grow.py",
       "total = total + STEPS * squares // np.maximum(size, 1)", "total = total + STEPS * squares",

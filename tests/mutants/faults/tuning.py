@@ -27,8 +27,8 @@ plant("fits-have-the-whole-look", "tuning/search.py",
       "each = look / count", "each = look",
       "every candidate spends what all of them have together", MORE)
 plant("validation-rows-trained-on", "tuning/search.py",
-      "fitted = [self._fit(index, self.plan.fit, train) for index",
-      "fitted = [self._fit(index, self.plan.fit, np.arange(self.rows.size)) for index",
+      "fitted.append(self._fit(index, self.plan.fit, train))",
+      "fitted.append(self._fit(index, self.plan.fit, np.arange(self.rows.size)))",
       "a row is trained on and scored on, at full cost each", MORE)
 plant("training-rows-scored-on", "tuning/search.py",
       "        truth = self.rows.truth(held)\n",
@@ -56,7 +56,7 @@ plant("stopping-costs-two-runs", "tuning/search.py",
       "each = None if epsilon is None else epsilon / (2 + eta)", "each = None if epsilon is None else epsilon / 2",
       "the law of the number of runs is not paid for", f"{RUN}[0-1]", f"{RUN}[{(1 << 50) - 1}-1]")
 plant("not-charged", "tuning/search.py",
-      "charge(payer, plan.node, plan.budget, plan.unit, X, self, schema=known)", "payer.afford(plan.budget, plan.node)",
+      "charge(payer, plan, X, self, schema=known)", "payer.afford(plan.budget, plan.node)",
       "a search costs nothing in the ledger", MORE)
 plant("model-claims-its-fit-alone", "tuning/search.py",
       "self.model_ = fitted.model_.with_certificate(self.certificate_)", "self.model_ = fitted.model_",

@@ -1,0 +1,62 @@
+"""Faults of private figures: the tables behind them, their noise, and the sides of a hold-out."""
+
+from tests.mutants.fault import Room
+
+plant = Room("evaluation")
+SCALES = "evaluation/test_release.py::test_the_sampler_gets_exact_tables_at_the_scale_of_the_adjacency"
+ALONE = "evaluation/test_release.py::test_figures_come_from_the_noisy_tables_alone"
+FIRST = "evaluation/test_release.py::test_the_charge_comes_first"
+CHARGED = "evaluation/test_holdout.py::test_one_charge_of_epsilon_before_a_row_is_read"
+SIDES = "evaluation/test_holdout.py::test_a_row_is_on_one_side_and_not_by_where_it_stands"
+
+plant("tables-exact", "evaluation/release.py",
+      "noisy = sampler.laplace(table, charge.spread)", "noisy = table",
+      "figures come from exact counts", SCALES)
+plant("noise-halved", "evaluation/release.py",
+      "noisy = sampler.laplace(table, charge.spread)", "noisy = sampler.laplace(table, charge.spread / 2)",
+      "counts by class and score have half of their noise", SCALES)
+plant("replace-as-add-remove", "evaluation/plan.py",
+      "reach = moved_rows(adjacency, contributions)", "reach = contributions",
+      "a replaced row moves two counts, and the noise is for one", SCALES)
+plant("one-row-per-person", "evaluation/plan.py",
+      "reach = moved_rows(adjacency, contributions)", "reach = moved_rows(adjacency)",
+      "people have several rows, and the noise is for one", SCALES)
+plant("every-class-has-all", "evaluation/plan.py",
+      "each = budget.epsilon * (1 - CONFUSION_SHARE) / classes", "each = budget.epsilon * (1 - CONFUSION_SHARE)",
+      "the table of each class spends what all have together", SCALES)
+plant("confusion-has-all", "evaluation/plan.py",
+      'charge("rows by true and predicted class", budget.epsilon * CONFUSION_SHARE),',
+      'charge("rows by true and predicted class", budget.epsilon),',
+      "the confusion table spends everything, and the others once more", SCALES)
+plant("row-in-two-cells", "evaluation/release.py",
+      "return [np.bincount(one, minlength=a * b) for one, (a, b) in zip(cells, sizes, strict=True)]",
+      "return [np.bincount(one, minlength=a * b) + np.bincount(one[::-1], minlength=a * b) "
+      "for one, (a, b) in zip(cells, sizes, strict=True)]",
+      "a row moves a count by two, and the noise is for one", SCALES)
+plant("interval-without-noise", "evaluation/release.py",
+      "return NoisyTable(noisy.astype(np.float64), laplace_variance(float(charge.spread)))",
+      "return NoisyTable(noisy.astype(np.float64), 0.0)",
+      "figures are told as if their counts had no noise",
+      "evaluation/test_release.py::test_intervals_are_as_wide_as_the_noise_that_was_drawn")
+plant("not-charged", "evaluation/evaluate.py",
+      "charge(paying(ledger, account), plan, data, schema=model.schema)",
+      "paying(ledger, account).afford(plan.budget, plan.node)",
+      "an evaluation costs nothing in the ledger", FIRST)
+plant("holdout-not-charged", "evaluation/holdout.py",
+      "        charge(payer, plan, X, self, schema=schema)\n", "",
+      "a fit that measures itself costs nothing in the ledger", CHARGED)
+plant("measured-on-training-rows", "evaluation/holdout.py",
+      "model, looked, sampler, *test, confidence=", "model, looked, sampler, *train, confidence=",
+      "the rows that were trained on are measured too, at full cost each", SIDES)
+plant("people-on-both-sides", "evaluation/holdout.py",
+      "coins = (RowCoins if schema.id is None else KeyCoins)(plan.share, sampler)",
+      "coins = RowCoins(plan.share, sampler)",
+      "rows of one person are dealt to both sides, and the cost is that of one",
+      "evaluation/test_holdout.py::test_rows_of_one_person_stay_together")
+plant("several-rows-without-id", "evaluation/holdout.py",
+      "if rows > 1 and (schema is None or schema.id is None):", "if False:",
+      "rows of people that nobody can tell apart are dealt to both sides",
+      "evaluation/test_holdout.py::test_rows_of_one_person_are_not_dealt_to_both_sides")
+plant("holdout-certified-as-the-fit-alone", "evaluation/holdout.py",
+      "whole = own.beside(figures, SIDES, dealt)", "whole = own",
+      "the certificate leaves out the figures and the coins that they rest on", CHARGED)

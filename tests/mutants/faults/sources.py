@@ -1,0 +1,97 @@
+"""Faults of the reader: what a row adds must depend on that row and the schema alone, and nobody has too many rows."""
+
+from tests.mutants.fault import Room
+
+plant = Room("sources")
+SOURCE = "sources/test_source.py"
+KEPT = f"{SOURCE}::test_class_counts_are_of_the_rows_that_a_fit_keeps"
+SHARED = f"{SOURCE}::test_other_bins_share_what_is_held_and_other_rules_read_again"
+PEOPLE = f"{SOURCE}::test_class_counts_refuse_what_a_fit_refuses_of_people_and_labels"
+ALONE = "test_total.py::test_a_row_is_read_alike_alone_and_among_others"
+MANY = "test_total.py::test_every_source_keeps_as_many_rows_of_a_person"
+SUMS = "sources/test_held.py::test_sums_are_exact_or_at_the_end_of_64_bits"
+ONE = "sources/test_people.py::test_spellings_of_one_id_are_one_person_everywhere"
+SIDES = "evaluation/test_holdout.py::test_a_row_is_on_one_side_and_not_by_where_it_stands"
+
+plant("read-before-the-charge", "sources/shape.py",
+      "        check_columns(source, schema, labelled=labelled)\n    return",
+      "        check_columns(source, schema, labelled=labelled)\n"
+      "        if schema is not None:\n"
+      '            __import__("discreet").collect(source, schema)\n    return',
+      "rows of a file are looked at before anybody has paid for them", "sources/test_shape.py::test_no_row_is_looked_at")
+plant("not-charged", "sources/shape.py",
+      "return payer.charge(plan.node, plan.budget, plan.unit, owner, schema=schema)",
+      "return payer.afford(plan.budget, plan.node)",
+      "no fit costs anything in the ledger", "sources/test_shape.py::test_a_good_source_is_charged")
+plant("left-out-rows-counted", "sources/source.py",
+      "label = _checked(rows).label", "label = rows.label",
+      "class counts have rows that the model leaves out for what other columns hold", KEPT)
+plant("labels-alone-counted", "sources/source.py",
+      "        if self.total:\n            found = list(self.map(_fitting_labels))",
+      "        if False:\n            found = list(self.map(_fitting_labels))",
+      "class counts of a file are those of its labels, whatever rows the model leaves out", KEPT)
+plant("people-not-checked", "sources/source.py",
+      "            refuse_people(self.schema, most, people)\n        if not people.missing",
+      "            return None\n        if not people.missing",
+      "people have more rows than the noise is for", PEOPLE)
+plant("people-not-reduced", "sources/source.py",
+      "if not people.missing and people.most()[0] <= most:", "if True:",
+      "people keep more rows than the noise is for", MANY)
+plant("rows-without-id-stay", "sources/fewer.py",
+      "kept.append(self.unknown or key is not None)", "kept.append(True)",
+      "rows of nobody knows whom stay, whatever their number", MANY)
+plant("one-row-too-many", "sources/fewer.py",
+      'np.argsort(numbers, kind="stable")[:most]', 'np.argsort(numbers, kind="stable")[: most + 1]',
+      "people keep a row more than the noise is for", MANY)
+plant("people-forgotten-between-batches", "sources/fewer.py",
+      "        kept = []\n        for key in keys:\n", "        kept = []\n        self.met.clear()\n        for key in keys:\n",
+      "a person keeps as many rows of every batch as of all together",
+      f"{SOURCE}::test_a_person_keeps_as_many_rows_however_they_come_in_batches")
+plant("choice-by-position", "sources/fewer.py",
+      'np.argsort(numbers, kind="stable")[:most]', "np.arange(size)[:most]",
+      "which rows of a person stay follows from where they stand, not from coins of their own",
+      "exhaustive/test_total.py::test_the_choice_is_even_and_knows_nothing_but_the_number_of_rows")
+plant("spellings-are-people", "sources/people.py",
+      "        if pc.any(numbered).as_py():\n", "        if False:\n",
+      "one person with an id in two spellings counts as two", ONE)
+plant("missing-ids-unseen", "sources/people.py",
+      "        if gone.any():\n            self.missing = True\n", "        if gone.any():\n",
+      "rows without an id are not noticed", "sources/test_people.py::test_a_missing_id_is_refused_beside_any_other")
+plant("absorbed-where-most-are", "sources/absorb.py",
+      "    codes[bad] = place\n", "    codes[bad] = np.bincount(codes[~bad], minlength=1).argmax()\n",
+      "a value without a place goes to the cell that most other rows have", ALONE)
+plant("absorbed-number-is-the-median", "sources/absorb.py",
+      "values[bad] = np.nan", "values[bad] = np.nanmedian(np.where(bad, 0.0, values))",
+      "a number without a place counts as one in the middle of the other rows", ALONE)
+plant("one-bad-row-takes-all", "sources/absorb.py",
+      "                kept &= ~bad\n", "                kept &= not bad.any()\n",
+      "one row without a place leaves out every other row of its batch", ALONE)
+plant("held-under-any-schema", "sources/source.py",
+      "if shared and _without_bins(data.schema) == _without_bins(schema):", "if shared:",
+      "rows coded by other bounds and classes are taken for those of this schema", SHARED)
+plant("held-under-other-bounds", "sources/source.py",
+      "(one.name, one.lower, one.upper, one.lattice, one.missing_code is None) if", "(one.name,) if",
+      "numbers clipped to other bounds are taken for those of this schema", SHARED)
+plant("held-under-any-rules", "sources/source.py",
+      "shared = isinstance(data, Source) and (data.labelled, data.contributions, data.unexpected) == rules",
+      "shared = isinstance(data, Source)",
+      "rows of people with too many are shared with a fit that has to refuse them", SHARED)
+plant("sums-wrap", "sources/held.py",
+      "return np.where(over, np.where(upper < 0, ends.min, ends.max), found)", "return found",
+      "a sum that leaves 64 bits comes out at the other end", SUMS)
+plant("batches-wrap", "statistics.py",
+      "return np.where(over, np.where(left < 0, -_LIMIT - 1, _LIMIT), total) if over.any() else total", "return total",
+      "a sum over batches that leaves 64 bits comes out at the other end",
+      "test_total.py::test_sums_that_leave_64_bits_are_held_there")
+plant("dealt-by-index", "sources/part.py",
+      "held_out = coins.held(0, rows.size, keys)", "held_out = np.arange(rows.size) % 5 == 0",
+      "a row more shifts every other row between training and testing", SIDES)
+plant("trained-on-all", "sources/part.py",
+      "(rows.take(np.flatnonzero(held_out == side)) for side in (False, True))",
+      "(rows.take(np.flatnonzero((held_out == side) | (not side))) for side in (False, True))",
+      "rows held out are trained on as well, and the cost is that of one", SIDES)
+plant("file-trained-on-all", "sources/part.py",
+      "mine = coins.held(start, size, keys) == self.part.held",
+      "mine = (coins.held(start, size, keys) == self.part.held) | (not self.part.held)",
+      "rows of a file that are held out are trained on as well",
+      "evaluation/test_holdout.py::test_the_sides_of_a_file_have_every_row_once")
