@@ -90,7 +90,7 @@ plant("choice-not-charged", "selection/classifier.py",
       "the certificate leaves out the choice of features", MODEL)
 plant("not-charged", "selection/kbest.py",
       "charge(payer, plan, X, self, schema=plan.schema)",
-      "paying(ledger, account, X, self).afford(plan.budget, plan.node)",
+      "payer.afford(plan.budget, plan.node)",
       "a selection costs nothing in the ledger", DRAWS)
 plant("tables-for-one-row", "selection/plan.py",
       "moved = moved_rows(adjacency, contributions)", "moved = 1",
