@@ -37,7 +37,7 @@ class Provenance(Public):
     """Where a part of a schema comes from: a private release, what it cost whom, and the hash of its certificate."""
 
     what: StrictStr
-    epsilon: StrictStr | None
+    epsilon: StrictStr | None = None
     delta: StrictStr = "0"
     adjacency: StrictStr
     contributions: int = Field(ge=1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ import pandas as pd
 import pytest
 
 import discreet
+import discreet.sources
 from discreet import (
     Budget,
     Categorical,
@@ -44,11 +46,14 @@ from discreet import (
 from discreet.bayes.plan import make_plan
 from discreet.bounds.release import REST
 from discreet.calibration import calibrated
-from discreet.errors import BudgetError
+from discreet.errors import BudgetError, StatisticsError
+from discreet.estimators.counts import CountPlan, bought_counts, count_charge
 from discreet.federated import Aggregate, node_update
 from discreet.federated.shares import share_plan
 from discreet.local.client import LocalClient
 from discreet.local.collector import Collector
+from discreet.mechanisms.noise import sampler_for
+from discreet.privacy import Ledger
 from discreet.privacy.budget import Adjacency
 from discreet.privacy.certifier import INFERRED, certify
 from discreet.privacy.ledger import Parallel, Sequential
@@ -364,3 +369,117 @@ def test_a_composition_covers_the_tables_that_both_cover() -> None:
     total, refused = certify(plan, sampler="exact", simulation=False), made(DECLARED)
     assert total.then(total).tables == total.tables
     assert total.then(refused).tables == refused.then(total).tables == refused.tables
+
+
+# ---- purchases that look alike, and schemas that models carry
+
+
+def bought(epsilon: Any, seed: Any = None) -> Any:
+    charge = count_charge(Fraction(epsilon))
+    plan = CountPlan(DECLARED, Budget(epsilon), Adjacency.ADD_REMOVE, 1, charge)
+    return bought_counts(np.array([60, 60]), plan, sampler_for(seed))
+
+
+def test_two_purchases_at_the_same_price_are_two() -> None:
+    X, y = frame()
+    one, two = bought(5), bought(5)
+    assert one.certificate.hash != two.certificate.hash
+    fits = [PrivateTAN(0.1, schema=DECLARED).fit(X, y, counts=counts).certificate_ for counts in (one, two)]
+    both = fits[0].then(fits[1])
+    assert len(both.elsewhere) == 2
+    paid = one.certificate.then(both)
+    assert paid.epsilon == "26/5" and [known.certificate for known in paid.elsewhere] == [two.certificate.hash]
+
+
+def test_a_fit_for_release_does_not_follow_from_simulated_counts_or_from_another_cost() -> None:
+    X, y = frame()
+    with pytest.raises(BudgetError, match="simulation"):
+        PrivateTAN(0.1, schema=DECLARED).fit(X, y, counts=bought(5, 0))
+    assert PrivateTAN(0.1, schema=DECLARED, random_state=0).fit(X, y, counts=bought(5, 0)).certificate_.simulation
+    cheap = replace(bought(5), certificate=bought(1).certificate)
+    with pytest.raises(BudgetError, match="no certificate of their cost"):
+        PrivateTAN(0.1, schema=DECLARED).fit(X, y, counts=cheap)
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        lambda: SelectiveNB(50, DECLARED, k=1),
+        lambda: PrivateJointHistogram(20, schema=Schema(DECLARED.features[2:], "y", [0, 1])),
+        lambda: PrivateClassifier(50, DECLARED, "naive-bayes"),
+    ],
+    ids=["selection", "joint", "automatic"],
+)
+def test_a_schema_that_a_model_carries_says_what_it_follows_from(kind: Any) -> None:
+    X, y = frame(600)
+    model = kind().fit(X, y).model_
+    assert not model.certificate.elsewhere  # of the model itself everything is paid for
+    later = PrivateNB(0.1, schema=model.schema).fit(X, y).certificate_
+    assert any("paid for elsewhere" in text for text in later.assumptions) == bool(model.schema.provenance)
+    if model.schema.hash != DECLARED.hash and len(model.schema.features) == 1:
+        assert model.schema.provenance
+
+
+def test_a_choice_says_its_cost_by_every_door() -> None:
+    X, y = frame()
+    chosen = PrivateSelectKBest(1, epsilon=50, schema=DECLARED).fit(X, y)
+    assert chosen.selection_.schema.provenance == chosen.schema_.provenance != ()
+    assert chosen.selection_.certificate == chosen.certificate_
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_a_search_states_what_any_of_its_candidates_schemas_cost(order: int) -> None:
+    X, y = frame()
+    paid = settle_schema(DECLARED, X, 5, bounds="private").schema
+    candidates = [PrivateNB(schema=paid), PrivateNB(schema=paid.having(provenance=()), smoothing=2.0)][::order]
+    made = PrivateGridSearch(candidates, epsilon=1).fit(X, y).certificate_
+    assert [known.epsilon for known in made.elsewhere] == ["5"]
+
+
+def test_statistics_counted_elsewhere_are_not_said_to_be_checked() -> None:
+    X, y = frame()
+    counted = discreet.sources.collect(X, KNOWN, y, detail=("bins",))
+    for kind in (PrivateSelectKBest(1, 1, KNOWN), SelectiveNB(1, KNOWN, k=1)):
+        made = kind.fit_statistics(counted).certificate_
+        assert "not checked" in made.protects and any(text.startswith(ROWS) for text in made.assumptions)
+        ledger = Ledger(Budget(1))
+        other = KNOWN.having([Categorical("a", ["q", "p"]), *KNOWN.features[1:]])
+        with pytest.raises(StatisticsError, match="another schema"):
+            kind.set_params(schema=other).fit_statistics(counted, ledger=ledger)
+        assert ledger.spent == 0
+
+
+def test_a_bad_seed_costs_nothing() -> None:
+    X, y = frame()
+    model = PrivateNB(1, schema=DECLARED).fit(X, y).model_
+    for fit in (
+        PrivateNB(1, schema=DECLARED, random_state=-1).fit,
+        PrivateNB(1, schema=DECLARED, random_state=-1).partial_fit,
+        PrivateClassifier(1, DECLARED, random_state=-1).fit,
+        lambda X, y, ledger: calibrated(model, X, y, 1, random_state=-1, ledger=ledger),
+    ):
+        ledger = Ledger(Budget(1))
+        with pytest.raises(BudgetError):
+            fit(X, y, ledger=ledger)
+        assert ledger.spent == 0
+
+
+def test_without_privacy_in_one_part_the_whole_protects_nobody() -> None:
+    X, y = frame()
+    exact, noisy = (PrivateNB(epsilon, schema=DECLARED).fit(X, y).certificate_ for epsilon in (math.inf, 1))
+    for whole in (exact.then(noisy), noisy.then(exact)):
+        assert not whole.private and whole.protects.startswith("nobody") and whole.sampler == "none"
+
+
+def test_concentrated_costs_add_up_with_answers_at_pure_epsilon() -> None:
+    X, y = frame()
+    noisy = PrivateNB(1, 1e-6, schema=DECLARED, mechanism="gaussian").fit(X, y).certificate_
+    answers = PrivatePredictor(1, 1e-6, schema=DECLARED, queries=1).fit(X, y).certificate_
+    assert Fraction(noisy.then(answers).epsilon or 0) == 2
+
+
+def test_every_reason_for_parallel_costs_is_stated() -> None:
+    X, y = frame()
+    for trees in (10, "auto"):
+        made = PrivateForestClassifier(1, DECLARED, n_estimators=trees).fit(X, y).certificate_
+        assert any("dealt to one tree" in text for text in made.assumptions)

@@ -1,6 +1,7 @@
 """One reader: what a Source counts and holds, what it shares, and a new kind of source in one file."""
 
 import json
+import math
 import sys
 import tomllib
 from pathlib import Path
@@ -23,7 +24,7 @@ from discreet.local import LocalNB
 from discreet.selection import PrivateSelectKBest, SelectiveNB
 from discreet.sources import streams
 from discreet.sources.contract import row_rule_violation
-from discreet.sources.files import _Csv, _Parquet, open_files
+from discreet.sources.files import _Parquet, open_files
 from discreet.statistics import DETAILS
 from discreet.trees import PrivateForestClassifier, PrivateTreeClassifier
 from discreet.tuning import PrivateGridSearch
@@ -61,7 +62,7 @@ def readings(monkeypatch):
     """Which columns were read from start to end, one list for each reading of a stream's batches."""
     found = []
     for kind in (streams.Stream, *_kinds(streams.Stream)):
-        if "batches" in vars(kind) and kind not in (_Csv, _Parquet):  # which ask DuckDB, as others do
+        if "batches" in vars(kind) and kind is not _Parquet:  # which asks DuckDB, as others do
 
             def batches(self, wanted, inner=kind.batches):
                 found.append(list(wanted))
@@ -288,3 +289,35 @@ def test_every_room_is_under_the_contract_of_rows():
     rooms = {f"discreet.{path.parent.name}" for path in (root / "src/discreet").glob("*/__init__.py")}
     rooms |= {f"discreet.{path.stem}" for path in (root / "src/discreet").glob("*.py")}
     assert rooms - set(rows["source_modules"]) == {"discreet.sources", "discreet.__init__"}
+
+
+def test_rows_that_a_seed_chose_do_not_serve_a_fit_that_no_seed_repeats():
+    opened = sources.open(table(60), PEOPLE, contributions=1, unexpected="absorb", draw=np.random.default_rng(0).bytes)
+    opened.held()
+    again = sources.open(opened, PEOPLE, contributions=1, unexpected="absorb")
+    assert again._kept == [] and again.draw is None
+    assert sources.open(again, PEOPLE, contributions=1, unexpected="absorb")._kept is again._kept
+
+
+def test_categories_that_only_compare_alike_are_not_shared():
+    rows = np.array([["True"], ["False"], ["1"], ["0"]], object)
+    truths, numbers = (
+        Schema([Categorical("a", values, other="else")], "t", [0, 1]) for values in ([True, False], [1, 0])
+    )
+    opened = sources.open(rows, truths, [0, 1, 0, 1])
+    opened.held()
+    assert sources.open(opened, numbers).statistics() == sources.collect(rows, numbers, [0, 1, 0, 1])
+
+
+@pytest.mark.parametrize("numeric", ["gaussian", "truncated-gaussian", "histogram"])
+def test_held_numbers_score_as_the_numbers_that_they_are(numeric):
+    from discreet.bayes.score import joint_log_probability
+
+    schema = Schema([Numeric("n", 0, 64, integer=True, missing="bin")], "t", [0, 1])
+    values = np.array([[0.0], [7.0], [33.0], [64.0], [np.nan]] * 20)
+    model = PrivateNB(math.inf, schema=schema, numeric=numeric).fit(values, np.arange(100) % 2).model_
+    opened = sources.open(values, schema, np.arange(100) % 2)
+    (plain,) = opened.rows()
+    held = opened.held().rows()
+    scores = [joint_log_probability(rows, model.log_prior, model.likelihoods) for rows in (plain, held)]
+    assert np.allclose(*scores, rtol=1e-9, atol=1e-9)

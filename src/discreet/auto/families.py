@@ -6,7 +6,7 @@ import inspect
 from fractions import Fraction
 from typing import Any
 
-from discreet.estimators.counts import ClassCounts
+from discreet.estimators.counts import WHAT, ClassCounts
 from discreet.kinds import Kind, find, resolve
 from discreet.models import ReleasedModel
 from discreet.privacy.budget import LEAST, Adjacency
@@ -48,6 +48,8 @@ def fit_naive_bayes(
         share = epsilon * calibration_share(counts.rows, float(epsilon / steps), len(schema.classes))
     kept = epsilon - share
     public = binned(schema, counts.rows, max(kept / steps, LEAST)) if bins == "auto" else schema
+    if public != schema and counts.certificate is not None and counts.certificate.private:
+        public = public.having(provenance=(*public.provenance, counts.certificate.provenance(WHAT)))
     if share:
         X.held()  # for the calibration too
     model = PrivateNB(kept, schema=public, **settings).fit(X, y, ledger=ledger, progress=progress).model_

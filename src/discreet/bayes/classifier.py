@@ -104,10 +104,10 @@ class PrivateNB(NaiveBayesEstimator):
             raise BudgetError("partial_fit goes on with the settings of the first batch: use fit to start anew")
         if earlier is not None:
             self._check_width(X)
+        sampler = sampler_for(self.random_state, 0 if earlier is None else earlier.batches)
         tab: Tab | None = getattr(self, "_tab", None)
         if tab is None or earlier is None or not tab.covers(payer, plan.node, self):
             self._tab = charge(payer, plan, X, self, schema=schema)
-        sampler = sampler_for(self.random_state, 0 if earlier is None else earlier.batches)
         self._keep(self._release(self._source(X, y, plan, sampler, None), plan, sampler, earlier))
         self._describe(X, schema)
         return self

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.bayes.likelihoods import Likelihood, TableLikelihood
-from discreet.sources import SMALL, Reader, Rows, coder, compiled, in_threads, spans
+from discreet.sources import SMALL, Column, Numbers, Points, Reader, Rows, coder, compiled, in_threads, spans
 
 Floats = NDArray[np.float64]
 JOINED = 2048  # entries of a joint score table that a core's first cache holds
@@ -19,7 +19,7 @@ def joint_log_probability(rows: Rows, prior: Floats, likelihoods: Sequence[Likel
     """log P(class) + Σ log P(feature | class) for every row and class."""
     if rows.size < SMALL:
         scores = np.tile(prior, (rows.size, 1))
-        for column, likelihood in zip(rows.columns, likelihoods, strict=True):
+        for column, likelihood in zip(_as_numbers(rows, likelihoods), likelihoods, strict=True):
             scores += likelihood.scores(column)
         return scores
     scores = np.empty((rows.size, len(prior)))
@@ -42,7 +42,7 @@ def whole_scores(rows: Rows, prior: Floats, likelihoods: Sequence[Likelihood], u
         tables = [TableLikelihood(name, np.rint(table * unit)) for name, table in found]
         return joint_log_probability(rows, whole, tables)
     scores = np.tile(whole, (rows.size, 1))
-    for column, likelihood in zip(rows.columns, likelihoods, strict=True):
+    for column, likelihood in zip(_as_numbers(rows, likelihoods), likelihoods, strict=True):
         scores += np.rint(likelihood.scores(column) * unit)
     return scores
 
@@ -61,6 +61,14 @@ def most_probable(rows: Rows, prior: Floats, likelihoods: Sequence[Likelihood]) 
     return best
 
 
+def _as_numbers(rows: Rows, likelihoods: Sequence[Likelihood]) -> list[Column]:
+    """The columns, those that are held as points of a lattice as numbers again where a curve is to score them."""
+    return [
+        Numbers(column.feature, column.clipped()) if isinstance(column, Points) and one.by_cell is None else column
+        for column, one in zip(rows.columns, likelihoods, strict=True)
+    ]
+
+
 def _blocks(rows: Rows, prior: Floats, likelihoods: Sequence[Likelihood], keep: Any) -> None:
     """Score block by block in threads; a bad value raises the error that names it.
 
@@ -68,8 +76,9 @@ def _blocks(rows: Rows, prior: Floats, likelihoods: Sequence[Likelihood], keep: 
     A bad value's score is NaN, which no later addition can hide.
     """
     loops = compiled()
-    reader = Reader([column.values for column in rows.columns])
-    coders = [coder(column) for column in rows.columns]
+    columns = _as_numbers(rows, likelihoods)
+    reader = Reader([column.values for column in columns])
+    coders = [coder(column) for column in columns]
     steps: list[tuple[list[int], Any]] = []
     for j, likelihood in enumerate(likelihoods):
         table = likelihood.by_cell
@@ -92,7 +101,7 @@ def _blocks(rows: Rows, prior: Floats, likelihoods: Sequence[Likelihood], keep: 
             for members, scores in steps:
                 if scores is None:
                     (j,) = members
-                    likelihoods[j].add_scores(rows.columns[j].feature, values[j], block)
+                    likelihoods[j].add_scores(columns[j].feature, values[j], block)
                     continue
                 index = np.zeros(size, np.uint32)
                 for j in members:
@@ -104,5 +113,5 @@ def _blocks(rows: Rows, prior: Floats, likelihoods: Sequence[Likelihood], keep: 
         return True
 
     if not all(in_threads(work, spans(rows.size, max(1 << 11, (1 << 16) // len(prior))))):
-        for column, likelihood in zip(rows.columns, likelihoods, strict=True):
+        for column, likelihood in zip(_as_numbers(rows, likelihoods), likelihoods, strict=True):
             likelihood.scores(column)

@@ -139,5 +139,5 @@ def noisy(counts: Integers, charge: Charge | None, sampler: Sampler) -> Integers
 def _certificate(plan: SettlePlan, schema: Schema, sampler: Sampler) -> Certificate:
     return certify(
         plan, schema=schema, sampler=sampler.name, simulation=sampler.simulation, covers=COVERS, kind="this schema is",
-        inferred=REST,
+        inferred=REST, named=True,
     )  # fmt: skip

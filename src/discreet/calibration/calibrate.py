@@ -75,8 +75,9 @@ def calibrated(
         raise BudgetError(f"the model's guarantee is for {own.unit}: calibrate it for the same")
     check_lasting(X)
     check_shape(X, y, model.schema, who="a calibration")
+    sampler = sampler_for(random_state)
     charge(paying(ledger, account), _paid(model, plan), X, schema=model.schema)
-    reach, sampler = score_reach(model), sampler_for(random_state)
+    reach = score_reach(model)
     given = sources.open(
         X, model.schema, y, contributions=times, unexpected=unexpected, draw=bytes_of(sampler), progress=progress
     )

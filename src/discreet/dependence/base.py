@@ -9,7 +9,10 @@ from discreet.dependence.plan import NetworkPlan
 from discreet.estimators.counted import CountedEstimator
 from discreet.estimators.counts import ClassCounts, noisy_counts
 from discreet.mechanisms.noise import Sampler
+from discreet.privacy.certificate import Certificate
 from discreet.sources import HeldRows, Source
+
+BINS = "bins of the schema"
 
 
 class NetworkEstimator(CountedEstimator):
@@ -23,4 +26,8 @@ class NetworkEstimator(CountedEstimator):
         held = source.held()
         if counts is None:
             counts = noisy_counts(held.counts, plan.count, sampler)
-        return self._model(held, plan, counts, sampler)
+        model = self._model(held, plan, counts, sampler)
+        made: Certificate = model.certificate
+        if made.private and model.schema != plan.schema:  # bins that follow from what was bought say so
+            model.schema = model.schema.having(provenance=(*model.schema.provenance, made.provenance(BINS)))
+        return model

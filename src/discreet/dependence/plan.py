@@ -98,4 +98,5 @@ def network_certificate(
         sampler=f"{sampler.name}; choices and K-norm draws by exact coins",
         simulation=sampler.simulation,
         elsewhere=counts.elsewhere(),
+        named=True,
     )

@@ -120,8 +120,8 @@ class SchemaEstimator(ClassifierMixin, PrivateEstimator):
         schema = self._schema_for(X, y)
         plan = self._plan(schema, *bought)
         self._check_bought(plan, *bought)
+        sampler = self._sampler()  # a bad seed is no reason to pay
         self._tab = charge(payer, plan, X, self, schema=schema)
-        sampler = self._sampler()
         self._keep(self._release(self._source(X, y, plan, sampler, progress), plan, sampler, *bought))
         self._describe(X, schema)
         return self

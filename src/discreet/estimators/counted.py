@@ -26,4 +26,4 @@ class CountedEstimator(ScoreEstimator):
         return self._fit(X, y, paying(ledger, account, X, self), progress, counts)
 
     def _check_bought(self, plan: Any, counts: ClassCounts | None = None) -> None:
-        checked_counts(counts, plan)
+        checked_counts(counts, plan, simulation=self.random_state is not None)

@@ -81,11 +81,13 @@ def noisy_counts(exact: NDArray[np.int64], charge: Charge | None, sampler: Sampl
 def bought_counts(exact: NDArray[np.int64], plan: CountPlan, sampler: Sampler) -> ClassCounts:
     """Release the counts as a purchase of their own, with a certificate. The caller has entered its charge."""
     counts = noisy_counts(exact, plan.charge, sampler)
-    made = certify(plan, sampler=sampler.name, simulation=sampler.simulation, covers=COVERS, kind="these counts are")
+    made = certify(
+        plan, sampler=sampler.name, simulation=sampler.simulation, covers=COVERS, kind="these counts are", named=True
+    )
     return ClassCounts(counts.values, counts.variance, counts.charge, made)
 
 
-def checked_counts(counts: ClassCounts | None, plan: Planned) -> None:
+def checked_counts(counts: ClassCounts | None, plan: Planned, *, simulation: bool = False) -> None:
     """Refuse counts that a caller has bought and a private fit of that plan must not follow from."""
     if counts is None:
         return
@@ -98,11 +100,13 @@ def checked_counts(counts: ClassCounts | None, plan: Planned) -> None:
     if counts.charge is None:
         raise BudgetError("the given class counts were not bought: a private fit cannot follow exact counts")
     made = counts.certificate
-    if made is None or not made.private:
+    if made is None or made.epsilon is None or Fraction(made.epsilon) != counts.charge.cost:
         raise BudgetError(
-            "the given class counts have no certificate, so nobody can tell whom they protect: buy them with "
-            "bought_counts, or leave counts out"
+            "the given class counts have no certificate of their cost, so nobody can tell whom they protect: leave "
+            "counts out, and they are bought"
         )
+    if made.simulation and not simulation:
+        raise BudgetError("the given class counts are a simulation: a fit for release cannot follow from them")
     if (made.adjacency, made.contributions) != (plan.adjacency, plan.contributions):
         raise BudgetError(
             f"the given class counts were bought for {made.unit}, and this fit is for another unit: use the same "

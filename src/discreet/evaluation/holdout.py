@@ -138,6 +138,8 @@ class PrivateHoldout(SchemaEstimator):
         looked = make_evaluation_plan(
             model, pure, adjacency=plan.adjacency, contributions=plan.contributions, unexpected=plan.unexpected
         )
+        if hasattr(fitted, "_narrowed"):  # its model asks for some of the columns
+            test = (fitted._narrowed(test[0]), test[1])
         with watching() as others:
             self.evaluation_ = measure(
                 model, looked, sampler, *test, confidence=check_confidence(self.confidence), progress=progress,
@@ -148,7 +150,7 @@ class PrivateHoldout(SchemaEstimator):
         model = model.with_certificate(self.certificate_, self.evaluation_)
         fitted.model_, fitted.certificate_ = model, self.certificate_
         self.estimator_, self.model_ = fitted, model
-        self._describe(X, model.schema)
+        self._describe(X, schema)
         return self
 
     # ---- prediction

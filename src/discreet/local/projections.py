@@ -91,7 +91,7 @@ class PublicProjection(TransformerMixin, BaseEstimator):
             Numeric(f"component{i}", float(low), float(high), bins=self.bins)
             for i, (low, high) in enumerate(self.bounds_, start=1)
         ]
-        self.schema_ = Schema(features, schema.target, schema.classes, inferred=schema.inferred)
+        self.schema_ = schema.having(features)
         return self
 
     _needs_labels = False

@@ -59,7 +59,7 @@ class Kinds(Mapping[str, type[M]]):
             for entry in entry_points(group=GROUP):
                 try:
                     entry.load()
-                except ImportError as error:
+                except Exception as error:  # a stranger's code may fail in any way
                     self._walked = False
                     raise DiscreetError(f"the plug-in {entry.value} cannot be loaded, so remove it: {error}") from None
         return dict(sorted(self._kinds.items(), key=lambda item: item[1].code))

@@ -178,7 +178,8 @@ class Journal(AbstractContextManager["Journal"]):
             self._charge(round_id, asked, cost, pay)
         made = make()
         self._db.execute("UPDATE rounds SET answer = ? WHERE round = ? AND answer IS NULL", (made, round_id))
-        return made
+        kept = self._db.execute("SELECT answer FROM rounds WHERE round = ?", (round_id,)).fetchone()
+        return bytes(kept[0])  # what was kept first, should two have drawn for one charge
 
     def _charge(self, round_id: str, asked: str, cost: Budget, pay: Pay | None) -> None:
         with transaction(self._db, "EXCLUSIVE"):

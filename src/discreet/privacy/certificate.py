@@ -24,9 +24,10 @@ from discreet.privacy.budget import Adjacency, Budget
 from discreet.privacy.composition import Totals, granted
 from discreet.privacy.nodes import Charge, Node, Parallel, Response, SmoothCharge
 from discreet.privacy.payer import unit_of
-from discreet.privacy.unexpected import TOTAL
+from discreet.privacy.unexpected import REFUSED, TOTAL
 from discreet.schema import Provenance
 
+NOBODY = "nobody: no noise was added"
 NOTHING = "nothing"  # how the clause of a study begins that covers no release
 Exact = Annotated[str, StringConstraints(pattern=r"^[0-9]{1,400}(/[1-9][0-9]{0,399})?$")]
 
@@ -109,6 +110,7 @@ class Certificate(_Record):
     ledger: LedgerRecord
     elsewhere: tuple[Provenance, ...] = ()  # what this release follows from and does not pay for
     included: tuple[Digest, ...] = ()  # the certificates that were added up to this one
+    release: Annotated[str, StringConstraints(pattern=r"^([0-9a-f]{32})?$")] = ""  # tells equal purchases apart
 
     @model_validator(mode="after")
     def _adds_up(self) -> Self:
@@ -133,7 +135,7 @@ class Certificate(_Record):
     def _as_it_was(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
         """A certificate of an earlier version is written as it was read."""
         fields: dict[str, Any] = handler(self)
-        for name in ("tables", "elsewhere", "included"):
+        for name in ("tables", "elsewhere", "included", "release"):
             if not fields[name]:
                 del fields[name]
         return fields
@@ -210,12 +212,17 @@ class Certificate(_Record):
         both = {one.certificate: one for one in (*self.elsewhere, *other.elsewhere)}
         paid = {paid_elsewhere(one) for key, one in both.items() if key in included}
         stated = dict.fromkeys((*self.assumptions, *other.assumptions))
+        private, tables = self.private and other.private, {self.tables, other.tables}
         return Certificate.model_validate(other.model_dump(mode="json") | fields | {
-            "private": self.private and other.private,
+            "private": private,
+            "protects": other.protects if private else NOBODY,
             "simulation": self.simulation or other.simulation,
-            "sampler": " and ".join(dict.fromkeys((*self.sampler.split(" and "), *other.sampler.split(" and ")))),
+            "sampler": " and ".join(
+                dict.fromkeys((*self.sampler.split(" and "), *other.sampler.split(" and ")))
+            ) if private else "none",
             "assumptions": [text for text in stated if text not in paid],
-            "tables": other.tables if self.tables == TOTAL else self.tables,
+            "tables": "" if not private else TOTAL if tables == {TOTAL} else REFUSED if REFUSED in tables else "",
+            "release": "",
             "elsewhere": [one.model_dump(mode="json") for key, one in both.items() if key not in included],
             "included": included,
         })  # fmt: skip
@@ -250,16 +257,18 @@ def _added(one: str | None, two: str | None) -> str | None:
 
 
 def _rhos(one: Certificate, two: Certificate, both: Callable[[Fraction, Fraction], Fraction]) -> str | None:
-    """The ρ of two releases, if one of them states it and the other has one: pure ε counts as ε²/2."""
+    """The ρ of two releases, if one of them states it: pure ε counts as ε²/2."""
     if one.rho is None and two.rho is None:
         return None
     found = [
         Fraction(each.rho) if each.rho is not None
         else Fraction(each.epsilon) ** 2 / 2 if each.epsilon is not None and not Fraction(each.delta)
-        else None
+        else recorded_rho(each.ledger)
         for each in (one, two)
     ]  # fmt: skip
-    return None if found[0] is None or found[1] is None else str(both(found[0], found[1]))
+    if found[0] is None or found[1] is None:
+        raise BudgetError("a release with a delta of its own has no rho to add to the other's: use pure epsilon")
+    return str(both(found[0], found[1]))
 
 
 def _covered(one: str, two: str) -> str:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import secrets
+from collections.abc import Iterable, Iterator
 from fractions import Fraction
 
 from discreet.privacy.budget import Adjacency
-from discreet.privacy.certificate import NOTHING, Certificate, paid_elsewhere, record
-from discreet.privacy.nodes import Node, Parallel
+from discreet.privacy.certificate import NOBODY, NOTHING, Certificate, paid_elsewhere, record
+from discreet.privacy.nodes import Node, Parallel, Sequential
 from discreet.privacy.plan import Planned
 from discreet.privacy.unexpected import REFUSE, tables_clause
 from discreet.schema import Schema
@@ -16,7 +17,6 @@ MODEL = "the parameters of this model and everything computed from them"
 INFERRED = "the schema (classes, categories, bounds) was read off the data and assumed public"
 EXCEPT = ", except the classes, categories and bounds, which were read off the data"
 UNNOISED = "none: no noise was added"
-NOBODY = "nobody: no noise was added"
 
 _NEIGHBOURS = {
     Adjacency.ADD_REMOVE: "whether the rows are in the data or not (the number of rows is hidden too)",
@@ -41,6 +41,8 @@ def certify(
     checked: bool = True,
     inferred: str = INFERRED,
     whom: str | None = None,
+    read: bool = True,
+    named: bool = False,
 ) -> Certificate:
     """The certificate of a release by `plan`: what it spent (`node`, if not all that was planned) and on what terms.
 
@@ -48,6 +50,8 @@ def certify(
     public, that nobody has more rows than the noise pays for, unless an id column lets that be `checked` (`where` says
     among which rows; None assumes nothing), and that whatever the schema or `elsewhere` came of was paid for there.
     `assumptions` are those of the caller on top. `schema` is that of what is released, if it is another one.
+    Without `read` the rows were counted elsewhere, and nobody knows how. A `named` one is told apart from any
+    other, for schemas and models that follow from it.
     """
     from importlib.metadata import version
 
@@ -55,10 +59,10 @@ def certify(
     spent = plan.node if node is None else node
     usable = private and not simulation
     bought = [*public.provenance, *(made.provenance(what) for what, made in elsewhere)] if private else []
-    stated = [spent.assumption] if isinstance(spent, Parallel) else []
+    stated = [*_assumed(spent)]
     if public.inferred:
         stated.append(inferred)
-    if where is not None and not (checked and public.id is not None):
+    if where is not None and not (checked and read and public.id is not None):
         stated.append(f"no person has more than {plan.contributions} row(s) {where}")
     names = [sampler] if isinstance(sampler, str) else sampler
     return Certificate(
@@ -69,17 +73,26 @@ def certify(
         schema_hash=(public if schema is None else schema).hash,
         adjacency=plan.adjacency,
         contributions=plan.contributions,
-        protects=(whom or protects(plan)) if private else NOBODY,
+        protects=(whom or protects(plan, read)) if private else NOBODY,
         epsilon=None if plan.budget.epsilon is None else str(plan.budget.epsilon),
         delta=str(plan.budget.delta),
         rho=None if rho is None else str(rho),
         accounting=accounting if private else UNNOISED,
         covers=_covers(covers, public) if usable else f"{NOTHING}: {kind} for study, not for release",
         assumptions=tuple(dict.fromkeys((*stated, *map(paid_elsewhere, bought), *assumptions))),
-        tables=tables_clause(plan.unexpected) if private else "",
+        tables=tables_clause(plan.unexpected if read else REFUSE) if private else "",
         ledger=record(spent),
         elsewhere=tuple(bought),
+        release=secrets.token_hex(16) if named and usable else "",
     )
+
+
+def _assumed(node: Node) -> Iterator[str]:
+    """Why the parts of a ledger that compose in parallel are about different rows."""
+    if isinstance(node, Parallel):
+        yield node.assumption
+    for part in node.parts if isinstance(node, Parallel | Sequential) else ():
+        yield from _assumed(part)
 
 
 def _covers(what: str, schema: Schema) -> str:
@@ -87,11 +100,13 @@ def _covers(what: str, schema: Schema) -> str:
     return what + EXCEPT if schema.inferred else what
 
 
-def protects(plan: Planned) -> str:
+def protects(plan: Planned, read: bool = True) -> str:
     """Whom the guarantee protects, in words."""
     rows = "one row" if plan.contributions == 1 else f"up to {plan.contributions} rows"
     checked = "not checked: the schema names no id column"
-    if plan.schema.id is not None:
+    if not read:
+        checked = "not checked: the rows were counted elsewhere"
+    elif plan.schema.id is not None:
         checked = "checked by the id column of each batch"
         if plan.unexpected != REFUSE:
             checked = "kept by the id column of each batch, out of however many"

@@ -97,11 +97,6 @@ class Protected:
         """Rows that come or go between neighbours, all rows of one person together."""
         return moved_rows(self.adjacency, self.contributions)
 
-    @property
-    def hides_rows(self) -> bool:
-        """Whether the number of rows is to be hidden: under replacement only how many of them are left out is."""
-        return self.adjacency is Adjacency.ADD_REMOVE or self.unexpected != REFUSE
-
 
 @dataclass(frozen=True)
 class Paid(Protected):

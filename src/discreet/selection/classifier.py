@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any, Self
 
@@ -20,7 +21,7 @@ from discreet.mechanisms.joint import MOST_EVENTS
 from discreet.mechanisms.noise import Sampler
 from discreet.mechanisms.odds import odds_for
 from discreet.privacy.budget import Adjacency, Budget, number
-from discreet.privacy.certifier import certify, read_under
+from discreet.privacy.certifier import certify
 from discreet.privacy.ledger import Charge, Node, Sequential, SmoothCharge
 from discreet.privacy.payer import Payer, paying
 from discreet.privacy.plan import Paid, checked_contributions
@@ -32,7 +33,7 @@ from discreet.selection.plan import (
     feature_count,
     make_selection_plan,
 )
-from discreet.selection.select import Selection, reduced_schema, reduced_statistics, select
+from discreet.selection.select import WHAT, Selection, check_counted, reduced_schema, reduced_statistics, select
 from discreet.sources import BINS, Source, check_shape, is_outside
 from discreet.statistics import Statistics
 
@@ -77,11 +78,11 @@ class SelectiveNB(NaiveBayesEstimator):
 
     def fit_statistics(self, statistics: Statistics, *, ledger: Payer | None = None, account: Any = None) -> Self:
         """Fit to exact statistics, wherever their rows are."""
-        plan = self._plan(self._public_schema())
+        plan, sampler = self._plan(self._public_schema()), self._sampler()
+        check_counted(statistics, plan.schema)
         paying(ledger, account, statistics, self).charge(plan.node, plan.budget, plan.unit, self, schema=plan.schema)
-        self._keep(self._chosen(statistics, plan, self._sampler()))
         # How the rows were read is not known here.
-        self.model_.certificate = self.certificate_ = read_under(self.certificate_, REFUSE)
+        self._keep(self._chosen(statistics, plan, sampler, read=False))
         self._describe(np.zeros((1, len(statistics.schema.features))), statistics.schema)
         return self
 
@@ -173,7 +174,7 @@ class SelectiveNB(NaiveBayesEstimator):
 
     # ---- fitting
 
-    def _chosen(self, statistics: Statistics, whole: Paid, sampler: Sampler) -> NaiveBayesModel:
+    def _chosen(self, statistics: Statistics, whole: Paid, sampler: Sampler, *, read: bool = True) -> NaiveBayesModel:
         schema, parts = whole.schema, self._parts()
         nodes: list[Node] = []
         k = self.k
@@ -203,7 +204,12 @@ class SelectiveNB(NaiveBayesEstimator):
             sampler=(*self.selection_.sampler.split(" and "), *released.samplers),
             simulation=released.simulation or self.selection_.simulation,
             accounting=trained.accounting,
+            read=read,
+            named=True,
         )
+        self.selection_ = replace(self.selection_, read=read)
+        if certificate.private and not everything:
+            kept = kept.having(provenance=(*kept.provenance, certificate.provenance(WHAT)))
         prior, likelihoods = estimate(released, float(self.smoothing))
         return NaiveBayesModel(kept, prior, likelihoods, certificate)
 

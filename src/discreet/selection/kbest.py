@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -15,13 +16,11 @@ from discreet.errors import DataError
 from discreet.estimators.base import PrivateEstimator
 from discreet.mechanisms.noise import bytes_of, sampler_for
 from discreet.mechanisms.odds import odds_for
-from discreet.privacy.certificate import Certificate
-from discreet.privacy.certifier import read_under
 from discreet.privacy.payer import Payer, paying
 from discreet.privacy.unexpected import REFUSE
 from discreet.schema import Schema
 from discreet.selection.plan import SelectionPlan, make_selection_plan
-from discreet.selection.select import Selection, select
+from discreet.selection.select import Selection, check_counted, select
 from discreet.sources import BINS, Draw, Progress, as_matrix, charge, check_shape, collect, is_outside, open_frame
 from discreet.statistics import Statistics
 
@@ -91,14 +90,14 @@ class PrivateSelectKBest(TransformerMixin, PrivateEstimator):
     def fit_statistics(self, statistics: Statistics, *, ledger: Payer | None = None, account: Any = None) -> Self:
         """Choose from exact statistics, wherever their rows are: of a node, or summed over several."""
         plan = self.plan()
+        check_counted(statistics, plan.schema)
         paying(ledger, account, statistics, self).charge(plan.node, plan.budget, plan.unit, self, schema=plan.schema)
-        selection = select_with(statistics, plan, self.random_state)
         # How the rows were read is not known here.
-        return self._remember(selection, True, read_under(selection.certificate, REFUSE))
+        return self._remember(replace(select_with(statistics, plan, self.random_state), read=False), True)
 
-    def _remember(self, selection: Selection, named: bool, certificate: Certificate | None = None) -> Self:
-        self.selection_, self.certificate_ = selection, certificate or selection.certificate
-        self.schema_, self.names_ = selection.schema_under(self.certificate_), selection.names
+    def _remember(self, selection: Selection, named: bool) -> Self:
+        self.selection_, self.certificate_ = selection, selection.certificate
+        self.schema_, self.names_ = selection.schema, selection.names
         self.n_features_in_ = len(selection.plan.schema.features)
         if named:
             self.feature_names_in_ = np.array(selection.plan.schema.names, dtype=object)

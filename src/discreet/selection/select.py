@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,31 +38,35 @@ class Selection:
     chosen: tuple[int, ...]
     sampler: str
     simulation: bool
+    read: bool = True  # whether the rows were read for it, or counted elsewhere
 
     @property
     def names(self) -> tuple[str, ...]:
         """The chosen features in the schema's order."""
         return tuple(self.plan.schema.names[i] for i in sorted(self.chosen))
 
-    @property
+    @cached_property
     def schema(self) -> Schema:
-        """The schema of the chosen features alone; marked as read off the data if no private choice made it."""
+        """The schema of the chosen features, which says at what cost or, if none was paid, that it was read off."""
         reduced = reduced_schema(self.plan.schema, self.names)
-        study = self.simulation or not self.plan.budget.private
-        return reduced.having(inferred=True) if study else reduced
+        if not self.plan.budget.private:
+            return reduced.having(inferred=True)
+        stated = (*reduced.provenance, self.certificate.provenance(WHAT))
+        return reduced.having(provenance=stated, inferred=reduced.inferred or self.simulation)
 
-    @property
+    @cached_property
     def certificate(self) -> Certificate:
         """What the choice guarantees."""
         return certify(
-            self.plan, sampler=self.sampler, simulation=self.simulation, covers=COVERS, kind="this choice is"
-        )
+            self.plan, sampler=self.sampler, simulation=self.simulation, covers=COVERS, kind="this choice is",
+            read=self.read, named=True,
+        )  # fmt: skip
 
-    def schema_under(self, certificate: Certificate) -> Schema:
-        """The schema of the chosen features, which says at what cost they were chosen."""
-        if not certificate.private:
-            return self.schema
-        return self.schema.having(provenance=(*self.schema.provenance, certificate.provenance(WHAT)))
+
+def check_counted(statistics: Statistics, schema: Schema) -> None:
+    """Refuse statistics of another schema, before anything is charged for them."""
+    if statistics.schema != schema:
+        raise StatisticsError("the statistics are of another schema than the selection")
 
 
 def reduced_schema(schema: Schema, names: tuple[str, ...]) -> Schema:

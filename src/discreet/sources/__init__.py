@@ -9,7 +9,7 @@ from discreet.sources import files, tables  # noqa: F401 - they register themsel
 from discreet.sources.absorb import Absorbed, new_reading, watching
 from discreet.sources.blocks import BLOCK, SMALL, Reader, Rows, coder, in_threads, spans, workers
 from discreet.sources.coded import Cells, Held, cells_at, cells_of, encode_rows, hold, hold_rows
-from discreet.sources.columns import GONE, Codes, Column, Numbers, make_column
+from discreet.sources.columns import GONE, Codes, Column, Numbers, Points, make_column
 from discreet.sources.count import BINS
 from discreet.sources.fewer import Draw
 from discreet.sources.frames import as_matrix, label_values, open_frame
@@ -50,8 +50,7 @@ __all__ = [
     "Held",
     "HeldRows",
     "Numbers",
-    "Parts",
-    "Progress",
+    "Parts", "Points", "Progress",
     "Reader",
     "RowTable",
     "Rows",

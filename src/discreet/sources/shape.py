@@ -30,9 +30,10 @@ def check_shape(
             raise DataError(OUTSIDE_LABELS)
         return
     made = _is_made(X, "DataFrame", "Table")
+    lazy = _is_made(X, "LazyFrame")
     if X is None or isinstance(X, int | float | bytes | Mapping) or (isinstance(X, np.ndarray) and not _is_matrix(X)):
         as_matrix(X)  # says what is wrong
-    if labelled and y is None and not made and open_frame(X) is None:
+    if labelled and y is None and not made and not lazy and open_frame(X) is None:
         raise DataError(f"{who} requires y to be passed, but the target y is None")
     if schema is None:
         return

@@ -76,7 +76,9 @@ class Source:
         return self._kept[0].under(self.schema)
 
     def class_counts(self) -> NDArray[np.int64]:
-        """Rows per class: of exactly those rows that `statistics` and `held` are about, or would refuse.
+        """Rows per class: of those rows that `statistics` and `held` are about, or would refuse.
+
+        Where people have too many rows, each reading chooses anew which of them stay.
 
         Rows in memory are held, so that they are coded once. Of others only the labels are read, unless rows may be
         left out for what other columns hold. "refuse" leaves none out: any reading has all rows or is refused.
@@ -233,7 +235,8 @@ def open_source(
     rules = (labelled, contributions, check_unexpected(unexpected))
     found = Source(given, schema, labels, *rules, draw, progress)
     shared = isinstance(data, Source) and (data.labelled, data.contributions, data.unexpected) == rules
-    if shared and _without_bins(data.schema) == _without_bins(schema):
+    # Rows that a seed chose among those of a person are not for a fit that no seed repeats.
+    if shared and (found.draw is None) == (data.draw is None) and _without_bins(data.schema) == _without_bins(schema):
         return replace(found, _kept=data._kept)
     return found
 
@@ -248,12 +251,13 @@ def rows_of(data: Any, labels: Any = None) -> tuple[Any, Any]:
 
 
 def _without_bins(schema: Schema) -> Any:
-    """All of a schema that decides which rows are kept and as which points and cells."""
+    """All of a schema that decides which rows are kept and as which points and cells; as JSON, where 1 is not true."""
     features = [
-        (one.name, one.lower, one.upper, one.lattice, one.missing_code is None) if isinstance(one, Numeric) else one
+        (one.name, one.lower, one.upper, one.lattice, one.missing_code is None)
+        if isinstance(one, Numeric) else one.model_dump_json()
         for one in schema.features
-    ]
-    return features, schema.target, schema.label, schema.id
+    ]  # fmt: skip
+    return features, schema.target, schema.label.model_dump_json(), schema.id
 
 
 def collect(
@@ -286,7 +290,8 @@ def check_people(data: Any, schema: Schema, contributions: int) -> None:
     """Refuse rows of which one person has too many, if the schema names an id column."""
     if schema.id is None:
         return
-    stream = open_stream(rows_of(data)[0])
+    data = rows_of(data)[0]
+    stream = open_stream(data)
     try:
         refuse_people(schema, contributions, stream.people(schema))
     finally:

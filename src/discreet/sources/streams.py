@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -123,7 +124,10 @@ def _load_others() -> None:
     from importlib.metadata import entry_points
 
     for point in entry_points(group=GROUP):
-        point.load()()
+        try:
+            point.load()()
+        except Exception as error:  # a stranger's code may fail in any way, and the library's own sources do not
+            warnings.warn(f"the sources of {point.value} are left out: {error}", stacklevel=2)
 
 
 def _backend(data: Any) -> Backend | None:

@@ -96,7 +96,8 @@ def common_schema(candidates: list[tuple[str, Any]], given: Any) -> Schema | Non
         return None
     found = {one.schema.hash: one.schema for _, one in candidates if isinstance(one.schema, Schema)}
     if len(found) == 1 and all(isinstance(one.schema, Schema) for _, one in candidates):
-        return next(iter(found.values()))
+        stated = dict.fromkeys(bought for _, one in candidates for bought in one.schema.provenance)
+        return next(iter(found.values())).having(provenance=tuple(stated))
     if given is None and all(isinstance(one.schema, str) and one.schema == "infer" for _, one in candidates):
         return None
     raise SchemaError("the candidates need one schema in common: pass schema=Schema(...) to the search")

@@ -268,7 +268,7 @@ def _stopping_node(each: Fraction | None, eta: Fraction, gamma: Fraction, count:
 def _certificate(plan: SearchPlan, schema: Schema, sampler: Sampler, own: Certificate) -> Certificate:
     # What the chosen fit assumes stands for all: which others ran is not for anyone to know.
     empty = [EMPTY] if plan.unexpected == REFUSE else []
-    return certify(
+    made = certify(
         plan,
         schema=schema,
         sampler=f"{sampler.name}; choices by exact coins",
@@ -277,3 +277,4 @@ def _certificate(plan: SearchPlan, schema: Schema, sampler: Sampler, own: Certif
         covers=COVERS,
         assumptions=(*own.assumptions, DEALT, *empty, "what the certificates of the candidates assume"),
     )
+    return made.model_copy(update={"included": (*own.included, own.hash)})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from functools import cache
 from importlib.metadata import entry_points
@@ -38,8 +39,8 @@ def _plug_ins() -> None:
     for entry in entry_points(group=ENTRY_POINTS):
         try:
             entry.load()
-        except Exception as error:
-            raise ModelError(f"the likelihoods of {entry.value!r} cannot be loaded: {error}") from None
+        except Exception as error:  # a stranger's code may fail in any way, and the library's own do not
+            warnings.warn(f"the likelihoods of {entry.value} are left out: {error}", stacklevel=2)
 
 
 def names() -> tuple[str, ...]:
