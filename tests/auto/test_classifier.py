@@ -195,7 +195,7 @@ def test_without_privacy_it_is_a_plain_fit():
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"model": "magic"}, "model must be one of"),
+        ({"model": "magic"}, "there is no model"),
         ({"bins": 7}, "bins must be"),
         ({"contributions": 0}, "contributions"),
         ({"epsilon": 0}, "above zero"),

@@ -281,7 +281,7 @@ def test_given_counts_are_not_bought_again(frame, schema):
     assert bought.certificate.then(fitted.certificate_).epsilon == "1"
     for settings in ({"adjacency": "replace"}, {"contributions": 2}):
         with pytest.raises(BudgetError, match="another unit"):
-            PrivateTAN(0.9, schema=schema, **settings).fit(frame, counts=bought)
+            PrivateTAN(0.9, schema=schema, random_state=0, **settings).fit(frame, counts=bought)
     with pytest.raises(BudgetError, match="no certificate"):
         PrivateTAN(0.9, schema=schema).fit(frame, counts=ClassCounts(bought.values, 10.0, bought.charge))
 

@@ -499,3 +499,12 @@ def test_what_is_absorbed_of_both_sides_is_told_in_full(seed, tmp_path):
         inner = PrivateNB(1.0, schema=schema, unexpected="absorb")
         PrivateHoldout(inner, share=0.4, random_state=seed).fit(str(tmp_path / "rows.csv"))
     assert [(one.values, one.rows) for one in readings] == [(20, 37)]
+
+
+def test_a_model_of_some_columns_is_measured_on_an_array_of_all():
+    rows = np.array([[i % 2, (i // 2) % 2, (i // 4) % 2] for i in range(400)])
+    schema = Schema([Categorical(name, [0, 1]) for name in "abc"], "y", [0, 1])
+    held = PrivateHoldout(SelectiveNB(20, schema, k=1)).fit(rows, rows[:, 1])
+    assert (
+        held.n_features_in_ == 3 and held.evaluation_.to_dict() and held.predict(rows).tolist() == rows[:, 1].tolist()
+    )

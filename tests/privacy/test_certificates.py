@@ -405,7 +405,7 @@ def test_a_fit_for_release_does_not_follow_from_simulated_counts_or_from_another
     "kind",
     [
         lambda: SelectiveNB(50, DECLARED, k=1),
-        lambda: PrivateJointHistogram(20, schema=Schema(DECLARED.features[2:], "y", [0, 1])),
+        lambda: PrivateJointHistogram(20, schema=Schema([Numeric("x", 0, 8)], "y", [0, 1])),
         lambda: PrivateClassifier(50, DECLARED, "naive-bayes"),
     ],
     ids=["selection", "joint", "automatic"],

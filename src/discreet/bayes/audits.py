@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from discreet import sources
 from discreet.audit import AuditCase, Claim, Pair
+from discreet.bayes import SmoothSettings
 from discreet.bayes.bernoulli import collect_tables
 from discreet.bayes.classifier import PrivateNB
 from discreet.bayes.plan import Plan
@@ -191,7 +192,7 @@ def audit_cases() -> list[AuditCase]:
             for delta in (0.0, DELTA)
         ]  # fmt: skip
         note = "counts, trimmed means and variances under smooth bounds, by the simulation twin"
-        trimmed: dict[str, Any] = {"sensitivity": "smooth", "trim": 0, "split": {"x": 0.8, "y": 0.2}}
+        trimmed: dict[str, Any] = {"smooth": SmoothSettings("smooth", trim=0), "split": {"x": 0.8, "y": 0.2}}
         cases.append(
             _case(
                 f"smooth-{near}", SmoothRelease, _smooth_pairs, note, 8_000,

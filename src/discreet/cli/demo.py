@@ -66,6 +66,7 @@ def command(
     lines = [[f"epsilon = {line['epsilon']:g}", *_cells(line)] for line in figures]
     lines += [["without privacy", *_cells(without)], ["majority class", *_cells(constant)]]
     screen.print(table("", ["", "accuracy", "balanced", "AUC"], lines))
+    screen.print(f"All four models are of the same rows, so together they cost {ledger.budget}.")
     say("5. Predict")
     predict.command(model, str(test), out=out / "predictions.csv")
     say("6. Certificate", f"of {model}")

@@ -138,7 +138,7 @@ class PrivateHoldout(SchemaEstimator):
         looked = make_evaluation_plan(
             model, pure, adjacency=plan.adjacency, contributions=plan.contributions, unexpected=plan.unexpected
         )
-        if hasattr(fitted, "_narrowed"):  # its model asks for some of the columns
+        if hasattr(fitted, "_narrowed") and isinstance(test[0], np.ndarray):  # its model asks for some of the columns
             test = (fitted._narrowed(test[0]), test[1])
         with watching() as others:
             self.evaluation_ = measure(
@@ -154,6 +154,10 @@ class PrivateHoldout(SchemaEstimator):
         return self
 
     # ---- prediction
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The most probable class of each row, by the fitted estimator."""
+        return self._ask("predict", X)
 
     @available_if(_has("predict_proba"))  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> NDArray[np.float64]:

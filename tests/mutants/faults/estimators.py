@@ -10,9 +10,7 @@ INSIDE = "privacy/test_certificates.py::test_bounds_bought_inside_a_fit_are_in_i
 
 plant("charged-after-reading", "estimators/base.py",
       "        self._tab = charge(payer, plan, X, self, schema=schema)\n"
-      "        sampler = self._sampler()\n"
       "        self._keep(self._release(self._source(X, y, plan, sampler, progress), plan, sampler, *bought))\n",
-      "        sampler = self._sampler()\n"
       "        self._keep(self._release(self._source(X, y, plan, sampler, progress), plan, sampler, *bought))\n"
       "        self._tab = charge(payer, plan, X, self, schema=schema)\n",
       "rows are read and refused before anybody has paid for them", UNREAD)
@@ -22,13 +20,13 @@ plant("rows-per-person-not-passed-on", "estimators/base.py",
       "nobody looks whether people have more rows than the noise is for",
       "sources/test_sources.py::test_private_nb_enforces_contributions")
 plant("bought-counts-not-checked", "estimators/counted.py",
-      "        checked_counts(counts, plan)\n", "        pass\n",
+      "        checked_counts(counts, plan, simulation=self.random_state is not None)\n", "        pass\n",
       "a private fit takes any class counts from its caller", REFUSED)
 plant("counts-of-another-unit", "estimators/counts.py",
       "if (made.adjacency, made.contributions) != (plan.adjacency, plan.contributions):", "if False:",
       "class counts bought for weaker neighbours size a model of stronger ones", GIVEN)
 plant("counts-without-certificate", "estimators/counts.py",
-      "    if made is None or not made.private:\n", "    if made is None:\n        return\n    if not made.private:\n",
+      "    if made is None or made.epsilon is None or Fraction(made.epsilon) != counts.charge.cost:\n", "    if made is None:\n        return\n    if made.epsilon is None:\n",
       "nobody can tell whom the counts protect that a model follows from", GIVEN)
 plant("counts-elsewhere-not-said", "estimators/counts.py",
       "return [] if self.certificate is None else [(WHAT, self.certificate)]", "return []",
@@ -41,3 +39,7 @@ plant("bounds-one-row-per-person", "estimators/purchase.py",
       'contributions=settings.get("contributions", 1),', "contributions=1,",
       "bounds that a fit buys are noised for one row per person",
       "bounds/test_watched.py::test_a_fit_that_buys_bounds_first_costs_what_it_says")
+plant("simulated-counts-accepted", "estimators/counts.py",
+      "if made.simulation and not simulation:", "if False:",
+      "a model for release follows from counts whose noise can be repeated",
+      "privacy/test_certificates.py::test_a_fit_for_release_does_not_follow_from_simulated_counts_or_from_another_cost")

@@ -67,10 +67,10 @@ plant("one-bad-row-takes-all", "sources/absorb.py",
       "                kept &= ~bad\n", "                kept &= not bad.any()\n",
       "one row without a place leaves out every other row of its batch", ALONE)
 plant("held-under-any-schema", "sources/source.py",
-      "if shared and _without_bins(data.schema) == _without_bins(schema):", "if shared:",
+      "if shared and (found.draw is None) == (data.draw is None) and _without_bins(data.schema) == _without_bins(schema):", "if shared:",
       "rows coded by other bounds and classes are taken for those of this schema", SHARED)
 plant("held-under-other-bounds", "sources/source.py",
-      "(one.name, one.lower, one.upper, one.lattice, one.missing_code is None) if", "(one.name,) if",
+      "(one.name, one.lower, one.upper, one.lattice, one.missing_code is None)\n        if", "(one.name,)\n        if",
       "numbers clipped to other bounds are taken for those of this schema", SHARED)
 plant("held-under-any-rules", "sources/source.py",
       "shared = isinstance(data, Source) and (data.labelled, data.contributions, data.unexpected) == rules",
@@ -95,3 +95,7 @@ plant("file-trained-on-all", "sources/part.py",
       "mine = (coins.held(start, size, keys) == self.part.held) | (not self.part.held)",
       "rows of a file that are held out are trained on as well",
       "evaluation/test_holdout.py::test_the_sides_of_a_file_have_every_row_once")
+plant("seeded-choice-for-a-real-fit", "sources/source.py",
+      "if shared and (found.draw is None) == (data.draw is None) and ", "if shared and ",
+      "rows that a seed chose among those of a person serve a fit that is said to be no simulation",
+      "sources/test_source.py::test_rows_that_a_seed_chose_do_not_serve_a_fit_that_no_seed_repeats")

@@ -44,7 +44,8 @@ class GaussianLikelihood(Density):
         """Refuse parameters that do not belong to the feature."""
         super().check(feature, classes)
         assert isinstance(feature, Numeric)
-        if self.mean.shape != (classes,) or self.variance.shape != (classes,) or not isinstance(self.truncated, bool):
+        shapes = {np.shape(self.mean), np.shape(self.variance)}
+        if shapes != {(classes,)} or not isinstance(self.truncated, bool):
             raise ModelError(f"the parameters of {self.name!r} have the wrong shape")
         if not (np.isfinite(self.mean).all() and np.isfinite(self.variance).all() and (self.variance > 0).all()):
             raise ModelError(f"the parameters of {self.name!r} are no mean and variance")
