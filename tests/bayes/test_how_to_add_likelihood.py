@@ -278,5 +278,8 @@ def test_names_are_taken_once_and_unknown_ones_are_refused():
 
 def test_a_plug_in_that_cannot_be_loaded_is_named(tmp_path):
     (tmp_path / "site" / "my_package" / "laplace.py").write_text("import no_such_module\n")
-    with pytest.raises(ModelError, match=r"my_package\.laplace.*no_such_module"):
+    with (
+        pytest.warns(UserWarning, match=r"my_package\.laplace.*no_such_module"),
+        pytest.raises(BudgetError, match="numeric must be one of histogram"),
+    ):
         likelihood_of("laplace")
