@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
@@ -171,8 +172,9 @@ class NumberCoder(Coder):
         self.shape = (feature.lower, feature.upper, lattice.middle, lattice.inverse, lattice.half)
         # Two more cuts turn the points that stand for missing and infinite into the cells after the last bin.
         self.cuts = np.array([*cuts, lattice.half + 1, lattice.half + 2], np.int32)
+        self.even = even_bins(cuts, lattice.half)
         self.table: NDArray[np.uint32] | None = None
-        if len(self.cuts) > FEW_CUTS:
+        if self.even is None and len(self.cuts) > FEW_CUTS:
             every = np.arange(-lattice.half, lattice.half + 3)
             self.table = np.searchsorted(self.cuts, every, side="right").astype(np.uint32)
 
@@ -182,10 +184,27 @@ class NumberCoder(Coder):
 
     def place(self, lattice: NDArray[np.int32], index: NDArray[np.uint32]) -> None:
         """Append the bins of lattice points; half + 1 stands for missing, half + 2 for infinite."""
-        if self.table is None:
+        if self.even is not None:
+            compiled().index_even(lattice, self.shape[-1], *self.even, len(self.cuts) - 2, self.cells, index)
+        elif self.table is None:
             compiled().index_points(lattice, self.cuts, self.cells, index)
         else:
             compiled().index_many(lattice, self.shape[-1], self.table, self.cells, index)
+
+
+def even_bins(cuts: Sequence[int], half: int) -> tuple[int, int] | None:
+    """(factor, base) with which ((point + half)·factor + base) >> 32 is the number of cuts at or below a point.
+
+    It grows with the point, so it is right up to the last cut if it passes each whole number just at its cut: then base
+    is in the range below. Beyond that cut the caller stops it. None if no base is right, as for bins of unequal width.
+    """
+    spots = [cut + half for cut in cuts]
+    if not spots:
+        return 0, 0
+    factor = round(Fraction((len(spots) + 1) << 32, 2 * half))
+    least = max(0, *((k << 32) - spot * factor for k, spot in enumerate(spots, start=1)))
+    most = min((k << 32) - (spot - 1) * factor - 1 for k, spot in enumerate(spots, start=1))
+    return (factor, least) if least <= most else None
 
 
 class _PointCoder(NumberCoder):

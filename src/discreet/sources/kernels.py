@@ -82,6 +82,15 @@ def index_points(lattice: Any, cuts: Any, cells: int, index: Any) -> None:
                 part[i] += np.uint32(near[i] >= cut)
 
 
+def index_even(lattice: Any, half: int, factor: int, base: int, last: int, cells: int, index: Any) -> None:
+    """The same where the bins are equally wide, by one product; what stands for missing and infinite comes after."""
+    for i in range(len(index)):
+        point = np.int64(lattice[i])
+        even = ((point + half) * factor + base) >> np.int64(32)
+        even = even if even < last else last
+        index[i] = index[i] * np.uint32(cells) + np.uint32(even if point <= half else last + point - half)
+
+
 def index_many(lattice: Any, half: int, table: Any, cells: int, index: Any) -> None:
     """The same by a table of all lattice points, for many bins."""
     for i in range(len(index)):
@@ -152,8 +161,8 @@ def compiled() -> Any:
     import numba
 
     loops = (
-        *(index_same, index_table, index_float, index_whole, index_points, index_many, untangle, points),
-        *(histogram, spots, moments, add_scores, add_gaussian, argmax),
+        *(index_same, index_table, index_float, index_whole, index_points, index_even, index_many, untangle),
+        *(points, histogram, spots, moments, add_scores, add_gaussian, argmax),
     )
     return SimpleNamespace(
         **{loop.__name__: numba.njit(nogil=True, cache=True, error_model="numpy")(loop) for loop in loops}

@@ -82,6 +82,27 @@ def _posterior(
     that of a run of `size` of them has a beta law. No class can have more rows in a cell than it has at all.
     """
     base = float(np.log(share) - np.log1p(-share))
+    # Where the data fix the odds within a step or two of the grid, the likelihood is a normal one.
+    whole, spread = seen.sum(axis=0), noise.sum(axis=0)
+    mass = np.maximum(whole, 0.5)
+    p = np.clip(seen[0] / mass, 1e-6, 1 - 1e-6)
+    doubt = (1 - p) ** 2 * noise[0] + p**2 * noise[1] + mass * p * (1 - p)
+    width = np.sqrt(doubt) / (mass * p * (1 - p))
+    odds = np.log(p) - np.log1p(-p) - base
+    close = (width < NARROW) & (np.abs(odds) < 6) & (whole > 6 * np.sqrt(spread))
+    total = WIDTHS**2 + width[:, None] ** 2
+    evidence = np.exp(np.maximum(-0.5 * odds[:, None] ** 2 / total, -600)) / np.sqrt(total)
+    means = odds[:, None] * WIDTHS**2 / total
+    if not close.all():
+        far = ~close
+        evidence[far], means[far] = _on_grid(seen[:, far], noise[:, far], size[far], cells, rows, share, base)
+    return np.log(evidence).sum(axis=0), means
+
+
+def _on_grid(
+    seen: Floats, noise: Floats, size: Floats, cells: int, rows: float, share: float, base: float
+) -> tuple[Floats, Floats]:
+    """The evidence of each width and the posterior mean, by cell and width, summed over a grid of odds and shares."""
     chance = 1 / (1 + np.exp(-(base + ODDS)))
     whole, spread = seen.sum(axis=0), noise.sum(axis=0)
     unsure = np.sqrt(spread + np.clip(whole, 0.0, rows) + 1.0)
@@ -97,15 +118,4 @@ def _posterior(
         logs[mean > rows * limit * 1.02 + 1] = -np.inf
     likely = np.exp(logs - logs.max(axis=(1, 2), keepdims=True)).sum(axis=1)
     evidence = np.maximum(likely @ _PRIOR, 1e-300)
-    means = (likely * ODDS) @ _PRIOR / evidence
-    # Where the data fix the odds within a step or two of the grid, the likelihood is a normal one.
-    mass = np.maximum(whole, 0.5)
-    p = np.clip(seen[0] / mass, 1e-6, 1 - 1e-6)
-    doubt = (1 - p) ** 2 * noise[0] + p**2 * noise[1] + mass * p * (1 - p)
-    width = np.sqrt(doubt) / (mass * p * (1 - p))
-    odds = np.log(p) - np.log1p(-p) - base
-    close = (width < NARROW) & (np.abs(odds) < 6) & (whole > 6 * np.sqrt(spread))
-    total = WIDTHS**2 + width[close, None] ** 2
-    evidence[close] = np.exp(np.maximum(-0.5 * odds[close, None] ** 2 / total, -600)) / np.sqrt(total)
-    means[close] = odds[close, None] * WIDTHS**2 / total
-    return np.log(evidence).sum(axis=0), means
+    return evidence, (likely * ODDS) @ _PRIOR / evidence

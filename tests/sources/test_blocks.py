@@ -1,0 +1,50 @@
+"""Coders of blocks: every way to a bin is the rule of the feature, at every point of its lattice."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from discreet.schema import Numeric
+from discreet.sources.blocks import NumberCoder, even_bins
+
+FEATURES = {
+    "even": Numeric("x", 0, 1, bins=16),
+    "odd number of bins": Numeric("x", -3.7, 11.2, bins=7),
+    "one bin": Numeric("x", 0, 1, bins=1),
+    "many bins": Numeric("x", 0, 1, bins=200),
+    "whole numbers": Numeric("x", 17, 90, integer=True, bins=9),
+    "few whole numbers": Numeric("x", 0, 5, integer=True, bins=6),
+    "a step": Numeric("x", 0, 10, step=0.25, bins=4),
+    "missing": Numeric("x", 0, 1, bins=12, missing="bin"),
+    "edges": Numeric("x", 0, 10, bins=(0.0, 1.0, 2.0, 5.0, 10.0)),
+    "many edges": Numeric("x", 0, 100, bins=tuple(float(x) for x in [*range(0, 90, 2), 100])),
+}
+
+
+@pytest.mark.parametrize("name", FEATURES)
+def test_every_lattice_point_gets_the_bin_of_the_rule(name: str) -> None:
+    feature = FEATURES[name]
+    half, cuts = feature.lattice.half, np.array(feature.cuts, np.int64)
+    points = np.arange(-half, half + 3).astype(np.int32)
+    expected = np.searchsorted(cuts, points, side="right")
+    expected[-2:] = len(cuts) + 1, len(cuts) + 2  # missing and infinite come after the bins
+    coder = NumberCoder(feature)
+    index = np.full(len(points), 5, np.uint32)
+    coder.place(points, index)
+    np.testing.assert_array_equal(index, 5 * coder.cells + expected)
+    assert (coder.even is None) == ("edges" in name)
+
+
+def test_a_cut_that_is_one_point_off_is_noticed() -> None:
+    cuts = list(Numeric("x", 0, 1, bins=16).cuts)
+    half = Numeric("x", 0, 1, bins=16).lattice.half
+    assert even_bins(cuts, half) is not None
+    for spot in range(len(cuts)):
+        for shift in (-1, 1):
+            moved = [*cuts[:spot], cuts[spot] + shift, *cuts[spot + 1 :]]
+            found = even_bins(moved, half)
+            points = np.arange(2 * half + 1)
+            if found is not None:  # another product may still be right, but then everywhere
+                bins = np.minimum((points * found[0] + found[1]) >> 32, len(cuts))
+                np.testing.assert_array_equal(bins, np.searchsorted(moved, points - half, side="right"))
