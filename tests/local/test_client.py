@@ -17,8 +17,8 @@ import pytest
 from discreet import BudgetError, Categorical, DataError, DiscreetError, Numeric, Schema
 from discreet.local import Campaign, LocalClient
 from discreet.local.bulk import report_rows
-from discreet.local.wire.report import frames, unpack
 from discreet.sources import read_rows
+from tests.local.wire.reference import frames, unpack
 
 SCHEMA = Schema(
     [Categorical("colour", ["red", "green", "blue"]), Numeric("age", 0, 100, integer=True, bins=4)],

@@ -4,16 +4,9 @@ import numpy as np
 import pytest
 
 from discreet.errors import DataError
-from discreet.local.numbers import (
-    Group,
-    Hybrid,
-    LaplaceAll,
-    LaplaceSampled,
-    OneBit,
-    Piecewise,
-    gaussian_parameters,
-    square_points,
-)
+from discreet.local.curves import Group, gaussian_parameters
+from discreet.local.inputs import as_square
+from discreet.local.numbers import Hybrid, LaplaceAll, LaplaceSampled, OneBit, Piecewise
 
 HALF = 1 << 10
 SHARES = np.array([0.7, 0.3])
@@ -26,9 +19,15 @@ def people(size, rng):
     return labels, points
 
 
+def group_of(mechanism, support, size):
+    """The group of so many reports about one number, as if points were spread evenly."""
+    spread = [mechanism.variance(size, float(share), mechanism.half**2 / 3) for share in SHARES]
+    return Group(mechanism.estimate(support, size), size, np.array(spread))
+
+
 def test_squares_fill_their_range():
-    assert square_points([-HALF, 0, HALF], HALF).tolist() == [HALF**2, -(HALF**2), HALF**2]
-    assert square_points([1 << 20], 1 << 20).tolist() == [1 << 40]
+    assert as_square(np.array([-HALF, 0, HALF]), HALF).tolist() == [HALF**2, -(HALF**2), HALF**2]
+    assert as_square(np.array([1 << 20]), 1 << 20).tolist() == [1 << 40]
 
 
 @pytest.mark.parametrize("kind", [LaplaceSampled, OneBit, Piecewise, Hybrid])
@@ -39,8 +38,8 @@ def test_two_groups_give_mean_and_variance(kind):
     labels, points = people(size, rng)
     others, second_points = people(size, rng)
     groups = (
-        Group.of(plain, plain.simulate(labels, points, rng), size, SHARES),
-        Group.of(square, square.simulate(others, square_points(second_points, HALF), rng), size, SHARES),
+        group_of(plain, plain.simulate(labels, points, rng), size),
+        group_of(square, square.simulate(others, as_square(second_points, HALF), rng), size),
     )
     mean, variance = gaussian_parameters(HALF, SHARES, *groups)
     true_mean = np.array([points[labels == c].mean() for c in (0, 1)])
@@ -55,7 +54,7 @@ def test_two_groups_give_mean_and_variance(kind):
 def test_exact_sums_give_exact_moments():
     points = np.array([-10, 0, 10, 20, 30])
     quiet = np.zeros(1)
-    groups = Group(np.array([points.sum()]), 5, quiet), Group(np.array([square_points(points, 40).sum()]), 5, quiet)
+    groups = Group(np.array([points.sum()]), 5, quiet), Group(np.array([as_square(points, 40).sum()]), 5, quiet)
     mean, variance = gaussian_parameters(40, [1.0], *groups)
     assert mean == pytest.approx([points.mean()]) and variance == pytest.approx([points.var()])
 
@@ -74,10 +73,11 @@ def test_noise_stays_inside_the_bounds_and_above_the_noise_floor():
     assert gaussian_parameters(HALF, [1.0], *quiet)[1] == pytest.approx([1 / 12])
 
 
-def test_all_numbers_at_once_give_a_group_each():
+def test_all_numbers_at_once_give_sums_and_a_variance_each():
     mechanism = LaplaceAll(2, (5, HALF), 1)
-    groups = Group.all_of(mechanism, mechanism.support(mechanism.perturb([0, 1], [[1, 2], [3, 4]])), 2)
-    assert len(groups) == 2 and groups[0].sums.shape == (2,) and groups[1].variance[0] > groups[0].variance[0]
+    sums = mechanism.aggregate(mechanism.perturb([0, 1], [[1, 2], [3, 4]]))
+    variances = mechanism.variance(2)
+    assert sums.shape == (2, 2) and variances.shape == (2,) and variances[1] > variances[0]
 
 
 def test_bad_shares_are_refused():

@@ -24,7 +24,9 @@ from discreet.local.wire.frames import (
     identities,
     parse,
 )
-from discreet.local.wire.report import MARKER, Part, Report, ReportError, frames, pack, unpack, varint
+from discreet.local.wire.report import MARKER, Part, Report, pack, varint
+
+from .reference import ReportError, frames, unpack
 
 MARK = b"schema!!"
 parts = st.builds(

@@ -9,7 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.local.wire.report import HEAD, MARKER, Part, Report, ReportError, frames, pack, unpack, varint
+from discreet.local.wire.report import HEAD, MARKER, Part, Report, pack, varint
+
+from .reference import ReportError, frames, unpack
 
 PARTS = st.builds(
     Part, st.integers(0, 2**31), st.integers(0, 255), st.integers(0, 1000), st.binary(min_size=0, max_size=40)

@@ -92,8 +92,12 @@ class Oracle(Mechanism):
     def support(self, reports: Reports) -> Integers:
         """For each value, what the reports say for it: an integer sum over reports."""
         rows = self.rows(reports)
-        parts = blockwise(lambda some: self.says(rows[some]).sum(axis=0, dtype=np.int64), len(rows), None)
+        parts = blockwise(lambda some: self.counted(rows[some]), len(rows), None)
         return np.asarray(sum(parts, start=np.zeros(self.d, np.int64)), np.int64)
+
+    def counted(self, rows: Reports) -> Integers:
+        """The support of one block of reports."""
+        return np.asarray(self.says(rows).sum(axis=0, dtype=np.int64))
 
     def estimate(self, support: Any, m: int) -> Floats:
         """Unbiased counts out of the summed support of m reports."""

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.local.chances import WHOLE, ceiling, exp_bounds
+from discreet.local.chances import WHOLE, exp_bounds
 from discreet.local.entropy import Source
 from discreet.local.kernels import kernel
 from discreet.local.mechanism import Floats, Law, Reports
@@ -70,7 +70,7 @@ class HadamardResponse(IndexOracle):
         self.blocks, self.block = blocks, 1 << fullest.bit_length()
         self.half, self.reports = self.block // 2, blocks * self.block
         weight = self.half * exp_bounds(self.epsilon)[0] + self.reports - self.half
-        self.low = ceiling(WHOLE / weight)
+        self.low = math.ceil(WHOLE / weight)
         self.high = WHOLE // self.half - (2 * blocks - 1) * self.low
         self.true = self.half * self.high
         self.p = Fraction(self.true, WHOLE)

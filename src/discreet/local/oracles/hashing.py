@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.local.bits import blockwise, streamed
+from discreet.local.bits import streamed
 from discreet.local.chances import WHOLE, exp_bounds, share_up
 from discreet.local.entropy import Source, below
 from discreet.local.kernels import kernel
@@ -134,13 +134,7 @@ class OLH(Oracle):
         a, b, bucket = (self.rows(reports)[:, j, None].astype(np.int64) for j in range(3))
         return np.asarray((a * np.arange(self.d) + b) % self.prime % self.buckets == bucket)
 
-    def support(self, reports: Reports) -> Integers:
-        table = self.rows(reports)
-
-        def count(rows: slice) -> Integers:
-            counts = np.zeros(self.d, np.int64)
-            hash_support(table[rows], np.uint32(self.prime), np.uint32(self.buckets), counts)
-            return counts
-
-        parts = blockwise(count, len(table), None)
-        return np.asarray(sum(parts, start=np.zeros(self.d, np.int64)), np.int64)
+    def counted(self, rows: Reports) -> Integers:
+        counts = np.zeros(self.d, np.int64)
+        hash_support(rows, np.uint32(self.prime), np.uint32(self.buckets), counts)
+        return counts

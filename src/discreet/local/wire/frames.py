@@ -1,4 +1,4 @@
-"""Frames in bulk: the reports in a buffer or a file as arrays, with the same verdicts as `report.unpack` one by one."""
+"""Frames in bulk: the reports in a buffer or a file as arrays, as `report` lays them out."""
 
 from __future__ import annotations
 
