@@ -24,21 +24,8 @@ from discreet.local.estimate import Tally, model_of
 from discreet.local.inputs import input_of
 from discreet.local.outcome import FATES, REPLAYED, UNEXPECTED, Outcome
 from discreet.local.store import Store, StoreError
-from discreet.local.wire.frames import (
-    MALFORMED,
-    READABLE,
-    Frames,
-    Integers,
-    Key,
-    Parts,
-    cut,
-    frames_of_buffers,
-    frames_of_file,
-    frames_one_each,
-    gather,
-    identities,
-    parse,
-)
+from discreet.local.wire import frames as wire
+from discreet.local.wire.frames import MALFORMED, READABLE, Frames, Integers, Key, Parts
 from discreet.local.wire.report import MILLION, schema_mark
 from discreet.schema import Schema
 
@@ -156,18 +143,18 @@ class Collector(AbstractContextManager["Collector"]):
 
     def add(self, report: bytes) -> str:
         """Count one report; the answer is what became of it."""
-        found = self._take(frames_one_each([bytes(report)]))[0]
+        found = self._take(wire.frames_one_each([bytes(report)]))[0]
         return next(fate for fate in FATES if getattr(found, fate))
 
     def add_batch(self, reports: bytes | bytearray | memoryview | Iterable[bytes]) -> Outcome:
         """Count reports that stand one after another in a buffer, or a list of reports."""
         if isinstance(reports, bytes | bytearray | memoryview):
-            return self._take_all(frames_of_file(io.BytesIO(reports)))
-        return sum(self._take(frames_one_each(reports)), Outcome())
+            return self._take_all(wire.frames_of_file(io.BytesIO(reports)))
+        return sum(self._take(wire.frames_one_each(reports)), Outcome())
 
     def add_buffers(self, buffers: list[bytes]) -> list[Outcome]:
         """Count several buffers of reports in one durable step, with an answer for each."""
-        return self._take(frames_of_buffers(buffers))
+        return self._take(wire.frames_of_buffers(buffers))
 
     def read(self, path: str | os.PathLike[str], progress: Callable[[int, int | None], None] | None = None) -> Outcome:
         """Count the reports of a file; damaged stretches are skipped and counted."""
@@ -176,7 +163,7 @@ class Collector(AbstractContextManager["Collector"]):
             with open(path, "rb") as file:
 
                 def watched() -> Iterator[Frames]:
-                    for frames in frames_of_file(file):
+                    for frames in wire.frames_of_file(file):
                         yield frames
                         if progress:
                             progress(file.tell(), total)
@@ -192,7 +179,7 @@ class Collector(AbstractContextManager["Collector"]):
             raise StatisticsError("a collector cannot be merged with itself")
         if other.schema != self.schema:
             raise StatisticsError("the collectors are for different schemas")
-        found = self._take_all(frames_of_buffers([blob]) for blob in other._store.batches())
+        found = self._take_all(wire.frames_of_buffers([blob]) for blob in other._store.batches())
         rejected = Outcome(**{**other._counts.to_dict(), "accepted": 0})
         with self._store.change():
             counts = self._counts + rejected
@@ -206,10 +193,10 @@ class Collector(AbstractContextManager["Collector"]):
     @_in_turn
     def _take(self, frames: Frames) -> list[Outcome]:
         """Judge every report wholly before anything of it is counted; then count it durably, or leave no trace."""
-        fates, parts = parse(frames, self._mark)
+        fates, parts = wire.parse(frames, self._mark)
         groups = self._judge(frames, fates, parts)
         order = np.flatnonzero(fates == READABLE)
-        ids = identities(frames, order)
+        ids = wire.identities(frames, order)
         ranks = np.ascontiguousarray(ids).view(">u8").astype(np.uint64)
         rows = np.lexsort((ranks[:, 1], ranks[:, 0]))
         order, ids, ranks = order[rows], ids[rows], ranks[rows]
@@ -225,7 +212,7 @@ class Collector(AbstractContextManager["Collector"]):
             changed = self._added(groups, parts, fates)
             found = self._outcomes(frames, fates)
             counts = sum(found, self._counts)
-            self._store.write(batch, cut(frames, order[fresh]), changed, counts.to_dict())
+            self._store.write(batch, wire.cut(frames, order[fresh]), changed, counts.to_dict())
         self._sums.update(changed)
         self._counts = counts
         return found
@@ -256,7 +243,7 @@ class Collector(AbstractContextManager["Collector"]):
             fits = parts.stop[rows] - parts.start[rows] == mechanism.width
             fates[parts.owner[rows[~fits]]] = MALFORMED
             rows = rows[fits]
-            said, fine = mechanism.decode(gather(frames.raw, parts.start[rows], mechanism.width))
+            said, fine = mechanism.decode(wire.gather(frames.raw, parts.start[rows], mechanism.width))
             fates[parts.owner[rows[~fine]]] = MALFORMED
             if fine.any():
                 kept.append((key, rows[fine], said if fine.all() else said[fine]))

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.local.bits import Slots
 from discreet.local.chances import WHOLE, exp_bounds
 from discreet.local.entropy import Source
 from discreet.local.kernels import kernel
 from discreet.local.mechanism import Floats, Law, Reports
 from discreet.local.oracles.base import ORACLES, TINY, IndexOracle
-from discreet.local.slots import Slots
 from discreet.local.wire.integers import Integers
 
 MOST_LISTED = 1 << 24  # reports times values that are gone through for the noise of a group

@@ -10,13 +10,12 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.local.bits import streamed
+from discreet.local.bits import Slots, streamed
 from discreet.local.chances import WHOLE, exp_bounds, share_up
 from discreet.local.entropy import Source, below
 from discreet.local.kernels import kernel
 from discreet.local.mechanism import Law, Reports
 from discreet.local.oracles.base import ORACLES, Oracle
-from discreet.local.slots import Slots
 from discreet.local.wire.integers import Integers, Run
 
 PRIME = (1 << 31) - 1

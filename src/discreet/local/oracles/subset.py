@@ -15,9 +15,8 @@ from discreet.local.chances import WHOLE, exp_bounds
 from discreet.local.entropy import Source, below, chance
 from discreet.local.kernels import kernel
 from discreet.local.mechanism import Law, Reports
-from discreet.local.oracles.base import ORACLES
+from discreet.local.oracles.base import ORACLES, PackedOracle
 from discreet.local.oracles.grr import one_of_many
-from discreet.local.oracles.packed import PackedOracle
 from discreet.local.wire.integers import Integers
 
 SPARE = 64  # draws that a row may lose to rejections, beside as many as it needs

@@ -50,11 +50,7 @@ class Parts:
     """The parts of the readable reports: whose they are, what they are about, and where their payloads lie."""
 
     owner: Integers
-    input: Integers
-    code: Integers
-    parameter: Integers
-    epsilon: Integers  # millionths, of the whole report
-    count: Integers  # parts of the whole report
+    keys: Integers  # a row for each field of `Key`
     start: Integers
     stop: Integers
 
@@ -63,13 +59,11 @@ class Parts:
 
     def key(self, row: int) -> Key:
         """What one part is."""
-        columns = (self.input, self.code, self.parameter, self.epsilon, self.count)
-        return Key(*[int(column[row]) for column in columns])
+        return Key(*self.keys[:, row].tolist())
 
     def groups(self) -> tuple[Integers, Integers]:
         """The group of each part among those with equal input, mechanism and design, and one part of each group."""
-        columns = np.stack([self.input, self.code, self.parameter, self.epsilon, self.count])
-        labels, firsts = compiled().group(columns, _salt())
+        labels, firsts = compiled().group(self.keys, _salt())
         return labels, firsts
 
 
@@ -79,26 +73,16 @@ def _salt() -> np.uint64:
     return np.uint64(int.from_bytes(os.urandom(8), "little"))
 
 
-class Splitter:
-    """Cuts a stream into frames; an unfinished frame waits for the next piece."""
-
-    def __init__(self) -> None:
-        self.rest, self.seeking = b"", False
-
-    def feed(self, piece: bytes, *, final: bool = False) -> Frames:
-        """The frames that end in this piece."""
-        raw = np.frombuffer(self.rest + piece if self.rest else piece, np.uint8)
-        starts, ends, damaged, spot, seeking = _split(raw, 0, len(raw), final, self.seeking)
-        self.rest, self.seeking = raw[spot:].tobytes(), bool(seeking)
-        return Frames(raw, starts, ends, np.zeros(len(starts), np.int64), np.array([damaged], np.int64))
-
-
 def frames_of_file(file: IO[bytes], size: int = CHUNK) -> Iterator[Frames]:
-    """The frames of an open file, piece by piece."""
-    splitter = Splitter()
-    while piece := file.read(size):
-        yield splitter.feed(piece)
-    yield splitter.feed(b"", final=True)
+    """The frames of an open file, piece by piece; an unfinished frame waits for the next piece."""
+    rest, seeking, final = b"", False, False
+    while not final:
+        piece = file.read(size)
+        final = not piece
+        raw = np.frombuffer(rest + piece, np.uint8)
+        starts, ends, damaged, spot, seeking = _split(raw, 0, len(raw), final, seeking)
+        rest = raw[spot:].tobytes()
+        yield Frames(raw, starts, ends, np.zeros(len(starts), np.int64), np.array([damaged], np.int64))
 
 
 def frames_of_buffers(buffers: Sequence[Any]) -> Frames:
@@ -136,7 +120,7 @@ def parse(frames: Frames, mark: bytes) -> tuple[NDArray[np.int64], Parts]:
     """The state of each frame (readable, malformed, of another schema) and the parts of the readable ones."""
     wanted = np.frombuffer(mark, np.uint8)
     states, parts, owners = compiled().parse(frames.raw, frames.starts, frames.ends, wanted)
-    return states, Parts(owners, *parts)
+    return states, Parts(owners, parts[:-2], parts[-2], parts[-1])
 
 
 def identities(frames: Frames, chosen: Integers) -> Bytes:
