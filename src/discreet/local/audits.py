@@ -181,9 +181,9 @@ def _case(
 def audit_cases() -> list[AuditCase]:
     """Every frequency oracle and number mechanism that is registered, whole clients, and mix-ups as controls."""
     drawn = {True: "reports drawn in bulk", False: "reports drawn by one client each"}
-    open_class, too_little = (
-        "the class is sent beside a noisy number",
-        "noise for points that come or go",
+    too_open = (
+        ("class-in-the-clear", True, "the class is sent beside a noisy number"),
+        ("half-the-noise", False, "noise for points that come or go"),
     )
     return [
         *(oracle_case(kind, simulated) for kind in ORACLES.values() for simulated in (False, True)),
@@ -191,7 +191,7 @@ def audit_cases() -> list[AuditCase]:
         *(number_case(kind) for kind in NUMBERS.values()),
         *(
             _case(f"control-local-number-{name}", partial(TooOpen, clear=clear), NUMBER_PAIRS, note, 40_000, True)
-            for name, clear, note in (("class-in-the-clear", True, open_class), ("half-the-noise", False, too_little))
+            for name, clear, note in too_open
         ),
         *(
             _case(f"local-client-{name}", partial(WholeClient, settings, bulk), PEOPLE, drawn[bulk], size)

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from discreet.bayes.likelihoods import GaussianLikelihood
-from discreet.errors import DataError
 from discreet.local.inputs import Input, point_features
 from discreet.local.mechanism import Floats
 from discreet.schema import Numeric, Schema
@@ -27,15 +26,6 @@ class Curve:
 
     likelihood: GaussianLikelihood
     rows: float
-
-
-@dataclass(frozen=True)
-class Group:
-    """What the people who were asked one question said: estimated sums per class and the variance of each."""
-
-    sums: Floats
-    people: int
-    variance: Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +47,7 @@ def curve_of(
     if first is None or second is None:
         return None
     lattice, shares = feature.lattice, np.maximum(prior, 1 / min(first.rows, second.rows))
-    mean, spread = gaussian_parameters(lattice.half, shares, _pulled(first, shares), _pulled(second, shares))
+    mean, spread = gaussian_parameters(lattice.half, *_pulled(first, shares), *_pulled(second, shares))
     spread = np.clip(spread, (2e-9 * lattice.half) ** 2, 4.0 * lattice.half**2)
     step = float(lattice.step)
     likelihood = GaussianLikelihood(feature.name, lattice.middle + mean * step, spread * step * step)
@@ -89,41 +79,28 @@ def _moment(
     return Moment(np.tensordot(weights / weights.sum(), np.array(means), axes=1), 1 / weights.sum(), half, rows)
 
 
-def _pulled(moment: Moment, shares: Floats) -> Group:
-    """Sums per class whose means are pulled towards the mean of all, with the variance that is left in them."""
+def _pulled(moment: Moment, shares: Floats) -> tuple[Floats, Floats]:
+    """The mean of each class, pulled towards the mean of all, and the variance that is left in it."""
     even = moment.half**2 / 3
     overall = float(np.clip(moment.means.sum(), -moment.half, moment.half))
     overall *= even / (even + len(shares) * moment.variance)
     noise = moment.variance / shares**2
     trust = even / (even + noise)
     mean = np.clip(overall + trust * (moment.means / shares - overall), -moment.half, moment.half)
-    members = shares * moment.rows
-    return Group(mean * members, moment.rows, trust * noise * members**2)
+    return mean, trust * noise
 
 
-def gaussian_parameters(half: int, shares: Any, numbers: Group, squares: Group) -> tuple[Floats, Floats]:
+def gaussian_parameters(
+    half: int, mean: Floats, mean_noise: Floats, square: Floats, square_noise: Floats
+) -> tuple[Floats, Floats]:
     """Mean and variance per class in lattice units, inside what the bounds allow.
 
-    `numbers` are sums of points k in −half … half and `squares` sums of 2·k² − half², from two groups of people in
-    which the classes have the given (estimated) shares. A class that seems empty counts as one person.
+    `mean` is that of points k in −half … half and `square` that of 2·k² − half², each with the variance of its noise.
     """
-    share = _shares(shares)
-    if not share.shape == np.shape(numbers.sums) == np.shape(squares.sums):
-        raise DataError("the shares and both groups must have one number for each class")
     widest = float(half) ** 2
-    asked, asked_square = share * numbers.people, share * squares.people
-    rows, square_rows = np.maximum(asked, 1.0), np.maximum(asked_square, 1.0)
-    mean = np.clip(numbers.sums / rows, -half, half)
-    second = np.clip((squares.sums + widest * asked_square) / (2 * square_rows), 0.0, widest)
+    inside = np.clip(mean, -half, half)
+    second = np.clip((square + widest) / 2, 0.0, widest)
     # A variance drowned in noise is not trusted below the noise's own size; the mean's error widens it further.
-    doubt = np.sqrt(squares.variance) / (2 * square_rows)
-    mean_doubt = numbers.variance / rows**2
-    spread = np.clip(second - mean**2, np.minimum(doubt, widest / 3), widest) + np.minimum(mean_doubt, widest / 3)
-    return mean, np.maximum(spread, _ROUNDING)
-
-
-def _shares(shares: Any) -> Floats:
-    array = np.asarray(shares, np.float64)
-    if array.ndim != 1 or not np.isfinite(array).all() or (array < 0).any():
-        raise DataError("class shares must be finite and not negative; project estimates on the simplex first")
-    return array
+    doubt = np.sqrt(square_noise) / 2
+    spread = np.clip(second - inside**2, np.minimum(doubt, widest / 3), widest) + np.minimum(mean_noise, widest / 3)
+    return inside, np.maximum(spread, _ROUNDING)
