@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from discreet.errors import DataError
 from discreet.local.wire.report import HEAD, MARKER, Part, Report, pack, varint
 
 from .reference import ReportError, frames, unpack
@@ -85,7 +86,7 @@ def test_another_version_is_named() -> None:
 
 
 def test_a_report_that_is_too_long_is_refused() -> None:
-    with pytest.raises(ReportError, match="too long"):
+    with pytest.raises(DataError, match="too long"):
         pack(Report(b"schema..", b"0" * 16, Fraction(1), (Part(0, 1, 0, bytes(70_000)),)))
 
 

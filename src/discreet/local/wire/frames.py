@@ -10,13 +10,11 @@ from itertools import pairwise
 from typing import IO, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.local.wire.integers import Integers, Raw
 from discreet.local.wire.report import HEAD, ID_BYTES, SCHEMA_BYTES
 from discreet.local.wire.scan import compiled
 
-Integers = NDArray[np.int64]
-Bytes = NDArray[np.uint8]
 CHUNK = 1 << 22  # bytes of a file that are looked at together
 READABLE, MALFORMED, FOREIGN = 0, 1, 2
 
@@ -25,7 +23,7 @@ READABLE, MALFORMED, FOREIGN = 0, 1, 2
 class Frames:
     """Whole frames in a buffer, the damaged stretches between them, and whose they are if several sent them."""
 
-    raw: Bytes
+    raw: Raw
     starts: Integers
     ends: Integers
     owners: Integers
@@ -105,30 +103,30 @@ def frames_one_each(reports: Iterable[Any]) -> Frames:
     return Frames(raw, edges[:-1][fine], edges[1:][fine], np.flatnonzero(fine), (~fine).astype(np.int64))
 
 
-def _split(raw: Bytes, start: int, stop: int, final: bool = True, seeking: bool = False) -> Any:
+def _split(raw: Raw, start: int, stop: int, final: bool = True, seeking: bool = False) -> Any:
     loops = compiled()
     return loops.split(raw, start, stop, final, seeking, loops.table, loops.powers)
 
 
-def _joined(buffers: Sequence[Any]) -> tuple[Bytes, Integers]:
+def _joined(buffers: Sequence[Any]) -> tuple[Raw, Integers]:
     edges = np.zeros(len(buffers) + 1, np.int64)
     np.cumsum([len(one) for one in buffers], out=edges[1:])
     return np.frombuffer(bytes(buffers[0]) if len(buffers) == 1 else b"".join(buffers), np.uint8), edges
 
 
-def parse(frames: Frames, mark: bytes) -> tuple[NDArray[np.int64], Parts]:
+def parse(frames: Frames, mark: bytes) -> tuple[Integers, Parts]:
     """The state of each frame (readable, malformed, of another schema) and the parts of the readable ones."""
     wanted = np.frombuffer(mark, np.uint8)
     states, parts, owners = compiled().parse(frames.raw, frames.starts, frames.ends, wanted)
     return states, Parts(owners, parts[:-2], parts[-2], parts[-1])
 
 
-def identities(frames: Frames, chosen: Integers) -> Bytes:
+def identities(frames: Frames, chosen: Integers) -> Raw:
     """The ids of the chosen reports, a row of bytes each."""
     return gather(frames.raw, frames.starts[chosen] + HEAD + SCHEMA_BYTES, ID_BYTES)
 
 
-def gather(raw: Bytes, spots: Integers, width: int) -> Bytes:
+def gather(raw: Raw, spots: Integers, width: int) -> Raw:
     """Rows of `width` bytes from each spot of a buffer."""
     out = np.empty((len(spots), width), np.uint8)
     compiled().gather(raw, spots, out)
