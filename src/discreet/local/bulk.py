@@ -98,7 +98,7 @@ def report_rows(campaign: Campaign, rows: Rows, *, rng: np.random.Generator | No
 
 def _part_head(question: Question) -> bytes:
     mechanism = question.mechanism
-    head = varint(question.input.index) + bytes([mechanism.code]) + varint(question.parameter)
+    head = varint(question.input.index) + bytes([mechanism.code]) + varint(mechanism.parameter)
     return head + varint(mechanism.width)
 
 

@@ -256,7 +256,8 @@ class Collector(AbstractContextManager["Collector"]):
     @cached_property
     def _asked(self) -> set[tuple[int, int, int]]:
         assert self.campaign is not None
-        return {(one.input.index, one.mechanism.code, one.parameter) for one in self.campaign.questions}
+        questions = self.campaign.questions
+        return {(asked.index, mechanism.code, mechanism.parameter) for asked, mechanism in questions}
 
     def _mechanism(self, key: Key) -> Any:
         epsilon = local_epsilon(Fraction(key.epsilon, MILLION))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from fractions import Fraction
 from typing import Any, ClassVar, Self
 
@@ -58,6 +58,15 @@ class Oracle(Mechanism):
     @abstractmethod
     def _prepare(self) -> None:
         """Compute the thresholds, p, q and what a report looks like from d and ε."""
+
+    def _choose(self, sizes: Iterable[int], prepare: Callable[[int], None]) -> None:
+        """Prepare for the one of several sizes whose variance is lowest on average over the domain."""
+
+        def mean_variance(size: int) -> float:
+            prepare(size)
+            return self.variance(1, 1 / self.d)
+
+        prepare(min(sizes, key=mean_variance))
 
     # ---- the person's side
 

@@ -60,8 +60,7 @@ class HadamardResponse(IndexOracle):
     name, code, script = "hadamard", 8, "hadamard"
 
     def _prepare(self) -> None:
-        choices = [1 << bits for bits in range((self.d - 1).bit_length() + 1)]
-        self._set(min(choices, key=self._mean_variance))
+        self._choose([1 << bits for bits in range((self.d - 1).bit_length() + 1)], self._set)
         self.slots = Slots(self.half, self.high, self.low)
         self._outcomes(self.reports)
 
@@ -76,10 +75,6 @@ class HadamardResponse(IndexOracle):
         self.p = Fraction(self.true, WHOLE)
         self.q = Fraction(self.half * (self.high + self.low), 2 * WHOLE)
         self.slope = float(Fraction(self.half * (self.high - self.low), WHOLE))
-
-    def _mean_variance(self, blocks: int) -> float:
-        self._set(blocks)
-        return self.variance(1, 1 / self.d)
 
     def draw(self, value: int, source: Source) -> tuple[int, ...]:
         block, row = value % self.blocks, value // self.blocks + 1

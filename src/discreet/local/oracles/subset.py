@@ -86,19 +86,14 @@ class SubsetSelection(PackedOracle):
 
     def _prepare(self) -> None:
         middle = math.floor(self.d / (exp_bounds(self.epsilon)[0] + 1))
-        sizes = [size for size in (middle, middle + 1) if 1 <= size < self.d]
-        self.size = min(sizes, key=self._mean_variance)
-        self._set(self.size)
+        self._choose([size for size in (middle, middle + 1) if 1 <= size < self.d], self._set)
 
     def _set(self, size: int) -> None:
+        self.size = size
         weight = size * exp_bounds(self.epsilon)[0]
         self.true = math.floor(WHOLE * weight / (weight + self.d - size))
         self.p = Fraction(self.true, WHOLE)
         self.q = (size - self.p) / (self.d - 1)
-
-    def _mean_variance(self, size: int) -> float:
-        self._set(size)
-        return self.variance(1, 1 / self.d)
 
     def draw(self, value: int, source: Source) -> tuple[int, ...]:
         bits = [False] * self.d
