@@ -38,9 +38,7 @@ class Moment:
     rows: int
 
 
-def curve_of(
-    schema: Schema, feature: Numeric, asked: Mapping[Input, Sequence[Any]], prior: Floats
-) -> Curve | None:  # fmt: skip
+def curve_of(schema: Schema, feature: Numeric, asked: Mapping[Input, Sequence[Any]], prior: Floats) -> Curve | None:
     """The curve of a number out of all tallies about it; None if either the mean or the square is missing."""
     first = _moment(schema, feature, ("mean", "means"), asked)
     second = _moment(schema, feature, ("square", "squares"), asked)

@@ -2,9 +2,10 @@
 
 A geometric magnitude has independent binary digits: digit i is one with odds exp(−2ⁱ/scale). Each digit compares one
 word with a 128-bit threshold (a second word decides in the rare case of a tie); a sign follows, and minus zero is drawn
-again. The magnitude is cut off at 2^digits = 2·reach. Where callers clamp outputs so that from every value at least
-`reach` magnitudes lie beyond the clamp (largest value − reach … smallest value + reach), the law differs from the ideal
-one by a factor within exp(±SLACK) per number, which they add to what they pay.
+again. In bulk the digits are coins of the same chances. The magnitude is cut off at 2^digits = 2·reach. Where callers
+clamp outputs so that from every value at least `reach` magnitudes lie beyond the clamp (largest value − reach …
+smallest value + reach), the law differs from the ideal one by a factor within exp(±SLACK) per number, which they add to
+what they pay.
 """
 
 from __future__ import annotations
