@@ -11,13 +11,14 @@ import subprocess
 import sys
 import tempfile
 import time
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from benchmarks.common import line, made_up_rows, made_up_schema
 from discreet.local.bulk import report_rows
 from discreet.local.campaign import Campaign
-from discreet.local.wire.report import frames
+from discreet.local.wire.frames import frames_of_buffers
 from discreet.sources import read_rows
 
 CONNECTIONS = 64
@@ -81,8 +82,9 @@ def post(folder: Path, per_batch: int, batches: int) -> tuple[float, float, floa
     try:
         assert server.stdout is not None
         port = int(json.loads(server.stdout.readline())["address"].rsplit(":", 1)[1])
-        frame = [one for one in frames(reports(per_batch * batches, per_batch)) if one]
-        bodies = [b"".join(frame[i : i + per_batch]) for i in range(0, len(frame), per_batch)]
+        raw = reports(per_batch * batches, per_batch)
+        edges = [0, *frames_of_buffers([raw]).ends[per_batch - 1 :: per_batch].tolist()]
+        bodies = [raw[start:stop] for start, stop in pairwise(edges)]
         asyncio.run(_load(port, bodies[: batches // 10]))
         before = _processor(server.pid)
         seconds, accepted = asyncio.run(_load(port, bodies[batches // 10 :]))

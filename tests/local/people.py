@@ -8,8 +8,8 @@ import pandas as pd
 from discreet import Categorical, Numeric, Schema
 from discreet.local.bulk import report_rows
 from discreet.local.campaign import Campaign
-from discreet.local.wire.report import frames
 from discreet.sources import read_rows
+from tests.local.wire.reference import frames
 
 SCHEMA = Schema(
     [

@@ -17,8 +17,8 @@ import pytest
 from discreet import BudgetError, Categorical, DataError, DiscreetError, Numeric, Schema
 from discreet.local import Campaign, LocalClient
 from discreet.local.bulk import report_rows
-from discreet.local.wire.report import frames, unpack
 from discreet.sources import read_rows
+from tests.local.wire.reference import frames, unpack
 
 SCHEMA = Schema(
     [Categorical("colour", ["red", "green", "blue"]), Numeric("age", 0, 100, integer=True, bins=4)],
@@ -192,7 +192,7 @@ def test_bulk_reports_are_reports_of_the_same_campaign(oracle: str) -> None:
     for report in reports:
         for part in report.parts:
             question = next(q for q in campaign.questions if q.input.index == part.input)
-            assert (part.code, part.parameter) == (question.mechanism.code, question.parameter)
+            assert (part.code, part.parameter) == (question.mechanism.code, question.mechanism.parameter)
             assert question.mechanism.decode(np.frombuffer(part.payload, np.uint8)[None, :])[1].all()
 
 

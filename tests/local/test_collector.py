@@ -23,8 +23,9 @@ from discreet.local.estimate import Tally, model_of
 from discreet.local.numbers import NUMBERS
 from discreet.local.oracles import ORACLES
 from discreet.local.outcome import FATES, Outcome
-from discreet.local.wire.report import MARKER, Part, Report, pack, schema_mark, unpack
+from discreet.local.wire.report import MARKER, Part, Report, pack, schema_mark
 from tests.local.people import OTHER, SCHEMA, report_file, report_list, table
+from tests.local.wire.reference import unpack
 
 MARK = schema_mark(SCHEMA.hash)
 

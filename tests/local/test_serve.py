@@ -11,10 +11,10 @@ from discreet.errors import DiscreetError
 from discreet.local.campaign import Campaign
 from discreet.local.collector import Collector
 from discreet.local.javascript import client_module
-from discreet.local.serve import listen, make_app, serve
 from tests.local.people import OTHER, SCHEMA, report_file, report_list
 
 testclient = pytest.importorskip("starlette.testclient", reason="the extra 'serve' is not installed")
+from discreet.local.serve import listen, make_app, serve  # noqa: E402 - the module needs the extra
 
 
 @pytest.fixture

@@ -19,7 +19,8 @@ from discreet.local.numbers import NUMBERS, NumberMechanism
 from discreet.local.numbers.laplace import Coordinate
 from discreet.local.oracles import ORACLES, OUE, SUE, Oracle
 from discreet.local.oracles.unary import UnaryOracle
-from discreet.local.wire.report import HEAD, ID_BYTES, SCHEMA_BYTES, TAIL, frames
+from discreet.local.wire.frames import frames_of_buffers
+from discreet.local.wire.report import HEAD, ID_BYTES, SCHEMA_BYTES, TAIL
 from discreet.schema import Categorical, Numeric, Schema
 from discreet.sources import read_rows
 
@@ -157,8 +158,8 @@ class WholeClient:
             raw = report_rows(self.campaign, next(read_rows(table[:, :2], SCHEMA, table[:, 2])))
         else:
             raw = b"".join(LocalClient(self.campaign).report(data) for _ in range(size))
-        skip = HEAD + SCHEMA_BYTES + ID_BYTES
-        parts = [frame[skip:-TAIL] for frame in frames(raw) if frame is not None]
+        found, skip = frames_of_buffers([raw]), HEAD + SCHEMA_BYTES + ID_BYTES
+        parts = [raw[a + skip : b - TAIL] for a, b in zip(found.starts, found.ends, strict=True)]
         longest = -(-max(map(len, parts)) // 4) * 4
         padded = np.frombuffer(b"".join(part.ljust(longest, b"\0") for part in parts), ">u4")
         return padded.reshape(size, -1).astype(np.int64)
@@ -180,9 +181,9 @@ def _case(
 def audit_cases() -> list[AuditCase]:
     """Every frequency oracle and number mechanism that is registered, whole clients, and mix-ups as controls."""
     drawn = {True: "reports drawn in bulk", False: "reports drawn by one client each"}
-    open_class, too_little = (
-        "the class is sent beside a noisy number",
-        "noise for points that come or go",
+    too_open = (
+        ("class-in-the-clear", True, "the class is sent beside a noisy number"),
+        ("half-the-noise", False, "noise for points that come or go"),
     )
     return [
         *(oracle_case(kind, simulated) for kind in ORACLES.values() for simulated in (False, True)),
@@ -190,7 +191,7 @@ def audit_cases() -> list[AuditCase]:
         *(number_case(kind) for kind in NUMBERS.values()),
         *(
             _case(f"control-local-number-{name}", partial(TooOpen, clear=clear), NUMBER_PAIRS, note, 40_000, True)
-            for name, clear, note in (("class-in-the-clear", True, open_class), ("half-the-noise", False, too_little))
+            for name, clear, note in too_open
         ),
         *(
             _case(f"local-client-{name}", partial(WholeClient, settings, bulk), PEOPLE, drawn[bulk], size)

@@ -8,17 +8,14 @@ from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.local.campaign import Campaign, Question
 from discreet.local.entropy import evenly, words
 from discreet.local.inputs import Input, answer
+from discreet.local.wire.integers import Integers, Raw
 from discreet.local.wire.report import HEAD, ID_BYTES, MARKER, MILLION, SCHEMA_BYTES, TAIL, VERSION, schema_mark, varint
 from discreet.schema import Schema
 from discreet.sources import Numbers, Rows, cells_of, hold
-
-Integers = NDArray[np.int64]
-Bytes = NDArray[np.uint8]
 
 
 class People:
@@ -101,11 +98,11 @@ def report_rows(campaign: Campaign, rows: Rows, *, rng: np.random.Generator | No
 
 def _part_head(question: Question) -> bytes:
     mechanism = question.mechanism
-    head = varint(question.input.index) + bytes([mechanism.code]) + varint(question.parameter)
+    head = varint(question.input.index) + bytes([mechanism.code]) + varint(mechanism.parameter)
     return head + varint(mechanism.width)
 
 
-def _write(out: Bytes, spots: Any, values: Any) -> None:
+def _write(out: Raw, spots: Any, values: Any) -> None:
     """Put a row of bytes at each spot."""
     if len(spots):
         out[spots[:, None] + np.arange(values.shape[1])] = values

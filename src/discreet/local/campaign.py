@@ -33,11 +33,6 @@ class Question(NamedTuple):
     input: Input
     mechanism: Any
 
-    @property
-    def parameter(self) -> int:
-        """What a report states beside the mechanism's code."""
-        return int(self.mechanism.parameter)
-
 
 class Campaign:
     """Who collects what: a schema, ε per person, and how values and numbers are reported.
@@ -155,7 +150,7 @@ class Campaign:
                     "kind": one.input.kind,
                     "feature": None if one.input.feature is None else one.input.feature.name,
                     "code": one.mechanism.code,
-                    "parameter": one.parameter,
+                    "parameter": one.mechanism.parameter,
                     "width": one.mechanism.width,
                     "constants": one.mechanism.constants(),
                 }

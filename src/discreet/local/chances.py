@@ -32,11 +32,6 @@ def exp_bounds(exponent: Fraction, bits: int = 256) -> tuple[Fraction, Fraction]
     return ends(ctx.exp(enclose(ctx, exponent)))
 
 
-def ceiling(value: Fraction) -> int:
-    """The smallest whole number that is not below `value`."""
-    return math.ceil(value)
-
-
 def share_up(weight: Fraction) -> int:
     """The chance 1/weight out of 2⁶⁴, rounded up; `weight` must not be below the true one's lower bound."""
-    return min(WHOLE, ceiling(WHOLE / weight))
+    return min(WHOLE, math.ceil(WHOLE / weight))

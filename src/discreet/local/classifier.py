@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 from functools import partial
-from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
@@ -16,14 +15,13 @@ from discreet.bayes.estimate import estimate as estimate_exactly
 from discreet.bayes.model import NaiveBayesModel
 from discreet.bayes.plan import make_plan
 from discreet.bayes.release import release
-from discreet.errors import BudgetError
 from discreet.estimators.settings import check_smoothing
 from discreet.local.bulk import People, choose_many
 from discreet.local.campaign import Campaign, Question, check_numeric
 from discreet.local.certificate import ONE_PROCESS
 from discreet.local.estimate import Tally, model_of
 from discreet.local.oracles import Oracle
-from discreet.mechanisms.noise import ExactSampler
+from discreet.mechanisms.noise import ExactSampler, SimulationSampler, sampler_for
 from discreet.privacy.budget import Adjacency, Budget
 from discreet.privacy.certifier import certify, read_under
 from discreet.privacy.ledger import Response
@@ -85,7 +83,8 @@ class LocalNB(NaiveBayesEstimator):
         grant = Budget(self.epsilon)
         if isinstance(self.schema, str):
             payer.allow_inference(grant)
-        smoothing, rng = float(self.smoothing), self._generator()
+        smoothing, sampler = float(self.smoothing), sampler_for(self.random_state)
+        rng = sampler.rng if isinstance(sampler, SimulationSampler) else None
         schema = self._schema_for(X, y)
         spent = partial(Paid, schema, grant, Adjacency.REPLACE, 1)
         if grant.epsilon is None:
@@ -116,16 +115,6 @@ class LocalNB(NaiveBayesEstimator):
         released = release(rows, plan, ExactSampler())
         certificate = certify(plan, node=released.node, sampler="none", simulation=False, where=None)
         return NaiveBayesModel(schema, *estimate_exactly(released, smoothing), certificate)
-
-    def _generator(self) -> np.random.Generator | None:
-        seed = self.random_state
-        if seed is None or isinstance(seed, np.random.Generator):
-            return seed
-        if isinstance(seed, np.random.RandomState):
-            seed = seed.randint(2**31)
-        if not isinstance(seed, Integral) or int(seed) < 0:
-            raise BudgetError(f"random_state must be None, a seed of at least 0 or a NumPy generator, not {seed!r}")
-        return np.random.default_rng([int(seed), 0])
 
 
 def survey(

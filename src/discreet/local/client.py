@@ -116,7 +116,7 @@ class LocalClient:
         for question in asked:
             mechanism = question.mechanism
             said = mechanism.draw(*person.answer(campaign.schema, question.input), source)
-            parts.append(Part(question.input.index, mechanism.code, question.parameter, mechanism.packed(said)))
+            parts.append(Part(question.input.index, mechanism.code, mechanism.parameter, mechanism.packed(said)))
         return pack(Report(schema_mark(campaign.schema.hash), identity, campaign.epsilon, tuple(parts)))
 
     # ---- memory

@@ -9,9 +9,9 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
 from fractions import Fraction
-from functools import cached_property, wraps
+from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,38 +24,14 @@ from discreet.local.estimate import Tally, model_of
 from discreet.local.inputs import input_of
 from discreet.local.outcome import FATES, REPLAYED, UNEXPECTED, Outcome
 from discreet.local.store import Store, StoreError
-from discreet.local.wire.frames import (
-    MALFORMED,
-    READABLE,
-    Frames,
-    Integers,
-    Key,
-    Parts,
-    cut,
-    frames_of_buffers,
-    frames_of_file,
-    frames_one_each,
-    gather,
-    identities,
-    parse,
-)
+from discreet.local.wire import frames as wire
+from discreet.local.wire.frames import MALFORMED, READABLE, Frames, Key, Parts
+from discreet.local.wire.integers import Integers
 from discreet.local.wire.report import MILLION, schema_mark
 from discreet.schema import Schema
 
-T = TypeVar("T")
 MOST_UNHEARD = 64  # kinds of report not met before that one piece of input may bring
 Sums = dict[Key, tuple[int, NDArray[np.int64]]]
-
-
-def _in_turn(method: Callable[..., T]) -> Callable[..., T]:
-    """Let one thread at a time into a collector."""
-
-    @wraps(method)
-    def waiting(self: Collector, *args: Any, **options: Any) -> T:
-        with self._turn:
-            return method(self, *args, **options)
-
-    return waiting
 
 
 class Collector(AbstractContextManager["Collector"]):
@@ -140,10 +116,10 @@ class Collector(AbstractContextManager["Collector"]):
             store.close()
             raise
 
-    @_in_turn
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write everything to a file from which `load` goes on."""
-        self._store.copy(path)
+        with self._turn:
+            self._store.copy(path)
 
     def close(self) -> None:
         """Let go of the store."""
@@ -156,18 +132,18 @@ class Collector(AbstractContextManager["Collector"]):
 
     def add(self, report: bytes) -> str:
         """Count one report; the answer is what became of it."""
-        found = self._take(frames_one_each([bytes(report)]))[0]
+        found = self._take(wire.frames_one_each([bytes(report)]))[0]
         return next(fate for fate in FATES if getattr(found, fate))
 
     def add_batch(self, reports: bytes | bytearray | memoryview | Iterable[bytes]) -> Outcome:
         """Count reports that stand one after another in a buffer, or a list of reports."""
         if isinstance(reports, bytes | bytearray | memoryview):
-            return self._take_all(frames_of_file(io.BytesIO(reports)))
-        return sum(self._take(frames_one_each(reports)), Outcome())
+            return self._take_all(wire.frames_of_file(io.BytesIO(reports)))
+        return sum(self._take(wire.frames_one_each(reports)), Outcome())
 
     def add_buffers(self, buffers: list[bytes]) -> list[Outcome]:
         """Count several buffers of reports in one durable step, with an answer for each."""
-        return self._take(frames_of_buffers(buffers))
+        return self._take(wire.frames_of_buffers(buffers))
 
     def read(self, path: str | os.PathLike[str], progress: Callable[[int, int | None], None] | None = None) -> Outcome:
         """Count the reports of a file; damaged stretches are skipped and counted."""
@@ -176,7 +152,7 @@ class Collector(AbstractContextManager["Collector"]):
             with open(path, "rb") as file:
 
                 def watched() -> Iterator[Frames]:
-                    for frames in frames_of_file(file):
+                    for frames in wire.frames_of_file(file):
                         yield frames
                         if progress:
                             progress(file.tell(), total)
@@ -185,50 +161,50 @@ class Collector(AbstractContextManager["Collector"]):
         except OSError as error:
             raise DataError(f"cannot read the reports {path}: {error.strerror or error}") from None
 
-    @_in_turn
     def merge(self, other: Collector) -> Outcome:
         """Take over the reports of another collector; what both have seen is still counted once."""
-        if other is self:
-            raise StatisticsError("a collector cannot be merged with itself")
-        if other.schema != self.schema:
-            raise StatisticsError("the collectors are for different schemas")
-        found = self._take_all(frames_of_buffers([blob]) for blob in other._store.batches())
-        rejected = Outcome(**{**other._counts.to_dict(), "accepted": 0})
-        with self._store.change():
-            counts = self._counts + rejected
-            self._store.write(0, b"", {}, counts.to_dict())
-        self._counts = counts
-        return found
+        with self._turn:
+            if other is self:
+                raise StatisticsError("a collector cannot be merged with itself")
+            if other.schema != self.schema:
+                raise StatisticsError("the collectors are for different schemas")
+            found = self._take_all(wire.frames_of_buffers([blob]) for blob in other._store.batches())
+            rejected = Outcome(**{**other._counts.to_dict(), "accepted": 0})
+            with self._store.change():
+                counts = self._counts + rejected
+                self._store.write(0, b"", {}, counts.to_dict())
+            self._counts = counts
+            return found
 
     def _take_all(self, pieces: Iterable[Frames]) -> Outcome:
         return sum((one for frames in pieces for one in self._take(frames)), Outcome())
 
-    @_in_turn
     def _take(self, frames: Frames) -> list[Outcome]:
         """Judge every report wholly before anything of it is counted; then count it durably, or leave no trace."""
-        fates, parts = parse(frames, self._mark)
-        groups = self._judge(frames, fates, parts)
-        order = np.flatnonzero(fates == READABLE)
-        ids = identities(frames, order)
-        ranks = np.ascontiguousarray(ids).view(">u8").astype(np.uint64)
-        rows = np.lexsort((ranks[:, 1], ranks[:, 0]))
-        order, ids, ranks = order[rows], ids[rows], ranks[rows]
-        again = np.zeros(len(order), bool)
-        again[1:] = (ranks[1:] == ranks[:-1]).all(axis=1)
-        fates[order[again]] = REPLAYED
-        order, ids = order[~again], ids[~again]
-        if not len(frames) and not frames.damaged.any():
-            return [Outcome() for _ in frames.damaged]
-        with self._store.change():
-            batch, fresh = self._store.remember(ids)
-            fates[order[~fresh]] = REPLAYED
-            changed = self._added(groups, parts, fates)
-            found = self._outcomes(frames, fates)
-            counts = sum(found, self._counts)
-            self._store.write(batch, cut(frames, order[fresh]), changed, counts.to_dict())
-        self._sums.update(changed)
-        self._counts = counts
-        return found
+        with self._turn:
+            fates, parts = wire.parse(frames, self._mark)
+            groups = self._judge(frames, fates, parts)
+            order = np.flatnonzero(fates == READABLE)
+            ids = wire.identities(frames, order)
+            ranks = np.ascontiguousarray(ids).view(">u8").astype(np.uint64)
+            rows = np.lexsort((ranks[:, 1], ranks[:, 0]))
+            order, ids, ranks = order[rows], ids[rows], ranks[rows]
+            again = np.zeros(len(order), bool)
+            again[1:] = (ranks[1:] == ranks[:-1]).all(axis=1)
+            fates[order[again]] = REPLAYED
+            order, ids = order[~again], ids[~again]
+            if not len(frames) and not frames.damaged.any():
+                return [Outcome() for _ in frames.damaged]
+            with self._store.change():
+                batch, fresh = self._store.remember(ids)
+                fates[order[~fresh]] = REPLAYED
+                changed = self._added(groups, parts, fates)
+                found = self._outcomes(frames, fates)
+                counts = sum(found, self._counts)
+                self._store.write(batch, wire.cut(frames, order[fresh]), changed, counts.to_dict())
+            self._sums.update(changed)
+            self._counts = counts
+            return found
 
     def _judge(self, frames: Frames, fates: Integers, parts: Parts) -> list[tuple[Key, Integers, Any]]:
         """Mark the reports with a part that cannot be counted; for the rest, what the parts of each kind say."""
@@ -256,7 +232,7 @@ class Collector(AbstractContextManager["Collector"]):
             fits = parts.stop[rows] - parts.start[rows] == mechanism.width
             fates[parts.owner[rows[~fits]]] = MALFORMED
             rows = rows[fits]
-            said, fine = mechanism.decode(gather(frames.raw, parts.start[rows], mechanism.width))
+            said, fine = mechanism.decode(wire.gather(frames.raw, parts.start[rows], mechanism.width))
             fates[parts.owner[rows[~fine]]] = MALFORMED
             if fine.any():
                 kept.append((key, rows[fine], said if fine.all() else said[fine]))
@@ -280,7 +256,8 @@ class Collector(AbstractContextManager["Collector"]):
     @cached_property
     def _asked(self) -> set[tuple[int, int, int]]:
         assert self.campaign is not None
-        return {(one.input.index, one.mechanism.code, one.parameter) for one in self.campaign.questions}
+        questions = self.campaign.questions
+        return {(asked.index, mechanism.code, mechanism.parameter) for asked, mechanism in questions}
 
     def _mechanism(self, key: Key) -> Any:
         epsilon = local_epsilon(Fraction(key.epsilon, MILLION))
@@ -322,13 +299,13 @@ class Collector(AbstractContextManager["Collector"]):
         """When the store was made."""
         return str(self._store.facts["since"])
 
-    @_in_turn
     def tallies(self) -> list[Tally]:
         """What the reports said in sum, by input and mechanism."""
-        return [
-            Tally(key.input, self._mechanism(key), reports, support.copy(), key.parts)
-            for key, (reports, support) in sorted(self._sums.items())
-        ]
+        with self._turn:
+            return [
+                Tally(key.input, self._mechanism(key), reports, support.copy(), key.parts)
+                for key, (reports, support) in sorted(self._sums.items())
+            ]
 
     def model(self, smoothing: float = 1.0) -> NaiveBayesModel:
         """The model learned from all accepted reports, with its certificate."""
@@ -337,26 +314,26 @@ class Collector(AbstractContextManager["Collector"]):
             raise StatisticsError(f"there is no accepted report to learn from ({rejected} were rejected)")
         return model_of(self.schema, self.tallies(), smoothing=smoothing)
 
-    @_in_turn
     def summary(self) -> dict[str, Any]:
         """Counts for people and machines; nothing about any single report."""
-        return {
-            "schema_hash": self.schema.hash,
-            "since": self.since,
-            "accepted": self.accepted,
-            "rejected": self.rejected,
-            "tallies": [
-                {
-                    "input": key.input,
-                    "about": input_of(self.schema, key.input).label(self.schema),
-                    "mechanism": self._mechanism(key).name,
-                    "epsilon": key.epsilon / MILLION,
-                    "parts": key.parts,
-                    "reports": reports,
-                }
-                for key, (reports, _) in sorted(self._sums.items())
-            ],
-        }
+        with self._turn:
+            return {
+                "schema_hash": self.schema.hash,
+                "since": self.since,
+                "accepted": self.accepted,
+                "rejected": self.rejected,
+                "tallies": [
+                    {
+                        "input": key.input,
+                        "about": input_of(self.schema, key.input).label(self.schema),
+                        "mechanism": self._mechanism(key).name,
+                        "epsilon": key.epsilon / MILLION,
+                        "parts": key.parts,
+                        "reports": reports,
+                    }
+                    for key, (reports, _) in sorted(self._sums.items())
+                ],
+            }
 
     def __repr__(self) -> str:
         return f"<Collector: {self.accepted} reports accepted, {sum(self.rejected.values())} rejected>"

@@ -11,14 +11,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.bayes.likelihoods import GaussianLikelihood
 from discreet.local.inputs import Input, point_features
-from discreet.local.numbers import Group, gaussian_parameters
+from discreet.local.mechanism import Floats
 from discreet.schema import Numeric, Schema
 
-Floats = NDArray[np.float64]
+_ROUNDING = 1 / 12  # lattice steps squared: noise leaves no reason to trust a spread below that of rounding
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,16 +38,14 @@ class Moment:
     rows: int
 
 
-def curve_of(
-    schema: Schema, feature: Numeric, asked: Mapping[Input, Sequence[Any]], prior: Floats
-) -> Curve | None:  # fmt: skip
+def curve_of(schema: Schema, feature: Numeric, asked: Mapping[Input, Sequence[Any]], prior: Floats) -> Curve | None:
     """The curve of a number out of all tallies about it; None if either the mean or the square is missing."""
     first = _moment(schema, feature, ("mean", "means"), asked)
     second = _moment(schema, feature, ("square", "squares"), asked)
     if first is None or second is None:
         return None
     lattice, shares = feature.lattice, np.maximum(prior, 1 / min(first.rows, second.rows))
-    mean, spread = gaussian_parameters(lattice.half, shares, _pulled(first, shares), _pulled(second, shares))
+    mean, spread = gaussian_parameters(lattice.half, *_pulled(first, shares), *_pulled(second, shares))
     spread = np.clip(spread, (2e-9 * lattice.half) ** 2, 4.0 * lattice.half**2)
     step = float(lattice.step)
     likelihood = GaussianLikelihood(feature.name, lattice.middle + mean * step, spread * step * step)
@@ -80,13 +77,28 @@ def _moment(
     return Moment(np.tensordot(weights / weights.sum(), np.array(means), axes=1), 1 / weights.sum(), half, rows)
 
 
-def _pulled(moment: Moment, shares: Floats) -> Group:
-    """Sums per class whose means are pulled towards the mean of all, with the variance that is left in them."""
+def _pulled(moment: Moment, shares: Floats) -> tuple[Floats, Floats]:
+    """The mean of each class, pulled towards the mean of all, and the variance that is left in it."""
     even = moment.half**2 / 3
     overall = float(np.clip(moment.means.sum(), -moment.half, moment.half))
     overall *= even / (even + len(shares) * moment.variance)
     noise = moment.variance / shares**2
     trust = even / (even + noise)
     mean = np.clip(overall + trust * (moment.means / shares - overall), -moment.half, moment.half)
-    members = shares * moment.rows
-    return Group(mean * members, moment.rows, trust * noise * members**2)
+    return mean, trust * noise
+
+
+def gaussian_parameters(
+    half: int, mean: Floats, mean_noise: Floats, square: Floats, square_noise: Floats
+) -> tuple[Floats, Floats]:
+    """Mean and variance per class in lattice units, inside what the bounds allow.
+
+    `mean` is that of points k in −half … half and `square` that of 2·k² − half², each with the variance of its noise.
+    """
+    widest = float(half) ** 2
+    inside = np.clip(mean, -half, half)
+    second = np.clip((square + widest) / 2, 0.0, widest)
+    # A variance drowned in noise is not trusted below the noise's own size; the mean's error widens it further.
+    doubt = np.sqrt(square_noise) / 2
+    spread = np.clip(second - inside**2, np.minimum(doubt, widest / 3), widest) + np.minimum(mean_noise, widest / 3)
+    return inside, np.maximum(spread, _ROUNDING)

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.bayes.estimate import consistent, log_prior, log_table, project
 from discreet.bayes.likelihoods import Likelihood, TableLikelihood
@@ -23,10 +22,9 @@ from discreet.bayes.model import NaiveBayesModel
 from discreet.errors import StatisticsError
 from discreet.local.certificate import DEVICES, local_certificate
 from discreet.local.inputs import Input, input_of
+from discreet.local.mechanism import Floats
 from discreet.local.oracles import Oracle
 from discreet.schema import Feature, Numeric, Schema
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,9 +85,12 @@ def class_shares(tables: Iterable[Table], classes: int) -> Floats:
     return project(np.tensordot(weights / weights.sum(), np.array([mean for mean, _ in pairs]), axes=1), 1.0)
 
 
-def log_cells(table: Table, prior: Floats, smoothing: float) -> Floats:
-    """Log-probability of each cell given the class."""
-    m, cells = table.rows, table.shares.shape[1]
+def log_cells(feature: Feature, table: Table | None, prior: Floats, smoothing: float) -> Floats:
+    """Log-probability of each cell given the class; even where nobody reported."""
+    cells = feature.cells
+    if table is None:
+        return np.full((len(prior), cells), -np.log(cells))
+    m = table.rows
     asked = prior * (1 - prior) * m  # how far the classes of the people asked stray from everybody's
     fixed = consistent(table.shares * m, prior * m, table.row_noise * m * m / cells, asked)
     return log_table(fixed, prior * m, table.cell_noise * m * m, smoothing)
@@ -123,14 +124,8 @@ def estimate(schema: Schema, tallies: Iterable[Tally], smoothing: float = 1.0) -
         if curve is not None and (table is None or table.rows < curve.rows):
             likelihoods.append(curve.likelihood)
         else:
-            likelihoods.append(TableLikelihood(feature.name, _log_table(feature, table, prior, smoothing)))
+            likelihoods.append(TableLikelihood(feature.name, log_cells(feature, table, prior, smoothing)))
     return log_prior(prior * max(everyone, 1)), likelihoods
-
-
-def _log_table(feature: Feature, table: Table | None, prior: Floats, smoothing: float) -> Floats:
-    if table is None:
-        return np.full((len(prior), feature.cells), -np.log(feature.cells))
-    return log_cells(table, prior, smoothing)
 
 
 def model_of(

@@ -3,27 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property, update_wrapper
+from functools import cache, wraps
 from typing import Any
 
 
-class Kernel:
-    """A loop over arrays as machine code; `kernel` makes one of a function, and importing it costs nothing."""
+def kernel(loop: Callable[..., Any]) -> Callable[..., Any]:
+    """A loop over arrays as machine code; importing it costs nothing."""
 
-    def __init__(self, loop: Callable[..., Any]) -> None:
-        self.loop = loop
-        update_wrapper(self, loop)
-
-    @cached_property
-    def compiled(self) -> Callable[..., Any]:
-        """The machine code."""
+    @cache
+    def compiled() -> Callable[..., Any]:
         import numba
 
-        made: Callable[..., Any] = numba.njit(cache=True, nogil=True, error_model="numpy")(self.loop)
+        made: Callable[..., Any] = numba.njit(cache=True, nogil=True, error_model="numpy")(loop)
         return made
 
-    def __call__(self, *arguments: Any) -> Any:
-        return self.compiled(*arguments)
+    @wraps(loop)
+    def run(*arguments: Any) -> Any:
+        return compiled()(*arguments)
 
-
-kernel = Kernel
+    return run

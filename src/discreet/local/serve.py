@@ -13,6 +13,8 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from discreet.errors import DiscreetError
 from discreet.local.campaign import Campaign
 from discreet.local.collector import Collector
@@ -20,6 +22,17 @@ from discreet.local.javascript import client_module
 from discreet.local.status import page
 from discreet.local.store import Store
 from discreet.local.writer import Writer
+
+try:
+    import uvicorn
+    from starlette.applications import Starlette
+    from starlette.middleware import Middleware
+    from starlette.middleware.cors import CORSMiddleware
+    from starlette.requests import Request
+    from starlette.responses import HTMLResponse, JSONResponse, Response
+    from starlette.routing import Route
+except ImportError:
+    raise DiscreetError("the server needs more packages: pip install 'discreet[serve]'") from None
 
 MAX_BYTES = 1 << 20
 ROOM = 64 << 20
@@ -34,18 +47,11 @@ def make_app(
     room: int | None = None,
     cors: Sequence[str] = (),
     ready: Callable[[], None] | None = None,
-) -> Any:
+) -> Starlette:
     """The ASGI application of a collector that has a campaign; it closes the collector when it ends.
 
     `room` is how many bytes may be on their way to the disk at once; beyond it senders are asked to come again.
     """
-    try:
-        from starlette.applications import Starlette
-        from starlette.middleware import Middleware
-        from starlette.middleware.cors import CORSMiddleware
-        from starlette.routing import Route
-    except ImportError:
-        raise DiscreetError("the server needs more packages: pip install 'discreet[serve]'") from None
     if collector.campaign is None:
         raise DiscreetError("a server needs a campaign, so that devices know what to report: Collector(Campaign(...))")
     if not 1 <= max_bytes <= ROOM:
@@ -82,16 +88,15 @@ class _Site:
     @contextlib.asynccontextmanager
     async def lifespan(self, app: Any) -> AsyncIterator[None]:
         warm(self.plan)
-        self.writer.start()
         if self.ready is not None:
             self.ready()
         try:
             yield
         finally:
-            await asyncio.to_thread(self.writer.stop)
+            await self.writer.stop()
             self.collector.close()
 
-    async def reports(self, request: Any) -> Any:
+    async def reports(self, request: Request) -> Response:
         if request.headers.get("content-encoding", "identity") != "identity":
             return _refuse(415, "reports are posted as they are: do not compress them")
         length = request.headers.get("content-length", "")
@@ -117,12 +122,10 @@ class _Site:
             self.writer.release(held)
         return _json(found.to_dict())
 
-    def _too_large(self) -> Any:
+    def _too_large(self) -> Response:
         return _refuse(413, f"a request may have at most {self.max_bytes} bytes: post the reports in smaller batches")
 
-    async def status(self, request: Any) -> Any:
-        from starlette.responses import HTMLResponse
-
+    async def status(self, request: Request) -> Response:
         facts = self._facts()
         if "text/html" in request.headers.get("accept", ""):
             style = "default-src 'none'; style-src 'unsafe-inline'"
@@ -141,46 +144,38 @@ class _Site:
             "questions": self.plan.describe(),
         }
 
-    async def campaign(self, request: Any) -> Any:
-        from starlette.responses import Response
-
+    async def campaign(self, request: Request) -> Response:
         return Response(self.plan_text, media_type="application/json", headers=_PLAIN)
 
-    async def client(self, request: Any) -> Any:
-        from starlette.responses import Response
-
+    async def client(self, request: Request) -> Response:
         try:
             text = client_module()
         except OSError:
             return _refuse(404, "this installation has no JavaScript client")
         return Response(text, media_type="text/javascript", headers=_PLAIN)
 
-    async def health(self, request: Any) -> Any:
+    async def health(self, request: Request) -> Response:
         if self.writer.failure is not None:
             return _refuse(503, "the last reports could not be kept")
         return _json({"ok": True})
 
 
-def _json(content: Any, status: int = 200, **headers: str) -> Any:
-    from starlette.responses import JSONResponse
-
+def _json(content: Any, status: int = 200, **headers: str) -> Response:
     return JSONResponse(content, status, headers={**_PLAIN, "cache-control": "no-store", **headers})
 
 
-def _refuse(status: int, sentence: str, **headers: str) -> Any:
+def _refuse(status: int, sentence: str, **headers: str) -> Response:
     """An answer before the request was read to its end: the connection is not used again."""
     return _json({"error": sentence}, status, **headers, connection="close")
 
 
-async def _http_error(request: Any, error: Any) -> Any:
+async def _http_error(request: Request, error: Any) -> Response:
     sentence = {404: "there is nothing at this address", 405: "this address takes another method: POST /reports"}
     return _json({"error": sentence[error.status_code]}, error.status_code, **(error.headers or {}))
 
 
 def warm(campaign: Campaign) -> None:
     """Compile every loop that reports of this campaign need, before the first one comes."""
-    import numpy as np
-
     codes = {one.mechanism.code: one.mechanism for one in campaign.questions}
     for mechanism in codes.values():
         mechanism.support(mechanism.decode(np.zeros((1, mechanism.width), np.uint8))[0])
@@ -191,18 +186,11 @@ def warm(campaign: Campaign) -> None:
 def listen(host: str, port: int) -> socket.socket:
     """A socket that is bound, or one sentence why not."""
     try:
-        family, _, _, _, where = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
-        bound = socket.socket(family)
-        try:
-            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            bound.bind(where)
-            bound.listen(2048)
-        except OSError:
-            bound.close()
-            raise
+        family, *_ = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
+        both = family == socket.AF_INET6 and socket.has_dualstack_ipv6()
+        return socket.create_server((host, port), family=family, backlog=2048, dualstack_ipv6=both)
     except (OSError, OverflowError) as error:
         raise DiscreetError(f"cannot listen on {host} port {port}: {error}") from None
-    return bound
 
 
 def serve(
@@ -219,10 +207,6 @@ def serve(
     ready: Callable[[str], None] | None = None,
 ) -> Collector:
     """Serve until SIGINT or SIGTERM, then finish what was begun; `ready` is called with the address."""
-    try:
-        import uvicorn
-    except ImportError:
-        raise DiscreetError("the server needs more packages: pip install 'discreet[serve]'") from None
     secure: dict[str, Any] = {}
     if tls_cert is not None or tls_key is not None:
         if tls_cert is None or tls_key is None:

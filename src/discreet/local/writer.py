@@ -1,10 +1,9 @@
-"""The writer: one thread that puts all batches waiting at a moment into one durable step, and answers after it."""
+"""The writer: puts all batches waiting at a moment into one durable step, and answers after it."""
 
 from __future__ import annotations
 
 import asyncio
-import queue
-import threading
+from collections import deque
 from dataclasses import dataclass
 
 from discreet.local.collector import Collector
@@ -25,13 +24,8 @@ class Writer:
     def __init__(self, collector: Collector, *, room: int) -> None:
         self.collector, self.room, self.held = collector, room, 0
         self.failure: Exception | None = None
-        self._queue: queue.SimpleQueue[_Batch | None] = queue.SimpleQueue()
-        self._thread = threading.Thread(target=self._run, name="writer", daemon=True)
-
-    def start(self) -> None:
-        """Begin to write; call it inside the event loop that will submit."""
-        self._loop = asyncio.get_running_loop()
-        self._thread.start()
+        self._waiting: deque[_Batch] = deque()
+        self._task: asyncio.Task[None] | None = None
 
     def reserve(self, size: int) -> bool:
         """Ask for room for that many bytes of a request; False means: try again later."""
@@ -46,33 +40,32 @@ class Writer:
 
     async def submit(self, body: bytes) -> Outcome:
         """Count a batch; the answer comes when it is on disk."""
-        done: asyncio.Future[Outcome] = self._loop.create_future()
-        self._queue.put(_Batch(body, done))
-        return await done
+        batch = _Batch(body, asyncio.get_running_loop().create_future())
+        self._waiting.append(batch)
+        if self._task is None or self._task.done():
+            self._task = asyncio.create_task(self._write_all())
+        return await batch.done
 
-    def stop(self) -> None:
+    async def stop(self) -> None:
         """Write what is waiting, then end."""
-        self._queue.put(None)
-        if self._thread.is_alive():
-            self._thread.join()
+        if self._task is not None:
+            await self._task
 
-    def _run(self) -> None:
-        last = False
-        while not last:
+    async def _write_all(self) -> None:
+        """One durable step after another; what comes in meanwhile is the next one."""
+        while self._waiting:
             group, size = [], 0
-            waiting = self._queue.get()
-            while waiting is not None:
-                group.append(waiting)
-                size += len(waiting.body)
-                if size >= GROUP:
-                    break
-                try:
-                    waiting = self._queue.get_nowait()
-                except queue.Empty:
-                    break
-            last = waiting is None
-            if group:
-                self._loop.call_soon_threadsafe(_answer, group, self._write([one.body for one in group]))
+            while self._waiting and size < GROUP:
+                group.append(self._waiting.popleft())
+                size += len(group[-1].body)
+            answers = await asyncio.to_thread(self._write, [one.body for one in group])
+            for one, answer in zip(group, answers, strict=True):
+                if one.done.done():  # the sender has gone away; the batch is counted all the same
+                    continue
+                if isinstance(answer, Exception):
+                    one.done.set_exception(answer)
+                else:
+                    one.done.set_result(answer)
 
     def _write(self, bodies: list[bytes]) -> list[Outcome | Exception]:
         try:
@@ -84,13 +77,3 @@ class Writer:
             return [error]
         self.failure = None
         return list(found)
-
-
-def _answer(group: list[_Batch], answers: list[Outcome | Exception]) -> None:
-    for one, answer in zip(group, answers, strict=True):
-        if one.done.done():  # the sender has gone away; the batch is counted all the same
-            continue
-        if isinstance(answer, Exception):
-            one.done.set_exception(answer)
-        else:
-            one.done.set_result(answer)

@@ -8,9 +8,9 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from discreet.local.entropy import GivenSource
+from discreet.local.bits import toss
+from discreet.local.geometric import signed
 from discreet.local.numbers import NUMBERS, Hybrid, LaplaceAll, LaplaceSampled, OneBit, OneBitSampled, Piecewise
-from discreet.local.numbers.kernels import laplace_numbers
 
 from .common import ALARM, EPSILONS, SMALL, as_rows, deviations, fits
 
@@ -51,26 +51,64 @@ def test_draws_of_every_registered_mechanism_follow_its_law(kind):
     assert fits(Counter(mechanism.draw(label, point, Words(14 + i)) for i in range(3_000)), law) > ALARM
 
 
-def test_the_kernel_reads_words_as_the_scalar_draw_does():
-    """Same words, same noise: the compiled loop against the definition, ties and minus zeros included."""
-    from discreet.local.numbers.kernels import digits
+def below_threshold(draws, digits):
+    """64 coins by the definition: each lane reads digits that differ from the threshold's or not, until one does."""
+    lanes, rest = [], iter([])
+    words = iter(draws)
+    first = [next(words) for _ in digits[:4]]
+    for lane in range(64):
+        lanes.append(next((digits[k] for k, word in enumerate(first) if word >> lane & 1), None))
+    for lane in range(64):
+        place = len(first)
+        while lanes[lane] is None:
+            if place == len(digits):
+                lanes[lane] = 0
+                break
+            bit = next(rest, None)
+            if bit is None:
+                word = next(words)
+                rest = iter([word >> shift & 1 for shift in range(64)])
+                bit = next(rest)
+            lanes[lane] = digits[place] if bit else None
+            place += 1
+    return sum(bit << lane for lane, bit in enumerate(lanes))
 
-    coordinate = LaplaceSampled(1, 2, 1).coordinate
-    high, low = coordinate.halves
+
+@pytest.mark.parametrize("size", [1, 3, 4, 5, 128])
+def test_coins_compare_digits_as_the_definition_does(size):
+    """Same words, same coins: the compiled loop against the definition, thresholds of few digits included."""
+    rng = np.random.default_rng(size)
+    digits = [*rng.integers(0, 2, size - 1).tolist(), 1]
+    for _ in range(20):
+        drawn = rng.integers(0, 1 << 64, size=size + 6, dtype=np.uint64)
+        out = np.zeros(1, np.uint64)
+        assert toss(drawn, np.array(digits, np.uint8), out) == 1
+        assert int(out[0]) == below_threshold(drawn.tolist(), digits)
+
+
+def test_noise_is_put_together_as_the_scalar_draw_does():
+    """Digits from the lowest, then the sign, and minus zeros left out: planes of bits against the definition."""
     rng = np.random.default_rng(5)
-    drawn = rng.integers(0, 1 << 64, size=4_000, dtype=np.uint64)
-    drawn[rng.random(4_000) < 0.2] = high[1]  # provoke ties
-    result = np.zeros(60, np.int64)
-    done = digits(drawn, high, low, 0, result)
-    source = GivenSource(drawn.tobytes())
-    assert done == 60 and result.tolist() == [coordinate.noise.draw(source) for _ in range(60)]
+    planes = rng.integers(0, 1 << 64, size=(3, 2), dtype=np.uint64)
+    signs = rng.integers(0, 1 << 64, size=2, dtype=np.uint64)
+    expected = []
+    for word in range(2):
+        for lane in range(64):
+            magnitude = sum((int(plane[word]) >> lane & 1) << k for k, plane in enumerate(planes))
+            negative = int(signs[word]) >> lane & 1
+            if magnitude or not negative:
+                expected.append(-magnitude if negative else magnitude)
+    result = np.zeros(128, np.int64)
+    assert signed(planes, signs, result) == len(expected) < 128
+    assert result[: len(expected)].tolist() == expected
+    assert signed(planes, signs, result[:7]) == 7
 
 
-def test_the_kernel_goes_on_where_words_ran_out():
-    coordinate = LaplaceSampled(1, 1 << 16, 1).coordinate
-    noise = laplace_numbers(coordinate.halves, 30_000, np.random.default_rng(3))  # more words than one buffer holds
-    assert len(np.unique(noise)) > 20_000
-    spread = noise.std() / coordinate.noise.variance**0.5
+def test_noise_of_a_wide_scale_has_its_variance():
+    noise, drawn = LaplaceSampled(1, 1 << 16, 1).coordinate.noise, np.empty(30_000, np.int64)
+    noise.fill(drawn, np.random.default_rng(3))
+    assert len(np.unique(drawn)) > 20_000
+    spread = drawn.std() / noise.variance**0.5
     assert abs(spread - 1) < deviations(ALARM) * (5 / 4 / 30_000) ** 0.5  # a Laplace law has kurtosis 6
 
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from discreet.local.numbers.table import variance_table, variances
+from benchmarks.local_numbers import variance_table, variances
 
 NOTE = Path(__file__).parents[3] / "docs" / "proofs" / "local-numbers.md"
 

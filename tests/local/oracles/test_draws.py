@@ -9,11 +9,10 @@ import numpy as np
 import pytest
 
 from discreet.errors import DataError
-from discreet.local.bits import coins
+from discreet.local.bits import Slots, coins
 from discreet.local.chances import WHOLE
 from discreet.local.entropy import GivenSource, SystemSource
 from discreet.local.oracles import OLH, HadamardResponse, SubsetSelection
-from discreet.local.slots import Slots
 from tests.local.oracles.common import KINDS, follows, small, tally
 
 

@@ -16,7 +16,6 @@ from discreet.local.wire.frames import (
     FOREIGN,
     MALFORMED,
     READABLE,
-    Splitter,
     cut,
     frames_of_buffers,
     frames_of_file,
@@ -24,7 +23,9 @@ from discreet.local.wire.frames import (
     identities,
     parse,
 )
-from discreet.local.wire.report import MARKER, Part, Report, ReportError, frames, pack, unpack, varint
+from discreet.local.wire.report import MARKER, Part, Report, pack, varint
+
+from .reference import ReportError, frames, unpack
 
 MARK = b"schema!!"
 parts = st.builds(
@@ -114,14 +115,15 @@ def test_same_frames_damage_and_contents_as_one_by_one(raw):
 @settings(max_examples=80, deadline=None)
 @given(buffers, st.lists(st.integers(1, 80), min_size=1, max_size=5))
 def test_pieces_of_any_size_give_the_same(raw, sizes):
-    splitter, whole, damaged, spot, turn = Splitter(), [], 0, 0, 0
-    while spot < len(raw):
-        piece = raw[spot : spot + sizes[turn % len(sizes)]]
-        spot, turn = spot + len(piece), turn + 1
-        found = splitter.feed(piece)
-        whole, damaged = whole + taken(found), damaged + int(found.damaged[0])
-    found = splitter.feed(b"", final=True)
-    assert (whole + taken(found), damaged + int(found.damaged[0])) == plain(raw)
+    class Pieces(io.BytesIO):
+        def read(self, _):
+            turns.append(sizes[len(turns) % len(sizes)])
+            return super().read(turns[-1])
+
+    turns = []
+    found = list(frames_of_file(Pieces(raw)))
+    whole = [frame for one in found for frame in taken(one)]
+    assert (whole, sum(int(one.damaged[0]) for one in found)) == plain(raw)
 
 
 @settings(max_examples=40, deadline=None)

@@ -20,7 +20,7 @@ plant("grr-epsilon-doubled", "local/oracles/grr.py",
       "self.other = share_up(exp_bounds(2 * self.epsilon)[0] + self.d - 1)",
       "direct encoding spends twice its epsilon", LAW)
 plant("chances-rounded-down", "local/chances.py",
-      "return min(WHOLE, ceiling(WHOLE / weight))", "return min(WHOLE, math.floor(WHOLE / weight))",
+      "return min(WHOLE, math.ceil(WHOLE / weight))", "return min(WHOLE, math.floor(WHOLE / weight))",
       "chances of untrue answers are rounded away from privacy", LAW)
 plant("exponential-from-above", "local/oracles/unary.py",
       "flipped = share_up(exp_bounds(self.epsilon / 2)[0] + 1)", "flipped = share_up(exp_bounds(self.epsilon)[0] + 1)",

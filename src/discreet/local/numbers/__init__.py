@@ -9,7 +9,6 @@ from discreet.errors import SchemaError
 from discreet.local.numbers.base import NUMBERS, NumberMechanism
 from discreet.local.numbers.hybrid import Hybrid
 from discreet.local.numbers.laplace import LaplaceAll, LaplaceSampled
-from discreet.local.numbers.moments import Group, gaussian_parameters, square_points
 from discreet.local.numbers.onebit import OneBit, OneBitSampled, best_oracle
 from discreet.local.numbers.piecewise import Piecewise
 
@@ -24,6 +23,6 @@ def make_number(name: str, classes: int, halves: Sequence[int], epsilon: Any) ->
 
 
 __all__ = [
-    "NUMBERS", "Group", "Hybrid", "Laplace", "LaplaceAll", "LaplaceSampled", "NumberMechanism", "OneBit",
-    "OneBitSampled", "Piecewise", "best_oracle", "gaussian_parameters", "make_number", "square_points",
+    "NUMBERS", "Hybrid", "Laplace", "LaplaceAll", "LaplaceSampled", "NumberMechanism", "OneBit", "OneBitSampled",
+    "Piecewise", "best_oracle", "make_number",
 ]  # fmt: skip

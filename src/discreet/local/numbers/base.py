@@ -159,8 +159,3 @@ def class_parts(labels: Integers, values: Integers, classes: int) -> Integers:
     np.add.at(parts[0], labels, values >> np.int64(_LOW))
     np.add.at(parts[1], labels, values & np.int64((1 << _LOW) - 1))
     return parts.ravel()
-
-
-def class_sums(labels: Integers, values: Integers, classes: int) -> list[int]:
-    """The exact sum of the values of each class."""
-    return joined(class_parts(labels, values, classes))

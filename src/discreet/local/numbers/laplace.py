@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import operator
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -23,13 +24,12 @@ from discreet.local.numbers.base import (
     NUMBERS,
     NumberMechanism,
     check_points,
-    class_sums,
+    class_parts,
     joined,
     split,
     split_sum,
     whole,
 )
-from discreet.local.numbers.kernels import laplace_numbers
 from discreet.local.oracles.base import whole_numbers
 from discreet.local.wire.integers import Integers, Run
 
@@ -61,12 +61,6 @@ class Coordinate:
         return DiscreteLaplace(self.scale)
 
     @cached_property
-    def halves(self) -> tuple[Any, Any]:
-        """The thresholds as words."""
-        high, low = self.noise.halves()
-        return high, low
-
-    @cached_property
     def limit(self) -> int:
         """The largest output."""
         reach = self.noise.reach
@@ -81,15 +75,13 @@ class Coordinate:
 
     def perturb(self, values: Integers, rng: np.random.Generator | None) -> Integers:
         """Noisy values."""
-        noisy = values + laplace_numbers(self.halves, len(values), rng)
-        return np.asarray(np.clip(noisy, -self.limit, self.limit))
+        noise = np.empty(len(values), np.int64)
+        self.noise.fill(noise, rng)
+        return np.asarray(np.clip(values + noise, -self.limit, self.limit))
 
     def law(self, value: int) -> dict[int, Fraction]:
         """The exact chance of each output."""
-        found: dict[int, Fraction] = dict.fromkeys(range(-self.limit, self.limit + 1), Fraction(0))
-        for noise, chance in self.noise.chances().items():
-            found[max(-self.limit, min(self.limit, value + noise))] += chance
-        return found
+        return self.noise.law(value, -self.limit, self.limit)
 
     @cached_property
     def ratios(self) -> tuple[Fraction, Fraction]:
@@ -101,13 +93,6 @@ class Coordinate:
         found = {(a, b): max(laws[a][x] / laws[b][x] for x in laws[a]) for a in laws for b in laws}
         moved = max(found[a, 0] for a in laws) * max(found[0, b] for b in laws)
         return max(found.values()), moved
-
-    def simulate(self, m: int, rng: np.random.Generator) -> int:
-        """The sum of m draws of the ideal noise: the difference of two negative binomial numbers."""
-        if not m:
-            return 0
-        success = -math.expm1(-1 / float(self.scale))
-        return int(rng.negative_binomial(m, success)) - int(rng.negative_binomial(m, success))
 
     def constants(self) -> dict[str, Any]:
         """What a client needs."""
@@ -211,9 +196,10 @@ class LaplaceAll(NumberMechanism):
 
     def simulate(self, labels: Any, points: Any, rng: np.random.Generator) -> Integers:
         label, point = self.check(labels, points)
-        sums = []
+        sums: list[int] = []
         for j, one in enumerate(self.coordinates):
-            sums += [s + one.simulate(len(label), rng) for s in class_sums(label, point[:, j], self.classes)]
+            exact = joined(class_parts(label, point[:, j], self.classes))
+            sums += map(operator.add, exact, one.noise.total(len(label), self.classes, rng).tolist())
         return split(sums)
 
 

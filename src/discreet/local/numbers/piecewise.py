@@ -11,12 +11,24 @@ import numpy as np
 
 from discreet.local.chances import WHOLE, exp_bounds
 from discreet.local.entropy import Source, below, evenly
+from discreet.local.kernels import kernel
 from discreet.local.numbers.base import NUMBERS, whole
-from discreet.local.numbers.kernels import window
 from discreet.local.numbers.sampled import Sampled
 from discreet.local.wire.integers import Integers
 
 GRID = 1 << 14
+
+
+@kernel
+def window(centres: Any, draws: Any, reach: Any, spread: Any, outside: Any, hi: Any, lo: Any, out: Any) -> None:
+    """Outputs −reach … reach: words below `outside` name one beyond the window, the rest one inside it."""
+    for i in range(len(out)):
+        if draws[i] < outside:
+            place = np.int64(draws[i] // lo) - reach
+            first = centres[i] - spread
+            out[i] = place if place < first else place + 2 * spread + 1
+        else:
+            out[i] = np.int64((draws[i] - outside) // hi) + centres[i] - spread
 
 
 @NUMBERS.register

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from fractions import Fraction
 from typing import Any, ClassVar, Self
 
@@ -14,13 +14,15 @@ from discreet.errors import DataError, DiscreetError, SchemaError
 from discreet.local.bits import blockwise
 from discreet.local.chances import local_epsilon
 from discreet.local.entropy import Source, WordSource
+from discreet.local.kernels import kernel
 from discreet.local.mechanism import Floats, Law, Mechanism, Reports
 from discreet.local.registry import Kinds
-from discreet.local.wire.integers import Integers, Run
+from discreet.local.wire.integers import Integers, Raw, Run
 from discreet.sources import BLOCK
 
 LARGEST_DOMAIN = 1 << 20
 TINY = 1e-300
+_STRIPE = 512  # bytes: the histograms of a stripe fit the cache
 
 
 class Oracle(Mechanism):
@@ -57,6 +59,15 @@ class Oracle(Mechanism):
     def _prepare(self) -> None:
         """Compute the thresholds, p, q and what a report looks like from d and ε."""
 
+    def _choose(self, sizes: Iterable[int], prepare: Callable[[int], None]) -> None:
+        """Prepare for the one of several sizes whose variance is lowest on average over the domain."""
+
+        def mean_variance(size: int) -> float:
+            prepare(size)
+            return self.variance(1, 1 / self.d)
+
+        prepare(min(sizes, key=mean_variance))
+
     # ---- the person's side
 
     @abstractmethod
@@ -92,8 +103,12 @@ class Oracle(Mechanism):
     def support(self, reports: Reports) -> Integers:
         """For each value, what the reports say for it: an integer sum over reports."""
         rows = self.rows(reports)
-        parts = blockwise(lambda some: self.says(rows[some]).sum(axis=0, dtype=np.int64), len(rows), None)
+        parts = blockwise(lambda some: self.counted(rows[some]), len(rows), None)
         return np.asarray(sum(parts, start=np.zeros(self.d, np.int64)), np.int64)
+
+    def counted(self, rows: Reports) -> Integers:
+        """The support of one block of reports."""
+        return np.asarray(self.says(rows).sum(axis=0, dtype=np.int64))
 
     def estimate(self, support: Any, m: int) -> Floats:
         """Unbiased counts out of the summed support of m reports."""
@@ -158,6 +173,56 @@ class IndexOracle(Oracle):
     def histogram(self, reports: Reports) -> Integers:
         """How often each number was reported."""
         return np.bincount(self.rows(reports), minlength=self.outcomes).astype(np.int64, copy=False)
+
+
+@kernel
+def byte_histogram(reports: Any, counts: Any) -> None:
+    """How often each column of bytes has each of the 256 values."""
+    for i in range(len(reports)):
+        for j in range(reports.shape[1]):
+            counts[j, reports[i, j]] += 1
+
+
+class PackedOracle(Oracle):
+    """An oracle that reports bits 0 … d − 1, eight to a byte; what is left of the last byte is zero."""
+
+    dtype = np.dtype(np.uint8)
+
+    def __init__(self, d: int, epsilon: Any) -> None:
+        super().__init__(d, epsilon)
+        self.shape = (-(-self.d // 8),)
+        self.runs = (Run(0, 255, *self.shape),)
+
+    def encode(self, reports: Reports) -> Raw:
+        return self.rows(reports)
+
+    def decode(self, raw: Raw) -> tuple[Reports, NDArray[np.bool_]]:
+        reports = self.rows(raw)
+        fine = self.possible(reports) & (reports[:, -1].astype(np.int16) >> (self.d - 1) % 8 + 1 == 0)
+        return reports if fine.all() else np.where(fine[:, None], reports, np.uint8(0)), fine
+
+    def says(self, reports: Reports) -> NDArray[Any]:
+        return np.unpackbits(self.rows(reports), axis=1, count=self.d, bitorder="little")
+
+    def support(self, reports: Reports) -> Integers:
+        packed = self.rows(reports)
+        counts = np.zeros((self.width, 8), np.int64)
+        bits = (np.arange(256)[:, None] >> np.arange(8)) & 1
+        for low in range(0, self.width, _STRIPE):
+            stripe = packed[:, low : low + _STRIPE]
+
+            def count(rows: slice, stripe: Raw = stripe) -> Integers:
+                table = np.zeros((stripe.shape[1], 256), np.int64)
+                byte_histogram(stripe[rows], table)
+                return table
+
+            for table in blockwise(count, len(packed), None, 1 << 20):
+                counts[low : low + _STRIPE] += table @ bits
+        return counts.ravel()[: self.d]
+
+    def pack(self, bits: Any) -> tuple[int, ...]:
+        """Bits, lowest first, as the bytes of a report."""
+        return tuple(np.packbits(np.asarray(bits, np.uint8), bitorder="little").tolist())
 
 
 def whole_numbers(values: Any, low: int, high: int, what: str) -> Integers:

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.local.chances import WHOLE, ceiling, exp_bounds
+from discreet.local.bits import Slots
+from discreet.local.chances import WHOLE, exp_bounds
 from discreet.local.entropy import Source
 from discreet.local.kernels import kernel
 from discreet.local.mechanism import Floats, Law, Reports
 from discreet.local.oracles.base import ORACLES, TINY, IndexOracle
-from discreet.local.slots import Slots
 from discreet.local.wire.integers import Integers
 
 MOST_LISTED = 1 << 24  # reports times values that are gone through for the noise of a group
@@ -60,8 +60,7 @@ class HadamardResponse(IndexOracle):
     name, code, script = "hadamard", 8, "hadamard"
 
     def _prepare(self) -> None:
-        choices = [1 << bits for bits in range((self.d - 1).bit_length() + 1)]
-        self._set(min(choices, key=self._mean_variance))
+        self._choose([1 << bits for bits in range((self.d - 1).bit_length() + 1)], self._set)
         self.slots = Slots(self.half, self.high, self.low)
         self._outcomes(self.reports)
 
@@ -70,16 +69,12 @@ class HadamardResponse(IndexOracle):
         self.blocks, self.block = blocks, 1 << fullest.bit_length()
         self.half, self.reports = self.block // 2, blocks * self.block
         weight = self.half * exp_bounds(self.epsilon)[0] + self.reports - self.half
-        self.low = ceiling(WHOLE / weight)
+        self.low = math.ceil(WHOLE / weight)
         self.high = WHOLE // self.half - (2 * blocks - 1) * self.low
         self.true = self.half * self.high
         self.p = Fraction(self.true, WHOLE)
         self.q = Fraction(self.half * (self.high + self.low), 2 * WHOLE)
         self.slope = float(Fraction(self.half * (self.high - self.low), WHOLE))
-
-    def _mean_variance(self, blocks: int) -> float:
-        self._set(blocks)
-        return self.variance(1, 1 / self.d)
 
     def draw(self, value: int, source: Source) -> tuple[int, ...]:
         block, row = value % self.blocks, value // self.blocks + 1

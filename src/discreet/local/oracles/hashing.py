@@ -10,13 +10,12 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.local.bits import blockwise, streamed
+from discreet.local.bits import Slots, streamed
 from discreet.local.chances import WHOLE, exp_bounds, share_up
 from discreet.local.entropy import Source, below
 from discreet.local.kernels import kernel
 from discreet.local.mechanism import Law, Reports
 from discreet.local.oracles.base import ORACLES, Oracle
-from discreet.local.slots import Slots
 from discreet.local.wire.integers import Integers, Run
 
 PRIME = (1 << 31) - 1
@@ -134,13 +133,7 @@ class OLH(Oracle):
         a, b, bucket = (self.rows(reports)[:, j, None].astype(np.int64) for j in range(3))
         return np.asarray((a * np.arange(self.d) + b) % self.prime % self.buckets == bucket)
 
-    def support(self, reports: Reports) -> Integers:
-        table = self.rows(reports)
-
-        def count(rows: slice) -> Integers:
-            counts = np.zeros(self.d, np.int64)
-            hash_support(table[rows], np.uint32(self.prime), np.uint32(self.buckets), counts)
-            return counts
-
-        parts = blockwise(count, len(table), None)
-        return np.asarray(sum(parts, start=np.zeros(self.d, np.int64)), np.int64)
+    def counted(self, rows: Reports) -> Integers:
+        counts = np.zeros(self.d, np.int64)
+        hash_support(rows, np.uint32(self.prime), np.uint32(self.buckets), counts)
+        return counts

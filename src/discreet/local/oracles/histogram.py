@@ -13,11 +13,9 @@ from numpy.typing import NDArray
 
 from discreet.domain import exact
 from discreet.errors import DiscreetError, SchemaError
-from discreet.local.bits import coins
-from discreet.local.chances import WHOLE, ceiling, exp_bounds
-from discreet.local.entropy import Source, words
+from discreet.local.chances import WHOLE, exp_bounds
+from discreet.local.entropy import Source
 from discreet.local.geometric import SLACK, DiscreteLaplace
-from discreet.local.kernels import kernel
 from discreet.local.mechanism import Floats, Law, Reports, independent
 from discreet.local.oracles.base import ORACLES, Oracle
 from discreet.local.oracles.unary import UnaryOracle
@@ -25,26 +23,6 @@ from discreet.local.wire.integers import Integers, Run
 
 UNIT = 16  # lattice steps per person
 THOUSAND = 1000
-
-
-@kernel
-def signed(planes: Any, signs: Any, out: Any) -> int:
-    """Whole numbers out of planes of digits and signs, minus zeros left out; returns how many were written."""
-    filled = 0
-    for word in range(len(signs)):
-        for lane in range(64):
-            if filled == len(out):
-                return filled
-            shift, magnitude = np.uint64(lane), np.int64(0)
-            for k in range(len(planes)):
-                magnitude |= np.int64((planes[k, word] >> shift) & np.uint64(1)) << k
-            if (signs[word] >> shift) & np.uint64(1):
-                if magnitude == 0:
-                    continue
-                magnitude = -magnitude
-            out[filled] = magnitude
-            filled += 1
-    return filled
 
 
 @ORACLES.register
@@ -79,21 +57,13 @@ class SHE(Oracle):
         return tuple(min(max(one, self.low), self.high) for one in drawn)
 
     def fill(self, values: Integers, out: Reports, rng: np.random.Generator | None) -> None:
-        flat, done = out.reshape(-1), 0
-        while done < len(flat):
-            count = (len(flat) - done) // 60 + 2
-            planes = np.stack([coins(one, count, rng, bits=128) for one in self.noise.thresholds])
-            done += signed(planes, words(count, rng), flat[done:])
+        self.noise.fill(out.reshape(-1), rng)
         out[np.arange(len(out)), values] += UNIT
         np.clip(out, self.low, self.high, out=out)
 
     def component_law(self, bit: int) -> dict[int, Fraction]:
         """The exact law of one component, of the true value (1) or another (0); for large ε."""
-        result: dict[int, Fraction] = {}
-        for noise, share in self.noise.chances().items():
-            place = min(max(UNIT * bit + noise, self.low), self.high)
-            result[place] = result.get(place, Fraction(0)) + share
-        return result
+        return self.noise.law(UNIT * bit, self.low, self.high)
 
     def law(self, value: int) -> Law:
         return independent(self.component_law(one == value) for one in range(self.d))
@@ -119,17 +89,9 @@ class SHE(Oracle):
         return m * self.noise.variance / UNIT**2
 
     def simulate(self, counts: Any, rng: np.random.Generator) -> Integers:
-        """A sum of m discrete Laplace numbers is the difference of two negative binomial ones.
-
-        Clamping is left out: it has a chance below 2⁻⁴⁴·e^{ε/2} per component.
-        """
+        """Clamping is left out: it has a chance below 2⁻⁴⁴·e^{ε/2} per component."""
         true = np.asarray(counts, np.int64)
-        people = int(true.sum())
-        if not people:
-            return np.zeros(self.d, np.int64)
-        stop = -math.expm1(-1 / float(self.noise.scale))
-        first, second = (rng.negative_binomial(people, stop, self.d) for _ in range(2))
-        return np.asarray(UNIT * true + first - second, np.int64)
+        return UNIT * true + self.noise.total(int(true.sum()), self.d, rng)
 
 
 @ORACLES.register
@@ -163,7 +125,7 @@ class THE(UnaryOracle):
         half = self.epsilon / 2
         missed = exp_bounds(half * (self.theta - 1))[1] / 2
         found = exp_bounds(-half * self.theta)[1] / 2
-        return WHOLE - ceiling(WHOLE * missed), ceiling(WHOLE * found)
+        return WHOLE - math.ceil(WHOLE * missed), math.ceil(WHOLE * found)
 
     def __repr__(self) -> str:
         return f"{super().__repr__()[:-1]}, theta={float(self.theta):g})"

@@ -15,9 +15,8 @@ from discreet.local.chances import WHOLE, exp_bounds
 from discreet.local.entropy import Source, below, chance
 from discreet.local.kernels import kernel
 from discreet.local.mechanism import Law, Reports
-from discreet.local.oracles.base import ORACLES
+from discreet.local.oracles.base import ORACLES, PackedOracle
 from discreet.local.oracles.grr import one_of_many
-from discreet.local.oracles.packed import PackedOracle
 from discreet.local.wire.integers import Integers
 
 SPARE = 64  # draws that a row may lose to rejections, beside as many as it needs
@@ -87,19 +86,14 @@ class SubsetSelection(PackedOracle):
 
     def _prepare(self) -> None:
         middle = math.floor(self.d / (exp_bounds(self.epsilon)[0] + 1))
-        sizes = [size for size in (middle, middle + 1) if 1 <= size < self.d]
-        self.size = min(sizes, key=self._mean_variance)
-        self._set(self.size)
+        self._choose([size for size in (middle, middle + 1) if 1 <= size < self.d], self._set)
 
     def _set(self, size: int) -> None:
+        self.size = size
         weight = size * exp_bounds(self.epsilon)[0]
         self.true = math.floor(WHOLE * weight / (weight + self.d - size))
         self.p = Fraction(self.true, WHOLE)
         self.q = (size - self.p) / (self.d - 1)
-
-    def _mean_variance(self, size: int) -> float:
-        self._set(size)
-        return self.variance(1, 1 / self.d)
 
     def draw(self, value: int, source: Source) -> tuple[int, ...]:
         bits = [False] * self.d

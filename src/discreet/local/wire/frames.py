@@ -1,4 +1,4 @@
-"""Frames in bulk: the reports in a buffer or a file as arrays, with the same verdicts as `report.unpack` one by one."""
+"""Frames in bulk: the reports in a buffer or a file as arrays, as `report` lays them out."""
 
 from __future__ import annotations
 
@@ -10,13 +10,11 @@ from itertools import pairwise
 from typing import IO, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from discreet.local.wire.integers import Integers, Raw
 from discreet.local.wire.report import HEAD, ID_BYTES, SCHEMA_BYTES
 from discreet.local.wire.scan import compiled
 
-Integers = NDArray[np.int64]
-Bytes = NDArray[np.uint8]
 CHUNK = 1 << 22  # bytes of a file that are looked at together
 READABLE, MALFORMED, FOREIGN = 0, 1, 2
 
@@ -25,7 +23,7 @@ READABLE, MALFORMED, FOREIGN = 0, 1, 2
 class Frames:
     """Whole frames in a buffer, the damaged stretches between them, and whose they are if several sent them."""
 
-    raw: Bytes
+    raw: Raw
     starts: Integers
     ends: Integers
     owners: Integers
@@ -50,11 +48,7 @@ class Parts:
     """The parts of the readable reports: whose they are, what they are about, and where their payloads lie."""
 
     owner: Integers
-    input: Integers
-    code: Integers
-    parameter: Integers
-    epsilon: Integers  # millionths, of the whole report
-    count: Integers  # parts of the whole report
+    keys: Integers  # a row for each field of `Key`
     start: Integers
     stop: Integers
 
@@ -63,13 +57,11 @@ class Parts:
 
     def key(self, row: int) -> Key:
         """What one part is."""
-        columns = (self.input, self.code, self.parameter, self.epsilon, self.count)
-        return Key(*[int(column[row]) for column in columns])
+        return Key(*self.keys[:, row].tolist())
 
     def groups(self) -> tuple[Integers, Integers]:
         """The group of each part among those with equal input, mechanism and design, and one part of each group."""
-        columns = np.stack([self.input, self.code, self.parameter, self.epsilon, self.count])
-        labels, firsts = compiled().group(columns, _salt())
+        labels, firsts = compiled().group(self.keys, _salt())
         return labels, firsts
 
 
@@ -79,26 +71,16 @@ def _salt() -> np.uint64:
     return np.uint64(int.from_bytes(os.urandom(8), "little"))
 
 
-class Splitter:
-    """Cuts a stream into frames; an unfinished frame waits for the next piece."""
-
-    def __init__(self) -> None:
-        self.rest, self.seeking = b"", False
-
-    def feed(self, piece: bytes, *, final: bool = False) -> Frames:
-        """The frames that end in this piece."""
-        raw = np.frombuffer(self.rest + piece if self.rest else piece, np.uint8)
-        starts, ends, damaged, spot, seeking = _split(raw, 0, len(raw), final, self.seeking)
-        self.rest, self.seeking = raw[spot:].tobytes(), bool(seeking)
-        return Frames(raw, starts, ends, np.zeros(len(starts), np.int64), np.array([damaged], np.int64))
-
-
 def frames_of_file(file: IO[bytes], size: int = CHUNK) -> Iterator[Frames]:
-    """The frames of an open file, piece by piece."""
-    splitter = Splitter()
-    while piece := file.read(size):
-        yield splitter.feed(piece)
-    yield splitter.feed(b"", final=True)
+    """The frames of an open file, piece by piece; an unfinished frame waits for the next piece."""
+    rest, seeking, final = b"", False, False
+    while not final:
+        piece = file.read(size)
+        final = not piece
+        raw = np.frombuffer(rest + piece, np.uint8)
+        starts, ends, damaged, spot, seeking = _split(raw, 0, len(raw), final, seeking)
+        rest = raw[spot:].tobytes()
+        yield Frames(raw, starts, ends, np.zeros(len(starts), np.int64), np.array([damaged], np.int64))
 
 
 def frames_of_buffers(buffers: Sequence[Any]) -> Frames:
@@ -121,30 +103,30 @@ def frames_one_each(reports: Iterable[Any]) -> Frames:
     return Frames(raw, edges[:-1][fine], edges[1:][fine], np.flatnonzero(fine), (~fine).astype(np.int64))
 
 
-def _split(raw: Bytes, start: int, stop: int, final: bool = True, seeking: bool = False) -> Any:
+def _split(raw: Raw, start: int, stop: int, final: bool = True, seeking: bool = False) -> Any:
     loops = compiled()
     return loops.split(raw, start, stop, final, seeking, loops.table, loops.powers)
 
 
-def _joined(buffers: Sequence[Any]) -> tuple[Bytes, Integers]:
+def _joined(buffers: Sequence[Any]) -> tuple[Raw, Integers]:
     edges = np.zeros(len(buffers) + 1, np.int64)
     np.cumsum([len(one) for one in buffers], out=edges[1:])
     return np.frombuffer(bytes(buffers[0]) if len(buffers) == 1 else b"".join(buffers), np.uint8), edges
 
 
-def parse(frames: Frames, mark: bytes) -> tuple[NDArray[np.int64], Parts]:
+def parse(frames: Frames, mark: bytes) -> tuple[Integers, Parts]:
     """The state of each frame (readable, malformed, of another schema) and the parts of the readable ones."""
     wanted = np.frombuffer(mark, np.uint8)
     states, parts, owners = compiled().parse(frames.raw, frames.starts, frames.ends, wanted)
-    return states, Parts(owners, *parts)
+    return states, Parts(owners, parts[:-2], parts[-2], parts[-1])
 
 
-def identities(frames: Frames, chosen: Integers) -> Bytes:
+def identities(frames: Frames, chosen: Integers) -> Raw:
     """The ids of the chosen reports, a row of bytes each."""
     return gather(frames.raw, frames.starts[chosen] + HEAD + SCHEMA_BYTES, ID_BYTES)
 
 
-def gather(raw: Bytes, spots: Integers, width: int) -> Bytes:
+def gather(raw: Raw, spots: Integers, width: int) -> Raw:
     """Rows of `width` bytes from each spot of a buffer."""
     out = np.empty((len(spots), width), np.uint8)
     compiled().gather(raw, spots, out)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import zlib
+from itertools import accumulate
 from types import SimpleNamespace
 from typing import Any
 
@@ -18,28 +20,19 @@ _FULL = 0xFFFFFFFF
 
 
 def crc_table() -> Any:
-    """Eight tables of the standard 32-bit checksum, so that eight bytes are taken at a time."""
-    table = np.empty((8, 256), np.uint32)
-    for byte in range(256):
-        value = np.uint32(byte)
-        for _ in range(8):
-            value = (value >> np.uint32(1)) ^ (np.uint32(POLYNOMIAL) if value & np.uint32(1) else np.uint32(0))
-        table[0, byte] = value
-    for k in range(1, 8):
-        for byte in range(256):
-            before = table[k - 1, byte]
-            table[k, byte] = (before >> np.uint32(8)) ^ table[0, before & np.uint32(255)]
-    return table
+    """Eight tables of the standard 32-bit checksum, so that eight bytes are taken at a time.
+
+    Table k holds the register, begun at zero, after each byte and k zeros.
+    """
+    after = [[zlib.crc32(bytes([byte, *bytes(k)]), _FULL) for byte in range(256)] for k in range(8)]
+    return np.array(after, np.uint32) ^ np.uint32(_FULL)
 
 
-def crc_powers(table: Any) -> Any:
+def crc_powers() -> Any:
     """x^(8n) modulo the polynomial for every length n of a frame: how a register moves over n zero bytes."""
-    powers = np.empty(LONGEST + HEAD + TAIL + 1, np.uint32)
-    value = np.uint32(0x80000000)
-    for n in range(len(powers)):
-        powers[n] = value
-        value = (value >> np.uint32(8)) ^ table[0, value & np.uint32(255)]
-    return powers
+    lengths = range(LONGEST + HEAD + TAIL)
+    after = accumulate(lengths, lambda value, _: zlib.crc32(b"\0", value), initial=0x80000000 ^ _FULL)
+    return np.fromiter(after, np.uint32) ^ np.uint32(_FULL)
 
 
 def crc_times(left: Any, right: Any) -> Any:
@@ -53,16 +46,17 @@ def crc_times(left: Any, right: Any) -> Any:
     return result
 
 
+def four_bytes(raw: Any, spot: Any) -> Any:
+    """A little-endian number of 32 bits."""
+    low = np.uint32(raw[spot]) | np.uint32(raw[spot + 1]) << np.uint32(8)
+    return low | np.uint32(raw[spot + 2]) << np.uint32(16) | np.uint32(raw[spot + 3]) << np.uint32(24)
+
+
 def crc_short(raw: Any, start: Any, stop: Any, table: Any) -> Any:
     """The checksum of raw[start:stop], eight bytes at a time."""
     value, spot = np.uint32(_FULL), start
     while spot + 8 <= stop:
-        low = value ^ (
-            np.uint32(raw[spot])
-            | np.uint32(raw[spot + 1]) << np.uint32(8)
-            | np.uint32(raw[spot + 2]) << np.uint32(16)
-            | np.uint32(raw[spot + 3]) << np.uint32(24)
-        )
+        low = value ^ four_bytes(raw, spot)
         value = (
             table[7, low & np.uint32(255)]
             ^ table[6, (low >> np.uint32(8)) & np.uint32(255)]
@@ -122,12 +116,7 @@ def split(raw: Any, start: Any, stop: Any, final: bool, seeking: bool, table: An
             end = spot + HEAD + TAIL + np.int64(raw[spot + 5]) + 256 * np.int64(raw[spot + 6])
             whole = end <= stop
         if whole:
-            given = (
-                np.uint32(raw[end - 4])
-                | np.uint32(raw[end - 3]) << np.uint32(8)
-                | np.uint32(raw[end - 2]) << np.uint32(16)
-                | np.uint32(raw[end - 1]) << np.uint32(24)
-            )
+            given = four_bytes(raw, end - TAIL)
             if end - spot <= SHORT:
                 found = crc_short(raw, spot, end - TAIL, table)
             else:
@@ -282,9 +271,8 @@ def compiled() -> SimpleNamespace:
     import numba
 
     jit = numba.njit(cache=True, nogil=True, error_model="numpy")
-    for name in ("crc_times", "crc_short", "crc_prefixes", "is_marker", "varint_at"):
+    for name in ("four_bytes", "crc_times", "crc_short", "crc_prefixes", "is_marker", "varint_at"):
         helper = globals()[name]  # compiled loops find their helpers by these names
         globals()[name] = helper if hasattr(helper, "py_func") else jit(helper)
-    table = jit(crc_table)()
     loops = {loop.__name__: jit(loop) for loop in (split, parse, group, gather, cut)}
-    return SimpleNamespace(table=table, powers=jit(crc_powers)(table), **loops)
+    return SimpleNamespace(table=crc_table(), powers=crc_powers(), **loops)
