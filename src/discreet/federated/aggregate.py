@@ -184,7 +184,9 @@ class Aggregate:
     def certificate(self) -> Certificate:
         """What the whole guarantees: the dearest node counts, or the sum if a person may be at several."""
         self._counted()
-        return aggregate_certificate(self.schema, self.settings, list(self.members.values()), self.overlap)
+        return aggregate_certificate(
+            self.schema, self.settings or Settings(), list(self.members.values()), self.overlap
+        )
 
     def model(self, smoothing: float = 1.0) -> NaiveBayesModel:
         """The model of all nodes that count, with the certificate of the whole."""
