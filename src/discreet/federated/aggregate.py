@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import os
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,7 @@ OPTIONS = ("keep", "weighting", "cutoff", "overlap", "most_rows", "robust")
 WEIGHTINGS = ("sum", "inverse-variance", "cut-off", "trimmed", "median-of-means")
 
 
+@dataclass(eq=False, repr=False)
 class Aggregate:
     """The sum of the nodes' updates and the model that follows from it.
 
@@ -62,34 +64,25 @@ class Aggregate:
         The share of lying nodes that "trimmed" and "median-of-means" stand.
     """
 
-    def __init__(
-        self,
-        schema: Schema,
-        *,
-        settings: Settings | None = None,
-        keep: bool = True,
-        weighting: str = "sum",
-        cutoff: float | None = None,
-        overlap: bool = False,
-        most_rows: int | None = None,
-        robust: float = 0.1,
-    ) -> None:
-        if weighting not in WEIGHTINGS:
-            raise BudgetError(f"weighting must be one of {', '.join(WEIGHTINGS)}, not {weighting!r}")
-        if not keep and weighting not in {"sum", "cut-off"}:
-            raise BudgetError(f"weighting {weighting!r} looks at every update again: it needs keep=True")
-        if (weighting == "cut-off") != (cutoff is not None):
+    schema: Schema
+    _: KW_ONLY
+    settings: Settings | None = None
+    keep: bool = True
+    weighting: str = "sum"
+    cutoff: float | None = None
+    overlap: bool = False
+    most_rows: int | None = None
+    robust: float = 0.1
+
+    def __post_init__(self) -> None:
+        if self.weighting not in WEIGHTINGS:
+            raise BudgetError(f"weighting must be one of {', '.join(WEIGHTINGS)}, not {self.weighting!r}")
+        if not self.keep and self.weighting not in {"sum", "cut-off"}:
+            raise BudgetError(f"weighting {self.weighting!r} looks at every update again: it needs keep=True")
+        if (self.weighting == "cut-off") != (self.cutoff is not None):
             raise BudgetError("weighting 'cut-off' goes with a cutoff, the noise level above which a node is left out")
-        if not 0 < robust < 0.5:
+        if not 0 < self.robust < 0.5:
             raise BudgetError("robust is the share of lying nodes to stand, between 0 and 0.5")
-        self.schema = schema
-        self.settings = settings
-        self.keep = keep
-        self.weighting = weighting
-        self.cutoff = cutoff
-        self.overlap = overlap
-        self.most_rows = most_rows
-        self.robust = robust
         self.members: dict[str, Member] = {}
         self.updates: dict[str, Update] = {}
         self.sums: dict[Key, Integers] = {}

@@ -13,6 +13,7 @@ from discreet.federated.shares import share_plan
 from discreet.mechanisms.shares import ExactShares, SimulationShares
 from discreet.nodes.estimator import NodesNB, NodesPlan
 from discreet.nodes.settings import Settings
+from discreet.privacy.plan import checked_count
 from discreet.schema import Schema
 from discreet.sources import HeldRows
 
@@ -45,9 +46,7 @@ class FederatedNB(NodesNB):
         As for `Aggregate`.
     epsilons : list or "log-uniform", optional
         The budget of each node in `epsilon`'s place.
-    unexpected : {"refuse", "absorb"}
-        What happens to values without a place in the schema and to people with too many rows: an error, which is
-        outside the guarantee, or a place by public rules (docs/unexpected.md): the guarantee then covers every table.
+    {unexpected}
 
     Attributes
     ----------
@@ -71,8 +70,8 @@ class FederatedNB(NodesNB):
             raise BudgetError(
                 "under secure aggregation nobody sees single updates: weighting must be 'sum' and epsilons None"
             )
-        if self.honest is not None and not 1 <= int(self.honest) <= int(self.n_nodes):
-            raise BudgetError("the honest survivors are at least 1 and at most all nodes")
+        if self.honest is not None:
+            checked_count(self.honest, "honest", most=int(self.n_nodes))
 
     def _empty(self, schema: Schema, settings: Settings) -> Aggregate:
         return Aggregate(schema, settings=settings, weighting=self.weighting, cutoff=self.cutoff, robust=self.robust)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from discreet.gossip.vector import Layout, whole
 from discreet.nodes.estimator import NodesNB, NodesPlan
 from discreet.nodes.members import Member, member_table, row_shares
 from discreet.nodes.settings import Settings
+from discreet.privacy.plan import checked_count
 from discreet.schema import Schema
 from discreet.sources import HeldRows
 
@@ -54,8 +54,6 @@ class GossipNB(NodesNB):
         The largest relative gap of any node to the sum that a coordinator would have found.
     """
 
-    least = 2
-
     def __init__(
         self, epsilon: float = 1.0, delta: float = 0.0, schema: Schema | str | None = None, n_nodes: int = 10,
         rounds: int = 60, protocol: str = "push-sum", topology: str = "complete", degree: int = 8,
@@ -68,8 +66,7 @@ class GossipNB(NodesNB):
     def _check(self, schema: Schema, settings: Settings) -> None:
         if self.protocol not in PROTOCOLS:
             raise BudgetError(f"protocol must be one of {', '.join(PROTOCOLS)}, not {self.protocol!r}")
-        if isinstance(self.rounds, bool) or not isinstance(self.rounds, Integral) or int(self.rounds) < 1:
-            raise BudgetError(f"rounds must be a whole number of messages, at least 1, not {self.rounds!r}")
+        checked_count(self.rounds, "rounds")
         self._network()
 
     def _network(self) -> Network:

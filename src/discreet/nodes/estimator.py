@@ -14,7 +14,7 @@ import numpy as np
 from discreet.bayes.base import NaiveBayesEstimator
 from discreet.bayes.model import NaiveBayesModel
 from discreet.bayes.plan import Plan
-from discreet.errors import BudgetError, DataError
+from discreet.errors import DataError
 from discreet.estimators.settings import check_smoothing
 from discreet.mechanisms.noise import Sampler, sampler_for
 from discreet.nodes.certificate import NODES, study_certificate
@@ -25,7 +25,7 @@ from discreet.nodes.update import Update
 from discreet.privacy.budget import Budget
 from discreet.privacy.certifier import read_under
 from discreet.privacy.ledger import Parallel
-from discreet.privacy.plan import Protected
+from discreet.privacy.plan import Protected, checked_count
 from discreet.privacy.unexpected import check_unexpected
 from discreet.schema import Schema
 from discreet.sources import HeldRows, Source, is_outside
@@ -48,7 +48,6 @@ class NodesPlan(Protected):
 class NodesNB(NaiveBayesEstimator):
     """Naive Bayes of nodes that each hold a part of the rows; subclasses say how their updates come together."""
 
-    least = 1  # nodes
     secure = False
     nodes_: list[dict[str, Any]]
 
@@ -67,13 +66,11 @@ class NodesNB(NaiveBayesEstimator):
 
     def _plan(self, schema: Schema, *bought: Any) -> NodesPlan:
         check_smoothing(self.smoothing)
-        nodes = self.n_nodes
-        if isinstance(nodes, bool) or not isinstance(nodes, Integral) or int(nodes) < 1:
-            raise BudgetError(f"n_nodes must be a whole number of nodes, at least {self.least}, not {nodes!r}")
+        nodes = checked_count(self.n_nodes, "n_nodes")
         policy = check_unexpected(self.unexpected)
         settings = Settings.of(self.adjacency, self.numeric, self.split, self.contributions)
         self._rng = self._generator()
-        spent = node_budgets(self.epsilons, int(nodes), self.epsilon, rng=self._rng)
+        spent = node_budgets(self.epsilons, nodes, self.epsilon, rng=self._rng)
         made = [node_plan(schema, settings, Budget(epsilon, self.delta), self.mechanism) for epsilon in spent]
         plans = tuple(replace(plan, unexpected=policy) for plan in made)
         self._check(schema, settings)
