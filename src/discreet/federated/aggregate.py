@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.bayes.estimate import estimate
 from discreet.bayes.likelihoods import Likelihood
@@ -20,20 +19,18 @@ from discreet.bayes.release import Release
 from discreet.errors import BudgetError, DiscreetError, StatisticsError
 from discreet.federated.plausible import check
 from discreet.federated.robust import robust_estimate
-from discreet.federated.stack import Stack
+from discreet.federated.stack import Floats, Stack
 from discreet.federated.weights import weighted_estimate
 from discreet.files import parse_json, write_text
 from discreet.nodes.certificate import aggregate_certificate
 from discreet.nodes.members import Member, member_table, row_shares, summed_release
 from discreet.nodes.refusals import MIXED, Refusal, demand, refuse
 from discreet.nodes.settings import Settings, budget_kind, node_plan, plain_budget
-from discreet.nodes.update import Key, Update
+from discreet.nodes.update import Integers, Key, Update
 from discreet.privacy.certificate import Certificate, record
 from discreet.schema import Schema
 from discreet.statistics import checked_add, checked_subtract
 
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
 FORMAT = "discreet/federated-aggregate"
 VERSION = 1
 OPTIONS = ("keep", "weighting", "cutoff", "overlap", "most_rows", "robust")

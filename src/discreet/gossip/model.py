@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-from numpy.typing import NDArray
-
 from discreet.bayes.estimate import estimate
 from discreet.bayes.model import NaiveBayesModel
 from discreet.errors import BudgetError
@@ -14,9 +11,8 @@ from discreet.gossip.vector import Layout
 from discreet.nodes.certificate import aggregate_certificate
 from discreet.nodes.members import Member, summed_release
 from discreet.nodes.settings import Settings, node_plan
+from discreet.nodes.update import Integers
 from discreet.schema import Schema
-
-Integers = NDArray[np.int64]
 
 
 def gossip_model(

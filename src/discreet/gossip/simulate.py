@@ -7,14 +7,12 @@ from typing import Any, TypeVar, cast
 
 import numba
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.errors import BudgetError
 from discreet.gossip.topology import Network, Turn
-from discreet.gossip.vector import ROOM, units
+from discreet.gossip.vector import ROOM, Floats, units
+from discreet.nodes.update import Integers
 
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
 PROTOCOLS = ("push-sum", "published")
 Loop = TypeVar("Loop", bound=Callable[..., Any])
 

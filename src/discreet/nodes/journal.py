@@ -131,7 +131,7 @@ class Journal(AbstractContextManager["Journal"]):
                 f"the ledger {self.path} was opened for {kept} in all, not {total}: "
                 "give that total again, or change it by 'discreet federate ledger --total'"
             )
-        return kept, about["unit"]
+        return kept, str(about["unit"])
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> Journal:
