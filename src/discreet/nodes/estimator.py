@@ -81,6 +81,7 @@ class NodesNB(NaiveBayesEstimator):
 
     def _release(self, source: Source, plan: NodesPlan, sampler: Sampler, *bought: Any) -> NaiveBayesModel:
         model = self._combined(source.held(), plan)
+        del self._rng  # which row went where is nobody's business later
         if not self.secure and self._dependent and plan.budget.private:
             model.certificate = study_certificate(model.certificate)
         model.certificate = read_under(model.certificate, self.unexpected)

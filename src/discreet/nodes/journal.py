@@ -156,7 +156,9 @@ class Journal(AbstractContextManager["Journal"]):
             self._charge(round_id, asked, cost, pay)
         made = make()
         self._db.execute("UPDATE rounds SET answer = ? WHERE round = ? AND answer IS NULL", (made, round_id))
-        return self.kept(round_id) or made  # what was kept first, should two have drawn for one charge
+        kept = self.kept(round_id)  # what was kept first, should two have drawn for one charge
+        assert kept is not None
+        return kept
 
     def _charge(self, round_id: str, asked: str, cost: Budget, pay: Pay | None) -> None:
         with transaction(self._db, "EXCLUSIVE"):

@@ -5,10 +5,10 @@ from tests.mutants.fault import Room
 plant = Room("federated")
 WATCHED = "federated/test_watched.py"
 UPDATE = f"{WATCHED}::test_an_update_costs_epsilon_and_holds_nothing_exact"
-FIT = f"{WATCHED}::test_a_federation_costs_what_its_node_spends"
 SHARES = f"{WATCHED}::test_shares_are_sized_for_the_honest_who_are_left"
 ATTACKS = "federated/secure/test_attacks.py"
 JOURNAL = "nodes/test_journal.py"
+ESTIMATOR = "nodes/test_estimator.py::test_the_dearest_node_is_charged_in_every_measure"
 
 plant("update-states-exact-rows", "nodes/site.py",
       "        noised_rows(released),\n", "        int(statistics.counts.sum()),\n",
@@ -32,7 +32,10 @@ plant("node-plan-one-row-per-person", "nodes/settings.py",
 plant("federation-not-charged", "nodes/estimator.py",
       "parts = tuple(dict.fromkeys(plan.node for plan in self.plans))",
       "parts = ()",
-      "a federation costs nothing in the ledger", FIT)
+      "a federation costs no rho in an account", ESTIMATOR)
+plant("federation-charged-as-its-cheapest-node", "nodes/estimator.py",
+      "dearest = max(", "dearest = min(",
+      "a federation is charged what its cheapest node spends", ESTIMATOR)
 plant("dearest-node-forgotten", "nodes/certificate.py",
       "return max(amount for amount, _ in amounts)", "return min(amount for amount, _ in amounts)",
       "the certificate states the cost of the cheapest node",
