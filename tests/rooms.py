@@ -72,7 +72,8 @@ def walk_table(found: dict[str, Walk]) -> str:
     """The measured walks as Markdown."""
     lines = ["| fit | hops | files | rows are read |", "|---|---|---|---|"]
     for name, walk in found.items():
-        times = {1: "once", 2: "twice"}.get(walk.readings, f"{walk.readings} times")
+        times = {1: "once", 2: "twice"}.get(walk.readings // walk.sites, f"{walk.readings} times")
+        times += " at each site" if walk.sites > 1 else ""
         lines.append(f"| {name} | {len(walk.hops)} | {len(walk.files)} | {times} |")
     return "\n".join([*lines, "", f"Hop by hop, {MEASURED}:", "", "```text", "fit", found[MEASURED].table(), "```"])
 

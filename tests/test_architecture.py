@@ -5,7 +5,7 @@ import re
 import pytest
 
 from tests import rooms
-from tests.walks import HOPS, LANDMARKS, walks
+from tests.walks import HOPS, LANDMARKS, MASKED, SITES, walks
 
 TEXT = rooms.PAGE.read_text(encoding="utf-8")
 
@@ -32,11 +32,17 @@ def test_the_fit_to_a_file_is_a_short_walk(measured):
     assert rooms.walk_table(measured) in TEXT, "docs/architecture.md is stale: run python -m tests.rooms --write"
 
 
+def test_a_masked_round_takes_every_step_that_a_fit_takes_once_its_schema_is_known(measured):
+    taken = {step for steps in measured[MASKED].hops.values() for step in steps}
+    assert taken == set(LANDMARKS) - {"check"}
+
+
 def test_rows_are_read_once_or_twice_from_a_file(measured):
     assert {name: walk.readings for name, walk in measured.items()} == {
         "PrivateNB, CSV file": 1,
         "PrivateClassifier, CSV file": 2,
         "PrivateClassifier, array": 1,
+        MASKED: len(SITES),
     }
 
 

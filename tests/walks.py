@@ -1,4 +1,4 @@
-"""Counts the hops of a fit from `fit` to the model, and how often its rows are read: `python -m tests.walks`.
+"""Counts the hops of a fit, or of a masked round, to the model, and how often rows are read: `python -m tests.walks`.
 
 A **walk** is what a reader follows who asks where each step of the road is taken: the calls that lead from `fit` to
 its landmarks (LANDMARKS: where the schema is known, the plan made, the budget charged, rows handed out, coded and
@@ -7,6 +7,9 @@ is taken down, and a **hop** is one call in such a stack from a function of disc
 repeated, or that several landmarks share, is one hop. Layers that only pass on are hops too. What a landmark calls to
 do its work is not followed, nor are helpers beside the way, kernels, comprehensions, and what generated code or
 another library calls in between.
+
+A **masked round** is walked from the coordinator's `conduct` to the model. Messages go from hand to hand within one
+thread instead of over a network, so that a hop also leads from the coordinator, who asks, to the site, which answers.
 
 A **reading** is one pass over the rows: of a stream's `batches`, or of the `rows` of an array or a frame in memory.
 """
@@ -33,9 +36,9 @@ ROOT = str(Path(discreet.__file__).parent)
 LANDMARKS = {
     "check": ("_public_schema",),
     "plan": ("make_plan",),
-    "charge": ("Ledger.charge",),
+    "charge": ("Ledger.charge", "Journal._charge"),
     "read": ("batches", "make_column", "tally"),
-    "release": ("Sampler.laplace", "Sampler.gaussian", "Sampler.tables"),
+    "release": ("Sampler.laplace", "Sampler.gaussian", "Sampler.tables", "Shares.laplace", "Shares.skellam"),
     "estimate": ("estimate",),
     "certify": ("certify",),
     "model": ("Model.__init__",),
@@ -45,14 +48,17 @@ SCHEMA = Schema(
 )
 PASSES = ("batches", "Memory.rows")
 HOPS = 25  # the most that a fit to a CSV file may take
+SITES = ("a", "b", "c")  # of the masked round
+MASKED = "masked federated round, CSV file at each site"
 
 
 @dataclass
 class Walk:
-    """The hops of a fit, each with the landmarks it leads to, and the readings of its rows."""
+    """The hops of a fit, each with the landmarks it leads to, and the readings of its rows, of all sites together."""
 
     hops: dict[tuple[CodeType, CodeType], list[str]]
     readings: int
+    sites: int = 1
 
     @property
     def files(self) -> set[str]:
@@ -144,10 +150,7 @@ def walks() -> dict[str, Walk]:
     rows, labels = made_up()
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "rows.csv"
-        with path.open("w", newline="", encoding="utf-8") as file:
-            writer = csv.writer(file)
-            writer.writerow([*SCHEMA.names, SCHEMA.target])
-            writer.writerows((*row, label) for row, label in zip(rows, labels, strict=True))
+        write_rows(path, rows, labels)
         X = np.array(rows, dtype=object)
         found = {}
         for name, kind, data in (
@@ -158,7 +161,55 @@ def walks() -> dict[str, Walk]:
             kind(1.0, schema=SCHEMA).fit(*data)
             ledger = Ledger(Budget(1))
             found[name] = walked(lambda k=kind, d=data, p=ledger: k(1.0, schema=SCHEMA).fit(*d, ledger=p))  # type: ignore[misc]
+        found[MASKED] = masked(Path(folder))
         return found
+
+
+def write_rows(path: Path, rows: list[tuple[str, float]], labels: list[str]) -> None:
+    """A CSV file of rows and labels."""
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow([*SCHEMA.names, SCHEMA.target])
+        writer.writerows((*row, label) for row, label in zip(rows, labels, strict=True))
+
+
+def masked(place: Path) -> Walk:
+    """The walk of a round under masks, the second one of a coordinator and sites that hold a part of the rows each."""
+    from discreet.federated.flower import keep_quiet
+
+    keep_quiet(place / "flower")
+    from discreet.federated.flower.answers import AnsweringSite, FederatedTerms, SecureTerms
+    from discreet.federated.flower.client import make_app
+    from discreet.federated.flower.keys import make_keys
+    from discreet.federated.flower.server import conduct
+    from discreet.federated.flower.task import RoundTask
+    from discreet.nodes.settings import node_plan
+    from tests.federated.flower.local import LocalGrid
+
+    SCHEMA.save(place / "schema.json")
+    keys = make_keys(place / "keys", SITES).directory
+    sites = {}
+    for i, name in enumerate(SITES):
+        rows, labels = made_up()
+        write_rows(place / f"{name}.csv", rows[i :: len(SITES)], labels[i :: len(SITES)])
+        terms = FederatedTerms(
+            name, str(place / f"{name}.csv"), SCHEMA, Budget(1), Budget(2), place / f"{name}.ledger",
+            secure=SecureTerms.of(keys, name, 1, 0),
+        )  # fmt: skip
+        sites[name] = AnsweringSite(terms)
+    task = RoundTask(
+        str(place / "schema.json"), str(place / "model.json"), len(SITES), secure=True, keys=str(keys), epsilon=1.0
+    )
+
+    def run() -> None:
+        node_plan.cache_clear()  # each round is planned anew
+        conduct(LocalGrid({name: make_app(site) for name, site in sites.items()}), task, lambda *event: None)
+
+    run()
+    walk = walked(run)
+    for site in sites.values():
+        site.close()
+    return Walk(walk.hops, walk.readings, len(sites))
 
 
 def main() -> None:

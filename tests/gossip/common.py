@@ -14,7 +14,6 @@ import numpy as np
 from discreet import Categorical, Numeric, Schema
 from discreet.federated import Aggregate, Update
 from discreet.gossip.keys import make_keys
-from discreet.gossip.protocol import total_of
 from discreet.gossip.store import LEDGER, StateFile, find_state
 from discreet.gossip.vector import Layout, share_of
 from discreet.nodes.journal import Journal
@@ -28,6 +27,12 @@ def write_rows(path, size, seed):
     label = rng.integers(0, 2, size)
     lines = [f"{'pqr'[rng.integers(0, 3 - y)]},{rng.uniform(0, 5 + 5 * y):.3f},{y}" for y in label]
     path.write_text("\n".join(["c,x,y", *lines]) + "\n")
+
+
+def total_of(shares):
+    """The sum of some shares."""
+    first, *rest = shares
+    return sum(rest, start=first)
 
 
 def audit_states(states):

@@ -18,7 +18,7 @@ from discreet.gossip.vector import BITS, share_of, sum_of
 from discreet.gossip.wire import Envelope, to_bytes
 from discreet.nodes.journal import Journal
 from discreet.nodes.refusals import ProtocolError
-from tests.gossip.common import SCHEMA, audit_states, write_rows
+from tests.gossip.common import SCHEMA, audit_states, total_of, write_rows
 from tests.ports import free_ports
 
 grpc = pytest.importorskip("grpc")
@@ -27,6 +27,12 @@ from discreet.gossip.links import SERVICE, ask, open_channel  # noqa: E402
 from discreet.gossip.node import GossipNode  # noqa: E402
 
 QUICK = Pace(beat=0.02, tolerance=1e-9, expected=3, wait=240, linger=20, timeout=60)
+
+
+def weight_of(machine):
+    """The weight that a node holds or has on its way."""
+    pending = [share for link in machine.outgoing.values() for share in link.pending.values()]
+    return total_of([machine.own, *pending]).weight
 
 
 @pytest.fixture
@@ -84,7 +90,7 @@ def test_only_members_get_in_and_only_under_their_own_name(place):
         server.report = lambda words: listens.set()
         life = asyncio.create_task(server.run())
         await listens.wait()
-        before = server.machine.own.weight + server.machine.pending().weight
+        before = weight_of(server.machine)
         shut = grpc.StatusCode.UNAVAILABLE
         await refused(open_channel(theirs, "a", address), envelope("b"), shut)  # does not know our authority
         stranger = replace(theirs, authority=ours.authority)  # knows it, but shows a foreign certificate
@@ -103,7 +109,7 @@ def test_only_members_get_in_and_only_under_their_own_name(place):
         await refused(open_channel(ours, "a", address), b"garbage", bad)
         huge = b"\0" * (QUICK.largest + 1)
         await refused(open_channel(ours, "a", address, 4 * QUICK.largest), huge, grpc.StatusCode.RESOURCE_EXHAUSTED)
-        assert server.machine.own.weight + server.machine.pending().weight == before
+        assert weight_of(server.machine) == before
         with pytest.raises(DiscreetError, match="own wish"):
             await ask(ours, "a", address, "Leave")
         assert (await ask(ours, "a", address, "Status"))["members"] == 1

@@ -21,7 +21,6 @@ from discreet.gossip.protocol import (
     PushShare,
     PushSum,
     merged,
-    total_of,
 )
 from discreet.gossip.vector import BITS
 from discreet.gossip.wire import (
@@ -35,6 +34,7 @@ from discreet.gossip.wire import (
     to_bytes,
 )
 from discreet.nodes.refusals import ProtocolError
+from tests.gossip.common import total_of
 
 NAMES = ("a", "b", "c", "d")
 peers = st.sampled_from(NAMES)

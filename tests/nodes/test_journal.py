@@ -7,17 +7,22 @@ import signal
 import subprocess
 import sys
 import textwrap
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet import Account
+from discreet import Account, Categorical, Schema
 from discreet.errors import BudgetError
 from discreet.nodes.journal import Journal, OverspentError, fits
+from discreet.nodes.settings import Settings, node_plan
+from discreet.nodes.site import SiteTerms
 from discreet.privacy.budget import Budget
 from discreet.privacy.nodes import Sequential
+
+SCHEMA = Schema([Categorical("c", ["p", "q"])], "y", [0, 1])
 
 
 @pytest.fixture
@@ -94,7 +99,7 @@ def test_two_processes_are_locked_out(path):
         with pytest.raises(BudgetError, match="another process"):
             Journal(path, total=Budget(1))
         with pytest.raises(BudgetError, match="another process"):
-            Journal.about(path)
+            Journal.open(path)
     Journal(path, total=Budget(1)).close()
 
 
@@ -109,7 +114,8 @@ def test_total_and_unit_are_kept(path):
         with pytest.raises(BudgetError, match="spent already"):
             journal.set_total(Budget(0.5))
         journal.set_total(Budget(3))
-    assert Journal.about(path) == (Budget(3), "one row")
+    with Journal.open(path) as journal:
+        assert (journal.total, journal.unit) == (Budget(3), "one row")
 
 
 def test_foreign_files_are_left_alone(tmp_path):
@@ -119,12 +125,12 @@ def test_foreign_files_are_left_alone(tmp_path):
     with pytest.raises(BudgetError, match="no budget ledger"):
         Journal(foreign, total=Budget(1))
     with pytest.raises(BudgetError, match="no budget ledger"):
-        Journal.about(foreign)
+        Journal.open(foreign)
     assert foreign.read_bytes() == before
     with pytest.raises(BudgetError, match="no directory"):
         Journal(tmp_path / "nowhere" / "ledger", total=Budget(1))
     with pytest.raises(BudgetError, match="there is no ledger"):
-        Journal.about(tmp_path / "nothing")
+        Journal.open(tmp_path / "nothing")
 
 
 def test_only_the_owner_can_read_it(path):
@@ -279,3 +285,28 @@ def test_the_account_of_the_rows_pays_first_and_once_for_each_round(path, tmp_pa
         with pytest.raises(OverspentError, match="ledger"):
             journal.answer("r1", "q", Budget("0.2"), never, lambda: account.charge(node, Budget("0.2")))
         assert account.spent == Fraction(8, 10)  # what the ledger refuses is not charged to the account
+
+
+@pytest.mark.parametrize("cost", [Budget("0.4"), Budget("0.4", delta="1/1000000"), Budget(rho="0.1")], ids=str)
+def test_an_account_that_is_named_later_pays_for_what_has_left_already(path, tmp_path, cost):
+    whole = Budget(rho=1) if cost.rho is not None else Budget(1, delta="1/100000" if cost.delta else 0)
+    account = Account.create(tmp_path / "rows.account", whole, composition="basic" if cost.delta else None)
+    journal = Journal(path, total=Budget(rho=9) if cost.rho is not None else Budget(9, delta="1/1000"))
+    terms = SiteTerms("a", str(tmp_path / "rows.csv"), SCHEMA, cost)
+    (tmp_path / "rows.csv").write_text("c,y\np,0\n")
+    plan = node_plan(SCHEMA, Settings(), cost, "auto")
+    named = replace(terms, account=account)
+    with journal:
+        terms.answer(journal, "r1", "q", plan, lambda: b"one")
+        assert not account.entries()
+        for _ in range(2):  # the past is paid for once, whether the same round is asked for or another
+            assert named.answer(journal, "r1", "q", plan, never) == b"one"
+            assert [entry.grant for entry in account.entries()] == [cost]
+        named.answer(journal, "r2", "q", plan, lambda: b"two")
+        assert [entry.grant for entry in account.entries()] == [cost, cost]
+        named.answer(journal, "r2", "q", plan, never)
+        assert len(account.entries()) == 2 and account.verify()
+    poor = Account.create(tmp_path / "poor.account", Budget(rho="0.01") if cost.rho is not None else Budget("0.1"))
+    with Journal.open(path) as journal, pytest.raises(OverspentError):  # nothing leaves that it has not paid for
+        replace(terms, account=poor).answer(journal, "r1", "q", plan, never)
+    assert not poor.entries()

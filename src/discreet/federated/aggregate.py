@@ -5,11 +5,11 @@ from __future__ import annotations
 import base64
 import json
 import os
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.bayes.estimate import estimate
 from discreet.bayes.likelihoods import Likelihood
@@ -19,26 +19,25 @@ from discreet.bayes.release import Release
 from discreet.errors import BudgetError, DiscreetError, StatisticsError
 from discreet.federated.plausible import check
 from discreet.federated.robust import robust_estimate
-from discreet.federated.stack import Stack
+from discreet.federated.stack import Floats, Stack
 from discreet.federated.weights import weighted_estimate
 from discreet.files import parse_json, write_text
 from discreet.nodes.certificate import aggregate_certificate
 from discreet.nodes.members import Member, member_table, row_shares, summed_release
 from discreet.nodes.refusals import MIXED, Refusal, demand, refuse
 from discreet.nodes.settings import Settings, budget_kind, node_plan, plain_budget
-from discreet.nodes.update import Key, Update
+from discreet.nodes.update import Integers, Key, Update
 from discreet.privacy.certificate import Certificate, record
 from discreet.schema import Schema
 from discreet.statistics import checked_add, checked_subtract
 
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
 FORMAT = "discreet/federated-aggregate"
 VERSION = 1
 OPTIONS = ("keep", "weighting", "cutoff", "overlap", "most_rows", "robust")
 WEIGHTINGS = ("sum", "inverse-variance", "cut-off", "trimmed", "median-of-means")
 
 
+@dataclass(eq=False, repr=False)
 class Aggregate:
     """The sum of the nodes' updates and the model that follows from it.
 
@@ -62,34 +61,25 @@ class Aggregate:
         The share of lying nodes that "trimmed" and "median-of-means" stand.
     """
 
-    def __init__(
-        self,
-        schema: Schema,
-        *,
-        settings: Settings | None = None,
-        keep: bool = True,
-        weighting: str = "sum",
-        cutoff: float | None = None,
-        overlap: bool = False,
-        most_rows: int | None = None,
-        robust: float = 0.1,
-    ) -> None:
-        if weighting not in WEIGHTINGS:
-            raise BudgetError(f"weighting must be one of {', '.join(WEIGHTINGS)}, not {weighting!r}")
-        if not keep and weighting not in {"sum", "cut-off"}:
-            raise BudgetError(f"weighting {weighting!r} looks at every update again: it needs keep=True")
-        if (weighting == "cut-off") != (cutoff is not None):
+    schema: Schema
+    _: KW_ONLY
+    settings: Settings | None = None
+    keep: bool = True
+    weighting: str = "sum"
+    cutoff: float | None = None
+    overlap: bool = False
+    most_rows: int | None = None
+    robust: float = 0.1
+
+    def __post_init__(self) -> None:
+        if self.weighting not in WEIGHTINGS:
+            raise BudgetError(f"weighting must be one of {', '.join(WEIGHTINGS)}, not {self.weighting!r}")
+        if not self.keep and self.weighting not in {"sum", "cut-off"}:
+            raise BudgetError(f"weighting {self.weighting!r} looks at every update again: it needs keep=True")
+        if (self.weighting == "cut-off") != (self.cutoff is not None):
             raise BudgetError("weighting 'cut-off' goes with a cutoff, the noise level above which a node is left out")
-        if not 0 < robust < 0.5:
+        if not 0 < self.robust < 0.5:
             raise BudgetError("robust is the share of lying nodes to stand, between 0 and 0.5")
-        self.schema = schema
-        self.settings = settings
-        self.keep = keep
-        self.weighting = weighting
-        self.cutoff = cutoff
-        self.overlap = overlap
-        self.most_rows = most_rows
-        self.robust = robust
         self.members: dict[str, Member] = {}
         self.updates: dict[str, Update] = {}
         self.sums: dict[Key, Integers] = {}
@@ -184,7 +174,9 @@ class Aggregate:
     def certificate(self) -> Certificate:
         """What the whole guarantees: the dearest node counts, or the sum if a person may be at several."""
         self._counted()
-        return aggregate_certificate(self.schema, self.settings, list(self.members.values()), self.overlap)
+        return aggregate_certificate(
+            self.schema, self.settings or Settings(), list(self.members.values()), self.overlap
+        )
 
     def model(self, smoothing: float = 1.0) -> NaiveBayesModel:
         """The model of all nodes that count, with the certificate of the whole."""

@@ -5,15 +5,15 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
-import numpy as np
-
+from discreet.bayes.model import NaiveBayesModel
 from discreet.bayes.plan import Plan
 from discreet.errors import BudgetError
 from discreet.federated.aggregate import Aggregate
 from discreet.federated.shares import share_plan
 from discreet.mechanisms.shares import ExactShares, SimulationShares
-from discreet.nodes.estimator import NodesNB
+from discreet.nodes.estimator import NodesNB, NodesPlan
 from discreet.nodes.settings import Settings
+from discreet.privacy.plan import checked_count
 from discreet.schema import Schema
 from discreet.sources import HeldRows
 
@@ -46,9 +46,7 @@ class FederatedNB(NodesNB):
         As for `Aggregate`.
     epsilons : list or "log-uniform", optional
         The budget of each node in `epsilon`'s place.
-    unexpected : {"refuse", "absorb"}
-        What happens to values without a place in the schema and to people with too many rows: an error, which is
-        outside the guarantee, or a place by public rules (docs/unexpected.md): the guarantee then covers every table.
+    {unexpected}
 
     Attributes
     ----------
@@ -64,9 +62,7 @@ class FederatedNB(NodesNB):
         smoothing: float = 1.0, contributions: int = 1, cutoff: float | None = None, robust: float = 0.1,
         honest: int | None = None, random_state: Any = None, unexpected: str = "refuse",
     ) -> None:  # fmt: skip
-        super().__init__(epsilon, delta, schema, n_nodes, partition, epsilons, adjacency, mechanism, numeric, split,
-                         smoothing, contributions, random_state, unexpected)  # fmt: skip
-        self.secure, self.weighting, self.cutoff, self.robust, self.honest = secure, weighting, cutoff, robust, honest
+        self._configure(locals())
 
     def _check(self, schema: Schema, settings: Settings) -> None:
         self._empty(schema, settings)
@@ -74,29 +70,29 @@ class FederatedNB(NodesNB):
             raise BudgetError(
                 "under secure aggregation nobody sees single updates: weighting must be 'sum' and epsilons None"
             )
-        if self.honest is not None and not 1 <= int(self.honest) <= int(self.n_nodes):
-            raise BudgetError("the honest survivors are at least 1 and at most all nodes")
+        if self.honest is not None:
+            checked_count(self.honest, "honest", most=int(self.n_nodes))
 
     def _empty(self, schema: Schema, settings: Settings) -> Aggregate:
         return Aggregate(schema, settings=settings, weighting=self.weighting, cutoff=self.cutoff, robust=self.robust)
 
-    def _fit_nodes(self, rows: HeldRows, plans: list[Plan], settings: Settings, rng: np.random.Generator) -> None:
+    def _combined(self, rows: HeldRows, plan: NodesPlan) -> NaiveBayesModel:
         if self.secure:
-            self._fit_secure(rows, plans[0], rng)
-            return
-        aggregate = self._empty(plans[0].schema, settings)
-        for update in self._updates(rows, plans, settings, rng):
+            self.nodes_ = []
+            return self._secure(rows, plan.plans[0])
+        aggregate = self._empty(plan.schema, plan.settings)
+        for update in self._updates(rows, plan):
             aggregate.add(update)
-        self.model_, self.nodes_ = aggregate.model(float(self.smoothing)), aggregate.table()
+        self.nodes_ = aggregate.table()
+        return aggregate.model(float(self.smoothing))
 
-    def _fit_secure(self, rows: HeldRows, plan: Plan, rng: np.random.Generator) -> None:
+    def _secure(self, rows: HeldRows, plan: Plan) -> NaiveBayesModel:
         """The sum of all nodes' integers and noise shares, drawn at once: its law is that of a real round."""
         nodes = int(self.n_nodes)
         honest = nodes if self.honest is None else int(self.honest)
         shared = share_plan(plan, nodes, colluding=nodes - honest)
         statistics = rows.statistics(plan.detail)
         seeded = self._seed is not None
-        sampler = SimulationShares(rng) if seeded else ExactShares()
+        sampler = SimulationShares(self._rng) if seeded else ExactShares()
         total = shared.noised(statistics, Fraction(nodes, honest), sampler)
-        self.model_ = shared.model(total, nodes, smoothing=float(self.smoothing), simulation=seeded)
-        self.nodes_ = []
+        return shared.model(total, nodes, smoothing=float(self.smoothing), simulation=seeded)

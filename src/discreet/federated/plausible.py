@@ -8,14 +8,13 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.bayes.plan import COUNTS, Item, Plan
 from discreet.nodes.members import reach
 from discreet.nodes.refusals import Refusal, refuse
+from discreet.nodes.update import Integers
 from discreet.privacy.ledger import Charge
 
-Integers = NDArray[np.int64]
 FALSE_REFUSALS = 1e-9  # the most probable share of honest updates that all checks together refuse
 _STEPS = 1 - np.geomspace(1.0, 1e-7, 400)[1:]  # exponents to try, as shares of the largest that has a finite moment
 

@@ -11,9 +11,7 @@ from discreet.bayes.estimate import class_totals, consistent, estimate
 from discreet.bayes.likelihoods import Likelihood
 from discreet.bayes.plan import COUNTS
 from discreet.bayes.release import Release
-from discreet.federated.stack import Stack
-
-Floats = NDArray[np.float64]
+from discreet.federated.stack import Floats, Stack
 
 
 def liars(nodes: int, share: float) -> int:

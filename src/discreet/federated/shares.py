@@ -20,6 +20,7 @@ from discreet.bayes.release import Release, exact_bundles
 from discreet.errors import BudgetError, StatisticsError
 from discreet.federated.threshold import most_dropouts
 from discreet.mechanisms.shares import ExactShares, ShareSampler, SimulationShares
+from discreet.nodes.members import reach
 from discreet.privacy.budget import Budget
 from discreet.privacy.certificate import Certificate
 from discreet.privacy.certifier import certify
@@ -215,7 +216,7 @@ def share_plan(
         law = "laplace" if plan.budget.private else "none"
     shared = SharePlan(plan, law, nodes, colluding, least, most_rows)  # type: ignore[arg-type]
     for item in plan.items:
-        if most_rows * _reach(item) + _tail(item, shared) >= 2**63:
+        if most_rows * reach(item) + _tail(item, shared) >= 2**63:
             raise BudgetError(
                 f"the {item.what} could leave the range of 64-bit integers: declare fewer rows or a larger step"
             )
@@ -244,11 +245,6 @@ def _skellam(plan: Plan) -> Plan:
         if isinstance(charge, Charge)
     )
     return replace(plan, mechanism="skellam", items=items, rho=None, accounting=_RENYI)
-
-
-def _reach(item: Item) -> Fraction:
-    """How far one row moves one integer at most."""
-    return {"sum": Fraction(item.half), "square": Fraction(item.half**2, 2)}.get(item.kind, Fraction(1))
 
 
 def _tail(item: Item, shared: SharePlan) -> float:

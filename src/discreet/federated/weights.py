@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.bayes.estimate import Released, estimate, log_prior, widened
 from discreet.bayes.likelihoods import Likelihood
 from discreet.bayes.release import Release
-from discreet.federated.stack import Stack
+from discreet.federated.stack import Floats, Stack
 from discreet.schema import Feature, Numeric
-
-Floats = NDArray[np.float64]
 
 
 def sizes(stack: Stack) -> tuple[Floats, Floats]:

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from numbers import Integral
 from typing import Any
 
 import numpy as np
 
-from discreet.bayes.plan import Plan
+from discreet.bayes.model import NaiveBayesModel
 from discreet.errors import BudgetError
 from discreet.gossip.model import gossip_model
 from discreet.gossip.simulate import PROTOCOLS, Simulation
 from discreet.gossip.topology import Network
 from discreet.gossip.vector import Layout, whole
-from discreet.nodes.estimator import NodesNB
+from discreet.nodes.estimator import NodesNB, NodesPlan
 from discreet.nodes.members import Member, member_table, row_shares
 from discreet.nodes.settings import Settings
+from discreet.privacy.plan import checked_count
 from discreet.schema import Schema
 from discreet.sources import HeldRows
 
@@ -54,8 +54,6 @@ class GossipNB(NodesNB):
         The largest relative gap of any node to the sum that a coordinator would have found.
     """
 
-    least = 2
-
     def __init__(
         self, epsilon: float = 1.0, delta: float = 0.0, schema: Schema | str | None = None, n_nodes: int = 10,
         rounds: int = 60, protocol: str = "push-sum", topology: str = "complete", degree: int = 8,
@@ -63,33 +61,29 @@ class GossipNB(NodesNB):
         adjacency: str = "add-remove", mechanism: str = "auto", numeric: str = "histogram", split: Any = "weighted",
         smoothing: float = 1.0, contributions: int = 1, random_state: Any = None, unexpected: str = "refuse",
     ) -> None:  # fmt: skip
-        self.rounds, self.protocol, self.topology = rounds, protocol, topology
-        self.degree, self.clock, self.loss = degree, clock, loss
-        super().__init__(epsilon, delta, schema, n_nodes, partition, epsilons, adjacency, mechanism, numeric, split,
-                         smoothing, contributions, random_state, unexpected)  # fmt: skip
+        self._configure(locals())
 
     def _check(self, schema: Schema, settings: Settings) -> None:
         if self.protocol not in PROTOCOLS:
             raise BudgetError(f"protocol must be one of {', '.join(PROTOCOLS)}, not {self.protocol!r}")
-        if isinstance(self.rounds, bool) or not isinstance(self.rounds, Integral) or int(self.rounds) < 1:
-            raise BudgetError(f"rounds must be a whole number of messages, at least 1, not {self.rounds!r}")
+        checked_count(self.rounds, "rounds")
         self._network()
 
     def _network(self) -> Network:
         nodes, degree = int(self.n_nodes), int(self.degree)
         return Network(nodes, self.topology, degree, clock=self.clock, loss=float(self.loss))
 
-    def _fit_nodes(self, rows: HeldRows, plans: list[Plan], settings: Settings, rng: np.random.Generator) -> None:
-        schema, layout = plans[0].schema, Layout.of(plans[0])
+    def _combined(self, rows: HeldRows, plan: NodesPlan) -> NaiveBayesModel:
+        layout = Layout.of(plan.plans[0])
         members, vectors = [], []
-        for update in self._updates(rows, plans, settings, rng):
-            members.append(Member.of(update, schema))
+        for update in self._updates(rows, plan):
+            members.append(Member.of(update, plan.schema))
             vectors.append(layout.flat(update.values))
         simulation = Simulation(np.stack(vectors), self._network(), self.protocol)
-        simulation.run(int(self.rounds), rng=rng)
-        sums = whole(simulation.averages(slice(0, 1))[0], len(plans))
-        self.model_ = gossip_model(schema, settings, members, sums, smoothing=float(self.smoothing))
+        simulation.run(int(self.rounds), rng=self._rng)
+        sums = whole(simulation.averages(slice(0, 1))[0], len(members))
         gaps = simulation.gaps()
         self.gap_ = float(gaps.max())
         table = member_table(members, row_shares(members))
         self.nodes_ = [{**row, "gap": float(gap)} for row, gap in zip(table, gaps, strict=True)]
+        return gossip_model(plan.schema, plan.settings, members, sums, smoothing=float(self.smoothing))

@@ -15,7 +15,7 @@ from discreet.gossip.vector import BITS
 from discreet.nodes.members import Member, noise_level, stated
 from discreet.nodes.refusals import MIXED, ProtocolError
 from discreet.nodes.settings import Settings, budget_kind, node_plan, plain_budget, read_budget
-from discreet.nodes.update import EXACT, Update
+from discreet.nodes.update import EXACT, Update, is_count
 from discreet.schema import Schema
 
 MOST_MEMBERS = 20_000
@@ -66,7 +66,7 @@ class MemberEntry:
             texts = (entry.node, entry.statement, entry.address, entry.among)
             good = all(isinstance(text, str) and len(text) <= LONGEST for text in texts)
             good = good and isinstance(entry.farewell, str) and len(entry.farewell) <= LONGEST_FAREWELL
-            good = good and all(isinstance(n, int) and 0 <= n < 2**62 for n in (entry.version, entry.phase))
+            good = good and is_count(entry.version) and is_count(entry.phase)
         except (TypeError, KeyError, ValueError, AttributeError):
             good = False
         if not good or entry.phase > LEFT or len(entry.certificate) > LONGEST:

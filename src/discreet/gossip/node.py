@@ -33,11 +33,12 @@ from discreet.gossip.membership import (
 )
 from discreet.gossip.protocol import Message
 from discreet.gossip.sharing import GossipTerms, SharingSite
-from discreet.gossip.vector import Integers, sum_of
+from discreet.gossip.vector import sum_of
 from discreet.gossip.wire import Envelope, ack_from_bytes, ack_to_bytes, from_bytes, to_bytes
 from discreet.nodes.members import Member
 from discreet.nodes.refusals import CLOSED, OTHER_NAME, OTHER_NETWORK, OWN_WISH, ProtocolError
 from discreet.nodes.settings import budget_kind
+from discreet.nodes.update import Integers
 
 AWAY = {grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED}
 SLACK = 8  # tolerances between estimates beyond which a settled node is so no more

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -222,14 +222,6 @@ class PushSum:
         size = np.maximum(np.abs(own), floor)
         return max((float((np.abs(other - own) / size).max()) for other in self.heard), default=0.0)
 
-    def pending(self) -> PushShare:
-        """All that is on its way and not yet acknowledged."""
-        total = PushShare.nothing(len(self.own.values))
-        for link in self.outgoing.values():
-            for share in link.pending.values():
-                total += share
-        return total
-
 
 @dataclass(frozen=True)
 class PublishedEstimate:
@@ -282,11 +274,3 @@ class Published:
         size = np.maximum(np.abs(self.current.values), floor)
         gaps = (np.abs(other.values - self.current.values) / size for other in (self.before, self.last))
         return max(float(gap.max()) for gap in gaps)
-
-
-def total_of(shares: Iterable[PushShare]) -> PushShare:
-    """The sum of some shares."""
-    first, *rest = shares
-    for share in rest:
-        first += share
-    return first

@@ -7,14 +7,12 @@ from typing import Any, TypeVar, cast
 
 import numba
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.errors import BudgetError
 from discreet.gossip.topology import Network, Turn
-from discreet.gossip.vector import ROOM, units
+from discreet.gossip.vector import ROOM, Floats, units
+from discreet.nodes.update import Integers
 
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
 PROTOCOLS = ("push-sum", "published")
 Loop = TypeVar("Loop", bound=Callable[..., Any])
 
@@ -25,48 +23,32 @@ def compiled(loop: Loop) -> Loop:
 
 
 @compiled
-def _send(values: Any, weights: Any, senders: Any, out: Any, out_weights: Any) -> None:
+def _send(values: Any, weights: Any, senders: Any, peers: Any, away: Any, out: Any, out_weights: Any) -> None:
+    """Halve one share after the other: a half that is `away` waits in `out`, others arrive before the next is sent."""
+    late = 0
     for k in range(len(senders)):
         i = senders[k]
+        if away[k]:
+            to, to_weights, row = out, out_weights, late
+            late += 1
+        else:
+            to, to_weights, row = values, weights, peers[k]
         half = weights[i] >> 1
         weights[i] -= half
-        out_weights[k] = half
+        to_weights[row] += half
         for j in range(values.shape[1]):
             half = values[i, j] >> 1
             values[i, j] -= half
-            out[k, j] = half
+            to[row, j] += half
 
 
 @compiled
-def _arrive(values: Any, weights: Any, peers: Any, which: Any, out: Any, out_weights: Any) -> None:
-    for k in which:
+def _arrive(values: Any, weights: Any, peers: Any, out: Any, out_weights: Any) -> None:
+    for k in range(len(peers)):
         p = peers[k]
         weights[p] += out_weights[k]
         for j in range(values.shape[1]):
             values[p, j] += out[k, j]
-
-
-@compiled
-def _walk(values: Any, weights: Any, senders: Any, peers: Any, delays: Any, out: Any, out_weights: Any) -> None:
-    """One node after the other: what is not delayed arrives before the next node wakes."""
-    late = 0
-    for k in range(len(senders)):
-        i, p = senders[k], peers[k]
-        half = weights[i] >> 1
-        weights[i] -= half
-        if delays[k] == 0:
-            weights[p] += half
-            for j in range(values.shape[1]):
-                half = values[i, j] >> 1
-                values[i, j] -= half
-                values[p, j] += half
-        else:
-            out_weights[late] = half
-            for j in range(values.shape[1]):
-                half = values[i, j] >> 1
-                values[i, j] -= half
-                out[late, j] = half
-            late += 1
 
 
 @compiled
@@ -138,18 +120,15 @@ class Simulation:
             self.counters = tuple(np.zeros(nodes, np.int64) for _ in range(3))
             self.factors = np.ones(size)
             return
-        whole = np.asarray(rows)
-        if whole.dtype != np.int64:
+        if rows.dtype != np.int64:
             raise BudgetError("push-sum is exact: it takes rows of 64-bit integers")
-        exact: Integers = whole.astype(np.int64)
+        exact = cast(Integers, rows)
         self.bits = units(exact)
         self.weight_bits = min(40, ROOM - int(np.ceil(np.log2(nodes))))
         self.values = exact << self.bits
         self.weights = np.full(nodes, 1 << self.weight_bits, np.int64)
         self.factors = 2.0 ** (self.weight_bits - self.bits.astype(np.float64))
         self.late: dict[int, list[tuple[Integers, Integers, Integers]]] = {}
-        self._out = np.empty((nodes if network.clock == "rounds" else 0, size), np.int64)
-        self._out_weights = np.empty(nodes if network.clock == "rounds" else 0, np.int64)
 
     def run(self, rounds: int, *, rng: np.random.Generator) -> Simulation:
         """Go on for some turns."""
@@ -166,22 +145,18 @@ class Simulation:
             _published(free, senders, peers, delays, *arrays, *self.counters)
             self.turn += 1
             return
-        for peers_then, out, out_weights in self.late.pop(self.turn, ()):
-            _arrive(self.values, self.weights, peers_then, np.arange(len(peers_then)), out, out_weights)
-        held = np.flatnonzero(delays)
-        if free:
-            out, out_weights = np.empty((len(held), self.values.shape[1]), np.int64), np.empty(len(held), np.int64)
-            _walk(self.values, self.weights, senders, peers, delays, out, out_weights)
-            kept = (out, out_weights)
-        else:
-            out, out_weights = self._out[: len(senders)], self._out_weights[: len(senders)]
-            _send(self.values, self.weights, senders, out, out_weights)
-            _arrive(self.values, self.weights, peers, np.flatnonzero(delays == 0), out, out_weights)
-            kept = (out[held], out_weights[held])
-        for due in np.unique(delays[held]):
-            which = np.flatnonzero(delays[held] == due)
-            one = (peers[held][which], kept[0][which], kept[1][which])
-            self.late.setdefault(self.turn + int(due), []).append(one)
+        for parcel in self.late.pop(self.turn, ()):
+            _arrive(self.values, self.weights, *parcel)
+        away = delays > 0 if free else np.ones(len(senders), bool)
+        out, out_weights = np.zeros((away.sum(), self.values.shape[1]), np.int64), np.zeros(away.sum(), np.int64)
+        _send(self.values, self.weights, senders, peers, away, out, out_weights)
+        for due in np.unique(delays[away]):
+            which = delays[away] == due
+            parcel = (peers[away][which], out[which], out_weights[which])
+            if due:
+                self.late.setdefault(self.turn + int(due), []).append(parcel)
+            else:
+                _arrive(self.values, self.weights, *parcel)
         self.turn += 1
 
     def averages(self, nodes: Any = slice(None)) -> Floats:

@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 from discreet.bayes.plan import Plan
 from discreet.errors import StatisticsError
 from discreet.gossip.protocol import PushShare
-from discreet.nodes.update import Key
+from discreet.nodes.update import Integers, Key
 
-Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 BITS = 64  # the units of a network of machines: 2^-64 of a row and of a node's weight
 ROOM = 62  # bits that a simulated sum of magnitudes may take

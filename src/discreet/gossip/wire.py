@@ -13,6 +13,7 @@ from discreet.files import parse_json
 from discreet.gossip.membership import MemberEntry
 from discreet.gossip.protocol import Ack, Incoming, Message, Outgoing, PushShare, PushSum
 from discreet.nodes.refusals import ProtocolError
+from discreet.nodes.update import is_count
 
 MAGIC = b"DGSP"
 VERSION = 1
@@ -76,7 +77,7 @@ def from_bytes(raw: bytes) -> Envelope:
         raise ProtocolError("the message has other fields than this version knows")
     peers, entries = header["peers"], header["entries"]
     good = all(_short(header[key]) for key in ("network", "sender", "receiver"))
-    good = good and _whole(header["number"]) and isinstance(entries, list) and isinstance(peers, dict)
+    good = good and is_count(header["number"]) and isinstance(entries, list) and isinstance(peers, dict)
     if not good or len(peers) > MOST_PEERS or not all(_short(name) and _short(at) for name, at in peers.items()):
         raise ProtocolError("the header of the message cannot be read")
     share = unpack(width, raw[start + length :])
@@ -98,10 +99,6 @@ def _short(text: Any) -> bool:
     return isinstance(text, str) and len(text) <= MOST_TEXT
 
 
-def _whole(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**62
-
-
 def ack_to_bytes(ack: Ack) -> bytes:
     """An acknowledgement."""
     return json.dumps([ack.through, list(ack.beyond), ack.closed], separators=(",", ":")).encode()
@@ -113,7 +110,7 @@ def ack_from_bytes(raw: bytes) -> Ack:
         through, beyond, closed = parse_json(raw)
     except (ValueError, TypeError, UnicodeDecodeError):
         raise ProtocolError("an acknowledgement cannot be read") from None
-    good = _whole(through) and isinstance(beyond, list) and all(map(_whole, beyond)) and isinstance(closed, bool)
+    good = is_count(through) and isinstance(beyond, list) and all(map(is_count, beyond)) and isinstance(closed, bool)
     if not good:
         raise ProtocolError("an acknowledgement cannot be read")
     return Ack(through, tuple(beyond), closed)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from discreet.nodes.settings import Settings, node_plan
+from discreet.nodes.settings import Settings, budget_rho, node_plan
 from discreet.privacy.budget import Adjacency, Budget
 from discreet.privacy.certificate import Certificate
 from discreet.privacy.certifier import MODEL, certify
@@ -28,10 +28,14 @@ SEVERAL = "a person may have rows at every node, with up to the stated number of
 
 
 def aggregate_certificate(
-    schema: Schema, settings: Settings | None, members: Sequence[Member], overlap: bool
+    schema: Schema,
+    settings: Settings,
+    members: Sequence[Member],
+    overlap: bool,
+    *,
+    seen: str = "the coordinator saw it",
 ) -> Certificate:
     """What a model from these nodes guarantees; nodes that were left out have spent their budget all the same."""
-    settings = settings or Settings()
     groups: dict[tuple[Budget, str], list[Member]] = {}
     for member in members:
         groups.setdefault((member.budget, member.mechanism), []).append(member)
@@ -43,7 +47,7 @@ def aggregate_certificate(
         return max(amount for amount, _ in amounts)
 
     sizes = [(key[0], plans[key].rho, len(held)) for key, held in groups.items()]
-    rhos = [(_rho(own, rho), count) for own, rho, count in sizes]
+    rhos = [(budget_rho(own) if rho is None else rho, count) for own, rho, count in sizes]
     known = [(rho, count) for rho, count in rhos if rho is not None]
     # A rho of the whole is stated only where some node has one and every node keeps to it.
     rho = total(known) if len(known) == len(rhos) and any(size[1] is not None for size in sizes) else None
@@ -68,7 +72,7 @@ def aggregate_certificate(
         simulation=any(member.simulation for member in members),
         accounting=" and ".join(dict.fromkeys(plan.accounting for plan in plans.values())),
         rho=rho,
-        covers=MODEL + ", and every node's update as the coordinator saw it",
+        covers=f"{MODEL}, and every node's update as {seen}",
         assumptions=(SEVERAL,) if overlap else (),
         where="at any one node" if overlap else "in the data, all nodes together",
         checked=False,
@@ -79,13 +83,6 @@ def study_certificate(certificate: Certificate) -> Certificate:
     """The certificate of a model whose rows were dealt out with regard to each other: it covers nothing."""
     kept = tuple(text for text in certificate.assumptions if text not in NODES.values())
     return certificate.model_copy(update={"simulation": True, "covers": STUDY, "assumptions": (DEALT, *kept)})
-
-
-def _rho(budget: Budget, rho: Fraction | None) -> Fraction | None:
-    """The rho of a node: its plan's own, or that of pure epsilon, which is epsilon²/2."""
-    if rho is None and budget.kind == "pure" and budget.epsilon is not None:
-        return budget.epsilon**2 / 2
-    return rho
 
 
 def _names(members: Sequence[Member]) -> str:

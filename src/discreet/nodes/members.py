@@ -62,8 +62,8 @@ def stated(update: Update) -> dict[str, Any]:
 
 
 def reach(item: Item) -> int:
-    """The most that one row adds to a sum or to a re-centred square sum."""
-    return item.half if item.kind == "sum" else item.half * item.half // 2
+    """The most that one row moves one integer: of a count, a sum or a re-centred square sum."""
+    return {"sum": item.half, "square": item.half * item.half // 2}.get(item.kind, 1)
 
 
 def noise_level(plan: Plan, rows: int | None) -> float:

@@ -67,6 +67,13 @@ def read_budget(epsilon: Any, delta: Any, rho: Any) -> Budget:
     return Budget(rho=rho) if rho is not None else Budget(float("inf") if epsilon is None else epsilon, delta)
 
 
+def budget_rho(budget: Budget) -> Fraction | None:
+    """The ρ that a budget keeps to, where it has one: ε-DP is ε²/2-zCDP."""
+    if budget.kind == "pure" and budget.epsilon is not None:
+        return budget.epsilon**2 / 2
+    return budget.rho
+
+
 def budget_kind(budget: Budget) -> str:
     """Which budgets go together in one model: those without noise, those of epsilon, those of rho."""
     return budget.kind if budget.kind in {"none", "zcdp"} else "epsilon"

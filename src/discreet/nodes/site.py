@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from functools import partial
 from typing import Any
 
@@ -19,7 +20,7 @@ from discreet.nodes.settings import Settings, node_plan
 from discreet.nodes.update import Update
 from discreet.privacy.account import Account
 from discreet.privacy.budget import Budget
-from discreet.privacy.nodes import Node
+from discreet.privacy.nodes import Node, SmoothCharge
 from discreet.privacy.payer import Payer, paying
 from discreet.privacy.unexpected import REFUSE, check_unexpected
 from discreet.schema import Schema
@@ -46,12 +47,15 @@ class SiteTerms:
         """The bytes for a round: kept ones, or new ones for which the ledger and the account both pay, once.
 
         Nothing is paid for a file that is not there or lacks a column. What is charged is `plan`, or another `node`.
+        An account that is named later pays for earlier rounds first.
         """
         if not journal.paid(round_id):
             check_columns(self.data, self.schema)
         pay = None
         if self.account is not None:
-            pay = partial(self.account.charge, node or plan.node, self.budget, plan.unit, schema=self.schema)
+            charge = partial(self.account.charge, unit=plan.unit, schema=self.schema)
+            journal.name_account(self.account.identity, lambda cost: charge(_whole(cost), cost))
+            pay = partial(charge, node or plan.node, self.budget)
         return journal.answer(round_id, question, self.budget, make, pay)
 
     def noised(self, settings: Settings, mechanism: str, round_id: str) -> bytes:
@@ -61,6 +65,12 @@ class SiteTerms:
             **settings.options,
         )  # fmt: skip
         return made.to_bytes()
+
+
+def _whole(cost: Budget) -> SmoothCharge:
+    """A round of which nothing is known any more but its cost, as a ledger entry."""
+    measure, amount = ("epsilon", cost.epsilon) if cost.rho is None else ("rho", cost.rho)
+    return SmoothCharge("an earlier round of this node", "all statistics", measure, amount or Fraction(0), cost.delta)
 
 
 def node_update(

@@ -194,7 +194,7 @@ class Update:
             refuse(Refusal.MALFORMED, "the metadata of the update are no JSON")
         demand(isinstance(fields, dict) and fields.get("version") == VERSION, f"the update is not of version {VERSION}")
         demand(set(fields) == FIELDS, "the metadata of the update have other fields than this version knows")
-        demand(_is_count(fields["rows"]) or fields["rows"] is None, "the declared number of rows is no whole number")
+        demand(is_count(fields["rows"]) or fields["rows"] is None, "the declared number of rows is no whole number")
         demand(isinstance(fields["schema_hash"], str), "the update names no schema")
         demand(fields["mechanism"] in ("laplace", "gaussian", "none"), "the update names no known noise")
         try:
@@ -214,7 +214,8 @@ class Update:
         )
 
 
-def _is_count(value: Any) -> bool:
+def is_count(value: Any) -> bool:
+    """Whether a stranger's value is a whole number that 64 bits hold, with room to add."""
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**62
 
 
@@ -233,7 +234,7 @@ def _settings(fields: dict[str, Any]) -> Settings:
     demand(isinstance(split, tuple) or split in ("weighted", "equal"), "the update names no known split of its budget")
     demand(fields["numeric"] in names(), "the update names no known model")
     demand(fields["adjacency"] in tuple(Adjacency), "the update names no known adjacency")
-    demand(_is_count(fields["contributions"]) and fields["contributions"] > 0, "the rows per person are no count")
+    demand(is_count(fields["contributions"]) and fields["contributions"] > 0, "the rows per person are no count")
     return Settings(Adjacency(fields["adjacency"]), fields["numeric"], split, fields["contributions"])
 
 

@@ -153,6 +153,11 @@ class Account(BudgetedPayer):
         return self.state().unit
 
     @property
+    def identity(self) -> str:
+        """What tells this account from every other, wherever its file is moved."""
+        return str(self.state().header["id"])
+
+    @property
     def people(self) -> str | None:
         """The id column that tells people apart, if the account asks for one."""
         found: str | None = self.state().header["people"]

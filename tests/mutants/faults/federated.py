@@ -5,10 +5,10 @@ from tests.mutants.fault import Room
 plant = Room("federated")
 WATCHED = "federated/test_watched.py"
 UPDATE = f"{WATCHED}::test_an_update_costs_epsilon_and_holds_nothing_exact"
-FIT = f"{WATCHED}::test_a_federation_costs_what_its_node_spends"
 SHARES = f"{WATCHED}::test_shares_are_sized_for_the_honest_who_are_left"
 ATTACKS = "federated/secure/test_attacks.py"
 JOURNAL = "nodes/test_journal.py"
+ESTIMATOR = "nodes/test_estimator.py::test_the_dearest_node_is_charged_in_every_measure"
 
 plant("update-states-exact-rows", "nodes/site.py",
       "        noised_rows(released),\n", "        int(statistics.counts.sum()),\n",
@@ -30,9 +30,12 @@ plant("node-plan-one-row-per-person", "nodes/settings.py",
       "else mechanism, **{**settings.options, 'contributions': 1})",
       "updates are noised for one row per person", UPDATE)
 plant("federation-not-charged", "nodes/estimator.py",
-      "payer.charge(self._cost(plans), grant or plans[0].budget, plans[0].unit, self, schema=schema)",
-      "payer.afford(plans[0].budget)",
-      "a federation costs nothing in the ledger", FIT)
+      "parts = tuple(dict.fromkeys(plan.node for plan in self.plans))",
+      "parts = ()",
+      "a federation costs no rho in an account", ESTIMATOR)
+plant("federation-charged-as-its-cheapest-node", "nodes/estimator.py",
+      "dearest = max(", "dearest = min(",
+      "a federation is charged what its cheapest node spends", ESTIMATOR)
 plant("dearest-node-forgotten", "nodes/certificate.py",
       "return max(amount for amount, _ in amounts)", "return min(amount for amount, _ in amounts)",
       "the certificate states the cost of the cheapest node",
@@ -42,7 +45,7 @@ plant("overlap-as-apart", "nodes/certificate.py",
       "people at several nodes are certified as if they were at one",
       "federated/test_aggregate.py::test_people_at_several_nodes_pay_the_sum")
 plant("dependent-partition-certified", "nodes/estimator.py",
-      "if not self.secure and self._dependent and plans[0].budget.private:", "if False:",
+      "if not self.secure and self._dependent and plan.budget.private:", "if False:",
       "a deal that depends on other rows is certified",
       "federated/test_classifier.py::test_a_partition_that_depends_on_other_rows_is_covered_by_nothing")
 plant("shares-for-all-nodes", "federated/shares.py",
@@ -108,7 +111,7 @@ plant("journal-charges-after", "nodes/journal.py",
       "        made = make()\n        if row is None:\n            self._charge(round_id, asked, cost, pay)\n",
       "noise is drawn before it is paid for", f"{JOURNAL}::test_charge_is_on_disk_when_the_noise_is_drawn")
 plant("journal-draws-again", "nodes/journal.py",
-      "        if row is not None and row[1] is not None:\n            return bytes(row[1])\n", "",
+      "        if row is not None and row[1] is not None:\n            return row[1]\n", "",
       "a round that is asked for twice has fresh noise for one charge",
       f"{JOURNAL}::test_round_asked_for_twice_gets_the_same_bytes_and_one_charge")
 plant("journal-overdrawn", "nodes/journal.py",
@@ -117,16 +120,20 @@ plant("journal-overdrawn", "nodes/journal.py",
 plant("journal-of-two-processes", "nodes/journal.py",
       '        self._db.execute("PRAGMA locking_mode = EXCLUSIVE")\n', "",
       "two processes of a node spend the same total", f"{JOURNAL}::test_two_processes_are_locked_out")
-plant("journal-pays-epsilon-with-rho", "nodes/journal.py",
-      "c.rho if c.rho is not None else (c.epsilon or 0) ** 2 / 2 for c in costs", "c.rho if c.rho is not None else 0 for c in costs",
+plant("journal-pays-epsilon-with-rho", "nodes/settings.py",
+      "return budget.epsilon**2 / 2", "return Fraction(0)",
       "pure rounds are free in a total of rho", f"{JOURNAL}")
 plant("account-not-asked", "nodes/journal.py",
       "                _pay(pay)  # first", "                pass  # first",
       "a node's rounds are not charged to the account of its rows",
       f"{JOURNAL}::test_the_account_of_the_rows_pays_first_and_once_for_each_round")
 plant("account-forgotten", "nodes/site.py",
-      "        if self.account is not None:\n            pay = partial(", "        if False:\n            pay = partial(",
+      "        if self.account is not None:\n            charge = partial(", "        if False:\n            charge = partial(",
       "nodes with an account do not charge it", "gossip/test_node.py", "federated/flower/test_answers.py")
+plant("account-named-later", "nodes/journal.py",
+      "            if not self.marked(entry.round_id, self.account):\n", "            if False:\n",
+      "an account that is named later never pays for what has left before",
+      f"{JOURNAL}::test_an_account_that_is_named_later_pays_for_what_has_left_already")
 plant("one-node-that-absorbs-is-enough", "nodes/certificate.py",
       "ABSORB if all(member.total", "ABSORB if any(member.total",
       "a certificate covers every table although a node refuses some",

@@ -13,7 +13,7 @@ from flwr.serverapp import Grid
 from discreet.errors import DiscreetError, UpdateError
 from discreet.federated.aggregate import Aggregate
 from discreet.federated.flower.records import Request, read_update
-from discreet.nodes.refusals import NodeRefusal, NodeRefusedError, Refusal, refuse
+from discreet.nodes.refusals import NodeRefusal, NodeRefusedError, Refusal, SecureError, refuse
 
 Watch = Callable[[], None]  # called at every turn of waiting; it may raise to end the round
 Report = Callable[[str, str], None]  # what happened (joined, answered, refused, lost, asked), and to which node
@@ -82,6 +82,23 @@ class Post:
         self.report(why, self.label(node))
         self.due[node] = time.monotonic() + 2 * self.patience.poll
 
+    def hear(self, take: Callable[[str, RecordDict], None], done: set[int], refused: dict[str, Any]) -> None:
+        """Give what has come in to `take`, under the name of its node; whoever was heard or has refused is done."""
+        for node, reply in self.replies():
+            if node in done:
+                continue
+            try:
+                take(self.called[node], reply)
+            except (NodeRefusedError, UpdateError, SecureError) as error:
+                if getattr(error, "reason", None) == NodeRefusal.BUSY:
+                    self.again("busy", node)
+                    continue
+                refused[self.label(node)] = error
+                self.report("refused", f"{self.label(node)}: {error}")
+            else:
+                self.report("answered", self.label(node))
+            done.add(node)
+
 
 def names(grid: Grid) -> dict[int, str]:
     """The nodes that are connected, by the names under which the coordinator has registered their keys."""
@@ -95,7 +112,7 @@ class Gathered:
     """What a round came to."""
 
     aggregate: Aggregate
-    refused: dict[str, str] = field(default_factory=dict)
+    refused: dict[str, str]
 
     def table(self) -> list[dict[str, Any]]:
         """A record for each node that counts."""
@@ -121,8 +138,21 @@ def gather(
     `named` says that every node has a name which its key stands for: an answer without one is refused.
     """
     least = expected if at_least is None else at_least
-    outcome, post, content = Gathered(aggregate), Post(grid, patience, report), request.record()
+    post, content = Post(grid, patience, report), request.record()
     done: set[int] = set()
+    refused: dict[str, Exception] = {}
+
+    def take(name: str, reply: RecordDict) -> None:
+        update = read_update(reply)
+        if named and not name:
+            refuse(Refusal.UNKNOWN_NODE, "the update came with a key that is not registered")
+        if name and update.node != name:
+            refuse(Refusal.UNKNOWN_NODE, "the update bears another name than the key it came with")
+        if update.round_id != request.round_id:
+            refuse(Refusal.MALFORMED, "the update is of another round")
+        aggregate.add(update)
+        keep(aggregate)
+
     end = time.monotonic() + patience.wait
     while len(aggregate) < expected:
         left = end - time.monotonic()
@@ -134,47 +164,19 @@ def gather(
                 done.add(node)
             elif node not in done:
                 post.ask(node, content, left)
-        for node, reply in post.replies():
-            if node in done:
-                continue
-            label = post.label(node)
-            try:
-                _take(aggregate, reply, request, post.called[node], named)
-            except (NodeRefusedError, UpdateError) as error:
-                if error.reason == NodeRefusal.BUSY:
-                    post.again("busy", node)
-                    continue
-                outcome.refused[label] = str(error)
-                report("refused", f"{label}: {error}")
-            else:
-                keep(aggregate)
-                report("answered", label)
-            done.add(node)
-        if len(aggregate) >= expected or (known is not None and len(aggregate) + len(outcome.refused) >= known):
-            break
-        if left <= 0:
+        post.hear(take, done, refused)
+        if left <= 0 or len(aggregate) >= expected or (known is not None and len(aggregate) + len(refused) >= known):
             break
         watch()
         time.sleep(patience.poll)
     if len(aggregate) < max(least, 1):
         raise DiscreetError(
-            f"{len(aggregate)} of {expected} nodes have answered and {len(outcome.refused)} have refused"
-            f"{reasons(outcome.refused)}: no model was written"
+            f"{len(aggregate)} of {expected} nodes have answered and {len(refused)} have refused"
+            f"{reasons(refused)}: no model was written"
         )
-    return outcome
+    return Gathered(aggregate, {node: str(why) for node, why in refused.items()})
 
 
 def reasons(refused: Mapping[str, object]) -> str:
     """Who has refused and why, to be added to a sentence."""
     return "".join(f"; {node}: {why}" for node, why in sorted(refused.items()))
-
-
-def _take(aggregate: Aggregate, reply: RecordDict, request: Request, name: str, named: bool) -> None:
-    update = read_update(reply)
-    if named and not name:
-        refuse(Refusal.UNKNOWN_NODE, "the update came with a key that is not registered")
-    if name and update.node != name:
-        refuse(Refusal.UNKNOWN_NODE, "the update bears another name than the key it came with")
-    if update.round_id != request.round_id:
-        refuse(Refusal.MALFORMED, "the update is of another round")
-    aggregate.add(update)

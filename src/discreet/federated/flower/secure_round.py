@@ -88,26 +88,16 @@ def _stage(
 ) -> None:
     """Ask everybody who is due until all have answered or the stage's time is up."""
     due = set(coordinator.awaiting)
+    done: set[int] = set()
     end = time.monotonic() + seconds
-    while due and time.monotonic() < end:
+    while time.monotonic() < end:
         here = {node: name for node, name in names(post.grid).items() if name in due}
-        post.called.update(here)
+        post.called.update(here)  # a node that goes offline keeps its name
         for node, name in here.items():
             post.ask(node, masked_record(coordinator.message(name), request), end - time.monotonic())
-        for node, reply in post.replies():
-            name = post.called[node]  # also of a node that has gone offline since it was asked
-            if name not in due:
-                continue
-            try:
-                coordinator.receive(name, read_masked(reply))
-                post.report("answered", name)
-            except (NodeRefusedError, SecureError) as error:
-                if getattr(error, "reason", None) == NodeRefusal.BUSY:
-                    post.again("busy", node)
-                    continue
-                refused[name] = error
-                post.report("refused", f"{name}: {error}")
-            due.discard(name)
-        if due:
-            watch()
-            time.sleep(post.patience.poll)
+        post.hear(lambda name, reply: coordinator.receive(name, read_masked(reply)), done, refused)
+        due -= {post.called[node] for node in done}
+        if not due:
+            return
+        watch()
+        time.sleep(post.patience.poll)

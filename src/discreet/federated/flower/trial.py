@@ -63,18 +63,9 @@ def trial(
         children: dict[str, Child] = {}
         stack.callback(_end, children)
         for name, file in shards.items():
-            command = [
-                sys.executable,
-                "-m",
-                "discreet.cli",
-                "federate",
-                "node",
-                "--data",
-                file,
-                "--schema",
-                task.schema,
-            ]
-            command += ["--name", name, "--coordinator", f"127.0.0.1:{port}", "--ledger", str(place / f"{name}.ledger")]
+            command = [sys.executable, "-m", "discreet.cli", "federate", "node"]
+            command += ["--data", file, "--schema", task.schema, "--name", name]
+            command += ["--coordinator", f"127.0.0.1:{port}", "--ledger", str(place / f"{name}.ledger")]
             command += ["--insecure"] if keys is None else ["--keys", str(keys)]
             children[name] = Child([*command, *options])
         whole = replace(task, nodes=len(shards), known=len(shards), state=str(place), keys=str(keys or ""))

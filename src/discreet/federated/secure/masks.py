@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from numpy.typing import NDArray
 
 from discreet.federated.secure.shamir import WIDTH
-from discreet.federated.secure.wire import name_bytes, pack
+from discreet.federated.secure.wire import pack
 from discreet.nodes.refusals import AbortError
 
 Words = NDArray[np.uint64]
@@ -36,7 +36,7 @@ def agree(private: bytes, public: bytes, purpose: bytes, context: bytes, one: st
         secret = X25519PrivateKey.from_private_bytes(private).exchange(X25519PublicKey.from_public_bytes(public))
     except ValueError:
         raise AbortError(f"the public key of {other!r} is of low order or has a wrong length") from None
-    names = pack([name_bytes(name) for name in sorted((one, other))])
+    names = pack([name.encode() for name in sorted((one, other))])
     return HKDF(SHA256(), KEY, salt=context, info=LABEL + pack([purpose, names])).derive(secret)
 
 

@@ -122,9 +122,7 @@ class SecureNode:
         if self.finished:
             raise RefusedError("this node has already helped to open the sum")
         self._end(self.ended or "it was abandoned")
-        return wire.encode(
-            "abandonment", wire.name_bytes(self.name), self.round.signed(self._signer, "abandonment", b"")
-        )
+        return wire.encode("abandonment", self.name.encode(), self.round.signed(self._signer, "abandonment", b""))
 
     def _end(self, reason: str) -> None:
         self.ended, self._secrets = reason, []
@@ -138,7 +136,7 @@ class SecureNode:
         masking, sharing, seed = self._secrets
         advert = Advert(public_of(masking), public_of(sharing), commitment(seed, self.round.digest)).to_bytes()
         signature = self.round.signed(self._signer, "keys", advert)
-        return wire.encode("keys", wire.name_bytes(self.name), advert, signature)
+        return wire.encode("keys", self.name.encode(), advert, signature)
 
     def _share(self, message: bytes) -> bytes:
         adverts = read_key_list(self.round, message)
@@ -164,7 +162,7 @@ class SecureNode:
     def _envelope(self, sender: str, recipient: str, theirs: Advert) -> bytes:
         """The key of an encrypted share; each direction has its own."""
         other = recipient if sender == self.name else sender
-        purpose = wire.pack([b"share", wire.name_bytes(sender)])
+        purpose = wire.pack([b"share", sender.encode()])
         return agree(self._secrets[1], theirs.sharing, purpose, self.round.digest, self.name, other)
 
     def _mask(self, message: bytes) -> bytes:
@@ -250,7 +248,7 @@ class SecureNode:
     def to_bytes(self) -> bytes:
         """All this node remembers of the round, secrets included: keep it where only the node can read."""
         log = [part for kind, pair in self._log.items() for part in (kind.encode(), *pair)]
-        parts = [self.round.to_bytes(), wire.name_bytes(self.name), wire.pack(self._secrets), wire.pack(log)]
+        parts = [self.round.to_bytes(), self.name.encode(), wire.pack(self._secrets), wire.pack(log)]
         body = wire.pack([*parts, self.ended.encode()])
         return wire.pack([_STATE, hashlib.sha256(body).digest(), body])
 

@@ -108,7 +108,7 @@ class Round:
 
     def to_bytes(self) -> bytes:
         """The round as an invitation."""
-        numbers = [wire.number_bytes(number) for number in (self.length, self.colluding, self.least_honest)]
+        numbers = [number.to_bytes(8, "little") for number in (self.length, self.colluding, self.least_honest)]
         return wire.encode("invite", self.identity, wire.pack_pairs(dict(self.registry)), *numbers, self.purpose)
 
     @classmethod

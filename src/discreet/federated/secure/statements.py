@@ -79,7 +79,7 @@ def sealed_pairs(blob: bytes) -> Mapping[str, bytes]:
 
 def bound(round_: Round, view: bytes, sender: str, recipient: str) -> bytes:
     """What is authenticated with an encrypted share: round, keys, sender and recipient."""
-    return wire.pack([LABEL, round_.digest, view, wire.name_bytes(sender), wire.name_bytes(recipient)])
+    return wire.pack([LABEL, round_.digest, view, sender.encode(), recipient.encode()])
 
 
 def survivor_statement(view: bytes, sharing: tuple[str, ...], active: tuple[str, ...]) -> bytes:

@@ -71,11 +71,6 @@ def decode(message: bytes, kind: str, count: int) -> list[bytes]:
     return unpack(message[5:], count)
 
 
-def name_bytes(name: str) -> bytes:
-    """A node's name as bytes."""
-    return name.encode("utf-8")
-
-
 def read_name(blob: bytes) -> str:
     """A node's name out of bytes."""
     try:
@@ -86,7 +81,7 @@ def read_name(blob: bytes) -> str:
 
 def pack_names(names: Sequence[str]) -> bytes:
     """A list of names."""
-    return pack([name_bytes(name) for name in names])
+    return pack([name.encode() for name in names])
 
 
 def read_names(blob: bytes) -> tuple[str, ...]:
@@ -108,7 +103,7 @@ def read_pairs(blob: bytes) -> dict[str, bytes]:
 
 def pack_pairs(pairs: dict[str, bytes]) -> bytes:
     """A list of (name, bytes), in rising order of names."""
-    return pack([part for name in sorted(pairs) for part in (name_bytes(name), pairs[name])])
+    return pack([part for name in sorted(pairs) for part in (name.encode(), pairs[name])])
 
 
 def number(blob: bytes) -> int:
@@ -116,8 +111,3 @@ def number(blob: bytes) -> int:
     if len(blob) != 8:
         raise MessageError("a number in the message has another length than eight bytes")
     return int.from_bytes(blob, "little")
-
-
-def number_bytes(value: int) -> bytes:
-    """A count as eight bytes."""
-    return value.to_bytes(8, "little")
