@@ -21,6 +21,7 @@ from discreet.mechanisms.kvectors import KVector
 from discreet.mechanisms.noise import ExactSampler, SimulationSampler
 from discreet.mechanisms.smooth_plan import FAMILIES, SmoothPlan, plan_smooth, release_smooth, simulate_smooth
 from discreet.mechanisms.trimmed import TrimmedSample
+from discreet.mechanisms.trimming import tune
 from discreet.mechanisms.vectors import SeededBits
 from discreet.privacy.calibrate import zcdp_rho
 
@@ -66,7 +67,8 @@ class SmoothStatistic:
         law = FAMILIES[self.law](*((DELTA,) if self.law in {"laplace", "gaussian"} else ()))
         if law.measure == "zcdp":
             epsilon = Fraction(math.sqrt(2 * float(zcdp_rho(epsilon, DELTA))) * (1 - 1e-9))
-        return plan_smooth(self.statistic, law=law, epsilon=epsilon, trim=0, half_range=HALF, rows=2, fineness=4)
+        beta = tune(self.statistic, (law,), float(epsilon), rows=2, ratio=1 / 4, trim=0).beta
+        return plan_smooth(self.statistic, law=law, epsilon=epsilon, trim=0, half_range=HALF, beta=beta, fineness=4)
 
     def sample(self, data: Sequence[int], size: int, *, rng: np.random.Generator) -> NDArray[Any]:
         """Releases of one sample of lattice points; exact draws come from the operating system."""
