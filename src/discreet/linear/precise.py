@@ -29,24 +29,19 @@ class Precise(Protocol):
 
     def start(self) -> Floats:
         """Where to begin."""
-        ...
 
     def at(self, weights: Floats) -> Floats:
         """The margins of all rows."""
-        ...
 
     def newton_step(self, t: Floats, gradient: Floats) -> Floats:
         """A direction near −(∇²J)⁻¹∇J."""
-        ...
 
     def precise_gradient(self, weights: Wholes) -> tuple[Wholes, float]:
         """∇J in units of 2^−200 and a bound on the norm of its error."""
-        ...
 
     @property
     def stiffness(self) -> float:
         """A bound on the largest eigenvalue of the penalty."""
-        ...
 
 
 def refine(objective: Precise, weights: Floats, tolerance: float) -> tuple[Floats, float] | None:

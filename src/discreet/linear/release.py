@@ -93,17 +93,14 @@ class Covering(Protocol):
     @property
     def lattice(self) -> int:
         """Released numbers are multiples of 2^−lattice."""
-        ...
 
     @property
     def steps(self) -> int:
         """How many of those a neighbour can move all numbers together."""
-        ...
 
     @property
     def epsilons(self) -> tuple[Fraction, Fraction]:
         """What the noise vector and the final step cost."""
-        ...
 
 
 def finish(answer: Floats, plan: Covering, sampler: Sampler) -> Floats:

@@ -29,31 +29,24 @@ class Convex(Protocol):
     @property
     def design(self) -> Design:
         """The rows it sums over."""
-        ...
 
     def start(self) -> Floats:
         """Where to begin."""
-        ...
 
     def at(self, weights: Floats) -> Floats:
         """The margins of all rows."""
-        ...
 
     def value(self, weights: Floats, t: Floats) -> float:
         """J(w)."""
-        ...
 
     def gradient(self, weights: Floats, t: Floats) -> Floats:
         """∇J(w)."""
-        ...
 
     def newton_step(self, t: Floats, gradient: Floats) -> Floats:
         """A direction near −(∇²J)⁻¹∇J."""
-        ...
 
     def certified(self, weights: Floats) -> float:
         """A bound on the norm of the exact gradient."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)
