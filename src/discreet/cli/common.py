@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import click
 import typer
 
 from discreet.errors import BudgetError, DiscreetError
@@ -282,7 +283,13 @@ def run(app: typer.Typer) -> int:
     """Run the commands; every expected failure is one sentence and exit code 2."""
     _used.clear()
     try:
-        app()
+        ended = app(standalone_mode=False)
+    except click.exceptions.NoArgsIsHelpError as error:
+        error.show()
+        return 2
+    except click.UsageError as error:
+        note(f"error: {error.format_message()} (see 'discreet {_asked()} --help')")
+        return 2
     except DiscreetError as error:
         hint = f" (see 'discreet {_asked()} --help')" if isinstance(error, BudgetError) else ""
         note(f"error: {error}{hint}")
@@ -305,4 +312,4 @@ def run(app: typer.Typer) -> int:
     except MemoryError:
         note("error: the memory does not suffice: pass a file instead of a larger table, or fewer columns")
         return 2
-    return 0
+    return ended if isinstance(ended, int) else 0
