@@ -166,6 +166,13 @@ class Kinds:
         return next((kind for kind in self.kinds() if kind.format == name and kind.model), None)
 
 
+def of_a_kind(estimator: Any) -> bool:
+    """Whether an estimator comes from where registered kinds do."""
+    room = type(estimator).__module__.split(".")
+    homes = (kind.home.split(".") for kind in kinds())
+    return any(room[: len(home)] == home for home in homes)
+
+
 def resolve(place: str) -> Any:
     """What stands at a place "module:name"."""
     module, _, name = place.partition(":")

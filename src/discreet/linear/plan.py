@@ -50,11 +50,6 @@ class LinearPlan(Protected):
         return (1,) if classes == 2 else tuple(range(classes))
 
     @property
-    def moved(self) -> int:
-        """How many rows' worth a neighbour moves a sum: one, or two if a row is replaced."""
-        return moved_rows(self.adjacency)
-
-    @property
     def linear_reach(self) -> int:
         """The L1 sensitivity of Σ(1 − 2y)x in whole numbers."""
         return self.moved * self.encoding.slots * (UNIT if self.encoding.valued else 1)
@@ -98,16 +93,6 @@ class LinearPlan(Protected):
                    f"{self.steps} lattice steps of 2^-{self.lattice}", Fraction(self.steps) / second, "epsilon",
                    second * self.contributions),
         ]  # fmt: skip
-
-    def rows(self) -> list[dict[str, Any]]:
-        """The plan as plain records."""
-        return [
-            {"what": c.what, "mechanism": c.mechanism, "sensitivity": c.sensitivity, "cost": float(c.cost)}
-            for part in self.node.parts
-            if isinstance(part, Sequential)
-            for c in part.parts
-            if isinstance(c, Charge)
-        ]
 
 
 def _short(value: Fraction) -> str:
