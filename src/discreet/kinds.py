@@ -47,6 +47,11 @@ class Facts:
         """Weights of all classes together; two classes share theirs."""
         return self.weights * (1 if self.classes == 2 else self.classes)
 
+    @property
+    def needed(self) -> float:
+        """Rows times ε for each free weight, below which weights are not worth fitting: more with several classes."""
+        return 25.0 if self.classes == 2 else 40.0  # residuals of several classes get half the rate each
+
     def supported(self, needed: float) -> str:
         """Why weights can be found, in words."""
         return f"{self._support()}, and {needed:g} suffice"

@@ -108,16 +108,6 @@ class StudentT:
         low = min(intervals.ends(still * still)[0], intervals.ends(stretched)[0])
         return intervals.float_below(intervals.ends(ctx.sqrt(intervals.enclose(ctx, d * low)))[0])
 
-    def privacy_cost(self, divisor: Number, beta: Number) -> float:
-        """Return the supremum of the log density ratio when noise is S/divisor times Z (floating point)."""
-        d, rate = self.degrees, float(beta)
-        costs = []
-        for growth in (0.0, rate):
-            spread = float(divisor) ** 2 / d + math.expm1(growth) ** 2
-            distance = math.acosh(1 + spread * math.exp(-growth) / 2)
-            costs.append((d + 1) / 2 * distance + (d - 1) / 2 * growth)
-        return max(costs)
-
     def log_density(self, z: Floats) -> Floats:
         d = self.degrees
         constant = math.lgamma((d + 1) / 2) - math.lgamma(d / 2) - math.log(d * math.pi) / 2

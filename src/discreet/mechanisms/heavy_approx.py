@@ -82,11 +82,6 @@ class _Approximate(ABC):
     def _largest_divisor(self, epsilon: float) -> float:
         """Return the s at which the density falls to e^{-ε} times that at 0: the proof needs no more."""
 
-    def divergence(self, divisor: Number, epsilon: Number, beta: Number) -> float:
-        """Return the largest δ at this s, ε and β, in floating point."""
-        eps, rate = _budget(epsilon, beta)
-        return self._divergence(_FLOATS, float(divisor), float(eps), float(rate))
-
     def beta_limit(self, epsilon: Number) -> float:
         """Return the β at which scaling alone, without any shift, uses up δ."""
         eps, low, high = float(epsilon), float(_LEAST_BETA), float(epsilon)
