@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from discreet.errors import BudgetError
 from discreet.mechanisms import intervals
+from discreet.privacy.calibrate import halved
 
 Number = Fraction | float | int
 Floats = NDArray[np.float64]
@@ -173,13 +174,8 @@ class LaplaceLogNormal:
         if rate == 0:
             raise BudgetError("The Laplace-log-normal law is tuned for a positive beta.")
         ratio = float(eps / rate)
-        low, high = 1.0 / ratio, 1.0 / ratio + 1.0
-        for _ in range(200):
-            middle = (low + high) / 2
-            if 5 * ratio * middle**3 - 5 * middle**2 - 1 < 0:
-                low = middle
-            else:
-                high = middle
+        below = 1.0 / ratio
+        _, high = halved(lambda x: 5 * ratio * x**3 - 5 * x**2 - 1 < 0, below, below + 1.0, 200)
         return LaplaceLogNormal(Fraction(high))
 
     def scale_divisor(self, epsilon: Number, beta: Number) -> Fraction:

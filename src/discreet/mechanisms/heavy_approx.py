@@ -14,6 +14,7 @@ import numpy as np
 from discreet.errors import BudgetError
 from discreet.mechanisms import intervals
 from discreet.mechanisms.heavy import Floats, Number, check_budget
+from discreet.privacy.calibrate import halved
 
 _BITS = 256
 
@@ -84,12 +85,10 @@ class _Approximate(ABC):
 
     def beta_limit(self, epsilon: Number) -> float:
         """Return the β at which scaling alone, without any shift, uses up δ."""
-        eps, low, high = float(epsilon), float(_LEAST_BETA), float(epsilon)
-        for _ in range(80):
-            middle = (low + high) / 2
-            used = self._divergence(_FLOATS, 1e-9 * eps, eps, middle)
-            low, high = (middle, high) if used < float(self.delta) else (low, middle)
-        return low
+        eps, delta = float(epsilon), float(self.delta)
+        return halved(
+            lambda beta: self._divergence(_FLOATS, 1e-9 * eps, eps, beta) < delta, float(_LEAST_BETA), eps, 80
+        )[0]
 
     def scale_divisor(self, epsilon: Number, beta: Number) -> Fraction:
         """Return s: the root found in floats, then lowered until intervals prove the divergence at most δ."""
@@ -110,12 +109,8 @@ class _Approximate(ABC):
 
     def approximate_divisor(self, epsilon: float, beta: float) -> float:
         """Return s in floating point, or 0 if no scale is private."""
-        low, high, beta = 0.0, self._largest_divisor(epsilon), max(beta, float(_LEAST_BETA))
-        for _ in range(60):
-            middle = (low + high) / 2
-            used = self._divergence(_FLOATS, middle, epsilon, beta)
-            low, high = (middle, high) if used <= float(self.delta) else (low, middle)
-        return low
+        most, rate, delta = self._largest_divisor(epsilon), max(beta, float(_LEAST_BETA)), float(self.delta)
+        return halved(lambda divisor: self._divergence(_FLOATS, divisor, epsilon, rate) <= delta, 0.0, most, 60)[0]
 
 
 @dataclass(frozen=True)
