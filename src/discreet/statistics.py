@@ -178,26 +178,13 @@ class Statistics:
     @classmethod
     def empty(cls, schema: Schema, detail: Iterable[Detail] = ("bins", "moments")) -> Statistics:
         """The statistics of no rows at all: the zero of `+`."""
-        kinds, classes = set(detail), len(schema.classes)
-        names = [feature.name for feature in schema.numeric]
-        zero = {name: np.zeros(classes, np.int64) for name in names} if "moments" in kinds else {}
-        return cls(
-            schema,
-            np.zeros(classes, np.int64),
-            {
-                feature.name: np.zeros((classes, feature.cells), np.int64)
-                for feature in schema.features
-                if not isinstance(feature, Numeric) or "bins" in kinds
-            },
-            present=zero,
-            sums=zero,
-            squares=zero,
-            lattice={
-                feature.name: np.zeros((classes, 2 * feature.lattice.half + 1), np.int64)
-                for feature in schema.numeric
-                if "lattice" in kinds
-            },
-        )
+        held = {"tables": "bins", "lattice": "lattice"}  # and the others are of moments
+        blocks: dict[str, dict[str, Integers]] = {kind: {} for kind in BLOCKS}
+        for kind, block in blocks.items():
+            for feature in schema.features if kind == "tables" else schema.numeric:
+                if not isinstance(feature, Numeric) or held.get(kind, "moments") in set(detail):
+                    block[feature.name] = np.zeros(_shape(kind, len(schema.classes), feature), np.int64)
+        return cls(schema, np.zeros(len(schema.classes), np.int64), **blocks)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write to Parquet (`.parquet`) or Arrow (anything else). The file is as private as the rows."""

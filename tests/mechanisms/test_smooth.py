@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 from discreet.errors import BudgetError, DataError
+from discreet.loops import machine_code
 from discreet.mechanisms.smooth import (
     FLOOR,
     ROUNDING,
     Ends,
-    _compiled_maximum,
     _halving_maximum,
     _widest,
     charged_beta,
@@ -254,7 +254,7 @@ def test_divide_and_conquer_equals_all_pairs() -> None:
         beta, power = 10 ** rng.uniform(-4, 0), int(rng.integers(1, 3))
         steps_low, steps_high = (np.cumsum(rng.integers(1, 4, k)) for k in (rows, columns))
         every = (high[None, :] - low[:, None]) ** power * np.exp(-beta * (steps_low[:, None] + steps_high[None, :]))
-        for search in (_halving_maximum, _compiled_maximum()):
+        for search in (_halving_maximum, machine_code(_halving_maximum)._halving_maximum):
             again = search(low, np.exp(-beta * steps_low), high[::-1].copy(), np.exp(-beta * steps_high[::-1]), power)
             assert again == pytest.approx(every.max(), rel=1e-12)
         ends = Ends(steps_low, low, steps_high, high)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,11 +28,6 @@ def is_free(feature: Feature) -> bool:
     return isinstance(feature, Numeric) and feature.bins == DEFAULT_BINS
 
 
-def rebinned(feature: Numeric, bins: Any) -> Numeric:
-    """The same number in other bins."""
-    return Numeric(**(feature.model_dump() | {"bins": bins}))
-
-
 def with_features(schema: Schema, features: Sequence[Feature], *, study: bool = False) -> Schema:
     """The same schema with other features; for `study` those were found without privacy, and the schema says so."""
     inferred = schema.inferred or (study and tuple(features) != schema.features)
@@ -50,7 +44,7 @@ def _finest(feature: Numeric, most: int = FINE) -> Numeric:
     bins = most
     while bins > DEFAULT_BINS:
         try:
-            return rebinned(feature, bins)
+            return feature.having(bins)
         except SchemaError:
             bins //= 2
     return feature
@@ -109,7 +103,7 @@ def grid(
             edges = (feature.lower, *(feature.edges[cut] - back for cut in cuts), feature.upper)
             missing = [ordered] if feature.missing_code is not None else []
             table = np.add.reduceat(table, [0, *cuts, *missing], axis=1)
-            feature = rebinned(feature, edges)
+            feature = feature.having(edges)
         features.append(feature)
         tables.append(table)
     joint = with_features(schema, features, study=study)

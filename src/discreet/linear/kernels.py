@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import functools
-from types import SimpleNamespace
 from typing import Any
+
+from discreet.loops import machine_code
 
 
 def margins(codes: Any, values: Any, weights: Any, out: Any) -> None:
@@ -51,12 +51,6 @@ def outer(codes: Any, values: Any, rates: Any, out: Any) -> None:
         out[last, last] += rate if values is None else rate * values[i, width] * values[i, width]
 
 
-@functools.cache
 def compiled() -> Any:
-    """The same loops as machine code; the compiler is loaded on first use and its work is kept on disk."""
-    import numba
-
-    loops = (margins, gather, outer)
-    return SimpleNamespace(
-        **{loop.__name__: numba.njit(nogil=True, cache=True, error_model="numpy")(loop) for loop in loops}
-    )
+    """The same loops as machine code."""
+    return machine_code(margins, gather, outer)

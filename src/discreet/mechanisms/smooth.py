@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cache
-from importlib import import_module
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import BudgetError
+from discreet.loops import machine_code
 from discreet.mechanisms.trimmed import IntArray, TrimmedSample
 
 Floats = NDArray[np.float64]
@@ -115,15 +112,7 @@ def _widest(ends: Ends, rate: float, power: int) -> float:
     if low.size * high.size <= DIRECT:
         width = np.maximum(high[None, :] - low[:, None], 0.0) ** power
         return float((width * low_weight[:, None] * high_weight[None, :]).max())
-    return float(_compiled_maximum()(low, low_weight, high, high_weight, power))
-
-
-@cache
-def _compiled_maximum() -> Callable[..., float]:
-    """The search in machine code, for the ends of large samples."""
-    numba: Any = import_module("numba")
-    kernel: Callable[..., float] = numba.njit(cache=True, nogil=True)(_halving_maximum)
-    return kernel
+    return float(machine_code(_halving_maximum)._halving_maximum(low, low_weight, high, high_weight, power))
 
 
 def _halving_maximum(

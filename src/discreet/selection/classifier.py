@@ -138,9 +138,8 @@ class SelectiveNB(NaiveBayesEstimator):
             return Sequential("selection and training", ())
         counted = (self._count_charge(parts[0]),) if parts[0] else ()
         if self.k == "auto":
-            decided = (("number of features", f"from 1 to {len(schema.features)}, by the noisy number of rows"),)
-            if not counted:
-                decided = (("number of features", f"from 1 to {len(schema.features)}, by the public number of rows"),)
+            known = f"by the {'noisy' if counted else 'public'} number of rows"
+            decided = (("number of features", f"from 1 to {len(schema.features)}, {known}"),)
             rest = parts[1] + parts[2]
             later = SmoothCharge(LATER, "the chosen features and their tables", "epsilon", rest, parameters=decided)
             return Sequential("selection and training", (*counted, later))
