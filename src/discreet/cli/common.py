@@ -285,10 +285,10 @@ def run(app: typer.Typer) -> int:
     try:
         ended = app(standalone_mode=False)
     except click.exceptions.NoArgsIsHelpError as error:
-        error.show()
+        sys.stderr.write(error.format_message())  # nothing, if the help was printed already
         return 2
     except click.UsageError as error:
-        note(f"error: {error.format_message()} (see 'discreet {_asked()} --help')")
+        note(f"error: {error.format_message().rstrip('.')} (see 'discreet {_asked()} --help')")
         return 2
     except DiscreetError as error:
         hint = f" (see 'discreet {_asked()} --help')" if isinstance(error, BudgetError) else ""

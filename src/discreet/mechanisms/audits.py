@@ -92,7 +92,7 @@ class PrivateChoice:
         return np.array([[choose(data, rate, law=self.law, coins=coins)] for _ in range(size)])
 
 
-SMOOTH_PAIRS = {
+SMOOTH_PAIRS: dict[Literal["mean", "variance"], list[Pair]] = {
     # An empty window has the midpoint for its mean and no variance; one row at a bound moves it as far as can be.
     "mean": [Pair((), (HALF,), "the first row, at a bound"), Pair((-HALF, HALF), (-HALF, HALF, HALF), "a third row")],
     "variance": [
