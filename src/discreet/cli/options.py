@@ -14,9 +14,9 @@ import typer
 Group = Mapping[str, tuple[Any, Any]]  # the type of each option, and its default, or ... if it must be given
 
 
-def one_of(*names: str, help: str, flag: str | None = None) -> Any:
+def one_of(*names: str, help: str) -> Any:
     """An option that takes one of some words."""
-    return typer.Option(*([] if flag is None else [flag]), help=help, click_type=click.Choice(names))
+    return typer.Option(help=help, click_type=click.Choice(names))
 
 
 def option(kind: Any, default: Any, help: str, **more: Any) -> tuple[Any, Any]:

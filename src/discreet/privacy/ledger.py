@@ -9,16 +9,7 @@ from typing import Any, NoReturn
 from discreet.errors import BudgetError
 from discreet.privacy.budget import Budget
 from discreet.privacy.composition import Composition, Totals
-from discreet.privacy.nodes import (
-    Charge,
-    Node,
-    Parallel,
-    Response,
-    Sequential,
-    SmoothCharge,
-    concentrated,
-    cost,
-)
+from discreet.privacy.nodes import Charge, Node, Parallel, Response, Sequential, SmoothCharge, concentrated, cost
 from discreet.privacy.payer import BudgetedPayer, Payer, Refusing, Tab, check_unit
 
 __all__ = [

@@ -28,11 +28,7 @@ from discreet.privacy.plan import Paid, checked_contributions
 from discreet.privacy.unexpected import REFUSE, check_unexpected
 from discreet.schema import Numeric, Schema
 from discreet.selection.kbest import SCORE, narrowed
-from discreet.selection.plan import (
-    SelectionPlan,
-    feature_count,
-    make_selection_plan,
-)
+from discreet.selection.plan import SelectionPlan, feature_count, make_selection_plan
 from discreet.selection.select import WHAT, Selection, check_counted, reduced_schema, reduced_statistics, select
 from discreet.sources import BINS, Source, check_shape, is_outside
 from discreet.statistics import Statistics
