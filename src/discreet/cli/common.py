@@ -6,13 +6,12 @@ import json
 import math
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-import typer
 
 from discreet.errors import BudgetError, DiscreetError
 
@@ -279,11 +278,11 @@ def _asked() -> str:
     return " ".join(words if words[0] in {"account", "local", "federate", "gossip"} else words[:1])
 
 
-def run(app: typer.Typer) -> int:
-    """Run the commands; every expected failure is one sentence and exit code 2."""
+def run(app: Callable[[], Any]) -> int:
+    """Run the commands, which leave errors to this; every expected failure is one sentence and exit code 2."""
     _used.clear()
     try:
-        ended = app(standalone_mode=False)
+        ended = app()
     except click.exceptions.NoArgsIsHelpError as error:
         sys.stderr.write(error.format_message())  # nothing, if the help was printed already
         return 2
