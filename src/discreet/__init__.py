@@ -5,6 +5,21 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from discreet.errors import (
+    AccountError,
+    BudgetError,
+    DataError,
+    DiscreetError,
+    ModelError,
+    QueryError,
+    RepeatedFitWarning,
+    SchemaError,
+    SettingError,
+    SolverError,
+    StatisticsError,
+    UpdateError,
+)
+
 if TYPE_CHECKING:
     from discreet.additive import AdditiveModel, PrivateAdditiveClassifier
     from discreet.answers import PrivatePredictor
@@ -12,20 +27,6 @@ if TYPE_CHECKING:
     from discreet.bayes import NaiveBayesModel, PrivateNB, SmoothSettings
     from discreet.bounds import Settlement, settle_schema
     from discreet.dependence import JointModel, PrivateJointHistogram, PrivateTAN, TANModel
-    from discreet.errors import (
-        AccountError,
-        BudgetError,
-        DataError,
-        DiscreetError,
-        ModelError,
-        QueryError,
-        RepeatedFitWarning,
-        SchemaError,
-        SettingError,
-        SolverError,
-        StatisticsError,
-        UpdateError,
-    )
     from discreet.evaluation import PrivateEvaluation, PrivateHoldout, evaluate_privately
     from discreet.federated import FederatedNB
     from discreet.gossip import GossipNB
@@ -46,20 +47,6 @@ _ROOMS = {
     "discreet.additive": ("AdditiveModel", "PrivateAdditiveClassifier"),
     "discreet.auto": ("PrivateClassifier",),
     "discreet.bayes": ("NaiveBayesModel", "PrivateNB", "SmoothSettings"),
-    "discreet.errors": (
-        "AccountError",
-        "BudgetError",
-        "DataError",
-        "DiscreetError",
-        "ModelError",
-        "QueryError",
-        "RepeatedFitWarning",
-        "SchemaError",
-        "SettingError",
-        "SolverError",
-        "StatisticsError",
-        "UpdateError",
-    ),
     "discreet.evaluation": ("PrivateEvaluation", "PrivateHoldout", "evaluate_privately"),
     "discreet.federated": ("FederatedNB",),
     "discreet.gossip": ("GossipNB",),

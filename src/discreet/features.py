@@ -256,5 +256,9 @@ class Numeric(Public):
         """The cell of missing values, if they have one."""
         return self.cells - 1 if self.missing == "bin" else None
 
+    def having(self, bins: Any) -> Numeric:
+        """The same number in other bins."""
+        return Numeric(**(self.model_dump() | {"bins": bins}))
+
 
 Feature = Categorical | Numeric

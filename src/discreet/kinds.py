@@ -47,6 +47,11 @@ class Facts:
         """Weights of all classes together; two classes share theirs."""
         return self.weights * (1 if self.classes == 2 else self.classes)
 
+    @property
+    def needed(self) -> float:
+        """Rows times ε for each free weight, below which weights are not worth fitting: more with several classes."""
+        return 25.0 if self.classes == 2 else 40.0  # residuals of several classes get half the rate each
+
     def supported(self, needed: float) -> str:
         """Why weights can be found, in words."""
         return f"{self._support()}, and {needed:g} suffice"
@@ -164,6 +169,13 @@ class Kinds:
     def of_format(self, name: str) -> Kind | None:
         """A kind whose model files have that format."""
         return next((kind for kind in self.kinds() if kind.format == name and kind.model), None)
+
+
+def of_a_kind(estimator: Any) -> bool:
+    """Whether an estimator comes from where registered kinds do."""
+    room = type(estimator).__module__.split(".")
+    homes = (kind.home.split(".") for kind in kinds())
+    return any(room[: len(home)] == home for home in homes)
 
 
 def resolve(place: str) -> Any:

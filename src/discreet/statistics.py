@@ -18,6 +18,7 @@ from discreet.schema import Feature, Numeric, Schema
 Integers = NDArray[np.int64]
 Detail = Literal["bins", "moments", "lattice"]
 DETAILS: tuple[Detail, ...] = ("bins", "moments", "lattice")
+BLOCKS = ("tables", "present", "sums", "squares", "lattice")  # by feature, beside the class counts
 _LIMIT = 2**63 - 1
 
 
@@ -108,7 +109,7 @@ class Statistics:
 
     def _blocks(self) -> Iterable[tuple[str, str, Integers]]:
         yield "counts", "", self.counts
-        for kind in ("tables", "present", "sums", "squares", "lattice"):
+        for kind in BLOCKS:
             for name, values in getattr(self, kind).items():
                 yield kind, name, values
 
@@ -145,15 +146,7 @@ class Statistics:
             right = getattr(other, kind)
             return {name: operation(values, right[name]) for name, values in getattr(self, kind).items()}
 
-        return Statistics(
-            self.schema,
-            operation(self.counts, other.counts),
-            both("tables"),
-            present=both("present"),
-            sums=both("sums"),
-            squares=both("squares"),
-            lattice=both("lattice"),
-        )
+        return Statistics(self.schema, operation(self.counts, other.counts), **{kind: both(kind) for kind in BLOCKS})
 
     def __add__(self, other: Statistics) -> Statistics:
         """The statistics of both sets of rows together."""
@@ -185,26 +178,13 @@ class Statistics:
     @classmethod
     def empty(cls, schema: Schema, detail: Iterable[Detail] = ("bins", "moments")) -> Statistics:
         """The statistics of no rows at all: the zero of `+`."""
-        kinds, classes = set(detail), len(schema.classes)
-        names = [feature.name for feature in schema.numeric]
-        zero = {name: np.zeros(classes, np.int64) for name in names} if "moments" in kinds else {}
-        return cls(
-            schema,
-            np.zeros(classes, np.int64),
-            {
-                feature.name: np.zeros((classes, feature.cells), np.int64)
-                for feature in schema.features
-                if not isinstance(feature, Numeric) or "bins" in kinds
-            },
-            present=zero,
-            sums=zero,
-            squares=zero,
-            lattice={
-                feature.name: np.zeros((classes, 2 * feature.lattice.half + 1), np.int64)
-                for feature in schema.numeric
-                if "lattice" in kinds
-            },
-        )
+        held = {"tables": "bins", "lattice": "lattice"}  # and the others are of moments
+        blocks: dict[str, dict[str, Integers]] = {kind: {} for kind in BLOCKS}
+        for kind, block in blocks.items():
+            for feature in schema.features if kind == "tables" else schema.numeric:
+                if not isinstance(feature, Numeric) or held.get(kind, "moments") in set(detail):
+                    block[feature.name] = np.zeros(_shape(kind, len(schema.classes), feature), np.int64)
+        return cls(schema, np.zeros(len(schema.classes), np.int64), **blocks)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write to Parquet (`.parquet`) or Arrow (anything else). The file is as private as the rows."""
@@ -250,9 +230,7 @@ class Statistics:
             if isinstance(error, StatisticsError):
                 raise
             raise StatisticsError(f"{path} is not a file of statistics: {error}") from None
-        fresh: dict[str, dict[str, Any]] = {
-            kind: {} for kind in ("counts", "tables", "present", "sums", "squares", "lattice")
-        }
+        fresh: dict[str, dict[str, Any]] = {kind: {} for kind in ("counts", *BLOCKS)}
         new_block = (kinds[1:] != kinds[:-1]) | (names[1:] != names[:-1])
         for part in np.split(np.arange(len(kinds)), np.flatnonzero(new_block) + 1):
             if len(part):

@@ -138,7 +138,7 @@ def test_given_counts_leave_the_whole_budget_to_the_model(schema, frame):
     whole = counts.certificate.then(fitted.certificate_)
     assert whole.epsilon == "1" and len(whole.charges()) == 3 and not whole.elsewhere
     bought = PrivateAdditiveClassifier(1.0, schema).plan()
-    assert [float(row["cost"]) for row in bought.rows()] == [float(SHARE), float(1 - SHARE)]
+    assert [float(part.cost) for part in bought.node.parts] == [float(SHARE), float(1 - SHARE)]
     with pytest.raises(BudgetError, match="one count per class"):
         PrivateAdditiveClassifier(1.0, schema).fit(frame, counts=ClassCounts(np.ones(3), 1.0, None))
 

@@ -10,8 +10,9 @@ import pytest
 from discreet import Budget, Categorical, Schema
 from discreet.answers.plan import make_answer_plan
 from discreet.answers.votes import Voters
-from discreet.mechanisms.choose import concentrated_cost, exponential_law, permute_and_flip_law
+from discreet.mechanisms.choose import concentrated_cost
 from discreet.privacy.budget import Adjacency
+from tests.laws import exponential_law, permute_and_flip_law
 
 SCHEMA = Schema([Categorical("a", [0, 1])], "y", [0, 1])
 ROWS = list(itertools.product((0, 1), (0, 1)))

@@ -24,7 +24,7 @@ from discreet import (
 )
 from discreet.bayes.choice import bought_spread
 from discreet.bayes.release import lattice_moments
-from discreet.bayes.trimming import kept_variance
+from discreet.mechanisms.trimming import kept_variance
 from discreet.privacy.ledger import SmoothCharge, concentrated, cost
 
 ROWS = 3000

@@ -26,14 +26,15 @@ from discreet.dependence.tan import (
     tree_rounds,
 )
 from discreet.dependence.tan_estimate import log_ratio
-from discreet.dependence.tree import grow_tree, is_forest, open_pairs
+from discreet.dependence.tree import Forest, grow_tree, is_forest
 from discreet.estimators.counts import ClassCounts, CountPlan, bought_counts, count_charge
-from discreet.mechanisms.choose import choice_rate, exponential_law, permute_and_flip_law
+from discreet.mechanisms.choose import choice_rate
 from discreet.mechanisms.coins import Coins
 from discreet.mechanisms.noise import sampler_for
 from discreet.privacy import Adjacency
 from discreet.sources import HeldRows
 from tests.dependence.test_joint import Laws
+from tests.laws import exponential_law, permute_and_flip_law
 
 BITS = Schema([Categorical(name, [0, 1]) for name in "abc"], "y", [0, 1])
 ROWS = list(itertools.product((0, 1), repeat=4))
@@ -114,6 +115,14 @@ def tree_law(values, rate, law):
         for place, chance in zip(rest, second, strict=True):
             found[one, place] = first[one] * chance
     return found
+
+
+def open_pairs(pairs, taken):
+    """The places of the pairs that join two parts of the forest that `taken`, some of them, makes."""
+    forest = Forest(pairs)
+    for pair in taken:
+        forest.take(pair)
+    return forest.open
 
 
 def neighbours(adjacency):

@@ -202,6 +202,7 @@ def test_local_reports_are_charged_for_all_that_one_person_sends(discreet, place
     done = ok(discreet(*words, "--json", cwd=place))
     assert "will be charged to rows.account" in done.stderr and "still fit is epsilon = 0.25" in done.stderr
     (entry,) = account.verify().entries
+    assert ok(discreet("account", "verify", account.path, cwd=place)).stdout.startswith("1 charge, each")
     assert (entry.label, entry.grant) == ("discreet local perturb", Budget("3/4")) and "replace" in entry.unit
     (place / "reports").unlink()
     refused(discreet(*words, cwd=place), "has 0.25 of epsilon = 1 left")

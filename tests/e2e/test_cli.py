@@ -287,11 +287,14 @@ def test_help_and_version(discreet, script):
         (["frobnicate"], "frobnicate"),
         (["fit", "data.csv", "--adjacency", "near", "--out", "m.json"], "near"),
         (["fit", "data.csv"], "--out"),
+        (["fit", "data.csv", "--numeric", "zebra", "--out", "m.json"], "not 'zebra'"),
+        (["federate", "node", "--epsilon", "much"], "much"),
     ],
 )
-def test_wrong_flags_end_with_code_2(arguments, words, discreet):
+def test_wrong_flags_end_with_code_2_and_one_sentence(arguments, words, discreet):
     done = discreet(*arguments)
     assert done.returncode == 2 and words in done.stderr and "Traceback" not in done.stderr
+    assert done.stderr.startswith("error: ") and done.stderr.count("\n") == 1
     assert done.stdout == ""
 
 

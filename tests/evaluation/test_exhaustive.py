@@ -9,7 +9,7 @@ import pytest
 
 from discreet import Categorical, PrivateNB, Schema, evaluate_privately
 from discreet.evaluation import evaluate as room
-from discreet.mechanisms.laws import laplace_log_pmf
+from tests.laws import laplace_log_pmf
 
 TWO = Schema([Categorical("a", [0, 1])], "y", [0, 1])
 THREE = Schema([Categorical("a", [0, 1, 2])], "y", [0, 1, 2])

@@ -13,9 +13,9 @@ import pytest
 
 from discreet import Categorical, PrivateHoldout, PrivateNB, Schema
 from discreet.evaluation import holdout as room
-from discreet.mechanisms.laws import laplace_log_pmf
 from discreet.sources import Source
 from discreet.sources.part import deal_rows as deal
+from tests.laws import laplace_log_pmf
 
 SCHEMA = Schema([Categorical("a", [0, 1])], "y", [0, 1])
 CELLS = list(itertools.product([0, 1], [0, 1]))

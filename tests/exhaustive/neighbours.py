@@ -12,8 +12,8 @@ from scipy.signal import fftconvolve
 from discreet import Categorical, Numeric, Schema, collect
 from discreet.bayes.plan import Item, Plan
 from discreet.bayes.release import exact_bundles
-from discreet.mechanisms.laws import gaussian_log_pmf, laplace_log_pmf
 from discreet.privacy.calibrate import float_up, sqrt_up
+from tests.laws import gaussian_log_pmf, laplace_log_pmf
 
 SCHEMAS = {
     "two tables": Schema(

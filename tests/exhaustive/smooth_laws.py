@@ -11,10 +11,10 @@ import discreet.bayes.smooth as staged
 from discreet import Numeric, Schema, Statistics
 from discreet.bayes.plan import Plan
 from discreet.mechanisms import smooth_plan
-from discreet.mechanisms.laws import gaussian_log_pmf, laplace_log_pmf
 from discreet.mechanisms.noise import SimulationSampler
 from discreet.mechanisms.trimmed import TrimmedSample
 from discreet.privacy.calibrate import float_up, sqrt_up
+from tests.laws import gaussian_log_pmf, laplace_log_pmf
 
 SCHEMA = Schema(features=[Numeric("x", 0, 2, integer=True)], target="y", classes=[0, 1])
 HALF = SCHEMA.numeric[0].lattice.half

@@ -10,9 +10,9 @@ import pytest
 from discreet import Adjacency, Budget
 from discreet.bayes.plan import make_plan
 from discreet.bayes.release import exact_bundles, noised, release
-from discreet.mechanisms.laws import gaussian_log_pmf, laplace_log_pmf
 from discreet.mechanisms.noise import ExactSampler
 from tests.exhaustive.neighbours import SCHEMAS, universe
+from tests.laws import gaussian_log_pmf, laplace_log_pmf
 from tests.statistical.test_noise import ALARM, p_value
 
 CASES = [

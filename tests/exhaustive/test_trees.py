@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from discreet import Categorical, Schema
-from discreet.mechanisms.choose import exponential_law, permute_and_flip_law
 from discreet.mechanisms.coins import Coins
 from discreet.privacy.budget import Adjacency, Budget
 from discreet.trees.grow import gini_scores, random_trees
 from discreet.trees.kernels import leaf_counts
 from discreet.trees.plan import STEPS, plan_forest, plan_tree
 from discreet.trees.questions import Questions
+from tests.laws import exponential_law, permute_and_flip_law
 
 SCHEMA = Schema([Categorical("a", [0, 1]), Categorical("b", [0, 1, 2])], "y", [0, 1])
 QUESTIONS = Questions.of(SCHEMA)

@@ -9,9 +9,9 @@ import pytest
 from discreet import Budget, UpdateError
 from discreet.federated import Aggregate, Refusal
 from discreet.federated.plausible import limits, tail
-from discreet.mechanisms.laws import gaussian_log_pmf, laplace_log_pmf
 from discreet.nodes.settings import Settings, node_plan
 from tests.federated.common import SCHEMA, SETTINGS, update
+from tests.laws import gaussian_log_pmf, laplace_log_pmf
 
 
 def exact_tail(item, count, threshold):

@@ -11,17 +11,10 @@ from scipy.integrate import quad
 from scipy.stats import chisquare
 
 from discreet.errors import BudgetError
-from discreet.mechanisms.choose import (
-    CHOICES,
-    choice_rate,
-    choose,
-    coins_of,
-    concentrated_cost,
-    exponential_law,
-    permute_and_flip_law,
-)
+from discreet.mechanisms.choose import CHOICES, choice_rate, choose, coins_of, concentrated_cost
 from discreet.mechanisms.coins import Coins
 from discreet.mechanisms.noise import ExactSampler, SimulationSampler
+from tests.laws import exponential_law, permute_and_flip_law
 
 LAWS = {"permute-and-flip": permute_and_flip_law, "exponential": exponential_law}
 SCORES = [np.array(s) for s in itertools.product(range(5), repeat=3)]

@@ -16,18 +16,19 @@ from scipy.stats import binomtest
 from discreet.errors import BudgetError
 from discreet.mechanisms import intervals
 from discreet.mechanisms.heavy import CAUCHY, LaplaceLogNormal, NoiseLaw, StudentT
-from discreet.mechanisms.heavy_approx import Gaussian, Laplace
-from discreet.mechanisms.rounded import _LazyUniform, cell_probability, draw_rounded, draw_simulated
+from discreet.mechanisms.heavy_approx import _FLOATS, Gaussian, Laplace
+from discreet.mechanisms.rounded import _LazyUniform, draw_rounded, draw_simulated
 from discreet.mechanisms.smooth import charged_beta, smooth_mean_bound, smooth_variance_bound
 from discreet.mechanisms.smooth_plan import (
     FAMILIES,
-    _cheap_divisor,
-    choose_beta,
     plan_smooth,
     release_smooth,
     simulate_smooth,
 )
 from discreet.mechanisms.trimmed import TrimmedSample
+from discreet.mechanisms.trimming import tune, unit_noise
+from discreet_studies.zafarani2021.claims import true_cost
+from tests.laws import cell_probability
 
 # Each distribution test below rejects a true law with probability at most this (exact binomial tails).
 FALSE_ALARM = 1e-6
@@ -72,7 +73,7 @@ def test_student_supremum_is_epsilon_and_no_less(degrees: int, epsilon: float, p
     law, beta = StudentT(degrees), part * epsilon / degrees
     s = float(law.scale_divisor(epsilon, beta))
     assert 0.98 * epsilon <= largest_log_ratio(law, s, beta) <= epsilon * (1 + 1e-9)
-    assert law.privacy_cost(s, beta) == pytest.approx(epsilon, rel=1e-9)
+    assert true_cost(degrees, s, beta) == pytest.approx(epsilon, rel=1e-9)
     # The test can fail: a quarter more divisor, and the claim is broken.
     assert largest_log_ratio(law, 1.25 * s, beta) > 1.01 * epsilon
     # The textbook condition dβ + s(d+1)/(2√d) <= ε is sufficient, hence never larger.
@@ -109,7 +110,7 @@ def test_divergence_is_delta_over_all_shifts_and_ratios(
     s = float(law.scale_divisor(epsilon, beta))
     assert 0.97 * delta <= largest_divergence(law, s, epsilon, beta) <= 1.003 * delta
     assert largest_divergence(law, 1.25 * s, epsilon, beta) > 1.1 * delta
-    assert law.divergence(s, epsilon, beta) == pytest.approx(delta, rel=1e-5)
+    assert law._divergence(_FLOATS, s, epsilon, beta) == pytest.approx(delta, rel=1e-5)
 
 
 @pytest.mark.parametrize(("delta", "epsilon"), [(1e-6, 0.5), (1e-9, 1.0)])
@@ -449,22 +450,21 @@ def test_concentrated_privacy_of_every_neighbour_pair(statistic: str) -> None:
 @pytest.mark.parametrize("statistic", ["mean", "variance"])
 def test_the_plan_comes_before_the_rows_and_its_beta_is_near_the_best(law: NoiseLaw, statistic: str) -> None:
     half_range, rows, trim = 1 << 10, 4000, 100
+    beta = tune(statistic, (law,), 1.0, rows, 64 / half_range, trim).beta  # type: ignore[arg-type]
     plan = plan_smooth(
         statistic,
         law=law,
         epsilon=1,
         trim=trim,
         half_range=half_range,
-        rows=rows,
-        spread=64.0,  # type: ignore[arg-type]
+        beta=beta,  # type: ignore[arg-type]
     )
     values = np.clip(np.rint(np.random.default_rng(1).normal(0, 64, rows)), -half_range, half_range)
     view = TrimmedSample.from_values(values.astype(np.int64), trim=trim, half_range=half_range)
     bound = smooth_mean_bound if statistic == "mean" else smooth_variance_bound
 
     def noise(beta: float) -> float:
-        divisor, typical = _cheap_divisor(law, 1.0, beta)
-        return float(bound(view, beta)) * typical / divisor if divisor > 0 else math.inf
+        return float(bound(view, beta)) * unit_noise(law, 1.0, beta) if beta < law.beta_limit(1.0) else math.inf
 
     chosen = float(plan.beta)
     assert noise(chosen) <= 1.1 * min(noise(chosen * f) for f in (0.25, 0.5, 0.8, 1.25, 2, 4))
@@ -479,7 +479,7 @@ def test_the_plan_comes_before_the_rows_and_its_beta_is_near_the_best(law: Noise
 
 
 def test_the_plan_charges_for_the_rounding_of_the_bound() -> None:
-    plan = plan_smooth("mean", law=StudentT(3), epsilon=1, trim=5, half_range=100, rows=200, beta=0.1)
+    plan = plan_smooth("mean", law=StudentT(3), epsilon=1, trim=5, half_range=100, beta=0.1)
     assert plan.divisor == StudentT(3).scale_divisor(1, charged_beta(plan.beta))
     assert plan.divisor < StudentT(3).scale_divisor(1, plan.beta)
     other = TrimmedSample.from_values(np.zeros(9, dtype=np.int64), trim=4, half_range=100)
@@ -488,12 +488,10 @@ def test_the_plan_charges_for_the_rounding_of_the_bound() -> None:
 
 
 def test_beta_depends_on_public_quantities_alone() -> None:
-    common = {"law": FAMILIES["student-t"](3), "epsilon": 1.0, "trim": 20, "half_range": 1000, "rows": 400}
-    assert choose_beta("mean", **common) == choose_beta("mean", **common)  # type: ignore[arg-type]
     for name in FAMILIES:
         law = FAMILIES[name](Fraction(1, 10**5)) if name in ("laplace", "gaussian") else FAMILIES[name]()
-        beta = choose_beta("mean", **{**common, "law": law})  # type: ignore[arg-type]
-        assert 0 < beta < law.beta_limit(1.0)
+        found = [tune("mean", (law,), 1.0, 400, 1 / 4, 20).beta for _ in range(2)]
+        assert found[0] == found[1] and 0 < found[0] < law.beta_limit(1.0)
 
 
 @pytest.mark.parametrize(("epsilon", "beta"), [(1.0, 0.1), (0.3, 0.1), (2.0, 0.2), (0.5, 1.5)])

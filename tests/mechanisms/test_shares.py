@@ -12,9 +12,10 @@ import pytest
 from scipy.stats import kstest, poisson, skellam
 
 from discreet.mechanisms.coins import Coins
-from discreet.mechanisms.laws import laplace_log_pmf, laplace_variance
+from discreet.mechanisms.laws import laplace_variance
 from discreet.mechanisms.poisson import centred_poisson
 from discreet.mechanisms.shares import ExactShares, SimulationShares, wrapped
+from tests.laws import laplace_log_pmf
 from tests.statistical.test_noise import p_value
 
 ALARM = 1e-8

@@ -8,12 +8,12 @@ import pytest
 from scipy import stats
 
 from discreet import Budget, BudgetError, DataError, collect, sources
-from discreet.mechanisms.laws import laplace_log_pmf
-from discreet.mechanisms.sums import discrete_gaussian_sum, discrete_laplace_sum
 from discreet.nodes.partition import assign
 from discreet.nodes.settings import Settings, node_plan
 from discreet_studies.giaretta2022.simulate import Secure, noised_stack, summed_releases
+from discreet_studies.giaretta2022.sums import discrete_gaussian_sum, discrete_laplace_sum
 from tests.federated.common import SCHEMA, rows
+from tests.laws import laplace_log_pmf
 
 ALARM = 1e-7  # the false-alarm rate of each sampled check
 

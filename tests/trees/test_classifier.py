@@ -12,7 +12,7 @@ from discreet import Budget, Categorical, DataError, Ledger, Numeric, Schema
 from discreet.errors import BudgetError, SchemaError
 from discreet.privacy.ledger import cost
 from discreet.trees import PrivateForestClassifier, PrivateTreeClassifier
-from discreet.trees.questions import Questions
+from discreet.trees.questions import Questions, words
 
 KINDS = [PrivateTreeClassifier, PrivateForestClassifier]
 BINARY = Schema([Categorical(f"f{j}", [0, 1]) for j in range(5)], "y", [0, 1])
@@ -170,7 +170,7 @@ def test_three_classes_and_missing_values(schema):
 
 def test_questions_cover_the_schema_without_repeating(schema):
     questions = Questions.of(schema)
-    said = [questions.words(q) for q in range(len(questions))]
+    said = [words(schema, *questions.interval(q)) for q in range(len(questions))]
     assert len(set(said)) == len(said)
     assert "colour = (missing)" in said and "size = another" in said and "age >= 18" in said
     assert "weight = (missing)" in said and "age >= 0" not in said

@@ -27,11 +27,12 @@ from discreet import (
     Schema,
 )
 from discreet.errors import BudgetError, SchemaError
-from discreet.mechanisms.choose import choice_rate, permute_and_flip_law
+from discreet.mechanisms.choose import choice_rate
 from discreet.models import load_model
 from discreet.privacy.budget import Adjacency
 from discreet.privacy.ledger import Ledger, cost
 from discreet.sources import RowTable, collect
+from tests.laws import permute_and_flip_law
 
 SCHEMA = Schema([Categorical(f"f{j}", [0, 1]) for j in range(4)], "y", ["n", "p"])
 METHODS = ["holdout", "random-stopping"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from discreet.additive.fit import start_at
 from discreet.additive.plan import Bundle, FitPlan, plan_fit
 from discreet.additive.release import released_weights
 from discreet.additive.solve import Objective
-from discreet.audit import AuditCase, Claim, contradicted
+from discreet.audit import AuditCase, case_at_one, contradicted
 from discreet.domain import exact
 from discreet.estimators.counts import ClassCounts
 from discreet.linear.encode import Design
@@ -106,30 +106,24 @@ class Untilted(ReleasedWeights):
         return finish(minimise(plain, self.plan.tolerance).weights, self.plan, sampler)
 
 
-def _case(name: str, mechanism: type[ReleasedWeights], classes: int, adjacency: str, note: str,
-          *, control: bool = False) -> AuditCase:  # fmt: skip
-    moved = 1 if adjacency == "add-remove" else 2
-    samples = 600 if control else 3_000  # a control is so far off that few runs show it
-    pairs = [contradicted(AGREED, PULLED, adjacency)]
-    return AuditCase(
-        name, Claim(1.0), lambda epsilon: mechanism(epsilon, classes, moved), lambda epsilon: pairs, adjacency,
-        control, note, samples,
-    )  # fmt: skip
-
-
 def audit_cases() -> list[AuditCase]:
     """Two and three classes under both adjacencies, and what goes wrong with heavy rows, low noise or none."""
-    note = "released weights, by the simulation twin"
-    cases = [
-        _case(f"additive-{classes}-classes-{adjacency}", ReleasedWeights, classes, adjacency, note)
+    honest = [
+        case_at_one(
+            f"additive-{classes}-classes-{near}", partial(ReleasedWeights, classes=classes, moved=moved),
+            [contradicted(AGREED, PULLED, near)], "released weights, by the simulation twin",
+            adjacency=near, samples=3_000,
+        )
         for classes in (2, 3)
-        for adjacency in ("add-remove", "replace")
-    ]
-    return [
-        *cases,
-        _case("control-additive-heavy", Heavy, 2, "add-remove", "rows heavier than the noise is for", control=True),
-        _case("control-additive-quiet", TooQuiet, 2, "add-remove", "noise vectors at several times their rate",
-              control=True),
-        _case("control-additive-untilted", Untilted, 2, "add-remove",
-              "only the final rounding is noised", control=True),
+        for near, moved in (("add-remove", 1), ("replace", 2))
     ]  # fmt: skip
+    broken: list[tuple[str, type[ReleasedWeights], str]] = [
+        ("heavy", Heavy, "rows heavier than the noise is for"),
+        ("quiet", TooQuiet, "noise vectors at several times their rate"),
+        ("untilted", Untilted, "only the final rounding is noised"),
+    ]
+    pairs = [contradicted(AGREED, PULLED, "add-remove")]  # a control is so far off that few runs show it
+    return honest + [
+        case_at_one(f"control-additive-{name}", partial(kind, classes=2, moved=1), pairs, note, samples=600)
+        for name, kind, note in broken
+    ]

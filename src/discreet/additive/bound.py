@@ -11,6 +11,7 @@ import math
 from functools import lru_cache
 
 from discreet.errors import BudgetError
+from discreet.privacy.calibrate import halved
 
 _SLACK = 1e-11  # covers the rounding of a dozen floating-point operations
 
@@ -41,10 +42,7 @@ def worst(rate: float, spread: float, classes: int) -> float:
     """sup over s of rate·|residual| + ln(growth of the Jacobian), from above."""
     if _slope(1.0, rate, spread, classes) >= 0:
         return _curve(1.0, rate, spread, classes) * (1 + _SLACK)
-    low, high = 0.0, 1.0
-    for _ in range(60):
-        middle = (low + high) / 2
-        low, high = (middle, high) if _slope(middle, rate, spread, classes) > 0 else (low, middle)
+    low, _ = halved(lambda s: _slope(s, rate, spread, classes) > 0, 0.0, 1.0, 60)
     slope = _slope(low, rate, spread, classes)
     above = _curve(low, rate, spread, classes) + max(slope * (1 - low), -slope * low)
     return above * (1 + _SLACK) + _SLACK * spread
@@ -64,10 +62,7 @@ def widest(rate: float, epsilon: float, classes: int, moved: int) -> float:
     low, high = 0.0, 1.0
     while objective_cost(rate, high, classes, moved) <= goal and high < 2.0**40:
         low, high = high, 2 * high
-    for _ in range(60):
-        middle = (low + high) / 2
-        low, high = (middle, high) if objective_cost(rate, middle, classes, moved) <= goal else (low, middle)
-    return low
+    return halved(lambda spread: objective_cost(rate, spread, classes, moved) <= goal, low, high, 60)[0]
 
 
 def check_cost(rate: float, spread: float, epsilon: float, classes: int, moved: int) -> None:

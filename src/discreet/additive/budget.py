@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from numbers import Integral
-from typing import Any
 
 from discreet.errors import BudgetError
 from discreet.estimators.counts import SHARE, count_charge
 from discreet.privacy.budget import Adjacency, Budget
 from discreet.privacy.ledger import Charge, Sequential, SmoothCharge
-from discreet.privacy.plan import Protected, checked_contributions, moved_rows, only_pure
+from discreet.privacy.plan import Protected, checked_contributions, only_pure
 from discreet.privacy.unexpected import REFUSE, check_unexpected
 from discreet.schema import Schema
 
@@ -30,11 +29,6 @@ class AdditivePlan(Protected):
     pairs: int | str
     numeric: str
     buys_counts: bool
-
-    @property
-    def moved(self) -> int:
-        """How many rows' worth a neighbour moves a sum: one, or two if a row is replaced."""
-        return moved_rows(self.adjacency)
 
     @property
     def count_charge(self) -> Charge | None:
@@ -67,10 +61,6 @@ class AdditivePlan(Protected):
                 )
             )
         return Sequential("additive model", tuple(parts))
-
-    def rows(self) -> list[dict[str, Any]]:
-        """The plan as plain records."""
-        return [{"what": c.what, "mechanism": c.mechanism, "cost": float(c.cost)} for c in self.node.parts]  # type: ignore[union-attr]
 
 
 def plan_additive(

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import functools
-from types import SimpleNamespace
 from typing import Any
+
+from discreet.loops import machine_code
 
 
 def scores(codes: Any, values: Any, weights: Any, out: Any) -> None:
@@ -66,12 +66,6 @@ def collect(codes: Any, values: Any, rates: Any, out: Any) -> None:
                 out[column, k] += rates[i, k] * value
 
 
-@functools.cache
 def compiled() -> Any:
-    """The same loops as machine code; the compiler is loaded on first use and its work is kept on disk."""
-    import numba
-
-    loops = (scores, exact_scores, gather, collect)
-    return SimpleNamespace(
-        **{loop.__name__: numba.njit(nogil=True, cache=True, error_model="numpy")(loop) for loop in loops}
-    )
+    """The same loops as machine code."""
+    return machine_code(scores, exact_scores, gather, collect)

@@ -4,15 +4,12 @@ from functools import partial
 
 from discreet.kinds import Facts, Kind, Promise
 
-BINARY = 25.0  # rows times ε for each free weight of a model of two classes
-SEVERAL = 40.0  # and of a model of more classes, whose residuals get half the rate each
-PAIRED = 400.0  # and where pairs of features are worth their many cells
+PAIRED = 400.0  # rows times ε for each free weight where pairs of features are worth their many cells
 
 
 def single(facts: Facts) -> Promise:
     """Weights fitted together beat counts that take features for independent, where each has support."""
-    needed = BINARY if facts.classes == 2 else SEVERAL
-    return Promise(2, facts.supported(needed)) if facts.support >= needed else Promise(None)
+    return Promise(2, facts.supported(facts.needed)) if facts.support >= facts.needed else Promise(None)
 
 
 def paired(facts: Facts) -> Promise:

@@ -71,7 +71,7 @@ class AdditiveModel(ReleasedModel):
         codes, values = self.blocks.encode(hold_rows(rows))
         out = np.empty((len(self.weights), rows.size))
         for weights, line in zip(self.weights, out, strict=True):
-            compiled().margins_valued(codes, values, weights / UNIT, line)
+            compiled().margins(codes, values, weights / UNIT, line)
         return np.ascontiguousarray(out.T)
 
     def joint_rows(self, rows: Rows) -> Floats:

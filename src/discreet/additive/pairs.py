@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Sequence
 from fractions import Fraction
 from itertools import combinations
@@ -12,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.additive.blocks import Blocks
+from discreet.loops import machine_code
 from discreet.mechanisms.choose import choice_rate, choose, coins_of
 from discreet.mechanisms.noise import Sampler
 from discreet.sources import Held
@@ -52,17 +52,10 @@ def residual_points(scores: Any, labels: Any, out: Any) -> None:
         out[i, own] = -rest
 
 
-@functools.cache
-def _compiled() -> Any:
-    import numba
-
-    return numba.njit(nogil=True, cache=True)(residual_points)
-
-
 def residuals(scores: NDArray[np.float64], labels: NDArray[Any]) -> NDArray[np.int64]:
     """Whole residuals of rows under released scores; the sizes of one row's add up to at most 2·WHOLE."""
     out = np.empty(scores.shape, np.int64)
-    _compiled()(scores, labels.astype(np.int64), out)
+    machine_code(residual_points).residual_points(scores, labels.astype(np.int64), out)
     return out
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +13,6 @@ from discreet.additive.plan import FitPlan
 from discreet.additive.solve import Objective
 from discreet.linear.encode import Design
 from discreet.linear.release import finish, settled
-from discreet.linear.solve import minimise
 from discreet.mechanisms.kvectors import KVector
 from discreet.mechanisms.noise import Sampler
 from discreet.mechanisms.vectors import Bits, Drawn, bits_of, laplace_vector
@@ -64,13 +62,13 @@ def released_weights(design: Design, plan: FitPlan, centre: Floats, sampler: Sam
     """The weights of one fit, which may be published. The caller has charged it before reading any rows."""
     if not plan.private:
         exact = Objective(design, len(plan.blocks.sizes) + 1, plan.chain, centre, np.zeros_like(centre))
-        return settled(minimise, exact, plan.tolerance, 0.0, plan.unexpected).reshape(centre.shape)
+        return settled(exact, plan.tolerance, 0.0, plan.unexpected).reshape(centre.shape)
     tilt = draw_tilt(plan, bits_of(sampler))
     answer = approximate(design, plan, centre, tilt)
     return finish(answer, plan, sampler)
 
 
-def approximate(design: Design, plan: FitPlan, centre: Floats, tilt: Tilt, solver: Any = minimise) -> Floats:
+def approximate(design: Design, plan: FitPlan, centre: Floats, tilt: Tilt) -> Floats:
     """The solver's answer with its certificate; where rows are absorbed, zeros in place of one without."""
     tilted = Objective(design, len(plan.blocks.sizes) + 1, plan.chain, centre, tilt.vectors)
-    return settled(solver, tilted, plan.tolerance, tilt.error, plan.unexpected).reshape(centre.shape)
+    return settled(tilted, plan.tolerance, tilt.error, plan.unexpected).reshape(centre.shape)

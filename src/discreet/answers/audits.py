@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 from discreet.answers.plan import make_answer_plan
 from discreet.answers.predictor import Answers
 from discreet.answers.votes import Voters
-from discreet.audit import AuditCase, Claim, Pair
+from discreet.audit import AuditCase, Pair, case_at_one
 from discreet.domain import exact
 from discreet.mechanisms.noise import SimulationSampler
 from discreet.privacy.budget import Adjacency, Budget
@@ -50,27 +51,15 @@ class Labels:
 def audit_cases() -> list[AuditCase]:
     """A label under both adjacencies, and a control whose odds forget that a vote lost is a vote won."""
 
-    def build(adjacency: str, factor: Fraction) -> Callable[[float], Labels]:
-        return lambda epsilon: Labels(epsilon, adjacency, factor)
-
     agreed = ((0, 0, 1), (1, 0, 1), (2, 0, 1))
     added = [Pair(agreed, (*agreed, (2, 0, 0)), "a row turns the vote of its part")]
     moved = [Pair(agreed, (*agreed[:2], (2, 0, 0)), "a row changes its class, and its part the vote")]
-    cases = [
-        ("private-answers-add-remove", "add-remove", added, False),
-        ("private-answers-replace", "replace", moved, False),
-        ("control-private-answers-monotone", "replace", moved, True),
-    ]
+    replaced, note = partial(Labels, adjacency="replace"), "a label chosen by votes"
     return [
-        AuditCase(
-            name=name,
-            claim=Claim(1.0),
-            build=build(adjacency, Fraction(1, 2) if control else Fraction(1)),
-            pairs=lambda epsilon, pairs=pairs: pairs,  # type: ignore[misc]
-            adjacency=adjacency,
-            control=control,
-            note="odds for votes that only rise, where one falls too" if control else "a label chosen by votes",
-            samples=40_000 if control else 20_000,
-        )
-        for name, adjacency, pairs, control in cases
-    ]
+        case_at_one("private-answers-add-remove", Labels, added, note, samples=20_000),
+        case_at_one("private-answers-replace", replaced, moved, note, adjacency="replace", samples=20_000),
+        case_at_one(
+            "control-private-answers-monotone", partial(replaced, factor=Fraction(1, 2)), moved,
+            "odds for votes that only rise, where one falls too", adjacency="replace", samples=40_000,
+        ),
+    ]  # fmt: skip

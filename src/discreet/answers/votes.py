@@ -24,7 +24,6 @@ class Ballot(Protocol):
 
     def votes(self, cells: Integers) -> Integers:
         """Votes by class for some rows."""
-        ...
 
 
 class Voters:

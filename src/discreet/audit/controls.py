@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.audit.registry import AuditCase, Claim
+from discreet.audit.registry import AuditCase, case_at_one
 from discreet.audit.result import Pair
 
 Rng = np.random.Generator
@@ -178,33 +178,31 @@ class ChoiceByPosition:
         return np.asarray((total + discrete_laplace(1.0 / self.epsilon, size, rng=rng))[:, None])
 
 
-def _case(
-    name: str, adjacency: str, build: Callable[[float], Any], left: Any, right: Any, note: str, pair: str
-) -> AuditCase:
-    return AuditCase(name, Claim(1.0), build, lambda _: [Pair(left, right, pair)], adjacency, control=True, note=note)
-
-
 def audit_cases() -> list[AuditCase]:
     """Declare the negative controls."""
     far = [(0, 1001.0), (1, 1000.75)]
     people = [(person, value) for person in "abcdefghij" for value in (0, 1)]
-    return [
-        _case("control-short-noise", "add-remove", ShortNoise, [0] * 5, [0] * 6,
-              "noise at 70 % of the right scale", "one row more"),
-        _case("control-local-maximum", "add-remove", LocalMaximum, [1.0] * 5, [1.0] * 5 + [10.0],
-              "noise scaled to the largest value in the data", "a row ten times the others"),
-        _case("control-class-by-class", "replace", ClassByClass, [0, 0, 1], [0, 1, 1],
-              "each class at full budget although a label change touches two", "one label changed"),
-        _case("control-uncentred-sums", "replace", UncentredSums, far, [(1, 1001.0), far[1]],
-              "sums in [1000, 1001] scaled to the width of the bounds", "one label changed"),
-        _case("control-classes-from-data", "add-remove", ClassesFromData, ["a", "b"], ["a", "b", "c"],
-              "classes are read from the data", "the only row of a class"),
-        _case("control-floating-laplace", "add-remove", FloatingLaplace, 0.0, 1.0,
-              "textbook Laplace in double precision", "a sum of 0 or 1"),
-        _case("control-repeated-seed", "add-remove", RepeatedSeed, [(1, 1)], [(1, 1), (1, 0)],
-              "the same noise on two features", "a row with one feature set"),
-        _case("control-refused-rows", "add-remove", RefusedRows, [1.0] * 5, [1.0] * 5 + [math.nan],
-              "a row that is no number ends in a refusal", "a row that is no number"),
-        _case("control-choice-by-position", "add-remove", ChoiceByPosition, people, [("z", 1), *people],
-              "which of a person's rows counts depends on where they stand", "one more person, before the others"),
+    declared: list[tuple[str, str, Callable[[float], Any], Any, Any, str, str]] = [
+        ("short-noise", "add-remove", ShortNoise, [0] * 5, [0] * 6,
+         "noise at 70 % of the right scale", "one row more"),
+        ("local-maximum", "add-remove", LocalMaximum, [1.0] * 5, [1.0] * 5 + [10.0],
+         "noise scaled to the largest value in the data", "a row ten times the others"),
+        ("class-by-class", "replace", ClassByClass, [0, 0, 1], [0, 1, 1],
+         "each class at full budget although a label change touches two", "one label changed"),
+        ("uncentred-sums", "replace", UncentredSums, far, [(1, 1001.0), far[1]],
+         "sums in [1000, 1001] scaled to the width of the bounds", "one label changed"),
+        ("classes-from-data", "add-remove", ClassesFromData, ["a", "b"], ["a", "b", "c"],
+         "classes are read from the data", "the only row of a class"),
+        ("floating-laplace", "add-remove", FloatingLaplace, 0.0, 1.0,
+         "textbook Laplace in double precision", "a sum of 0 or 1"),
+        ("repeated-seed", "add-remove", RepeatedSeed, [(1, 1)], [(1, 1), (1, 0)],
+         "the same noise on two features", "a row with one feature set"),
+        ("refused-rows", "add-remove", RefusedRows, [1.0] * 5, [1.0] * 5 + [math.nan],
+         "a row that is no number ends in a refusal", "a row that is no number"),
+        ("choice-by-position", "add-remove", ChoiceByPosition, people, [("z", 1), *people],
+         "which of a person's rows counts depends on where they stand", "one more person, before the others"),
     ]  # fmt: skip
+    return [
+        case_at_one(f"control-{name}", build, [Pair(left, right, pair)], note, adjacency=adjacency)
+        for name, adjacency, build, left, right, note, pair in declared
+    ]

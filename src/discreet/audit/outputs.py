@@ -31,7 +31,6 @@ class Sampler(Protocol):
 
     def sample(self, data: Any, size: int, *, rng: np.random.Generator) -> NDArray[Any]:
         """Return `size` independent outputs on `data`, one per row."""
-        ...
 
 
 def flatten(output: Any) -> dict[str, float]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,45 +30,15 @@ class Projection:
     def apply(self, rows: Rows) -> Values:
         """Return one number per row; NaN means that the row has none."""
         picked = rows[:, list(self.columns)] if self.columns else rows
+        if self.kind not in _LOOKS:
+            raise ValueError(f"unknown projection {self.kind!r}")
         with np.errstate(invalid="ignore", over="ignore"):
-            match self.kind:
-                case "coordinate":
-                    return np.asarray(picked[:, 0])
-                case "difference":
-                    return np.asarray(picked[:, 0] - picked[:, 1])
-                case "sum":
-                    return np.asarray(np.sum(picked, axis=1))
-                case "largest":
-                    return np.asarray(picked.max(axis=1))
-                case "smallest":
-                    return np.asarray(picked.min(axis=1))
-                case "missing":
-                    return np.asarray(np.isnan(picked).sum(axis=1), dtype=np.float64)
-                case "grid":
-                    return lowest_bit(picked[:, 0])
-                case "low bits":
-                    return low_bits(picked[:, 0], self.bits)
-                case "whole output":
-                    return row_code(picked)
-        raise ValueError(f"unknown projection {self.kind!r}")
+            return np.asarray(_LOOKS[self.kind](picked, self.bits), dtype=np.float64)
 
     def words(self, names: Sequence[str]) -> str:
         """Say what is looked at."""
-        named = [names[c] for c in self.columns]
-        match self.kind:
-            case "coordinate":
-                return named[0]
-            case "difference":
-                return f"{named[0]} - {named[1]}"
-            case "grid":
-                return f"log2 of the finest grid that {named[0]} is on"
-            case "low bits":
-                return f"the {self.bits} lowest mantissa bits of {named[0]}"
-            case "missing":
-                return "number of missing parts"
-            case "whole output":
-                return "hash of the whole output"
-        return f"{self.kind} of all outputs"
+        said = _WORDS.get(self.kind, f"{self.kind} of all outputs")
+        return said.format(*(names[c] for c in self.columns), bits=self.bits)
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON-ready fields."""
@@ -155,6 +125,27 @@ def row_code(rows: Rows) -> Values:
         code = (code ^ column) * np.uint64(0xBF58476D1CE4E5B9)
         code ^= code >> np.uint64(29)
     return (code >> np.uint64(11)).astype(np.float64)
+
+
+_LOOKS: dict[str, Callable[[Rows, int], Any]] = {
+    "coordinate": lambda rows, bits: rows[:, 0],
+    "difference": lambda rows, bits: rows[:, 0] - rows[:, 1],
+    "sum": lambda rows, bits: np.sum(rows, axis=1),
+    "largest": lambda rows, bits: rows.max(axis=1),
+    "smallest": lambda rows, bits: rows.min(axis=1),
+    "missing": lambda rows, bits: np.isnan(rows).sum(axis=1),
+    "grid": lambda rows, bits: lowest_bit(rows[:, 0]),
+    "low bits": lambda rows, bits: low_bits(rows[:, 0], bits),
+    "whole output": lambda rows, bits: row_code(rows),
+}
+_WORDS = {
+    "coordinate": "{0}",
+    "difference": "{0} - {1}",
+    "grid": "log2 of the finest grid that {0} is on",
+    "low bits": "the {bits} lowest mantissa bits of {0}",
+    "missing": "number of missing parts",
+    "whole output": "hash of the whole output",
+}
 
 
 def propose(rows: Rows, gap: Values) -> list[Projection]:

@@ -64,6 +64,21 @@ class AuditCase:
         return replace(result, pair=f"{self.adjacency}: {result.pair}")
 
 
+def case_at_one(
+    name: str,
+    build: Callable[[float], Any],
+    pairs: Sequence[Pair],
+    note: str,
+    *,
+    adjacency: str = "add-remove",
+    samples: int | None = None,
+    delta: float = 0.0,
+) -> AuditCase:
+    """A case claimed at ε = 1 on the same pairs at every ε; a name "control-…" is that of a control."""
+    control = name.startswith("control-")
+    return AuditCase(name, Claim(1.0, delta), build, lambda epsilon: pairs, adjacency, control, note, samples)
+
+
 class Registry:
     """Cases by name, declared by hand or found in modules that declare themselves."""
 

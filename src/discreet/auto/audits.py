@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from discreet.audit import AuditCase, Claim, Pair
+from discreet.audit import AuditCase, Pair, case_at_one
 from discreet.auto.classifier import PrivateClassifier
 from discreet.schema import Categorical, Schema
 
@@ -33,14 +33,6 @@ class AutomaticFit:
 def audit_cases() -> list[AuditCase]:
     """A whole fit, from the bought counts to the scores."""
     few: tuple[Row, ...] = ((0, 0), (0, 1))
-    return [
-        AuditCase(
-            name="automatic-fit",
-            claim=Claim(1.0),
-            build=lambda epsilon: AutomaticFit(epsilon),
-            pairs=lambda epsilon: [Pair(few, (*few, (1, 1)), "the first row of a cell")],
-            adjacency="add-remove",
-            note="the counts that decide, and the scores of the model they lead to",
-            samples=2_000,
-        )
-    ]
+    pairs = [Pair(few, (*few, (1, 1)), "the first row of a cell")]
+    note = "the counts that decide, and the scores of the model they lead to"
+    return [case_at_one("automatic-fit", AutomaticFit, pairs, note, samples=2_000)]

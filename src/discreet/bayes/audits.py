@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from discreet import sources
-from discreet.audit import AuditCase, Claim, Pair
+from discreet.audit import AuditCase, Pair, case_at_one
 from discreet.bayes import SmoothSettings
 from discreet.bayes.bernoulli import collect_tables
 from discreet.bayes.classifier import PrivateNB
@@ -97,7 +97,8 @@ class WholeFit(Released):
         """Fit once and return what is published."""
         X, y = columns_of(data)
         model = PrivateNB(self.epsilon, schema=SCHEMA, **self.settings).fit(X, y).model_
-        tables = [np.ravel(value) for one in model.likelihoods for value in vars(one).values() if _is_array(value)]
+        values = [value for one in model.likelihoods for value in vars(one).values()]
+        tables = [np.ravel(value) for value in values if isinstance(value, np.ndarray)]
         return np.concatenate([model.log_prior, *tables])
 
 
@@ -118,14 +119,14 @@ class TotalRelease(Released):
         return np.stack(drawn)
 
 
-def _total_pairs(adjacency: str) -> Callable[[float], list[Pair]]:
+def _total_pairs(adjacency: str) -> list[Pair]:
     """A person with many rows stands before the others, among whom are rows that are none."""
     others = (("a", "0", "0"), ("b", "1", "1"), ("b", "text", "0"), ("c", "0", "2"))
     here = (("z", "1", "1"),) * 3
     if adjacency == "add-remove":
-        return lambda epsilon: [Pair(others, (*here, *others), "one more person with too many rows")]
+        return [Pair(others, (*here, *others), "one more person with too many rows")]
     changed = (("z", "0", "0"), ("z", "0", "0"), ("z", "-", "none"))
-    return lambda epsilon: [Pair((*here, *others), (*changed, *others), "one person's rows change wholly")]
+    return [Pair((*here, *others), (*changed, *others), "one person's rows change wholly")]
 
 
 class PartedRelease(Released):
@@ -140,67 +141,52 @@ class PartedRelease(Released):
         return np.stack([np.concatenate([np.ravel(one) for one in values.values()]) for values in drawn])
 
 
-def _parted_pairs(adjacency: str) -> Callable[[float], list[Pair]]:
+def _parted_pairs(adjacency: str) -> list[Pair]:
     """The row that differs comes first: were rows dealt in turn, all others would change their feature with it."""
     others = ((0, 0, 0), (1, 1, 1)) * 3
     if adjacency == "add-remove":
-        return lambda epsilon: [Pair(others, ((0, 0, 0), *others), "one more row, before the others")]
-    return lambda epsilon: [Pair(((0, 0, 0), *others), ((1, 1, 1), *others), "the first row changes wholly")]
+        return [Pair(others, ((0, 0, 0), *others), "one more row, before the others")]
+    return [Pair(((0, 0, 0), *others), ((1, 1, 1), *others), "the first row changes wholly")]
 
 
-def _is_array(value: Any) -> bool:
-    return isinstance(value, np.ndarray)
-
-
-def _pairs(adjacency: str) -> Callable[[float], list[Pair]]:
+def _pairs(adjacency: str) -> list[Pair]:
     if adjacency == "add-remove":
-        return lambda epsilon: [Pair(FEW, (*FEW, ADDED), "one more row, at the end of the bounds")]
-    return lambda epsilon: [
+        return [Pair(FEW, (*FEW, ADDED), "one more row, at the end of the bounds")]
+    return [
         Pair((*FEW, ("p", 1001.0, 0)), (*FEW, ("q", 1001.0, 1)), "a row at the end of the bounds changes its label"),
         Pair((*FEW, ("p", 1000.0, 0)), (*FEW, ("p", 1001.0, 0)), "a row moves from one bound to the other"),
     ]
 
 
-def _smooth_pairs(adjacency: str) -> Callable[[float], list[Pair]]:
+def _smooth_pairs(adjacency: str) -> list[Pair]:
     """A class of no or one row gets its first or second, at a bound: mean and variance go from one end to the other."""
     low, high = ("p", 1000.0, 0), ("p", 1001.0, 1)
     if adjacency == "add-remove":
-        return lambda epsilon: [Pair((low,), (low, high), "the first row of a class, at a bound")]
-    return lambda epsilon: [
-        Pair((low, ("p", 1001.0, 0)), (low, high), "one of two rows at the bounds changes its label"),
-    ]
-
-
-def _case(name: str, kind: type[Released], pairs: Any, note: str, samples: int, **settings: Any) -> AuditCase:
-    adjacency, claim = settings.get("adjacency", "add-remove"), Claim(1.0, settings.get("delta", 0.0))
-    return AuditCase(
-        f"naive-bayes-{name}", claim, lambda epsilon: kind(epsilon, settings), pairs(adjacency), adjacency,
-        note=note, samples=samples,
-    )  # fmt: skip
+        return [Pair((low,), (low, high), "the first row of a class, at a bound")]
+    return [Pair((low, ("p", 1001.0, 0)), (low, high), "one of two rows at the bounds changes its label")]
 
 
 def audit_cases() -> list[AuditCase]:
     """Releases of tables and of moments under both adjacencies and both laws, and a whole fit."""
-    cases = [_case("fit", WholeFit, _pairs, "the parameters of a fitted PrivateNB", 4_000)]
+    # what, its mechanism, neighbours, note, runs, settings
+    trimmed = {"smooth": SmoothSettings("smooth", trim=0), "split": {"x": 0.8, "y": 0.2}, "numeric": "gaussian"}
+    listed: list[tuple[str, type[Released], Callable[[str], list[Pair]], str, int, dict[str, Any]]] = [
+        ("tables", NoisyRelease, _pairs, "every integer that a release publishes", 40_000, {"numeric": "histogram"}),
+        ("moments", NoisyRelease, _pairs, "every integer that a release publishes", 40_000, {"numeric": "gaussian"}),
+        ("smooth", SmoothRelease, _smooth_pairs,
+         "counts, trimmed means and variances under smooth bounds, by the simulation twin", 8_000, trimmed),
+        ("total", TotalRelease, _total_pairs,
+         "every integer of a release that absorbs whatever the rows hold", 3_000, {}),
+        ("parted", PartedRelease, _parted_pairs,
+         "the tables of features that are counted on parts of the rows", 3_000, {}),
+    ]  # fmt: skip
+    cases = [case_at_one("naive-bayes-fit", WholeFit, _pairs("add-remove"), "the parameters of a fitted PrivateNB",
+                         samples=4_000)]  # fmt: skip
     for near in ("add-remove", "replace"):
-        cases += [
-            _case(
-                f"{what}-{near}{'-gaussian' if delta else ''}", NoisyRelease, _pairs,
-                "every integer that a release publishes", 40_000, numeric=numeric, adjacency=near, delta=delta,
-            )
-            for numeric, what in (("histogram", "tables"), ("gaussian", "moments"))
-            for delta in (0.0, DELTA)
-        ]  # fmt: skip
-        note = "counts, trimmed means and variances under smooth bounds, by the simulation twin"
-        trimmed: dict[str, Any] = {"smooth": SmoothSettings("smooth", trim=0), "split": {"x": 0.8, "y": 0.2}}
-        cases.append(
-            _case(
-                f"smooth-{near}", SmoothRelease, _smooth_pairs, note, 8_000,
-                numeric="gaussian", adjacency=near, **trimmed,
-            )
-        )  # fmt: skip
-        note = "every integer of a release that absorbs whatever the rows hold"
-        cases.append(_case(f"total-{near}", TotalRelease, _total_pairs, note, 3_000, adjacency=near))
-        note = "the tables of features that are counted on parts of the rows"
-        cases.append(_case(f"parted-{near}", PartedRelease, _parted_pairs, note, 3_000, adjacency=near))
+        for what, kind, pairs, note, samples, settings in listed:
+            for delta in (0.0, DELTA) if kind is NoisyRelease else (0.0,):
+                given = {"adjacency": near, **settings, **({"delta": delta} if kind is NoisyRelease else {})}
+                name = f"naive-bayes-{what}-{near}{'-gaussian' if delta else ''}"
+                build = partial(kind, settings=given)
+                cases.append(case_at_one(name, build, pairs(near), note, adjacency=near, samples=samples, delta=delta))
     return cases

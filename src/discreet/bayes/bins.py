@@ -61,7 +61,7 @@ def binned(schema: Schema, rows: float, epsilon: Any) -> Schema:
 
 def rebinned(feature: Numeric, count: int, halvings: int = 0) -> Numeric:
     """The number with `count` bins of equal width, the first of them halved `halvings` times."""
-    plain = _with(feature, count)
+    plain = feature.having(count)
     if not halvings or (feature.integer and feature.upper - feature.lower < count):
         return plain
     first = plain.edges[1] - feature.lower
@@ -75,8 +75,4 @@ def rebinned(feature: Numeric, count: int, halvings: int = 0) -> Numeric:
         if edge - kept[-1] >= apart and plain.edges[1] - edge >= apart:
             kept.append(edge)
     rest = [edge for edge in plain.edges[1:-1] if edge < feature.upper]  # the last integer may have had its own bin
-    return _with(feature, (*kept, *rest, feature.upper))
-
-
-def _with(feature: Numeric, bins: Any) -> Numeric:
-    return Numeric(**feature.model_dump(exclude={"kind", "bins"}), bins=bins)
+    return feature.having((*kept, *rest, feature.upper))

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.bayes.items import Item, Kind, Plan, charged
-from discreet.bayes.trimming import UNKNOWN_RATIO, Tuned
+from discreet.mechanisms.trimming import UNKNOWN_RATIO, Tuned
 
 Floats = NDArray[np.float64]
 FAR = 0.03  # a bell has no rows to speak of beyond four deviations; this share of them makes it something else

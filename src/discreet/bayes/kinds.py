@@ -2,12 +2,10 @@
 
 from discreet.kinds import Facts, Kind, Promise
 
-BINARY, SEVERAL = 25.0, 40.0  # below which weights are not worth fitting, as additive models say
-
 
 def promise(facts: Facts) -> Promise:
     """Counting needs the least of a budget: it always promises something."""
-    return Promise(1, facts.unsupported(BINARY if facts.classes == 2 else SEVERAL))
+    return Promise(1, facts.unsupported(facts.needed))
 
 
 KINDS = (

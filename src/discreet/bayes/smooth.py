@@ -16,12 +16,12 @@ from discreet.bayes.estimate import class_totals, rows_present
 from discreet.bayes.plan import SMOOTH, Item, Kind, Plan
 from discreet.bayes.release import Release, release
 from discreet.bayes.settings import Smooth
-from discreet.bayes.trimming import UNKNOWN_RATIO, Tuned, tune
 from discreet.errors import StatisticsError
 from discreet.mechanisms.heavy import LaplaceLogNormal, StudentT
 from discreet.mechanisms.noise import Sampler, SimulationSampler
 from discreet.mechanisms.smooth_plan import SmoothPlan, plan_smooth, release_smooth, simulate_smooth
 from discreet.mechanisms.trimmed import TrimmedSample
+from discreet.mechanisms.trimming import UNKNOWN_RATIO, Tuned, tune
 from discreet.privacy.ledger import SmoothCharge
 from discreet.statistics import Statistics
 
@@ -108,7 +108,6 @@ def _settled(kind: Kind, half: int, epsilon: Fraction, tuned: Tuned) -> SmoothPl
         epsilon=epsilon,
         trim=tuned.trim,
         half_range=half**2 // 2 if kind == "second" else half,
-        rows=1,  # a hint for the choice of β, which is settled
         beta=Fraction(tuned.beta),
         fineness=fine if kind == "mean" else fine**2,
     )

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.bayes.release import Release
-from discreet.bayes.trimming import kept_variance, relative_bound
 from discreet.mechanisms.smooth_plan import SmoothPlan, Statistic
+from discreet.mechanisms.trimming import kept_variance, relative_bound
 from discreet.schema import Numeric
 
 Floats = NDArray[np.float64]

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.audit import AuditCase, Claim, Pair
+from discreet.audit import AuditCase, Pair, case_at_one
 from discreet.bounds.plan import make_settle_plan
 from discreet.bounds.release import by_octave, count_finest, noisy
 from discreet.mechanisms.noise import ExactSampler
@@ -47,17 +48,12 @@ class NoisyOctaves:
 def audit_cases() -> list[AuditCase]:
     """A settlement under both adjacencies, and a control whose noise forgets that a row is in every number."""
 
-    def case(name: str, adjacency: str, pair: Pair, note: str, factor: Fraction = Fraction(1)) -> AuditCase:
-        return AuditCase(
-            name, Claim(1.0), lambda epsilon: NoisyOctaves(epsilon, adjacency, factor), lambda epsilon: [pair],
-            adjacency, factor != 1, note, 6_000,
-        )  # fmt: skip
-
-    added = Pair(FEW, (*FEW, (3, -3, 3)), "one more row, in the outermost octaves")
-    moved = Pair((*FEW, (3, -3, 3)), (*FEW, (-3, 3, -3)), "a row goes from one end to the other")
+    added = [Pair(FEW, (*FEW, (3, -3, 3)), "one more row, in the outermost octaves")]
+    moved = [Pair((*FEW, (3, -3, 3)), (*FEW, (-3, 3, -3)), "a row goes from one end to the other")]
+    replaced, third = partial(NoisyOctaves, adjacency="replace"), partial(NoisyOctaves, factor=Fraction(1, 3))
     note, broken = "the counts behind the bounds of numbers", "noise for one number where a row is in three"
     return [
-        case("settlement-add-remove", "add-remove", added, note),
-        case("settlement-replace", "replace", moved, note),
-        case("control-settlement-one-number", "add-remove", added, broken, Fraction(1, 3)),
+        case_at_one("settlement-add-remove", NoisyOctaves, added, note, samples=6_000),
+        case_at_one("settlement-replace", replaced, moved, note, adjacency="replace", samples=6_000),
+        case_at_one("control-settlement-one-number", third, added, broken, samples=6_000),
     ]

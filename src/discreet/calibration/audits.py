@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.audit import AuditCase, Claim, contradicted
+from discreet.audit import AuditCase, case_at_one, contradicted
 from discreet.calibration.calibrate import objective, released_weights
 from discreet.calibration.histogram import histogram
 from discreet.calibration.plan import CalibrationPlan, make_plan
@@ -71,29 +71,29 @@ class Untilted(ReleasedNumbers):
         return finish(minimise(plain, float(self.plan.tolerance)), self.plan, sampler)
 
 
-def _case(name: str, build: Callable[[float], ReleasedNumbers], adjacency: str, note: str,
-          control: bool = False) -> AuditCase:  # fmt: skip
-    samples = 1_000 if control else 4_000  # a control is so far off that few runs show it
-    pairs = [contradicted(((0, 0),) * 10, (0, 1), adjacency)]
-    return AuditCase(name, Claim(1.0), build, lambda epsilon: pairs, adjacency, control, note, samples)
-
-
 def audit_cases() -> list[AuditCase]:
     """Two and three classes under both adjacencies, and what goes wrong without clipping or without the vector."""
-
-    def honest(classes: int, adjacency: str) -> AuditCase:
-        return _case(f"calibration-{classes}-classes-{adjacency}", lambda e: ReleasedNumbers(e, classes, adjacency),
-                     adjacency, "slope and biases, by the simulation twin")  # fmt: skip
-
-    def counted(adjacency: str) -> AuditCase:
-        return _case(f"calibration-histogram-{adjacency}", lambda e: ReleasedHistogram(e, 2, adjacency), adjacency,
-                     "scores in bins, by the simulation twin")  # fmt: skip
-
-    return [
-        *(counted(adjacency) for adjacency in ("add-remove", "replace")),
-        *(honest(classes, adjacency) for classes in (2, 3) for adjacency in ("add-remove", "replace")),
-        _case("control-calibration-unclipped", lambda e: ReleasedNumbers(e, 2, "add-remove", FAR), "add-remove",
-              "scores far beyond the reach that the noise is for", control=True),
-        _case("control-calibration-no-vector", lambda e: Untilted(e, 2, "add-remove"), "add-remove",
-              "only the final rounding is noised", control=True),
+    listed: list[tuple[str, Callable[[float], Any], str, str, int]] = []
+    for near in ("add-remove", "replace"):
+        listed += [
+            (f"calibration-histogram-{near}", partial(ReleasedHistogram, classes=2, adjacency=near), near,
+             "scores in bins, by the simulation twin", 4_000),
+            *(
+                (f"calibration-{classes}-classes-{near}", partial(ReleasedNumbers, classes=classes, adjacency=near),
+                 near, "slope and biases, by the simulation twin", 4_000)
+                for classes in (2, 3)
+            ),
+        ]  # fmt: skip
+    near = "add-remove"  # and controls, so far off that few runs show it
+    listed += [
+        ("control-calibration-unclipped", partial(ReleasedNumbers, classes=2, adjacency=near, reach=FAR), near,
+         "scores far beyond the reach that the noise is for", 1_000),
+        ("control-calibration-no-vector", partial(Untilted, classes=2, adjacency=near), near,
+         "only the final rounding is noised", 1_000),
     ]  # fmt: skip
+    return [
+        case_at_one(
+            name, build, [contradicted(((0, 0),) * 10, (0, 1), adjacency)], note, adjacency=adjacency, samples=samples
+        )
+        for name, build, adjacency, note, samples in listed
+    ]

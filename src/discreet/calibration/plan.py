@@ -10,7 +10,7 @@ from typing import Any
 
 from discreet.errors import BudgetError
 from discreet.privacy.budget import Adjacency, Budget
-from discreet.privacy.calibrate import fraction_down, sqrt_up
+from discreet.privacy.calibrate import fraction_down, halved, sqrt_up
 from discreet.privacy.ledger import Charge, Sequential
 from discreet.privacy.payer import unit_of
 from discreet.privacy.plan import checked_contributions, moved_rows
@@ -178,11 +178,7 @@ def row_cost(classes: int, ridges: tuple[float, float], rate: float) -> float:
 def noise_rate(classes: int, ridges: tuple[float, float], epsilon: float, moved: int) -> Fraction:
     """The largest rate, rounded down, whose cost is at most ε; a replaced row pulls twice and bends once."""
     goal = epsilon * (1 - 1e-9)
-    low, high = 0.0, epsilon
-    for _ in range(200):
-        middle = (low + high) / 2
-        cost = row_cost(classes, ridges, middle) + (moved - 1) * middle
-        low, high = (middle, high) if cost <= goal else (low, middle)
+    low, _ = halved(lambda rate: row_cost(classes, ridges, rate) + (moved - 1) * rate <= goal, 0.0, epsilon, 200)
     rate = fraction_down(low)
     if rate <= 0:
         raise BudgetError(f"epsilon = {epsilon:g} is too small for a calibration")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from typing import Annotated
 
 import typer
@@ -63,4 +64,4 @@ app.add_typer(gossip.app, name="gossip")
 
 def main() -> None:
     """The console script."""
-    sys.exit(run(app))
+    sys.exit(run(partial(app, standalone_mode=False)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sized
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -97,7 +98,7 @@ def log(file: FileArgument, as_json: options.Json = False) -> None:
         for one in entries
     ]
     heads = ["charge", "when", "what", "cost", "schema", "hash"]
-    console().print(table(f"{len(entries)} charges", heads, rows, left=6))
+    console().print(table(_charges(entries), heads, rows, left=6))
 
 
 @app.command()
@@ -115,7 +116,7 @@ def verify(
     if as_json:
         print_json({"entries": len(state.entries), "head": state.head, "anchored": head is not None})
         return
-    console().print(f"{len(state.entries)} charges, each bound to the one before it; none was changed")
+    console().print(f"{_charges(state.entries)}, each bound to the one before it; none was changed")
     console().print(f"head {state.head}")
     if head is None:
         note("note: keep the head elsewhere and check it by --head: a file replaced as a whole shows by it alone")
@@ -157,6 +158,10 @@ def _entry(entry: Any) -> dict[str, Any]:
         "epsilon": _text(cost.epsilon), "delta": _text(cost.delta), "rho": _text(cost.rho), "node": entry.node,
         "hash": entry.hash,
     }  # fmt: skip
+
+
+def _charges(entries: Sized) -> str:
+    return f"{len(entries)} charge{'' if len(entries) == 1 else 's'}"
 
 
 def _text(amount: Any) -> str | None:

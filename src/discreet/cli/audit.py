@@ -121,7 +121,7 @@ def _show(results: list[AuditResult], controls: bool) -> None:
             f"{r.delta:g}",
             f"{r.lower_bound:.3f}",
             r.verdict,
-            str(r.samples),
+            f"{r.samples}",
             f"{r.seconds:.1f}",
         ]
         for r in results

@@ -6,12 +6,12 @@ import json
 import math
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import typer
+import click
 
 from discreet.errors import BudgetError, DiscreetError
 
@@ -278,11 +278,17 @@ def _asked() -> str:
     return " ".join(words if words[0] in {"account", "local", "federate", "gossip"} else words[:1])
 
 
-def run(app: typer.Typer) -> int:
-    """Run the commands; every expected failure is one sentence and exit code 2."""
+def run(app: Callable[[], Any]) -> int:
+    """Run the commands, which leave errors to this; every expected failure is one sentence and exit code 2."""
     _used.clear()
     try:
-        app()
+        ended = app()
+    except click.exceptions.NoArgsIsHelpError as error:
+        sys.stderr.write(error.format_message())  # nothing, if the help was printed already
+        return 2
+    except click.UsageError as error:
+        note(f"error: {error.format_message().rstrip('.')} (see 'discreet {_asked()} --help')")
+        return 2
     except DiscreetError as error:
         hint = f" (see 'discreet {_asked()} --help')" if isinstance(error, BudgetError) else ""
         note(f"error: {error}{hint}")
@@ -305,4 +311,4 @@ def run(app: typer.Typer) -> int:
     except MemoryError:
         note("error: the memory does not suffice: pass a file instead of a larger table, or fewer columns")
         return 2
-    return 0
+    return ended if isinstance(ended, int) else 0

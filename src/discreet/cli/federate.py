@@ -28,50 +28,30 @@ KeysOption = Annotated[Path | None, typer.Option("--keys", help="The directory o
 InsecureOption = Annotated[
     bool, typer.Option("--insecure", help="Switch off encryption and authentication: for trial only.")
 ]
-EpsilonRequired = Annotated[float, typer.Option("--epsilon", help="What one round costs each node.")]
-TotalOption = Annotated[
-    float | None, typer.Option("--total", help="What all rounds together may cost; one round unless told.")
-]
 WaitOption = Annotated[float, typer.Option(help="Seconds to wait for the nodes.")]
-ResendOption = Annotated[float, typer.Option(help="Seconds after which a node is asked again.")]
-SecureOption = Annotated[bool, typer.Option("--secure", help="Add up under masks: nobody sees a single update.")]
-ColludingOption = Annotated[
-    int,
-    typer.Option(
-        min=0, help="Secure: how many nodes may see the model or work with the coordinator; the same everywhere."
-    ),
-]
-DropoutsOption = Annotated[int, typer.Option(min=0, help="Secure: how many nodes may drop out; the same everywhere.")]
-WeightingOption = Annotated[
-    str, typer.Option(help="How nodes count: sum, inverse-variance, cut-off, trimmed, median-of-means.")
-]
-CutoffOption = Annotated[float, typer.Option(help="Cut-off: the noise level above which a node is left out.")]
-RobustOption = Annotated[float, typer.Option(help="Trimmed, median-of-means: the share of lying nodes to stand.")]
-OverlapOption = Annotated[bool, typer.Option("--overlap", help="People may be at several nodes: their costs add up.")]
-TotalDeltaOption = Annotated[
-    float | None, typer.Option(help="The delta of all rounds together; for as many as --total pays unless told.")
-]
-NoPrivacyOption = Annotated[
-    bool, typer.Option("--no-privacy", help="Allow an infinite epsilon or total: exact counts leave the node.")
-]
-
 GRANTED: options.Group = {
-    "epsilon": (EpsilonRequired, ...),
+    "epsilon": options.option(float, ..., "What one round costs each node."),
     "delta": (options.Delta, 0.0),
-    "total": (TotalOption, None),
-    "total_delta": (TotalDeltaOption, None),
-    "no_privacy": (NoPrivacyOption, False),
+    "total": options.option(float | None, None, "What all rounds together may cost; one round unless told."),
+    "total_delta": options.option(
+        float | None, None, "The delta of all rounds together; for as many as --total pays unless told."
+    ),
+    "no_privacy": options.flag("--no-privacy", "Allow an infinite epsilon or total: exact counts leave the node."),
 }  # to a node, for a round and in all
 MASKED: options.Group = {
-    "secure": (SecureOption, False),
-    "colluding": (ColludingOption, 1),
-    "dropouts": (DropoutsOption, 0),
+    "secure": options.flag("--secure", "Add up under masks: nobody sees a single update."),
+    "colluding": options.option(
+        int, 1, "Secure: how many nodes may see the model or work with the coordinator; the same everywhere.", min=0
+    ),
+    "dropouts": options.option(int, 0, "Secure: how many nodes may drop out; the same everywhere.", min=0),
 }
 WEIGHED: options.Group = {
-    "weighting": (WeightingOption, "sum"),
-    "cutoff": (CutoffOption, 0.0),
-    "robust": (RobustOption, 0.1),
-    "overlap": (OverlapOption, False),
+    "weighting": options.option(
+        str, "sum", "How nodes count: sum, inverse-variance, cut-off, trimmed, median-of-means."
+    ),
+    "cutoff": options.option(float, 0.0, "Cut-off: the noise level above which a node is left out."),
+    "robust": options.option(float, 0.1, "Trimmed, median-of-means: the share of lying nodes to stand."),
+    "overlap": options.flag("--overlap", "People may be at several nodes: their costs add up."),
     "smoothing": (options.Smoothing, 1.0),
 }
 
@@ -175,7 +155,7 @@ def coordinator(
     name: Annotated[str, typer.Option("--round", help="The round's name; a new one unless told.")] = "",
     most_rows: Annotated[int, typer.Option(min=0, help="The most rows that one node may have; 0 if unknown.")] = 0,
     wait: WaitOption = 600.0,
-    resend: ResendOption = 30.0,
+    resend: Annotated[float, typer.Option(help="Seconds after which a node is asked again.")] = 30.0,
     epsilon: Annotated[float, typer.Option(help="Secure: what the round costs, as the nodes have it.")] = 0.0,
     delta: options.Delta = 0.0,
     mechanism: options.Mechanism = "auto",

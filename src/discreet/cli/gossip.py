@@ -31,7 +31,6 @@ StateOption = Annotated[
 ]
 OverlapOption = Annotated[bool, typer.Option(help="A person may have rows at several nodes: the costs add up.")]
 WhichRoundOption = Annotated[str | None, typer.Option("--round", help="The round, if the directory has several.")]
-RoundOption = Annotated[str, typer.Option("--round", help="The round's name, the same at all nodes.")]
 
 
 def _need() -> None:
@@ -100,7 +99,7 @@ def node(
     delta: options.Delta = 0.0,
     total: Annotated[float | None, typer.Option(help="What the ledger may pay in all; this round unless told.")] = None,
     mechanism: options.Mechanism = "auto",
-    round_name: RoundOption = "gossip",
+    round_name: Annotated[str, typer.Option("--round", help="The round's name, the same at all nodes.")] = "gossip",
     advertise: Annotated[str | None, typer.Option(help="Where peers reach this node, if not at --listen.")] = None,
     expect: Annotated[
         int, typer.Option(min=0, help="Members to wait for; the named peers and this one unless told.")

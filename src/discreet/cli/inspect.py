@@ -78,9 +78,9 @@ def show_ledger(ledger: Leaf | GroupRecord) -> None:
     """Print what was spent or would be, for a person: one table of reports, one of noisy releases."""
     from fractions import Fraction
 
-    from discreet.privacy.certificate import ResponseRecord, SmoothRecord
+    from discreet.privacy.certificate import ResponseRecord, SmoothRecord, leaves
 
-    charges, screen = _leaves(ledger), console()
+    charges, screen = leaves(ledger), console()
     responses = [c for c in charges if isinstance(c, ResponseRecord)]
     if responses:
         screen.print()
@@ -107,13 +107,6 @@ def show_ledger(ledger: Leaf | GroupRecord) -> None:
         heads = ["statistic", "mechanism", "sensitivity", "scale or variance", "cost" if mixed else measures.pop()]
         screen.print()
         screen.print(table("ledger", heads, rows, left=2))
-
-
-def _leaves(node: Leaf | GroupRecord) -> list[Leaf]:
-    """Every charge of a ledger, in order."""
-    from discreet.privacy.certificate import GroupRecord
-
-    return [one for part in node.parts for one in _leaves(part)] if isinstance(node, GroupRecord) else [node]
 
 
 def _by_words(loaded: ReleasedModel) -> dict[str, list[str]]:

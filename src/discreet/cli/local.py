@@ -37,30 +37,16 @@ CampaignOption = Annotated[
     Path | None,
     typer.Option("--campaign", help="A campaign file, instead of the schema and the settings.", show_default=False),
 ]
-LocalEpsilon = Annotated[
-    float | None, typer.Option("--epsilon", help="What all that one person sends may cost.", show_default="1")
-]
-OracleOption = Annotated[
-    str, typer.Option(help="How values are reported: auto, or an oracle: grr, oue, subset, hadamard, …")
-]
-NumbersOption = Annotated[
-    str, typer.Option("--numeric", help="How numbers are reported: bins, or laplace, one-bit, piecewise, hybrid, …")
-]
-ReportsOption = Annotated[int, typer.Option("--reports", help="Inputs each person reports about, at epsilon/reports.")]
-ThetaOption = Annotated[float | None, typer.Option(help="The threshold of the oracle 'the'.", show_default=False)]
-StoreOption = Annotated[
-    Path | None, typer.Option("--store", help="A database that keeps the reports and resumes.", show_default=False)
-]
 SmoothingOption = Annotated[float, typer.Option(help="People added to every cell.")]
 
 
 ASKED: options.Group = {
     "schema": (options.Schema, None),
-    "epsilon": (LocalEpsilon, None),
-    "oracle": (OracleOption, "auto"),
-    "numeric": (NumbersOption, "bins"),
-    "reports": (ReportsOption, 1),
-    "theta": (ThetaOption, None),
+    "epsilon": options.option(float | None, None, "What all that one person sends may cost.", show_default="1"),
+    "oracle": options.option(str, "auto", "How values are reported: auto, or an oracle: grr, oue, subset, hadamard, …"),
+    "numeric": options.option(str, "bins", "How numbers are reported: bins, or laplace, one-bit, piecewise, hybrid, …"),
+    "reports": options.option(int, 1, "Inputs each person reports about, at epsilon/reports."),
+    "theta": options.option(float | None, None, "The threshold of the oracle 'the'.", show_default=False),
 }  # of people, unless a campaign file says it
 
 
@@ -133,7 +119,9 @@ def collect(
     schema: options.Schema = None,
     campaign: CampaignOption = None,
     epsilon: Annotated[float | None, typer.Option(help="Accept only reports of this epsilon.")] = None,
-    store: StoreOption = None,
+    store: Annotated[
+        Path | None, typer.Option("--store", help="A database that keeps the reports and resumes.", show_default=False)
+    ] = None,
     smoothing: SmoothingOption = 1.0,
     as_json: options.Json = False,
 ) -> None:
@@ -213,15 +201,8 @@ def campaign(
     if out is not None:
         plan.save(out)
     if as_json:
-        print_json(
-            {
-                "epsilon": float(plan.epsilon),
-                "reports": plan.reports,
-                "schema_hash": plan.schema.hash,
-                "questions": plan.describe(),
-                "campaign": None if out is None else str(out),
-            }
-        )
+        told = {"epsilon": float(plan.epsilon), "reports": plan.reports, "schema_hash": plan.schema.hash}
+        print_json({**told, "questions": plan.describe(), "campaign": None if out is None else str(out)})
         return
     rows = [
         [one["about"], one["mechanism"], "" if one["domain"] is None else str(one["domain"]), str(one["bytes"])]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,9 +14,24 @@ import typer
 Group = Mapping[str, tuple[Any, Any]]  # the type of each option, and its default, or ... if it must be given
 
 
-def one_of(*names: str, help: str, flag: str | None = None) -> Any:
+def one_of(*names: str, help: str) -> Any:
     """An option that takes one of some words."""
-    return typer.Option(*([] if flag is None else [flag]), help=help, click_type=click.Choice(names))
+    return typer.Option(help=help, click_type=click.Choice(names))
+
+
+def option(kind: Any, default: Any, help: str, **more: Any) -> tuple[Any, Any]:
+    """An option of a group: its type with its words, and its default."""
+    return Annotated[kind, typer.Option(help=help, **more)], default
+
+
+def flag(name: str, help: str) -> tuple[Any, Any]:
+    """An option of a group that is there or is not."""
+    return Annotated[bool, typer.Option(name, help=help)], False
+
+
+def choice(names: Iterable[str], default: Any, help: str) -> tuple[Any, Any]:
+    """An option of a group that takes one of some words."""
+    return option(str | None, default, help, click_type=click.Choice(list(names)))
 
 
 def grouped(**groups: Group) -> Callable[[Callable[..., None]], Callable[..., None]]:
@@ -64,13 +79,6 @@ Out = Annotated[Path, typer.Option("--out", "-o", help="Where to write the model
 Schema = Annotated[
     Path | None, typer.Option("--schema", "-s", help="The schema file (TOML or JSON).", show_default=False)
 ]
-Account = Annotated[
-    Path | None,
-    typer.Option(help="The account to charge; NAME.account beside NAME.csv unless told.", show_default=False),
-]
-NoAccount = Annotated[
-    bool, typer.Option("--no-account", help="Charge nothing, even if an account lies beside the data.")
-]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 Seed = Annotated[int | None, typer.Option(help="Make it a reproducible simulation, which is not for release.")]
 Unexpected = Annotated[
@@ -84,12 +92,6 @@ Unexpected = Annotated[
 
 # ---- budgets and models
 
-ModelName = Annotated[
-    str,
-    typer.Option("--model", help="The kind of model, as 'discreet compare --help' lists them; auto decides by a "
-                 "bought number of rows."),
-]  # fmt: skip
-Epsilon = Annotated[float, typer.Option(help="The privacy budget; inf for no privacy.")]
 Delta = Annotated[float, typer.Option(help="The chance with which epsilon may be exceeded.")]
 Adjacency = Annotated[str, one_of(*ADJACENCIES, help="One row more or less, or one row changed.")]
 Contributions = Annotated[int, typer.Option(help="The most rows one person may have in the data.")]
@@ -104,58 +106,47 @@ Mechanism = Annotated[
 
 def _likelihood(name: str) -> str:
     """The name of a likelihood, if there is one that goes by it."""
-    from discreet.bayes.likelihoods import names
+    from discreet.bayes.likelihoods import likelihood_of
 
-    if name not in names():
-        raise typer.BadParameter(f"{name!r} is not one of {', '.join(map(repr, names()))}.")
-    return name
+    return likelihood_of(name).numeric
 
 
-Numeric = Annotated[
-    str,
-    typer.Option(
-        help="How numbers are modelled: histogram, gaussian, truncated-gaussian or any likelihood that is registered.",
-        callback=_likelihood,
-        metavar="NAME",
-    ),
-]
-Split = Annotated[str, one_of("weighted", "equal", help="How the budget is shared out.")]
 Smoothing = Annotated[float, typer.Option(help="Rows added to every cell.")]
-Sensitivity = Annotated[
-    str, one_of("global", "smooth", "auto", help="Noise on bell curves: by the public bounds, or by a smooth bound.")
-]
-Estimator = Annotated[
-    str | None,
-    one_of(
-        "moments", "trimmed", "bun-steinke",
-        help="Moments of bell curves; 'trimmed' and 'bun-steinke' imply smooth bounds.",
-    ),
-]  # fmt: skip
-Bounds = Annotated[str, one_of(*BOUGHT, help="Bounds of numbers: as the schema says, or bought for all of them.")]
-Edges = Annotated[
-    str | None,
-    one_of(*BOUGHT, help="Bins of numbers: equally wide, or bought to hold equal weight; else as the bounds."),
-]
-BoundsShare = Annotated[float, typer.Option(help="The part of epsilon for bounds and edges, if any are bought.")]
-
 SETTINGS: Group = {
-    "model": (ModelName, "naive-bayes"),
-    "epsilon": (Epsilon, 1.0),
+    "model": option(
+        str, "naive-bayes",
+        "The kind of model, as 'discreet compare --help' lists them; auto decides by a bought number of rows.",
+    ),
+    "epsilon": option(float, 1.0, "The privacy budget; inf for no privacy."),
     "delta": (Delta, 0.0),
     "adjacency": (Adjacency, "add-remove"),
     "mechanism": (Mechanism, "auto"),
-    "numeric": (Numeric, "histogram"),
-    "split": (Split, "weighted"),
+    "numeric": option(
+        str, "histogram",
+        "How numbers are modelled: histogram, gaussian, truncated-gaussian or any likelihood that is registered.",
+        callback=_likelihood, metavar="NAME",
+    ),
+    "split": choice(("weighted", "equal"), "weighted", "How the budget is shared out."),
     "smoothing": (Smoothing, 1.0),
     "contributions": (Contributions, 1),
-    "sensitivity": (Sensitivity, "global"),
-    "estimator": (Estimator, None),
-    "bounds": (Bounds, "declared"),
-    "edges": (Edges, None),
-    "bounds_share": (BoundsShare, 0.1),
+    "sensitivity": choice(
+        ("global", "smooth", "auto"), "global", "Noise on bell curves: by the public bounds, or by a smooth bound."
+    ),
+    "estimator": choice(
+        ("moments", "trimmed", "bun-steinke"), None,
+        "Moments of bell curves; 'trimmed' and 'bun-steinke' imply smooth bounds.",
+    ),
+    "bounds": choice(BOUGHT, "declared", "Bounds of numbers: as the schema says, or bought for all of them."),
+    "edges": choice(BOUGHT, None, "Bins of numbers: equally wide, or bought to hold equal weight; else as the bounds."),
+    "bounds_share": option(float, 0.1, "The part of epsilon for bounds and edges, if any are bought."),
     "unexpected": (Unexpected, "refuse"),
-}  # of a fit
-PAYING: Group = {"account": (Account, None), "no_account": (NoAccount, False)}  # what a command is charged to
+}  # of a fit  # fmt: skip
+PAYING: Group = {
+    "account": option(
+        Path | None, None, "The account to charge; NAME.account beside NAME.csv unless told.", show_default=False
+    ),
+    "no_account": flag("--no-account", "Charge nothing, even if an account lies beside the data."),
+}  # what a command is charged to
 
 
 def some(*names: str) -> Group:

@@ -40,13 +40,8 @@ def command(
         found.schema.save(out, comment=comment)
         note(f"wrote {out}: edit it, then try 'discreet plan --schema {out} --epsilon 1'")
     if as_json:
-        print_json(
-            {
-                "schema": found.schema.to_dict(),
-                "left_out": found.left_out,
-                "warning": warning.replace("\n", " "),
-            }
-        )
+        told = warning.replace("\n", " ")
+        print_json({"schema": found.schema.to_dict(), "left_out": found.left_out, "warning": told})
     elif out is None:
         import tomli_w
 

@@ -65,13 +65,8 @@ def command(
         if certificate is not None:
             write_text(certificate, found.model_dump_json(indent=2) + "\n")
     if as_json:
-        print_json(
-            {
-                "features": list(chooser.names_),
-                "schema": str(out),
-                "certificate": found.model_dump(mode="json"),
-            }
-        )
+        spent = found.model_dump(mode="json")
+        print_json({"features": list(chooser.names_), "schema": str(out), "certificate": spent})
         return
     for name in chooser.names_:
         console().print(name)

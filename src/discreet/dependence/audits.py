@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.audit import AuditCase, Claim, Pair
+from discreet.audit import AuditCase, Pair, case_at_one
 from discreet.dependence.joint import joint_counts, plan_joint, release_joint
 from discreet.dependence.pairs import pair_tables
 from discreet.dependence.tan import TABLES, noised_tables, plan_tan
@@ -113,35 +114,24 @@ def _flat(tables: Sequence[NDArray[Any]], ends: Sequence[Sequence[NDArray[Any]]]
     return np.concatenate([[far[0] - far[1]], *(table.ravel() for table in tables)])
 
 
-def _case(
-    name: str,
-    mechanism: type[ReleasedJoint] | type[ReleasedTan],
-    noise: Adjacency,
-    asked: Adjacency,
-    note: str,
-) -> AuditCase:
-    return AuditCase(
-        name=name,
-        claim=Claim(1.0),
-        build=lambda epsilon: mechanism(epsilon, noise, asked),
-        pairs=lambda epsilon: [Pair(BEFORE[asked], AFTER, NOTES[asked])],
-        adjacency=asked.value,
-        control=noise is not asked,
-        note=note,
-        samples=16_000 if mechanism is ReleasedJoint else 10_000 if noise is not asked else 8_000,
-    )
-
-
 def audit_cases() -> list[AuditCase]:
     """Each network under both adjacencies, and what goes wrong when a replaced row is charged as one row."""
     joint = "the joint table as a release draws it after the marginals, which have a hundredth of the budget"
     tan = "K-norm tables of two pairs; the choice of pairs, audited as a mechanism, has a hundredth of the budget"
     wrong = "scaled to one row although a label change moves two classes"
-    cases = []
-    for adjacency in Adjacency:
-        cases.append(_case(f"joint-histogram-{adjacency.value}", ReleasedJoint, adjacency, adjacency, joint))
-        cases.append(_case(f"tan-{adjacency.value}", ReleasedTan, adjacency, adjacency, tan))
     one, two = Adjacency.ADD_REMOVE, Adjacency.REPLACE
-    cases.append(_case("control-joint-replaced-row", ReleasedJoint, one, two, wrong))
-    cases.append(_case("control-tan-replaced-row", ReleasedTan, one, two, wrong))
-    return cases
+    listed: list[tuple[str, type[ReleasedJoint | ReleasedTan], Adjacency, Adjacency, str, int]] = [
+        ("joint-histogram-add-remove", ReleasedJoint, one, one, joint, 16_000),
+        ("joint-histogram-replace", ReleasedJoint, two, two, joint, 16_000),
+        ("tan-add-remove", ReleasedTan, one, one, tan, 8_000),
+        ("tan-replace", ReleasedTan, two, two, tan, 8_000),
+        ("control-joint-replaced-row", ReleasedJoint, one, two, wrong, 16_000),
+        ("control-tan-replaced-row", ReleasedTan, one, two, wrong, 10_000),
+    ]
+    return [
+        case_at_one(
+            name, partial(kind, adjacency=noise, asked=asked), [Pair(BEFORE[asked], AFTER, NOTES[asked])], note,
+            adjacency=asked.value, samples=samples,
+        )
+        for name, kind, noise, asked, note, samples in listed
+    ]  # fmt: skip

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,16 +28,10 @@ def is_free(feature: Feature) -> bool:
     return isinstance(feature, Numeric) and feature.bins == DEFAULT_BINS
 
 
-def rebinned(feature: Numeric, bins: Any) -> Numeric:
-    """The same number in other bins."""
-    return Numeric(**(feature.model_dump() | {"bins": bins}))
-
-
 def with_features(schema: Schema, features: Sequence[Feature], *, study: bool = False) -> Schema:
     """The same schema with other features; for `study` those were found without privacy, and the schema says so."""
     inferred = schema.inferred or (study and tuple(features) != schema.features)
-    fields = {"features": [feature.model_dump() for feature in features], "inferred": inferred}
-    return Schema(**(schema.model_dump() | fields))
+    return schema.having(features, inferred=inferred)
 
 
 @lru_cache(16)
@@ -51,7 +44,7 @@ def _finest(feature: Numeric, most: int = FINE) -> Numeric:
     bins = most
     while bins > DEFAULT_BINS:
         try:
-            return rebinned(feature, bins)
+            return feature.having(bins)
         except SchemaError:
             bins //= 2
     return feature
@@ -65,9 +58,8 @@ def joint_cells(schema: Schema, rows: float, epsilon: float) -> int:
     """
     room = rows * min(epsilon, STRONGEST) / ROWS_PER_CELL
     fixed = math.prod(feature.cells for feature in schema.features if not is_free(feature))
-    free = sorted(
-        f.cells - (f.missing_code is not None) for f in fine_schema(schema).features if is_same_free(schema, f)
-    )
+    pairs = zip(schema.features, fine_schema(schema).features, strict=True)
+    free = sorted(fine.cells - (fine.missing_code is not None) for given, fine in pairs if is_free(given))
     extra = 1 if not free else 2
     if fixed * extra ** len(free) * len(schema.classes) > LARGEST or fixed > max(room, 1.0):
         return 0
@@ -81,11 +73,6 @@ def joint_cells(schema: Schema, rows: float, epsilon: float) -> int:
             break
         most /= cells  # it has so few values that others may have more bins
     return max(1, min(bins, MOST))
-
-
-def is_same_free(schema: Schema, fine: Feature) -> bool:
-    """Whether a feature of the fine schema stands for a free number."""
-    return is_free(next(feature for feature in schema.features if feature.name == fine.name))
 
 
 def suits_joint(schema: Schema, rows: float, epsilon: float) -> bool:
@@ -116,7 +103,7 @@ def grid(
             edges = (feature.lower, *(feature.edges[cut] - back for cut in cuts), feature.upper)
             missing = [ordered] if feature.missing_code is not None else []
             table = np.add.reduceat(table, [0, *cuts, *missing], axis=1)
-            feature = rebinned(feature, edges)
+            feature = feature.having(edges)
         features.append(feature)
         tables.append(table)
     joint = with_features(schema, features, study=study)

@@ -7,13 +7,13 @@ from typing import Any, Self
 
 import numpy as np
 
-from discreet.dependence.model import DIGITS, numbers
 from discreet.errors import ModelError
 from discreet.models import Floats, ReleasedModel, class_probabilities
 from discreet.privacy.certificate import Certificate
 from discreet.schema import Schema
 from discreet.sources import Progress, Rows, encode_rows
 
+DIGITS = 5  # of a log-probability in a file: far below what noise leaves of it
 LARGEST = 1 << 20  # cells of all classes together: what a file and a release hold with ease
 
 
@@ -59,3 +59,13 @@ class JointModel(ReleasedModel):
 
     def __repr__(self) -> str:
         return f"<JointModel: {self.table.shape[1]} cells, {len(self.log_prior)} classes>"
+
+
+def numbers(values: Any, shape: tuple[int, ...], what: str) -> Floats:
+    """Finite log-probabilities of a shape, or an error that says what they are of."""
+    table = np.asarray(values, dtype=np.float64)
+    if table.shape != shape:
+        raise ModelError(f"{what} has the wrong shape")
+    if not np.isfinite(table).all() or (np.abs(table) > 1e6).any():
+        raise ModelError(f"{what} holds numbers out of range")
+    return table

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.loops import machine_code
 from discreet.schema import Schema
 from discreet.sources import Cells
 
@@ -42,14 +42,6 @@ def _tally(codes: Any, labels: Any, first: Any, second: Any, sizes: Any, starts:
             out[starts[k] + (labels[i] * sizes[a] + codes[i, a]) * sizes[b] + codes[i, b]] += 1
 
 
-@functools.cache
-def _compiled() -> Any:
-    """The loop as machine code; the compiler's cache on disk makes this cheap after the first time."""
-    import numba
-
-    return numba.njit(cache=True, nogil=True)(_tally)
-
-
 def pair_tables(codes: Cells, labels: Integers, schema: Schema, pairs: Sequence[Pair]) -> list[Integers]:
     """Rows by class, cell of the first and cell of the second feature, for each pair."""
     sizes, classes = np.array([feature.cells for feature in schema.features], np.int64), len(schema.classes)
@@ -59,7 +51,7 @@ def pair_tables(codes: Cells, labels: Integers, schema: Schema, pairs: Sequence[
     lengths = classes * sizes[first] * sizes[second]
     starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
     flat = np.zeros(int(starts[-1]), np.int64)
-    _compiled()(codes, labels, first, second, sizes, starts, flat)
+    machine_code(_tally)._tally(codes, labels, first, second, sizes, starts, flat)
     return [
         flat[start : start + length].reshape(classes, sizes[a], sizes[b])
         for start, length, a, b in zip(starts, lengths, first, second, strict=False)

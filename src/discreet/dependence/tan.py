@@ -14,7 +14,7 @@ from discreet.bayes import make_plan
 from discreet.bayes.bundles import bundle_cost, bundle_tables, cell_square
 from discreet.bayes.bundling import is_slow
 from discreet.dependence.base import NetworkEstimator
-from discreet.dependence.grid import is_free, rebinned, with_features
+from discreet.dependence.grid import is_free, with_features
 from discreet.dependence.pairs import REACH, STEPS, Pair, candidates, dependence, pair_tables
 from discreet.dependence.plan import NetworkPlan, checked_share, network_certificate, plan_network
 from discreet.dependence.tan_estimate import NoisyTables, log_ratio, marginals, naive
@@ -102,7 +102,7 @@ def plan_tan(schema: Schema, budget: Budget, choice_share: Fraction = Fraction(3
 def tan_schema(schema: Schema, rows: float, epsilon: float) -> Schema:
     """The schema with free numbers in eight bins, or in four where a feature has less than 20/ε rows to itself."""
     bins = MOST_BINS if rows * epsilon > FEWEST_ROWS * len(schema.features) else LEAST_BINS
-    features = [rebinned(f, bins) if is_free(f) and isinstance(f, Numeric) else f for f in schema.features]
+    features = [f.having(bins) if is_free(f) and isinstance(f, Numeric) else f for f in schema.features]
     return with_features(schema, features)
 
 

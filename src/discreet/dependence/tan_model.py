@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from discreet.dependence.model import DIGITS, numbers
+from discreet.dependence.joint_model import DIGITS, numbers
 from discreet.dependence.tree import is_forest
 from discreet.errors import ModelError
 from discreet.models import Floats, ReleasedModel, class_probabilities

@@ -29,14 +29,6 @@ class Forest:
         self.open = left[ends[:, 0] != ends[:, 1]].tolist()
 
 
-def open_pairs(pairs: Sequence[Pair], taken: Sequence[Pair]) -> list[int]:
-    """The places of the pairs that join two parts of the forest that `taken`, some of them, makes."""
-    forest = Forest(pairs)
-    for pair in taken:
-        forest.take(pair)
-    return forest.open
-
-
 def grow_tree(
     pairs: Sequence[Pair],
     scores: Sequence[int],

@@ -207,11 +207,15 @@ class SchemaEstimator(ClassifierMixin, PrivateEstimator):
             name, expected = type(self).__name__, self.n_features_in_
             raise DataError(f"X has {width} features, but {name} is expecting {expected} features as input")
 
+    def _narrowed(self, X: Any) -> Any:
+        """What the model asks for of rows as they were in fit."""
+        return X
+
     def predict(self, X: Any) -> NDArray[Any]:
         """The most probable class of each row."""
         check_is_fitted(self)
         self._check_width(X)
-        labels: NDArray[Any] = self.model_.predict(X)
+        labels: NDArray[Any] = self.model_.predict(self._narrowed(X))
         return labels
 
     def __sklearn_tags__(self) -> Any:
@@ -232,7 +236,7 @@ class ScoreEstimator(SchemaEstimator):
         """log P(class, features), columns in the order of `classes_`."""
         check_is_fitted(self)
         self._check_width(X)
-        scores: Floats = self.model_.predict_joint_log_proba(X)[:, self._order]
+        scores: Floats = self.model_.predict_joint_log_proba(self._narrowed(X))[:, self._order]
         return scores
 
     def predict_log_proba(self, X: Any) -> Floats:

@@ -6,13 +6,13 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.audit import AuditCase, Claim, Pair
+from discreet.audit import AuditCase, Pair, case_at_one
 from discreet.bayes import NaiveBayesModel, PrivateNB
 from discreet.domain import exact
 from discreet.evaluation.holdout import PrivateHoldout
@@ -96,41 +96,27 @@ class DealtCounts:
 def audit_cases() -> list[AuditCase]:
     """The counts under both adjacencies, hold-outs, and controls with short noise or a deal that is none."""
 
-    def counted(adjacency: str, factor: Fraction = Fraction(1)) -> Callable[[float], Counted]:
-        return lambda epsilon: Counted(epsilon, adjacency, factor)
-
-    def dealt(fault: str) -> Callable[[float], DealtCounts]:
-        return lambda epsilon: DealtCounts(epsilon, fault)
-
     base: tuple[Row, ...] = ((0, 0), (1, 1))
     added, changed = Pair(base, (*base, (0, 1)), "a row more"), Pair(base, ((0, 0), (0, 0)), "a row changes its label")
-    every_other = (0, 1) * 8
-    listed: list[tuple[str, Callable[[float], Any], str, Pair, bool, str, int]] = [
-        ("private-evaluation-add-remove", counted("add-remove"), "add-remove", added, False,
+    against, every_other = Pair(FEW, (*FEW, (0, 1)), "a row against the others"), (0, 1) * 8
+    front, more = Pair(every_other, (1, *every_other), "a row more in front"), Pair((0,), (0, 0), "a row more")
+    listed: list[tuple[str, Callable[[float], Any], str, Pair, str, int]] = [
+        ("private-evaluation-add-remove", Counted, "add-remove", added,
          "rows by true class and score bin", 20_000),
-        ("private-evaluation-replace", counted("replace"), "replace", changed, False,
+        ("private-evaluation-replace", partial(Counted, adjacency="replace"), "replace", changed,
          "rows by true class and score bin", 20_000),
-        ("control-evaluation-half-noise", counted("add-remove", Fraction(1, 2)), "add-remove", added, True,
+        ("control-evaluation-half-noise", partial(Counted, factor=Fraction(1, 2)), "add-remove", added,
          "counts with half the noise", 20_000),
-        ("holdout", WholeHoldout, "add-remove", Pair(FEW, (*FEW, (0, 1)), "a row against the others"), False,
+        ("holdout", WholeHoldout, "add-remove", against,
          "a model and the counts of the rows held out", 1_000),
-        ("holdout-counts", dealt(""), "add-remove", Pair((0,), (0, 0), "a row more"), False,
+        ("holdout-counts", DealtCounts, "add-remove", more,
          "noisy counts of both sides of a deal", 40_000),
-        ("control-holdout-by-position", dealt("position"), "add-remove",
-         Pair(every_other, (1, *every_other), "a row more in front"), True, "rows dealt by where they stand", 5_000),
-        ("control-holdout-tests-training-rows", dealt("again"), "add-remove", Pair((0,), (0, 0), "a row more"), True,
+        ("control-holdout-by-position", partial(DealtCounts, fault="position"), "add-remove", front,
+         "rows dealt by where they stand", 5_000),
+        ("control-holdout-tests-training-rows", partial(DealtCounts, fault="again"), "add-remove", more,
          "training rows among those tested, each side at full epsilon", 80_000),
     ]  # fmt: skip
     return [
-        AuditCase(
-            name=name,
-            claim=Claim(1.0),
-            build=build,
-            pairs=lambda epsilon, pair=pair: [pair],  # type: ignore[misc]
-            adjacency=adjacency,
-            control=control,
-            note=note,
-            samples=samples,
-        )
-        for name, build, adjacency, pair, control, note, samples in listed
+        case_at_one(name, build, [pair], note, adjacency=adjacency, samples=samples)
+        for name, build, adjacency, pair, note, samples in listed
     ]

@@ -20,15 +20,12 @@ class Scoring(Protocol):
     @property
     def probabilistic(self) -> bool:
         """Whether its scores are log-probabilities."""
-        ...
 
     def score_rows(self, rows: Rows) -> Any:
         """One score per row and class."""
-        ...
 
     def most_frequent(self) -> int | None:
         """The class it holds to be the most frequent, if it knows."""
-        ...
 
 
 def evaluate(model: Scoring, data: Any, y: Any = None, *, progress: Progress | None = None) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from discreet.estimators.base import SchemaEstimator
 from discreet.estimators.settings import check_smoothing
 from discreet.evaluation.evaluate import check_confidence, evaluation_certificate, measure
 from discreet.evaluation.plan import EvaluationPlan, evaluation_charges, make_evaluation_plan
+from discreet.kinds import of_a_kind
 from discreet.mechanisms.deal import KeyCoins, RowCoins
 from discreet.mechanisms.noise import Sampler, SimulationSampler, sampler_for
 from discreet.privacy.budget import Adjacency, Budget, number
@@ -29,7 +30,6 @@ from discreet.privacy.unexpected import ABSORB, REFUSE, check_unexpected
 from discreet.schema import Schema
 from discreet.sources import Progress, charge, check_shape, deal_rows, new_reading, watching
 
-ROOMS = {"bayes", "linear", "trees", "additive", "dependence", "auto", "selection", "tuning"}
 NEEDED = ("epsilon", "schema", "adjacency", "random_state")
 SIDES = "training rows and rows held out"
 DEALT_ROWS = "every row is dealt to training or to testing by a coin of its own, whatever the rows say"
@@ -193,8 +193,7 @@ class PrivateHoldout(SchemaEstimator):
 
 def _private(estimator: Any) -> dict[str, Any]:
     """The settings of a private estimator of this library that releases a model; any other is refused."""
-    room = type(estimator).__module__.split(".")
-    home = room[0] == "discreet" and len(room) > 1 and room[1] in ROOMS
+    home = of_a_kind(estimator) or getattr(type(estimator), "of_kinds", False)
     settings: dict[str, Any] = estimator.get_params(deep=False) if home and hasattr(estimator, "get_params") else {}
     takes = inspect.signature(estimator.fit).parameters if hasattr(estimator, "fit") else {}
     if any(name not in settings for name in NEEDED) or "ledger" not in takes or not hasattr(estimator, "predict"):

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from discreet.errors import BudgetError
 from discreet.estimators.base import SchemaEstimator
+from discreet.kinds import find
 from discreet.linear.encode import Encoding
 from discreet.linear.losses import Huber, Logistic, Loss
 from discreet.linear.model import LinearModel
@@ -200,15 +201,10 @@ def release_certificate(released: LinearRelease) -> Certificate:
 
 def twin_of(model: LinearModel, data: Any, y: Any = None, *, progress: Progress | None = None) -> LinearModel:
     """The same kind of model fitted without noise: for comparison, never for release."""
-    common: dict[str, Any] = {
-        "epsilon": math.inf,
-        "schema": model.schema,
-        "numeric": model.encoding.numeric,
-        "regularisation": model.settings.get("ridge"),
-    }
-    estimator: LinearEstimator
-    if model.kind == "svm":
-        estimator = PrivateSVC(**common, h=model.settings.get("h", 0.05))
-    else:
-        estimator = PrivateLogisticRegression(**common)
-    return estimator.fit(data, y, progress=progress).model_
+    settings = {name: model.settings[name] for name in ("h",) if name in model.settings}
+    made = find(model.kind).make(
+        epsilon=math.inf, schema=model.schema, numeric=model.encoding.numeric,
+        regularisation=model.settings.get("ridge"), **settings,
+    )  # fmt: skip
+    twin: LinearModel = made.fit(data, y, progress=progress).model_
+    return twin

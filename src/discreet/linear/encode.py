@@ -147,28 +147,18 @@ class Design:
     def margins(self, weights: Floats) -> Floats:
         """x·w for every row."""
         out = np.empty(len(self.codes))
-        scaled = weights * self.unit
-        if self.values is None:
-            compiled().margins(self.codes, scaled, out)
-        else:
-            compiled().margins_valued(self.codes, self.values, scaled, out)
+        compiled().margins(self.codes, self.values, weights * self.unit, out)
         return out
 
     def gather(self, rates: Floats) -> Floats:
         """Σ rates[i]·x_i."""
         out, rest = np.zeros(self.columns), np.zeros(self.columns)
-        if self.values is None:
-            compiled().gather(self.codes, rates, out, rest)
-        else:
-            compiled().gather_valued(self.codes, self.values, rates, out, rest)
+        compiled().gather(self.codes, self.values, rates, out, rest)
         return (out + rest) * self.unit
 
     def outer(self, rates: NDArray[Any]) -> NDArray[Any]:
         """Σ rates[i]·x_i x_iᵀ in squared units, symmetric; whole numbers for whole rates."""
         out = np.zeros((self.columns, self.columns), rates.dtype)
-        if self.values is None:
-            compiled().outer(self.codes, rates, out)
-        else:
-            compiled().outer_valued(self.codes, self.values, rates, out)
+        compiled().outer(self.codes, self.values, rates, out)
         upper = np.triu(out)
         return upper + np.triu(out, 1).T

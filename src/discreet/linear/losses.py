@@ -21,37 +21,29 @@ class Loss(Protocol):
     @property
     def name(self) -> str:
         """What it is called."""
-        ...
 
     @property
     def steepest(self) -> float:
         """The bound of |ℓ′|."""
-        ...
 
     @property
     def bend(self) -> float:
         """The bound of ℓ″."""
-        ...
 
     def value(self, t: Floats) -> Floats:
         """ℓ(t)."""
-        ...
 
     def slope(self, t: Floats) -> Floats:
         """ℓ′(t)."""
-        ...
 
     def precise_slope(self, t: Any) -> Any:
         """ℓ′(t) in whole numbers of units of 2^−200, off by less than 2^16 of them."""
-        ...
 
     def curvature(self, t: Floats) -> Floats:
         """ℓ″(t), where it exists; anything between its two sides elsewhere."""
-        ...
 
     def worst(self, reach: float, ridge: float) -> float:
         """sup over t of reach·|ℓ′(t)| + ln(1 + ℓ″(t)/ridge): what one row costs, for rows of norm one."""
-        ...
 
 
 @dataclass(frozen=True)

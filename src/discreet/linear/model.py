@@ -62,12 +62,9 @@ class LinearModel(ReleasedModel):
     def margins(self, rows: Rows) -> Floats:
         """x·w of rows as a source delivers them, one column per binary problem."""
         codes, values = self.encoding.encode(hold_rows(rows))
-        out = np.empty((len(self.weights), rows.size))
+        out, unit = np.empty((len(self.weights), rows.size)), self.encoding.scale / (1 if values is None else UNIT)
         for weights, line in zip(self.weights, out, strict=True):
-            if values is None:
-                compiled().margins(codes, weights * self.encoding.scale, line)
-            else:
-                compiled().margins_valued(codes, values, weights * (self.encoding.scale / UNIT), line)
+            compiled().margins(codes, values, weights * unit, line)
         return np.ascontiguousarray(out.T)
 
     def joint_rows(self, rows: Rows) -> Floats:

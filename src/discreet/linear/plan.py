@@ -13,7 +13,7 @@ from discreet.linear.encode import UNIT, Encoding
 from discreet.linear.losses import Loss
 from discreet.mechanisms.vectors import LAWS
 from discreet.privacy.budget import Adjacency, Budget, number
-from discreet.privacy.calibrate import fraction_down, sqrt_up
+from discreet.privacy.calibrate import fraction_down, halved, sqrt_up
 from discreet.privacy.ledger import Charge, Sequential
 from discreet.privacy.plan import Protected, checked_contributions, moved_rows, only_pure
 from discreet.privacy.unexpected import REFUSE, check_unexpected
@@ -48,11 +48,6 @@ class LinearPlan(Protected):
         """The class that each binary problem sets against the rest."""
         classes = len(self.schema.classes)
         return (1,) if classes == 2 else tuple(range(classes))
-
-    @property
-    def moved(self) -> int:
-        """How many rows' worth a neighbour moves a sum: one, or two if a row is replaced."""
-        return moved_rows(self.adjacency)
 
     @property
     def linear_reach(self) -> int:
@@ -98,16 +93,6 @@ class LinearPlan(Protected):
                    f"{self.steps} lattice steps of 2^-{self.lattice}", Fraction(self.steps) / second, "epsilon",
                    second * self.contributions),
         ]  # fmt: skip
-
-    def rows(self) -> list[dict[str, Any]]:
-        """The plan as plain records."""
-        return [
-            {"what": c.what, "mechanism": c.mechanism, "sensitivity": c.sensitivity, "cost": float(c.cost)}
-            for part in self.node.parts
-            if isinstance(part, Sequential)
-            for c in part.parts
-            if isinstance(c, Charge)
-        ]
 
 
 def _short(value: Fraction) -> str:
@@ -213,10 +198,7 @@ def objective_rate(loss: Loss, reach: float, ridge: float, epsilon: float, moved
             f"a regularisation of {ridge:g} leaves nothing of epsilon = {epsilon:g} for noise: it must be above "
             f"{least:.4g} here, or leave it out"
         )
-    low, high = 0.0, epsilon / reach
-    for _ in range(200):
-        middle = (low + high) / 2
-        low, high = (middle, high) if objective_cost(loss, middle, reach, ridge, moved) <= goal else (low, middle)
+    low, _ = halved(lambda rate: objective_cost(loss, rate, reach, ridge, moved) <= goal, 0.0, epsilon / reach, 200)
     rate = fraction_down(low)
     if rate <= 0:
         raise BudgetError(f"epsilon = {epsilon:g} is too small for a linear model")

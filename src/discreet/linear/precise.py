@@ -24,29 +24,41 @@ BLOCK = 1 << 14
 STEPS, HALVINGS, TERMS, HALVES = 60, 40, 24, 8
 
 
-class Precise(Protocol):
-    """An objective whose gradient can be had in whole numbers."""
+class Convex(Protocol):
+    """What the solver needs of a strongly convex objective over flat weights; `t` are the margins at the weights."""
+
+    @property
+    def design(self) -> Design:
+        """The rows it sums over."""
 
     def start(self) -> Floats:
         """Where to begin."""
-        ...
 
     def at(self, weights: Floats) -> Floats:
         """The margins of all rows."""
-        ...
+
+    def value(self, weights: Floats, t: Floats) -> float:
+        """J(w)."""
+
+    def gradient(self, weights: Floats, t: Floats) -> Floats:
+        """∇J(w)."""
 
     def newton_step(self, t: Floats, gradient: Floats) -> Floats:
         """A direction near −(∇²J)⁻¹∇J."""
-        ...
+
+    def certified(self, weights: Floats) -> float:
+        """A bound on the norm of the exact gradient."""
+
+
+class Precise(Convex, Protocol):
+    """An objective whose gradient can be had in whole numbers."""
 
     def precise_gradient(self, weights: Wholes) -> tuple[Wholes, float]:
         """∇J in units of 2^−200 and a bound on the norm of its error."""
-        ...
 
     @property
     def stiffness(self) -> float:
         """A bound on the largest eigenvalue of the penalty."""
-        ...
 
 
 def refine(objective: Precise, weights: Floats, tolerance: float) -> tuple[Floats, float] | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Protocol
@@ -14,14 +13,13 @@ from numpy.typing import NDArray
 from discreet.errors import SolverError
 from discreet.linear.encode import Design
 from discreet.linear.plan import LinearPlan
-from discreet.linear.solve import Minimum, Objective, minimise, minimise_precisely
+from discreet.linear.solve import Objective, minimise, minimise_precisely
 from discreet.mechanisms.noise import Sampler
 from discreet.mechanisms.vectors import Drawn, bits_of, noise_vector
 from discreet.privacy.calibrate import float_up
 from discreet.privacy.unexpected import ABSORB
 
 Floats = NDArray[np.float64]
-Solver = Callable[..., Minimum]
 
 
 @dataclass(frozen=True)
@@ -50,14 +48,14 @@ def problem_weights(design: Design, positive: NDArray[np.bool_], plan: LinearPla
         return functional(design, signs.astype(np.int64), plan, sampler)
     if not plan.budget.private:
         exact = Objective(design, signs, plan.loss, float(plan.ridge), np.zeros(design.columns))
-        return settled(minimise, exact, float(plan.tolerance), 0.0, plan.unexpected)
+        return settled(exact, float(plan.tolerance), 0.0, plan.unexpected)
     assert plan.rate is not None
     drawn = noise_vector(plan.law, design.columns, float_up(1 / plan.rate), bits_of(sampler))
     answer = approximate(design, signs, plan, drawn)
     return finish(answer, plan, sampler)
 
 
-def approximate(design: Design, signs: Floats, plan: LinearPlan, drawn: Drawn, solver: Solver = minimise) -> Floats:
+def approximate(design: Design, signs: Floats, plan: LinearPlan, drawn: Drawn) -> Floats:
     """The solver's answer with its certificate: within tolerance/ridge of what the theorem is about.
 
     Where rows are absorbed, an answer that cannot be certified gives way to zero, which is public.
@@ -65,20 +63,20 @@ def approximate(design: Design, signs: Floats, plan: LinearPlan, drawn: Drawn, s
     ridge, tolerance = float(plan.ridge), float(plan.tolerance)
     if plan.method == "objective":
         tilted = Objective(design, signs, plan.loss, ridge, drawn.vector)
-        return settled(solver, tilted, tolerance, drawn.error, plan.unexpected)
+        return settled(tilted, tolerance, drawn.error, plan.unexpected)
     exact = Objective(design, signs, plan.loss, ridge, np.zeros(design.columns))
     # The sum below is rounded once more.
     spare = ridge * (2 * drawn.error + 2.0**-50 * float(np.linalg.norm(drawn.vector)))
-    return np.asarray(settled(solver, exact, tolerance, spare, plan.unexpected) + drawn.vector)
+    return np.asarray(settled(exact, tolerance, spare, plan.unexpected) + drawn.vector)
 
 
-def settled(solver: Solver, objective: Any, tolerance: float, spare: float, unexpected: str) -> Floats:
+def settled(objective: Any, tolerance: float, spare: float, unexpected: str) -> Floats:
     """Certified weights; without a certificate a refusal, or zeros if nothing is to be refused.
 
     Before zeros stand in, the minimum is looked for in whole numbers, where rounding is no obstacle.
     """
     try:
-        weights: Floats = solver(objective, tolerance, spare=spare).weights
+        weights: Floats = minimise(objective, tolerance, spare=spare).weights
     except SolverError:
         if unexpected != ABSORB:
             raise
@@ -93,17 +91,14 @@ class Covering(Protocol):
     @property
     def lattice(self) -> int:
         """Released numbers are multiples of 2^−lattice."""
-        ...
 
     @property
     def steps(self) -> int:
         """How many of those a neighbour can move all numbers together."""
-        ...
 
     @property
     def epsilons(self) -> tuple[Fraction, Fraction]:
         """What the noise vector and the final step cost."""
-        ...
 
 
 def finish(answer: Floats, plan: Covering, sampler: Sampler) -> Floats:

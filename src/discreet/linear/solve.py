@@ -6,7 +6,7 @@ import functools
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,39 +21,6 @@ Floats = NDArray[np.float64]
 DENSE = 2048  # columns up to which the matrix of second derivatives is formed
 MOST_STEPS = 200
 _U = 2.0**-52
-
-
-class Convex(Protocol):
-    """What the solver needs of a strongly convex objective over flat weights; `t` are the margins at the weights."""
-
-    @property
-    def design(self) -> Design:
-        """The rows it sums over."""
-        ...
-
-    def start(self) -> Floats:
-        """Where to begin."""
-        ...
-
-    def at(self, weights: Floats) -> Floats:
-        """The margins of all rows."""
-        ...
-
-    def value(self, weights: Floats, t: Floats) -> float:
-        """J(w)."""
-        ...
-
-    def gradient(self, weights: Floats, t: Floats) -> Floats:
-        """∇J(w)."""
-        ...
-
-    def newton_step(self, t: Floats, gradient: Floats) -> Floats:
-        """A direction near −(∇²J)⁻¹∇J."""
-        ...
-
-    def certified(self, weights: Floats) -> float:
-        """A bound on the norm of the exact gradient."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,7 +120,7 @@ class Minimum:
     bound: float
 
 
-def minimise(objective: Convex, tolerance: float, *, spare: float = 0.0) -> Minimum:
+def minimise(objective: precise.Convex, tolerance: float, *, spare: float = 0.0) -> Minimum:
     """Weights whose certified gradient is at most `tolerance − spare`; a refusal if they cannot be reached.
 
     `spare` is kept for what the caller knows to be off besides, such as the distance of the tilt from an exact draw.
@@ -170,7 +137,7 @@ def _one_thread() -> Any:
     return ThreadpoolController()
 
 
-def _descend(objective: Convex, tolerance: float) -> Floats:
+def _descend(objective: precise.Convex, tolerance: float) -> Floats:
     """Newton's method with a line search, until the gradient is small or no step makes it smaller."""
     weights = objective.start()
     t = objective.at(weights)
@@ -199,7 +166,7 @@ def minimise_precisely(objective: Any, tolerance: float, *, spare: float = 0.0) 
     return None if found is None else Minimum(found[0], found[1] + spare)
 
 
-def certify_minimum(objective: Convex, weights: Floats, tolerance: float, *, spare: float = 0.0) -> Minimum:
+def certify_minimum(objective: precise.Convex, weights: Floats, tolerance: float, *, spare: float = 0.0) -> Minimum:
     """The same weights with their certificate, or a refusal: weights without one must never be released."""
     bound = objective.certified(weights) + spare
     if not bound <= tolerance:
@@ -211,7 +178,7 @@ def certify_minimum(objective: Convex, weights: Floats, tolerance: float, *, spa
 
 
 def _search(
-    objective: Convex, weights: Floats, value: float, gradient: Floats, step: Floats, norm: float
+    objective: precise.Convex, weights: Floats, value: float, gradient: Floats, step: Floats, norm: float
 ) -> tuple[Floats, Floats, float, Floats] | None:
     """A part of the step that lowers the objective, or the gradient once the objective's digits are used up."""
     slope = float(gradient @ step)

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.audit import AuditCase, Claim, Pair
+from discreet.audit import AuditCase, Pair, case_at_one
 from discreet.domain import exact
 from discreet.mechanisms.choose import CHOICES, choice_rate, choose
 from discreet.mechanisms.coins import Coins
@@ -21,6 +21,7 @@ from discreet.mechanisms.kvectors import KVector
 from discreet.mechanisms.noise import ExactSampler, SimulationSampler
 from discreet.mechanisms.smooth_plan import FAMILIES, SmoothPlan, plan_smooth, release_smooth, simulate_smooth
 from discreet.mechanisms.trimmed import TrimmedSample
+from discreet.mechanisms.trimming import tune
 from discreet.mechanisms.vectors import SeededBits
 from discreet.privacy.calibrate import zcdp_rho
 
@@ -33,9 +34,15 @@ LATTICE = 1 << 10
 class NoisyCount:
     """One integer with discrete noise, as a release draws it."""
 
+    epsilon: float
     law: str
-    spread: Fraction
     simulated: bool
+
+    @cached_property
+    def spread(self) -> Fraction:
+        """The scale or variance at the claimed ε."""
+        epsilon = exact(self.epsilon)
+        return 1 / epsilon if self.law == "laplace" else 1 / (2 * zcdp_rho(epsilon, DELTA))
 
     def sample(self, data: int, size: int, *, rng: np.random.Generator) -> NDArray[Any]:
         """Noisy copies of an integer."""
@@ -44,22 +51,13 @@ class NoisyCount:
         return sampler.laplace(values, self.spread) if self.law == "laplace" else sampler.gaussian(values, self.spread)
 
 
-def _build(law: str, simulated: bool) -> Callable[[float], NoisyCount]:
-    def build(epsilon: float) -> NoisyCount:
-        if law == "laplace":
-            return NoisyCount(law, 1 / exact(epsilon), simulated)
-        return NoisyCount(law, 1 / (2 * zcdp_rho(exact(epsilon), DELTA)), simulated)
-
-    return build
-
-
 @dataclass(frozen=True)
 class SmoothStatistic:
     """A mean or variance under a smooth bound with the whole budget on it, as a release draws it."""
 
+    epsilon: float
     law: str
     statistic: Literal["mean", "variance"]
-    epsilon: float
     exact: bool = False
 
     @cached_property
@@ -69,7 +67,8 @@ class SmoothStatistic:
         law = FAMILIES[self.law](*((DELTA,) if self.law in {"laplace", "gaussian"} else ()))
         if law.measure == "zcdp":
             epsilon = Fraction(math.sqrt(2 * float(zcdp_rho(epsilon, DELTA))) * (1 - 1e-9))
-        return plan_smooth(self.statistic, law=law, epsilon=epsilon, trim=0, half_range=HALF, rows=2, fineness=4)
+        beta = tune(self.statistic, (law,), float(epsilon), rows=2, ratio=1 / 4, trim=0).beta
+        return plan_smooth(self.statistic, law=law, epsilon=epsilon, trim=0, half_range=HALF, beta=beta, fineness=4)
 
     def sample(self, data: Sequence[int], size: int, *, rng: np.random.Generator) -> NDArray[Any]:
         """Releases of one sample of lattice points; exact draws come from the operating system."""
@@ -93,32 +92,7 @@ class PrivateChoice:
         return np.array([[choose(data, rate, law=self.law, coins=coins)] for _ in range(size)])
 
 
-def _choice_cases() -> list[AuditCase]:
-    def build(law: str, monotone: bool) -> Callable[[float], PrivateChoice]:
-        return lambda epsilon: PrivateChoice(epsilon, law, monotone)
-
-    def case(name: str, law: str, monotone: bool, pair: Pair, control: bool = False) -> AuditCase:
-        note = "scores that may part, at the rate of scores that move together" if control else "scores of one row each"
-        return AuditCase(
-            name=name,
-            claim=Claim(1.0),
-            build=build(law, monotone),
-            pairs=lambda epsilon: [pair],
-            adjacency="add-remove",
-            control=control,
-            note=note,
-            samples=60_000 if control else 20_000,
-        )
-
-    apart = Pair((1, 0), (0, 1), "one score falls, the other rises")
-    return [
-        *(case(f"choice-{law}", law, False, apart) for law in CHOICES),
-        *(case(f"choice-{law}-monotone", law, True, Pair((0, 0), (1, 0), "one score rises")) for law in CHOICES),
-        case("control-choice-monotone", CHOICES[1], True, Pair((2, 0), (1, 1), "scores part"), control=True),
-    ]
-
-
-SMOOTH_PAIRS = {
+SMOOTH_PAIRS: dict[Literal["mean", "variance"], list[Pair]] = {
     # An empty window has the midpoint for its mean and no variance; one row at a bound moves it as far as can be.
     "mean": [Pair((), (HALF,), "the first row, at a bound"), Pair((-HALF, HALF), (-HALF, HALF, HALF), "a third row")],
     "variance": [
@@ -126,29 +100,6 @@ SMOOTH_PAIRS = {
         Pair((0, 0, 0), (0, 0, 0, HALF), "a row away from the others"),
     ],
 }
-
-
-def _smooth_cases() -> list[AuditCase]:
-    def build(law: str, statistic: Any, exact: bool) -> Callable[[float], SmoothStatistic]:
-        return lambda epsilon: SmoothStatistic(law, statistic, epsilon, exact)
-
-    def pairs(statistic: str) -> Callable[[float], list[Pair]]:
-        return lambda epsilon: SMOOTH_PAIRS[statistic]
-
-    return [
-        AuditCase(
-            name=f"smooth-{statistic}-{law}{'-exact' if exact else ''}",
-            claim=Claim(1.0, 0.0 if law in {"student-t", "cauchy"} else float(DELTA)),
-            build=build(law, statistic, exact),
-            pairs=pairs(statistic),
-            adjacency="add-remove",
-            note="drawn exactly" if exact else "drawn by the simulation twin",
-            samples=4_000 if exact else None,
-        )
-        for law in ("student-t", "cauchy", "laplace-log-normal", "laplace", "gaussian")
-        for statistic in ("mean", "variance")
-        for exact in ((False, True) if law == "student-t" else (False,))
-    ]
 
 
 @dataclass(frozen=True)
@@ -177,39 +128,44 @@ class NoisySums:
         return np.asarray(np.rint((vectors + np.asarray(data)) * LATTICE) / LATTICE)
 
 
-def _tables_cases() -> list[AuditCase]:
-    pairs = [Pair((0, 0, 0, 0), (1, 0, 0, 1), "no row, and one"), Pair((1, 2, 1, 2), (1, 3, 2, 2), "a fourth row")]
-    builds: dict[str, tuple[Callable[[float], Any], str]] = {
-        "k-norm-tables": (NoisyTables, "all tables of a class in one draw"),
-        "k-norm-vectors": (NoisySums, "the continuous law of noise vectors"),
-    }
-    return [
-        AuditCase(
-            name=name,
-            claim=Claim(1.0),
-            build=build,
-            pairs=lambda epsilon: pairs,
-            adjacency="add-remove",
-            note=note,
-            samples=20_000,
-        )
-        for name, (build, note) in builds.items()
-    ]
-
-
 def audit_cases() -> list[AuditCase]:
-    """Discrete Laplace and Gaussian noise on a count, exact and simulated; heavy tails; private choices."""
+    """Discrete Laplace and Gaussian noise on a count, exact and simulated; heavy tails; tables; private choices."""
+    return [*_counts(), *_smooth(), *_tables(), *_choices()]
+
+
+def _counts() -> Iterator[AuditCase]:
     pairs = [Pair(0, 1, "a count and the count of one row more")]
-    counts = [
-        AuditCase(
-            name=f"discrete-{law}{'-simulated' if simulated else ''}",
-            claim=Claim(1.0, 0.0 if law == "laplace" else float(DELTA)),
-            build=_build(law, simulated),
-            pairs=lambda epsilon: pairs,
-            adjacency="add-remove",
-            note="the sampler of studies" if simulated else "the sampler of releases",
-        )
-        for law in ("laplace", "gaussian")
-        for simulated in (False, True)
-    ]
-    return [*counts, *_smooth_cases(), *_tables_cases(), *_choice_cases()]
+    for law, delta in (("laplace", 0.0), ("gaussian", float(DELTA))):
+        released, studied = (partial(NoisyCount, law=law, simulated=simulated) for simulated in (False, True))
+        yield case_at_one(f"discrete-{law}", released, pairs, "the sampler of releases", delta=delta)
+        yield case_at_one(f"discrete-{law}-simulated", studied, pairs, "the sampler of studies", delta=delta)
+
+
+def _smooth() -> Iterator[AuditCase]:
+    for law in ("student-t", "cauchy", "laplace-log-normal", "laplace", "gaussian"):
+        delta = 0.0 if law in {"student-t", "cauchy"} else float(DELTA)
+        for statistic, pairs in SMOOTH_PAIRS.items():
+            build, name = partial(SmoothStatistic, law=law, statistic=statistic), f"smooth-{statistic}-{law}"
+            yield case_at_one(name, build, pairs, "drawn by the simulation twin", delta=delta)
+            if law == "student-t":
+                exactly = partial(build, exact=True)
+                yield case_at_one(f"{name}-exact", exactly, pairs, "drawn exactly", samples=4_000)
+
+
+def _tables() -> Iterator[AuditCase]:
+    pairs = [Pair((0, 0, 0, 0), (1, 0, 0, 1), "no row, and one"), Pair((1, 2, 1, 2), (1, 3, 2, 2), "a fourth row")]
+    yield case_at_one("k-norm-tables", NoisyTables, pairs, "all tables of a class in one draw", samples=20_000)
+    yield case_at_one("k-norm-vectors", NoisySums, pairs, "the continuous law of noise vectors", samples=20_000)
+
+
+def _choices() -> Iterator[AuditCase]:
+    apart = [Pair((1, 0), (0, 1), "one score falls, the other rises")]
+    rising = [Pair((0, 0), (1, 0), "one score rises")]
+    note = "scores of one row each"
+    for law in CHOICES:
+        parting, together = (partial(PrivateChoice, law=law, monotone=monotone) for monotone in (False, True))
+        yield case_at_one(f"choice-{law}", parting, apart, note, samples=20_000)
+        yield case_at_one(f"choice-{law}-monotone", together, rising, note, samples=20_000)
+    wrong, parted = partial(PrivateChoice, law=CHOICES[1], monotone=True), [Pair((2, 0), (1, 1), "scores part")]
+    note = "scores that may part, at the rate of scores that move together"
+    yield case_at_one("control-choice-monotone", wrong, parted, note, samples=60_000)

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import itertools
-import math
 from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import BudgetError
@@ -71,25 +68,3 @@ def exponential(scores: Sequence[int], rate: Fraction, *, coins: Coins) -> int:
         spot = coins.below(len(scores))
         if coins.exp_minus(part * (best - scores[spot]), whole):
             return spot
-
-
-# ---- the exact laws, for proofs by enumeration
-
-
-def exponential_law(scores: Sequence[int], rate: float) -> NDArray[np.float64]:
-    """P(i) of the exponential mechanism."""
-    weights = np.exp(rate * (np.asarray(scores, np.float64) - max(scores)))
-    return np.asarray(weights / weights.sum())
-
-
-def permute_and_flip_law(scores: Sequence[int], rate: float) -> NDArray[np.float64]:
-    """P(i) of permute-and-flip, by the definition: over all orders in which the candidates may come."""
-    odds = [math.exp(rate * (score - max(scores))) for score in scores]
-    law = np.zeros(len(scores))
-    orders = list(itertools.permutations(range(len(scores))))
-    for order in orders:
-        left = 1.0
-        for spot in order:
-            law[spot] += left * odds[spot]
-            left *= 1 - odds[spot]
-    return law / len(orders)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import BudgetError
 from discreet.mechanisms import intervals
+from discreet.privacy.calibrate import halved
 
 Number = Fraction | float | int
 Floats = NDArray[np.float64]
@@ -46,7 +47,7 @@ class NoiseLaw(Protocol):
         """Return the logarithm of the density of Z."""
 
     def cdf(self, z: Floats) -> Floats:
-        """Return the distribution function in floating point, for guesses and tests only."""
+        """Return the distribution function in floats, accurate in the lower tail, for guesses and tests only."""
 
     def cdf_interval(self, z: Fraction, bits: int) -> tuple[Fraction, Fraction]:
         """Enclose the distribution function at an exact point to about 2^-bits."""
@@ -67,16 +68,12 @@ class StudentT:
     """Student's t with a whole number of degrees d; pure ε-DP with an exact constant. d = 1 is Cauchy."""
 
     degrees: int = 3
+    measure: ClassVar[str] = "pure"
 
     def __post_init__(self) -> None:
         """Refuse degrees for which the distribution function has no finite form."""
         if self.degrees < 1:
             raise BudgetError("Student's t needs at least one degree of freedom.")
-
-    @property
-    def measure(self) -> str:
-        """Name the privacy measure that epsilon refers to."""
-        return "pure"
 
     @property
     def typical(self) -> float:
@@ -112,24 +109,12 @@ class StudentT:
         low = min(intervals.ends(still * still)[0], intervals.ends(stretched)[0])
         return intervals.float_below(intervals.ends(ctx.sqrt(intervals.enclose(ctx, d * low)))[0])
 
-    def privacy_cost(self, divisor: Number, beta: Number) -> float:
-        """Return the supremum of the log density ratio when noise is S/divisor times Z (floating point)."""
-        d, rate = self.degrees, float(beta)
-        costs = []
-        for growth in (0.0, rate):
-            spread = float(divisor) ** 2 / d + math.expm1(growth) ** 2
-            distance = math.acosh(1 + spread * math.exp(-growth) / 2)
-            costs.append((d + 1) / 2 * distance + (d - 1) / 2 * growth)
-        return max(costs)
-
     def log_density(self, z: Floats) -> Floats:
-        """Return the logarithm of the density of Z."""
         d = self.degrees
         constant = math.lgamma((d + 1) / 2) - math.lgamma(d / 2) - math.log(d * math.pi) / 2
         return np.asarray(constant - (d + 1) / 2 * np.log1p(np.square(z) / d), dtype=np.float64)
 
     def cdf(self, z: Floats) -> Floats:
-        """Return the distribution function in floating point, accurate in the lower tail."""
         from scipy.special import stdtr
 
         return np.asarray(stdtr(self.degrees, z), dtype=np.float64)
@@ -155,7 +140,6 @@ class StudentT:
         return max(low, Fraction(0)), min(high, Fraction(1))
 
     def sample(self, size: int, *, rng: np.random.Generator) -> Floats:
-        """Draw in floating point, for simulation only."""
         return np.asarray(rng.standard_t(self.degrees, size))
 
 
@@ -167,17 +151,13 @@ class LaplaceLogNormal:
     """A Laplace variable times e^{σ·normal}: ε²/2-zCDP with ε = β/σ + e^{3σ²/2}·s."""
 
     sigma: Fraction = Fraction(1, 2)
+    measure: ClassVar[str] = "zcdp"  # rho = epsilon²/2
 
     def __post_init__(self) -> None:
         """Refuse a spread for which the law is not defined."""
         if not 0 < self.sigma < 16:
             raise BudgetError("The Laplace-log-normal law needs a sigma between 0 and 16.")
         object.__setattr__(self, "sigma", Fraction(self.sigma))
-
-    @property
-    def measure(self) -> str:
-        """Name the privacy measure that epsilon refers to: rho = epsilon²/2."""
-        return "zcdp"
 
     @property
     def typical(self) -> float:
@@ -194,13 +174,8 @@ class LaplaceLogNormal:
         if rate == 0:
             raise BudgetError("The Laplace-log-normal law is tuned for a positive beta.")
         ratio = float(eps / rate)
-        low, high = 1.0 / ratio, 1.0 / ratio + 1.0
-        for _ in range(200):
-            middle = (low + high) / 2
-            if 5 * ratio * middle**3 - 5 * middle**2 - 1 < 0:
-                low = middle
-            else:
-                high = middle
+        below = 1.0 / ratio
+        _, high = halved(lambda x: 5 * ratio * x**3 - 5 * x**2 - 1 < 0, below, below + 1.0, 200)
         return LaplaceLogNormal(Fraction(high))
 
     def scale_divisor(self, epsilon: Number, beta: Number) -> Fraction:
@@ -235,7 +210,6 @@ class LaplaceLogNormal:
             return np.asarray(np.log(inside @ (weights * rates / 2)), dtype=np.float64)
 
     def cdf(self, z: Floats) -> Floats:
-        """Return the distribution function in floating point, accurate in the lower tail."""
         weights, rates = self._nodes()
         point = np.asarray(z, dtype=np.float64)
         tail = np.exp(-np.abs(point)[..., None] * rates) @ (weights / 2)
@@ -270,6 +244,5 @@ class LaplaceLogNormal:
         return (low, high) if z < 0 else (1 - high, 1 - low)
 
     def sample(self, size: int, *, rng: np.random.Generator) -> Floats:
-        """Draw in floating point, for simulation only."""
         laplace: Any = rng.laplace(size=size)
         return np.asarray(laplace * np.exp(float(self.sigma) * rng.standard_normal(size)))

@@ -7,13 +7,14 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
 from types import SimpleNamespace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from discreet.errors import BudgetError
 from discreet.mechanisms import intervals
 from discreet.mechanisms.heavy import Floats, Number, check_budget
+from discreet.privacy.calibrate import halved
 
 _BITS = 256
 
@@ -61,17 +62,14 @@ class _Approximate(ABC):
     """What the Laplace and Gaussian laws share: bisection in floats, then a certificate in intervals."""
 
     delta: Fraction
+    measure: ClassVar[str] = "approximate"
+    typical: ClassVar[float]
 
     def __post_init__(self) -> None:
         """Refuse a delta that is no probability worth the name; keep it exact."""
         if not 0 < self.delta < 1:
             raise BudgetError("The delta of an (epsilon, delta) guarantee lies strictly between 0 and 1.")
         object.__setattr__(self, "delta", Fraction(self.delta))
-
-    @property
-    def measure(self) -> str:
-        """Name the privacy measure that epsilon refers to."""
-        return "approximate"
 
     def tuned(self, epsilon: Number, beta: Number) -> Self:
         """Return itself: the law has no free parameter."""
@@ -85,19 +83,12 @@ class _Approximate(ABC):
     def _largest_divisor(self, epsilon: float) -> float:
         """Return the s at which the density falls to e^{-ε} times that at 0: the proof needs no more."""
 
-    def divergence(self, divisor: Number, epsilon: Number, beta: Number) -> float:
-        """Return the largest δ at this s, ε and β, in floating point."""
-        eps, rate = _budget(epsilon, beta)
-        return self._divergence(_FLOATS, float(divisor), float(eps), float(rate))
-
     def beta_limit(self, epsilon: Number) -> float:
         """Return the β at which scaling alone, without any shift, uses up δ."""
-        eps, low, high = float(epsilon), float(_LEAST_BETA), float(epsilon)
-        for _ in range(80):
-            middle = (low + high) / 2
-            used = self._divergence(_FLOATS, 1e-9 * eps, eps, middle)
-            low, high = (middle, high) if used < float(self.delta) else (low, middle)
-        return low
+        eps, delta = float(epsilon), float(self.delta)
+        return halved(
+            lambda beta: self._divergence(_FLOATS, 1e-9 * eps, eps, beta) < delta, float(_LEAST_BETA), eps, 80
+        )[0]
 
     def scale_divisor(self, epsilon: Number, beta: Number) -> Fraction:
         """Return s: the root found in floats, then lowered until intervals prove the divergence at most δ."""
@@ -118,22 +109,15 @@ class _Approximate(ABC):
 
     def approximate_divisor(self, epsilon: float, beta: float) -> float:
         """Return s in floating point, or 0 if no scale is private."""
-        low, high, beta = 0.0, self._largest_divisor(epsilon), max(beta, float(_LEAST_BETA))
-        for _ in range(60):
-            middle = (low + high) / 2
-            used = self._divergence(_FLOATS, middle, epsilon, beta)
-            low, high = (middle, high) if used <= float(self.delta) else (low, middle)
-        return low
+        most, rate, delta = self._largest_divisor(epsilon), max(beta, float(_LEAST_BETA)), float(self.delta)
+        return halved(lambda divisor: self._divergence(_FLOATS, divisor, epsilon, rate) <= delta, 0.0, most, 60)[0]
 
 
 @dataclass(frozen=True)
 class Laplace(_Approximate):
     """The double exponential law, (ε, δ)-DP."""
 
-    @property
-    def typical(self) -> float:
-        """Return the standard deviation."""
-        return math.sqrt(2.0)
+    typical: ClassVar[float] = math.sqrt(2.0)
 
     def _largest_divisor(self, epsilon: float) -> float:
         return epsilon
@@ -161,22 +145,18 @@ class Laplace(_Approximate):
         return float(max(0.0, narrow, wide))
 
     def log_density(self, z: Floats) -> Floats:
-        """Return the logarithm of the density of Z."""
         return np.asarray(-np.abs(z) - math.log(2.0), dtype=np.float64)
 
     def cdf(self, z: Floats) -> Floats:
-        """Return the distribution function in floating point, accurate in the lower tail."""
         tail = np.exp(-np.abs(z)) / 2
         return np.asarray(np.where(np.asarray(z) < 0, tail, 1 - tail), dtype=np.float64)
 
     def cdf_interval(self, z: Fraction, bits: int) -> tuple[Fraction, Fraction]:
-        """Enclose the distribution function."""
         ctx = intervals.context(bits + 16)
         low, high = intervals.ends(ctx.exp(intervals.enclose(ctx, -abs(z))) / 2)
         return (low, high) if z < 0 else (1 - high, 1 - low)
 
     def sample(self, size: int, *, rng: np.random.Generator) -> Floats:
-        """Draw in floating point, for simulation only."""
         return np.asarray(rng.laplace(size=size))
 
 
@@ -184,10 +164,7 @@ class Laplace(_Approximate):
 class Gaussian(_Approximate):
     """The normal law, (ε, δ)-DP."""
 
-    @property
-    def typical(self) -> float:
-        """Return the standard deviation."""
-        return 1.0
+    typical: ClassVar[float] = 1.0
 
     def _largest_divisor(self, epsilon: float) -> float:
         return math.sqrt(2 * epsilon)
@@ -218,20 +195,16 @@ class Gaussian(_Approximate):
         return float(max(0.0, shifted, narrow, wide))
 
     def log_density(self, z: Floats) -> Floats:
-        """Return the logarithm of the density of Z."""
         return np.asarray(-np.square(z) / 2 - math.log(2 * math.pi) / 2, dtype=np.float64)
 
     def cdf(self, z: Floats) -> Floats:
-        """Return the distribution function in floating point, accurate in the lower tail."""
         from scipy.special import ndtr
 
         return np.asarray(ndtr(z), dtype=np.float64)
 
     def cdf_interval(self, z: Fraction, bits: int) -> tuple[Fraction, Fraction]:
-        """Enclose the distribution function."""
         ctx = intervals.context(bits + 16)
         return intervals.ends(intervals.normal_cdf(ctx, intervals.enclose(ctx, z)))
 
     def sample(self, size: int, *, rng: np.random.Generator) -> Floats:
-        """Draw in floating point, for simulation only."""
         return np.asarray(rng.standard_normal(size))

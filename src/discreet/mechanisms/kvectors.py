@@ -64,10 +64,6 @@ class KVector:
         self._order = sorted(range(len(self.sizes)), key=self.sizes.__getitem__)
         self._sorted = tuple(self.sizes[j] for j in self._order)
 
-    def norm(self, vector: Floats) -> float:
-        """The norm that the law is made of."""
-        return float(np.add.reduceat(np.abs(vector), self.edges[:-1]).max())
-
     # ---- drawing
 
     def draw(self, rate: Fraction, bits: Bits) -> SharedSum:
@@ -98,7 +94,7 @@ class KVector:
             result[j] = own
         return result
 
-    # ---- what plans and studies need
+    # ---- what plans need
 
     def moments(self) -> tuple[dict[int, float], float]:
         """At rate one: the variance of a cell by the size of its block, and the variance of the common sum.
@@ -113,15 +109,6 @@ class KVector:
         weights *= (self.dim + 1) * (self.dim + 2) / weights.sum()
         cells = {size: float(weights @ _cell_square(size, t, chance)) for size, (chance, _) in chances.items()}
         return cells, float(weights @ t**2)
-
-    def simulate(self, rate: float, count: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
-        """Many draws in floats, one row each, and their sums: for studies, never for a release."""
-        power = rng.choice(self.dim, count, p=_weights(self._sorted))
-        total, room = rng.gamma(power + 1.0) / rate, rng.gamma(self.dim - power.astype(float)) / rate
-        share = total / (total + room)
-        sign = rng.choice([-1.0, 1.0], count)
-        blocks = [_simulated(size, share, total, room / 2, rng) * sign[:, None] for size in self.sizes]
-        return np.concatenate(blocks, axis=1), sign * total
 
 
 def _scale(rate: Fraction) -> float:
@@ -180,23 +167,6 @@ def _cell_square(size: int, t: Floats, chances: Floats) -> Floats:
     return np.asarray((chances * spread).sum(axis=1))
 
 
-def _simulated(size: int, share: Floats, total: Floats, room: Floats, rng: np.random.Generator) -> Floats:
-    """The blocks of many draws: given the common sum, the blocks and their powers are independent."""
-    if size == 1:
-        return total[:, None]
-    sums = np.cumsum(_chances(size, share)[0], axis=1)
-    power = np.minimum((sums < rng.random(len(share))[:, None] * sums[:, -1:]).sum(axis=1), size - 1)
-    free = size - 1 - power
-    low = np.where(free > 0, room * rng.random(len(share)) ** (1 / np.maximum(free, 1)), 0.0)
-    drawn = rng.hypergeometric(size, np.maximum(free - 1, 0), size - 1)
-    rising = rng.random((len(share), size)).argsort(axis=1) < np.where(free > 0, drawn, size)[:, None]
-    parts = rng.standard_exponential((len(share), size))
-    up, down = np.where(rising, parts, 0.0), np.where(rising, 0.0, parts)
-    up *= ((total + low) / up.sum(axis=1))[:, None]
-    down *= (low / np.maximum(down.sum(axis=1), 1e-300))[:, None]
-    return np.asarray(up - down)
-
-
 # ---- whole weights
 
 
@@ -234,15 +204,6 @@ def _cumulated(sizes: Sizes) -> list[int]:
     product = _product(sizes)
     factorials = list(accumulate(range(1, len(product)), lambda a, b: a * b, initial=1))
     return list(accumulate(c * a * b for c, a, b in zip(product, factorials, reversed(factorials), strict=True)))
-
-
-@lru_cache(16)
-def _weights(sizes: Sizes) -> Floats:
-    """The chance of each whole power, in floats."""
-    sums = _cumulated(sizes)
-    logs = _logs([b - a for a, b in zip([0, *sums], sums, strict=False)])
-    parts = np.exp(logs - logs.max())
-    return np.asarray(parts / parts.sum())
 
 
 def _split(sizes: Sizes, power: int, coins: Coins) -> list[int]:

@@ -29,15 +29,12 @@ class Sampler(Protocol):
 
     def laplace(self, values: Integers, scale: Fraction) -> Integers:
         """values + discrete Laplace noise."""
-        ...
 
     def gaussian(self, values: Integers, variance: Fraction) -> Integers:
         """values + discrete Gaussian noise with parameter σ² = variance."""
-        ...
 
     def tables(self, values: list[Integers], rate: Fraction) -> list[Integers]:
         """The count tables of one class, each with its part of one K-norm draw with weight exp(−rate·norm)."""
-        ...
 
 
 class ExactSampler:

@@ -125,22 +125,3 @@ def draw_simulated(
     limit = float(max(abs(lower), abs(upper), 1)) + 1.0
     whole = np.rint(np.clip(noisy, -limit, limit)).astype(np.int64)
     return np.clip(whole, lower, upper)
-
-
-def cell_probability(
-    k: int, center: Fraction, scale: Fraction, law: NoiseLaw, *, lower: int, upper: int, spacing: Fraction | int = 1,
-    bits: int = 96,
-) -> tuple[Fraction, Fraction]:  # fmt: skip
-    """Enclose the probability that a rounded draw returns k (for tests and audits)."""
-
-    def below(edge: int) -> tuple[Fraction, Fraction]:
-        if edge < lower:
-            return Fraction(0), Fraction(0)
-        if edge >= upper:
-            return Fraction(1), Fraction(1)
-        return law.cdf_interval(((edge + Fraction(1, 2)) * spacing - center) / scale, bits)
-
-    if not lower <= k <= upper:
-        return Fraction(0), Fraction(0)
-    outer, inner = below(k), below(k - 1)
-    return max(Fraction(0), outer[0] - inner[1]), outer[1] - inner[0]

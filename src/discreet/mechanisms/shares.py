@@ -24,11 +24,9 @@ class ShareSampler(Protocol):
 
     def laplace(self, values: Integers, scale: Fraction, part: Fraction) -> Integers:
         """values + a share of discrete Laplace noise: the difference of two negative binomials of shape `part`."""
-        ...
 
     def skellam(self, values: Integers, variance: Fraction, part: Fraction) -> Integers:
         """values + a share of Skellam noise: the difference of two Poisson variables of mean part·variance/2."""
-        ...
 
 
 def wrapped(values: Any) -> Integers:

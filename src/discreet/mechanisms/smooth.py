@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cache
-from importlib import import_module
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import BudgetError
+from discreet.loops import machine_code
 from discreet.mechanisms.trimmed import IntArray, TrimmedSample
 
 Floats = NDArray[np.float64]
@@ -27,8 +24,7 @@ ROUNDING = Fraction(1, 2**30)
 # units nothing is gained, and no exponential that matters can underflow.
 FLOOR = Fraction(1, 2**64)
 
-_DIRECT = 1 << 12
-_COMPILED = 1 << 11
+DIRECT = 1 << 17  # pairs of ends that are compared all at once, in about a millisecond
 
 
 def charged_beta(beta: Number) -> Fraction:
@@ -38,52 +34,27 @@ def charged_beta(beta: Number) -> Fraction:
 
 def smooth_mean_bound(sample: TrimmedSample, beta: Number) -> Fraction:
     """Bound the trimmed mean's local sensitivity smoothly under add-remove neighbours (private)."""
-    rate = _rate(beta)
-    ends = _ends(sample, sample.trim, sample.kept + 1, rate, 1)
-    return _rounded_up(mean_bound_of_ends(ends, sample.kept, sample.half_range, rate))
-
-
-def smooth_variance_bound(sample: TrimmedSample, beta: Number) -> Fraction:
-    """Bound the trimmed (1/N) variance's local sensitivity smoothly under add-remove neighbours (private)."""
-    rate = _rate(beta)
-    ends = _ends(sample, sample.trim, sample.kept + 1, rate, 2)
-    return _rounded_up(variance_bound_of_ends(ends, sample.kept, rate))
-
-
-def mean_bound_of_ends(ends: Ends, kept: int, half_range: int, rate: float) -> float:
-    """Evaluate the mean's bound from the candidate ends of a window of `kept` rows."""
-    cap = float(half_range)
+    rate, kept, cap = _rate(beta), sample.kept, float(sample.half_range)
     # From a window of one row or none the next row moves the mean from the midpoint to a bound.
     jump = cap * math.exp(-rate * max(kept - 1, -kept))
     if kept < 2:
-        return jump
+        return _rounded_up(jump)
     # e^{-βr}/(N-r) is convex in r on the logarithmic scale, hence largest at r = 0 or r = N-2.
     weight = max(1.0 / kept, math.exp(-rate * (kept - 2)) / 2.0)
-    return min(cap, max(jump, _widest(ends, rate, 1) * weight))
+    return _rounded_up(min(cap, max(jump, _widest(_ends(sample, rate, 1), rate, 1) * weight)))
 
 
-def variance_bound_of_ends(ends: Ends, kept: int, rate: float) -> float:
-    """Evaluate the variance's bound: widest² times max over k <= N of e^{-β(N-k)}·g(k)."""
-    weight = 0.25
+def smooth_variance_bound(sample: TrimmedSample, beta: Number) -> Fraction:
+    """Bound the trimmed (1/N) variance's local sensitivity smoothly under add-remove neighbours (private).
+
+    It is widest² times the largest of e^{-β(N-k)}·g(k) over k <= N.
+    """
+    rate, kept, weight = _rate(beta), sample.kept, 0.25
     if kept >= 2:
         # g(k) = (k-1)/k² and g(1) = g(2). ln g is convex from k = 3 on: the maximum sits at 2, 3 or N.
         sizes = {2, min(3, kept), kept}
         weight = max((k - 1) / k**2 * math.exp(-rate * (kept - k)) for k in sizes)
-    return _widest(ends, rate, 2) * weight
-
-
-def smooth_mean_bound_replace(sample: TrimmedSample, beta: Number) -> Fraction:
-    """Bound the trimmed mean's local sensitivity smoothly under replacement, n being public (private)."""
-    rate = _rate(beta)
-    kept = sample.kept
-    if kept < 1:
-        return FLOOR
-    ends = _ends(sample, sample.trim + 1, kept - 1, rate, 1)
-    # At least one of the two ends moves outward by a step, and that first step is the replacement itself:
-    # the pair (0, 0) is left out and the others gain a factor e^β.
-    upper, lower = ends.high_from(1), ends.low_from(1)
-    widest = max(_widest(upper, rate, 1), _widest(lower, rate, 1)) * math.exp(rate)
-    return _rounded_up(widest / kept)
+    return _rounded_up(_widest(_ends(sample, rate, 2), rate, 2) * weight)
 
 
 def _rate(beta: Number) -> float:
@@ -101,30 +72,14 @@ class Ends:
     """Candidate ends of a window: steps outward (ascending) and the value each first reaches."""
 
     low_steps: IntArray
-    low_values: IntArray | Floats
+    low_values: IntArray
     high_steps: IntArray
-    high_values: IntArray | Floats
-
-    def high_from(self, step: int) -> Ends:
-        """Restrict the upper end to at least this many steps outward."""
-        return Ends(self.low_steps, self.low_values, *_from_step(self.high_steps, self.high_values, step))
-
-    def low_from(self, step: int) -> Ends:
-        """Restrict the lower end to at least this many steps outward."""
-        return Ends(*_from_step(self.low_steps, self.low_values, step), self.high_steps, self.high_values)
+    high_values: IntArray
 
 
-def _from_step(steps: IntArray, values: IntArray | Floats, step: int) -> tuple[IntArray, IntArray | Floats]:
-    # The value in force at `step` is the last one reached before or at it, unless the run begins later.
-    keep = int(np.searchsorted(steps, step, side="right")) - 1
-    if keep < 0:
-        return steps, values
-    return np.maximum(steps[keep:], step), values[keep:]
-
-
-def _ends(sample: TrimmedSample, low: int, offset: int, rate: float, power: int) -> Ends:
-    """Collect the order statistics outward from positions `low` and `low + offset` that can matter at all."""
-    high = low + offset
+def _ends(sample: TrimmedSample, rate: float, power: int) -> Ends:
+    """Collect the order statistics outward from both cuts that can matter at all."""
+    low, high = sample.trim, sample.trim + sample.kept + 1
     low_room, high_room = low, sample.count + 1 - high
     full = 2.0 * sample.half_range
     inner_low, inner_high = sample.order(low), sample.order(high)
@@ -154,25 +109,16 @@ def _widest(ends: Ends, rate: float, power: int) -> float:
     # Columns run from the far end inward, so that the best column does not decrease with the row.
     high = ends.high_values[::-1].astype(np.float64)
     high_weight = np.exp(-rate * ends.high_steps[::-1])
-    if low.size * high.size <= _DIRECT:
+    if low.size * high.size <= DIRECT:
         width = np.maximum(high[None, :] - low[:, None], 0.0) ** power
         return float((width * low_weight[:, None] * high_weight[None, :]).max())
-    if low.size + high.size >= _COMPILED:
-        return float(_compiled_maximum()(low, low_weight, high, high_weight, power))
-    return _monotone_maximum(low, low_weight, high, high_weight, power)
-
-
-@cache
-def _compiled_maximum() -> Callable[..., float]:
-    """The same search as `_monotone_maximum` in machine code, for the ends of large samples."""
-    numba: Any = import_module("numba")
-    kernel: Callable[..., float] = numba.njit(cache=True, nogil=True)(_halving_maximum)
-    return kernel
+    return float(machine_code(_halving_maximum)._halving_maximum(low, low_weight, high, high_weight, power))
 
 
 def _halving_maximum(
     low: Floats, low_weight: Floats, high: Floats, high_weight: Floats, power: int,
 ) -> float:  # fmt: skip
+    """Row maxima by halving: rows between two solved ones search only between those rows' best columns."""
     rows, columns = low.size, high.size
     best = np.zeros(rows, dtype=np.int64)
     largest, step = 0.0, 1
@@ -190,33 +136,5 @@ def _halving_maximum(
                     top, place = value, column
             best[row] = place
             largest = max(largest, top)
-        step //= 2
-    return largest
-
-
-def _monotone_maximum(
-    low: Floats, low_weight: Floats, high: Floats, high_weight: Floats, power: int,
-) -> float:  # fmt: skip
-    """Row maxima by halving: rows between two solved ones search only between those rows' best columns."""
-    rows, columns = low.size, high.size
-    best = np.zeros(rows, dtype=np.int64)
-    largest = 0.0
-    step = 1 << (rows.bit_length() - 1)
-    while step:
-        row = np.arange(step - 1, rows, 2 * step)
-        before, after = row - step, row + step
-        first = np.where(before >= 0, best[np.maximum(before, 0)], 0)
-        last = np.where(after < rows, best[np.minimum(after, rows - 1)], columns - 1)
-        lengths = last - first + 1
-        starts = np.cumsum(lengths) - lengths
-        owner = np.repeat(np.arange(row.size), lengths)
-        column = np.arange(int(lengths.sum())) - (starts - first)[owner]
-        width = np.maximum(high[column] - low[row][owner], 0.0) ** power
-        value = width * low_weight[row][owner] * high_weight[column]
-        top = np.maximum.reduceat(value, starts)
-        hits = np.flatnonzero(value == top[owner])
-        _, where = np.unique(owner[hits], return_index=True)
-        best[row] = column[hits[where]]
-        largest = max(largest, float(top.max()))
         step //= 2
     return largest

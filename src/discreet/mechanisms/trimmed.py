@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from fractions import Fraction
-from functools import cache
-from importlib import import_module
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import DataError
+from discreet.loops import machine_code
 
 IntArray = NDArray[np.int64]
 
@@ -140,28 +138,21 @@ def lattice_histogram(values: NDArray[Any], *, half_range: int) -> IntArray:
         shifted = np.add(values, half_range, dtype=np.int64)
         return np.bincount(shifted, minlength=cells).astype(np.int64, copy=False)
     counts = np.zeros(cells, dtype=np.int64)
-    if _counting_kernel()(values, half_range, counts):
+    if machine_code(_count)._count(values, half_range, counts):
         raise DataError(_OUTSIDE)
     return counts
 
 
-@cache
-def _counting_kernel() -> Callable[[NDArray[Any], int, IntArray], bool]:
-    """Compile on first use: checking and counting in one pass halves the cost of the numpy route."""
-    numba: Any = import_module("numba")
-
-    def count(values: NDArray[Any], half_range: int, counts: IntArray) -> bool:
-        outside = 0
-        for value in values:
-            cell = value + half_range
-            if 0 <= cell < counts.size:
-                counts[cell] += 1
-            else:
-                outside += 1
-        return outside > 0
-
-    kernel: Callable[[NDArray[Any], int, IntArray], bool] = numba.njit(cache=True, nogil=True)(count)
-    return kernel
+def _count(values: NDArray[Any], half_range: int, counts: IntArray) -> bool:
+    """Whether a coordinate lies outside; checking and counting in one pass halves the cost of the numpy route."""
+    outside = 0
+    for value in values:
+        cell = value + half_range
+        if 0 <= cell < counts.size:
+            counts[cell] += 1
+        else:
+            outside += 1
+    return outside > 0
 
 
 def _check_inside(values: NDArray[Any], half_range: int) -> None:

@@ -36,7 +36,6 @@ class Bits(Protocol):
 
     def words(self, size: int) -> NDArray[np.uint64]:
         """Independent uniform words."""
-        ...
 
 
 class SystemBits:

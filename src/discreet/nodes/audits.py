@@ -56,7 +56,7 @@ def node_case(
         name=name,
         claim=Claim(1.0, delta),
         build=build,
-        pairs=lambda epsilon: [*_pairs(adjacency)(epsilon), *first],
+        pairs=lambda epsilon: [*_pairs(adjacency), *first],
         adjacency=adjacency,
         note=note,
         samples=samples,

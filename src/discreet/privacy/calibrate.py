@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -33,6 +33,14 @@ def fraction_down(value: float) -> Fraction:
     return Fraction(math.floor(Fraction(value) * 2**64), 2**64)
 
 
+def halved(holds: Callable[[float], bool], low: float, high: float, rounds: int) -> tuple[float, float]:
+    """(low, high) drawn together round by round: what holds at `low` and not at `high` still does not beyond."""
+    for _ in range(rounds):
+        middle = (low + high) / 2
+        low, high = (middle, high) if holds(middle) else (low, middle)
+    return low, high
+
+
 def zcdp_delta(rho: float, epsilon: float) -> float:
     """δ of (ε, δ)-DP for a ρ-zCDP mechanism: the tight conversion through Rényi divergences.
 
@@ -57,29 +65,18 @@ def zcdp_delta(rho: float, epsilon: float) -> float:
 @functools.cache
 def zcdp_epsilon(rho: float, delta: float) -> float:
     """The least ε (from above) at which a ρ-zCDP mechanism is (ε, δ)-DP."""
-    low, high = 0.0, rho + 2 * math.sqrt(rho * math.log(1 / delta)) + 1e-6
-    for _ in range(80):
-        middle = (low + high) / 2
-        if zcdp_delta(rho, middle) > delta:
-            low = middle
-        else:
-            high = middle
-    return high * (1 + _SAFETY)
+    most = rho + 2 * math.sqrt(rho * math.log(1 / delta)) + 1e-6
+    return halved(lambda epsilon: zcdp_delta(rho, epsilon) > delta, 0.0, most, 80)[1] * (1 + _SAFETY)
 
 
 @functools.cache
 def zcdp_rho(epsilon: Fraction, delta: Fraction) -> Fraction:
     """The largest ρ (from below) whose conversion stays within (ε, δ)."""
     target, tail = float(epsilon), float(delta)
-    low, high = 0.0, target + 1.0
+    high = target + 1.0
     while zcdp_delta(high, target) <= tail:
         high *= 2
-    for _ in range(100):
-        middle = (low + high) / 2
-        if zcdp_delta(middle, target) <= tail:
-            low = middle
-        else:
-            high = middle
+    low, _ = halved(lambda rho: zcdp_delta(rho, target) <= tail, 0.0, high, 100)
     return fraction_down(low * (1 - _SAFETY))
 
 
@@ -91,13 +88,11 @@ def counting_rho(epsilon: Fraction, delta: Fraction, parts: tuple[tuple[Fraction
     moves exactly `cells` cells by one each. Never below the zCDP conversion.
     """
     floor = zcdp_rho(epsilon, delta)
-    low, high = 1.0, float(COUNTING_FACTOR)
-    for _ in range(9):
-        middle = (low + high) / 2
-        if counting_delta(float(floor) * middle, float(epsilon), parts) <= float(delta) * (1 - _SAFETY):
-            low = middle
-        else:
-            high = middle
+
+    def holds(factor: float) -> bool:
+        return counting_delta(float(floor) * factor, float(epsilon), parts) <= float(delta) * (1 - _SAFETY)
+
+    low, _ = halved(holds, 1.0, float(COUNTING_FACTOR), 9)
     return floor if low == 1.0 else fraction_down(float(floor) * low)
 
 

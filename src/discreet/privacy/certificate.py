@@ -22,7 +22,7 @@ from pydantic import (
 from discreet.errors import BudgetError
 from discreet.privacy.budget import Adjacency, Budget
 from discreet.privacy.composition import Totals, granted
-from discreet.privacy.nodes import Charge, Node, Parallel, Response, SmoothCharge
+from discreet.privacy.nodes import Charge, Node, Parallel, Response, Sequential, SmoothCharge
 from discreet.privacy.payer import unit_of
 from discreet.privacy.unexpected import REFUSED, TOTAL
 from discreet.schema import Provenance
@@ -229,11 +229,12 @@ class Certificate(_Record):
 
     def charges(self) -> list[Leaf]:
         """Every charge of the ledger, in order."""
+        return leaves(self.ledger)
 
-        def walk(node: Leaf | GroupRecord) -> list[Leaf]:
-            return [c for part in node.parts for c in walk(part)] if isinstance(node, GroupRecord) else [node]
 
-        return walk(self.ledger)
+def leaves(node: Leaf | GroupRecord) -> list[Leaf]:
+    """Every charge of a recorded ledger, in order."""
+    return [one for part in node.parts for one in leaves(part)] if isinstance(node, GroupRecord) else [node]
 
 
 def paid_elsewhere(what: Provenance) -> str:
@@ -324,37 +325,23 @@ GroupRecord.model_rebuild()
 Certificate.model_rebuild()
 
 
+_LEAVES: dict[type[Node], type[Leaf]] = {Charge: ChargeRecord, SmoothCharge: SmoothRecord, Response: ResponseRecord}
+
+
 def record(node: Node) -> Leaf | GroupRecord:
     """A ledger node as it stands in a certificate."""
-    if isinstance(node, Response):
-        return ResponseRecord(
-            mechanism=node.mechanism, what=node.what, cost=str(node.cost), parameters=_named(node.parameters)
-        )
-    if isinstance(node, SmoothCharge):
-        return SmoothRecord(
-            mechanism=node.mechanism,
+    if isinstance(node, Sequential | Parallel):
+        return GroupRecord(
+            node="parallel" if isinstance(node, Parallel) else "sequential",
             what=node.what,
-            measure=node.measure,
-            cost=str(node.cost),
-            delta=str(node.delta),
-            parameters=_named(node.parameters),
+            assumption=node.assumption if isinstance(node, Parallel) else None,
+            parts=tuple(record(part) for part in node.parts),
         )
-    if isinstance(node, Charge):
-        return ChargeRecord(
-            mechanism=node.mechanism,
-            what=node.what,
-            norm=node.norm,
-            sensitivity=node.sensitivity,
-            spread=str(node.spread),
-            measure=node.measure,
-            cost=str(node.cost),
-        )
-    return GroupRecord(
-        node="parallel" if isinstance(node, Parallel) else "sequential",
-        what=node.what,
-        assumption=node.assumption if isinstance(node, Parallel) else None,
-        parts=tuple(record(part) for part in node.parts),
-    )
+    fields: dict[str, Any] = {
+        name: str(value) if isinstance(value, Fraction) else _named(value) if name == "parameters" else value
+        for name, value in vars(node).items()
+    }
+    return _LEAVES[type(node)](**fields)
 
 
 def _named(parameters: tuple[tuple[str, str], ...]) -> dict[str, str]:

@@ -9,17 +9,8 @@ from typing import Any, NoReturn
 from discreet.errors import BudgetError
 from discreet.privacy.budget import Budget
 from discreet.privacy.composition import Composition, Totals
-from discreet.privacy.nodes import (
-    Charge,
-    Node,
-    Parallel,
-    Response,
-    Sequential,
-    SmoothCharge,
-    concentrated,
-    cost,
-)
-from discreet.privacy.payer import BudgetedPayer, Payer, Tab, check_unit
+from discreet.privacy.nodes import Charge, Node, Parallel, Response, Sequential, SmoothCharge, concentrated, cost
+from discreet.privacy.payer import BudgetedPayer, Payer, Refusing, Tab, check_unit
 
 __all__ = [
     "Charge",
@@ -99,7 +90,10 @@ class Ledger(BudgetedPayer):
 
     def carried(self) -> Payer:
         """What an estimator that is sent to another process takes along: the reason why it cannot be fitted there."""
-        return Stranded()
+        return Refusing(
+            "this estimator was sent here from a block that is charged to a ledger, which other processes cannot "
+            "reach: use an Account (discreet.Account.create) instead"
+        )
 
     def _stay(self) -> None:
         if os.getpid() != self._process:
@@ -118,18 +112,3 @@ class Ledger(BudgetedPayer):
         )
 
     __copy__ = __deepcopy__ = __reduce__ = __reduce_ex__ = _refuse
-
-
-class Stranded(Payer):
-    """In place of a ledger that stayed behind in another process."""
-
-    def charge(self, *_: Any, **__: Any) -> NoReturn:
-        """Refuse: the charge could not be entered."""
-        raise BudgetError(
-            "this estimator was sent here from a block that is charged to a ledger, which other processes cannot "
-            "reach: use an Account (discreet.Account.create) instead"
-        )
-
-    def afford(self, *_: Any, **__: Any) -> NoReturn:
-        """Refuse, as `charge` would."""
-        self.charge()

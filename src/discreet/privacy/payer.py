@@ -180,21 +180,25 @@ class _Block:
     around: _Block | None
 
 
-class Ambiguous(Payer):
-    """In place of a payer where several blocks are open and none of them is this thread's own."""
+@dataclass(frozen=True)
+class Refusing(Payer):
+    """In place of a payer that cannot be reached, or where nobody knows which of several is meant."""
+
+    reason: str
 
     def charge(self, *_: Any, **__: Any) -> NoReturn:
-        """Refuse: nobody knows who is to pay."""
-        raise BudgetError(
-            "several threads are charged to different accounts, and this one opened no block of its own: pass account= "
-            "to the fit, or open the account in this thread"
-        )
+        """Refuse: the charge could not be entered."""
+        raise BudgetError(self.reason)
 
     def afford(self, *_: Any, **__: Any) -> NoReturn:
         """Refuse, as `charge` would."""
         self.charge()
 
 
+AMBIGUOUS = Refusing(
+    "several threads are charged to different accounts, and this one opened no block of its own: pass account= to the "
+    "fit, or open the account in this thread"
+)
 _LOCK = threading.Lock()
 _OPEN: list[_Block] = []  # all blocks of this process that are open now
 _STACK: ContextVar[tuple[_Block, ...]] = ContextVar("discreet_blocks", default=())  # those of this thread or task
@@ -227,7 +231,7 @@ def active() -> Payer | None:
         inner = [one.payer for one in _OPEN if one not in around]
     if not inner:
         return None
-    return inner[-1] if all(one == inner[-1] for one in inner) else Ambiguous()
+    return inner[-1] if all(one == inner[-1] for one in inner) else AMBIGUOUS
 
 
 def paying(ledger: Any = None, account: Any = None, data: Any = None, owner: Any = None) -> Payer:
@@ -255,7 +259,7 @@ CARRIED = "_carried_payer"
 def _settled(found: Payer | None, owner: Any) -> Payer | None:
     """The payer of the open block, or what the estimator brought along if no block is open or it is unclear which."""
     carried: Payer | None = getattr(owner, CARRIED, None)
-    return found if carried is None or (found is not None and not isinstance(found, Ambiguous)) else carried
+    return found if carried is None or (found is not None and found is not AMBIGUOUS) else carried
 
 
 class Carrier:

@@ -97,6 +97,11 @@ class Protected:
         """Rows that come or go between neighbours, all rows of one person together."""
         return moved_rows(self.adjacency, self.contributions)
 
+    @property
+    def moved(self) -> int:
+        """How many rows' worth a neighbour with one row moves a sum: one, or two if a row is replaced."""
+        return moved_rows(self.adjacency)
+
 
 @dataclass(frozen=True)
 class Paid(Protected):

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from discreet.errors import BudgetError
-from discreet.privacy.calibrate import fraction_down
+from discreet.privacy.calibrate import fraction_down, halved
 
 _SAFETY = 1e-9  # covers the rounding of the floating-point formulas below
 _ORDERS = (*range(2, 64), *sorted({int(64 * 1.07**i) for i in range(160)}))
@@ -51,15 +51,13 @@ def skellam_factor(parts: tuple[SkellamPart, ...], epsilon: Fraction, delta: Fra
     """The least factor (from above) for all variances at which the release is (ε, δ)-DP."""
     target, tail = float(epsilon) * (1 - _SAFETY), float(delta) * (1 - _SAFETY)
 
-    def holds(factor: float) -> bool:
-        return skellam_delta(parts, target, factor) <= tail
+    def lacks(factor: float) -> bool:
+        return skellam_delta(parts, target, factor) > tail
 
     low, high = 0.0, 1.0
-    while not holds(high):
+    while lacks(high):
         low, high = high, high * 2
         if high > 2.0**200:
             raise BudgetError("no Skellam noise reaches this budget: raise epsilon or delta")
-    for _ in range(60):
-        middle = (low + high) / 2
-        low, high = (low, middle) if holds(middle) else (middle, high)
+    _, high = halved(lacks, low, high, 60)
     return -fraction_down(-high * (1 + _SAFETY))

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.audit import AuditCase, Claim, Pair
+from discreet.audit import AuditCase, Pair, case_at_one
 from discreet.mechanisms.noise import ExactSampler
 from discreet.mechanisms.odds import Odds
 from discreet.privacy.budget import Adjacency, Budget
@@ -77,13 +78,13 @@ class SelectiveFit:
         return np.concatenate([mask, *(np.ravel(table) for table in fitted.release_.values.values())])
 
 
-def _pairs(adjacency: str) -> Callable[[float], list[Pair]]:
+def _pairs(adjacency: str) -> list[Pair]:
     if adjacency == "add-remove":
-        return lambda epsilon: [
+        return [
             Pair(FEW, (*FEW, LIFTING), "one more row, in which the features behind are right"),
             Pair(FEW, (*FEW, (1, 1, 0, 0, 0)), "one more row, in which the features ahead are wrong"),
         ]
-    return lambda epsilon: [
+    return [
         Pair((*FEW, (1, 1, 0, 0, 1)), (*FEW, (0, 0, 1, 1, 1)), "a row turns from the features ahead to those behind"),
         Pair((*FEW, (1, 1, 0, 0, 1)), (*FEW, (1, 1, 0, 0, 0)), "a row changes its label"),
     ]
@@ -96,54 +97,33 @@ def _sharp_cases() -> list[AuditCase]:
     before, after = _anchored(2, *behind, (0, 1, 1)), _anchored(2, *behind, (1, 0, 1))
     one = [Pair(before, after, "a row turns from the feature ahead to the one behind")]
     many = [Pair(_anchored(WIDE), _anchored(WIDE, (1,) * half + (0,) * half + (1,)), "one row lifts half the features")]
+    chosen = "the feature chosen", "how many of the first half of the features are chosen"
     return [
-        AuditCase(
-            name=f"selection-{selector}-{k}-of-{width}-{adjacency}",
-            claim=Claim(1.0),
-            build=lambda epsilon, given={"selector": selector, "score": "hits", "adjacency": adjacency}, k=k: Choices(  # type: ignore[misc]
-                epsilon, given, k, halves=k > 1
+        case_at_one(
+            f"selection-{selector}-{k}-of-{width}-{near}",
+            partial(
+                Choices, settings={"selector": selector, "score": "hits", "adjacency": near}, k=k, halves=k > 1
             ),
-            pairs=lambda epsilon, pairs=pairs: pairs,  # type: ignore[misc]
-            adjacency=adjacency,
-            note="how many of the first half of the features are chosen" if k > 1 else "the feature chosen",
-            samples=6_000,
+            pairs, chosen[k > 1], adjacency=near, samples=6_000,
         )
         for selector in ("mask", "gumbel", "permute-and-flip")
-        for k, width, adjacency, pairs in ((1, 2, "replace", one), (half, WIDE, "add-remove", many))
-    ]
+        for k, width, near, pairs in ((1, 2, "replace", one), (half, WIDE, "add-remove", many))
+    ]  # fmt: skip
 
 
 def audit_cases() -> list[AuditCase]:
     """Every selector under add-remove neighbours, every score, both adjacencies, and a whole fit."""
-    asked: list[dict[str, Any]] = [
-        {"selector": name, "score": "count" if name == "sparse-vector" else "hits", "adjacency": "add-remove"}
-        for name in SELECTORS
-    ]
-    asked += [{"selector": "mask", "score": score, "adjacency": "add-remove"} for score in ("count", "balanced")]
-    asked += [{"selector": "mask", "score": score, "adjacency": "replace"} for score in ("hits", "count")]
-    asked.append({"selector": "joint", "score": "hits", "adjacency": "replace"})
-    asked.append({"selector": "mask", "score": "mutual-information", "adjacency": "add-remove", "max_rows": 8})
-    cases = [
-        AuditCase(
-            name=f"selection-{one['selector']}-{one['score']}-{one['adjacency']}",
-            claim=Claim(1.0),
-            build=lambda epsilon, one=one: Choices(epsilon, one),  # type: ignore[misc]
-            pairs=_pairs(one["adjacency"]),
-            adjacency=one["adjacency"],
-            note="the features chosen, in order",
-            samples=6_000,
-        )
-        for one in asked
-    ]
-    cases.append(
-        AuditCase(
-            name="selective-naive-bayes-fit",
-            claim=Claim(1.0),
-            build=SelectiveFit,
-            pairs=_pairs("add-remove"),
-            adjacency="add-remove",
-            note="the features chosen and the noisy counts of a fitted SelectiveNB",
-            samples=1_000,
-        )
-    )
-    return cases + _sharp_cases()
+    asked = [(name, "count" if name == "sparse-vector" else "hits", "add-remove") for name in SELECTORS]
+    asked += [("mask", "count", "add-remove"), ("mask", "balanced", "add-remove")]
+    asked += [("mask", "hits", "replace"), ("mask", "count", "replace"), ("joint", "hits", "replace")]
+    asked.append(("mask", "mutual-information", "add-remove"))
+    cases = []
+    for selector, score, near in asked:
+        given: dict[str, Any] = {"selector": selector, "score": score, "adjacency": near}
+        given |= {"max_rows": 8} if score == "mutual-information" else {}
+        name, build = f"selection-{selector}-{score}-{near}", partial(Choices, settings=given)
+        note = "the features chosen, in order"
+        cases.append(case_at_one(name, build, _pairs(near), note, adjacency=near, samples=6_000))
+    note = "the features chosen and the noisy counts of a fitted SelectiveNB"
+    fitted = case_at_one("selective-naive-bayes-fit", SelectiveFit, _pairs("add-remove"), note, samples=1_000)
+    return [*cases, fitted, *_sharp_cases()]

@@ -28,11 +28,7 @@ from discreet.privacy.plan import Paid, checked_contributions
 from discreet.privacy.unexpected import REFUSE, check_unexpected
 from discreet.schema import Numeric, Schema
 from discreet.selection.kbest import SCORE, narrowed
-from discreet.selection.plan import (
-    SelectionPlan,
-    feature_count,
-    make_selection_plan,
-)
+from discreet.selection.plan import SelectionPlan, feature_count, make_selection_plan
 from discreet.selection.select import WHAT, Selection, check_counted, reduced_schema, reduced_statistics, select
 from discreet.sources import BINS, Source, check_shape, is_outside
 from discreet.statistics import Statistics
@@ -67,6 +63,7 @@ class SelectiveNB(NaiveBayesEstimator):
     """
 
     _texts = SCORE
+    of_kinds = True  # what it fits is of a registered kind
 
     def __init__(
         self, epsilon: float = 1.0, schema: Schema | None = None, k: Any = "auto", share: float = 0.5,
@@ -137,9 +134,8 @@ class SelectiveNB(NaiveBayesEstimator):
             return Sequential("selection and training", ())
         counted = (self._count_charge(parts[0]),) if parts[0] else ()
         if self.k == "auto":
-            decided = (("number of features", f"from 1 to {len(schema.features)}, by the noisy number of rows"),)
-            if not counted:
-                decided = (("number of features", f"from 1 to {len(schema.features)}, by the public number of rows"),)
+            known = f"by the {'noisy' if counted else 'public'} number of rows"
+            decided = (("number of features", f"from 1 to {len(schema.features)}, {known}"),)
             rest = parts[1] + parts[2]
             later = SmoothCharge(LATER, "the chosen features and their tables", "epsilon", rest, parameters=decided)
             return Sequential("selection and training", (*counted, later))
@@ -228,21 +224,8 @@ class SelectiveNB(NaiveBayesEstimator):
     def _narrowed(self, X: Any) -> Any:
         return X if is_outside(X) else narrowed(X, self.selection_)
 
-    def predict_joint_log_proba(self, X: Any) -> Floats:
-        """log P(class, chosen features), columns in the order of `classes_`."""
-        self._check_fitted()
-        self._check_width(X)
-        return self.model_.predict_joint_log_proba(self._narrowed(X))[:, self._order]
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """The most probable class of each row."""
-        self._check_fitted()
-        self._check_width(X)
-        return self.model_.predict(self._narrowed(X))
-
     def to_sklearn(self) -> Any:
         """The released model as a scikit-learn pipeline that takes the columns of the fit."""
-        self._check_fitted()
         pipeline = super().to_sklearn()
         if not hasattr(self, "feature_names_in_"):  # columns by place: the chosen ones first
             from sklearn.compose import ColumnTransformer
@@ -255,11 +238,6 @@ class SelectiveNB(NaiveBayesEstimator):
             example = np.array([lowest], dtype=object)
             pipeline.steps.insert(0, ("choose", taken.fit(example)))
         return pipeline
-
-    def _check_fitted(self) -> None:
-        from sklearn.utils.validation import check_is_fitted
-
-        check_is_fitted(self)
 
 
 def features_worth(rows: int, epsilon: Fraction, reach: Fraction | int, features: int) -> int:

@@ -17,15 +17,16 @@ from discreet.privacy.unexpected import REFUSE, check_unexpected
 from discreet.schema import Schema
 from discreet.selection.scores import SCORES, Score, make_score
 
-SELECTORS = (
-    "permute-and-flip",
-    "gumbel",
-    "mask",
-    "joint",
-    "sparse-vector",
-    "noisy-scores",
-    "noisy-tables",
-)
+MECHANISMS = {
+    "permute-and-flip": "permute-and-flip, one feature after another",
+    "gumbel": "exponential mechanism, one feature after another",
+    "mask": "exponential mechanism over masks",
+    "joint": "joint exponential mechanism",
+    "sparse-vector": "sparse vector technique",
+    "noisy-scores": "discrete Laplace noise on every score, then ranking",
+    "noisy-tables": "discrete Laplace noise on every table, then ranking",
+}
+SELECTORS = tuple(MECHANISMS)
 COUNTED = Fraction(1, 10)  # of the budget buys the class counts that a balanced score is weighted by
 __all__ = ["SCORES", "SELECTORS", "SelectionPlan", "make_selection_plan"]
 
@@ -165,14 +166,3 @@ def _charges(
         reach, norm, spread = score.reach, "range of score changes", 1 / _rate(selector, epsilon, k, score)
     charges.append(Charge(MECHANISMS[selector], what, norm, str(reach), spread, "epsilon", epsilon))
     return tuple(charges)
-
-
-MECHANISMS = {
-    "permute-and-flip": "permute-and-flip, one feature after another",
-    "gumbel": "exponential mechanism, one feature after another",
-    "mask": "exponential mechanism over masks",
-    "joint": "joint exponential mechanism",
-    "sparse-vector": "sparse vector technique",
-    "noisy-scores": "discrete Laplace noise on every score, then ranking",
-    "noisy-tables": "discrete Laplace noise on every table, then ranking",
-}

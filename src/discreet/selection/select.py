@@ -21,7 +21,7 @@ from discreet.privacy.unexpected import REFUSE
 from discreet.schema import Schema
 from discreet.selection.plan import SelectionPlan
 from discreet.selection.scores import class_weights
-from discreet.statistics import Statistics
+from discreet.statistics import BLOCKS, Statistics
 
 Integers = NDArray[np.int64]
 DRAWS = {"permute-and-flip": draw_flipped, "gumbel": draw_peeled, "mask": draw_mask, "joint": draw_joint}
@@ -77,19 +77,11 @@ def reduced_schema(schema: Schema, names: tuple[str, ...]) -> Schema:
 
 def reduced_statistics(statistics: Statistics, schema: Schema) -> Statistics:
     """The statistics of some of the features."""
-
-    def kept(block: dict[str, Integers]) -> dict[str, Integers]:
-        return {name: values for name, values in block.items() if name in set(schema.names)}
-
-    return Statistics(
-        schema,
-        statistics.counts,
-        kept(statistics.tables),
-        present=kept(statistics.present),
-        sums=kept(statistics.sums),
-        squares=kept(statistics.squares),
-        lattice=kept(statistics.lattice),
-    )
+    blocks = {
+        kind: {name: values for name, values in getattr(statistics, kind).items() if name in set(schema.names)}
+        for kind in BLOCKS
+    }
+    return Statistics(schema, statistics.counts, **blocks)
 
 
 def select(statistics: Statistics, plan: SelectionPlan, *, sampler: Sampler, odds: Odds) -> Selection:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.audit import AuditCase, Claim, Pair
+from discreet.audit import AuditCase, Pair, case_at_one
 from discreet.mechanisms.noise import ExactSampler
 from discreet.privacy.budget import Adjacency, Budget
 from discreet.schema import Categorical, Schema
@@ -45,21 +46,14 @@ class ReleasedTree:
         return np.stack([_flat(self.grow(data)) for _ in range(size)])
 
 
-@dataclass(frozen=True)
-class ReleasedForest:
+class ReleasedForest(ReleasedTree):
     """The leaves of a forest of two random trees of depth one, with their questions."""
 
-    epsilon: float
-    settings: dict[str, Any] = field(default_factory=dict)
-    adjacency: Adjacency = Adjacency.ADD_REMOVE
-
-    def sample(self, data: Sequence[Row], size: int, *, rng: np.random.Generator) -> NDArray[Any]:
-        """Releases, one per row; the randomness is the operating system's and ignores `rng`."""
-        plan = plan_forest(
-            SCHEMA, Budget(self.epsilon), adjacency=self.adjacency, depth=1, **{"trees": 2, **self.settings}
-        )
-        coded = _coded(data)
-        return np.stack([_flat(grow_forest(coded, plan, ExactSampler())) for _ in range(size)])
+    def grow(self, data: Sequence[Row]) -> GrownTrees:
+        """One release by the code that fits use, with exact noise."""
+        settings = {"depth": 1, "trees": 2, **self.settings}
+        plan = plan_forest(SCHEMA, Budget(self.epsilon), adjacency=self.adjacency, **settings)
+        return grow_forest(_coded(data), plan, ExactSampler())
 
 
 def _flat(grown: GrownTrees) -> NDArray[np.int64]:
@@ -67,58 +61,37 @@ def _flat(grown: GrownTrees) -> NDArray[np.int64]:
     return np.concatenate([asked, grown.counts[grown.nodes.leaf].ravel()])
 
 
-def _pairs(adjacency: Adjacency) -> Callable[[float], list[Pair]]:
-    if adjacency is Adjacency.ADD_REMOVE:
-        return lambda epsilon: [Pair((), ((1, 0, 1),), "the first row"), Pair(FEW, (*FEW, (0, 1, 1)), "a third row")]
-    return lambda epsilon: [
-        Pair((*FEW, (0, 0, 0)), (*FEW, (0, 0, 1)), "a label changes"),
-        Pair((*FEW, (0, 1, 0)), (*FEW, (1, 0, 0)), "a row answers every question the other way"),
-    ]
-
-
 def audit_cases() -> list[AuditCase]:
     """Trees by choice and by noisy counts, forests by counts and by labels, under both adjacencies; two controls."""
-    cases = []
-    for adjacency in Adjacency:
-        built: dict[str, Callable[[float], Any]] = {
-            "tree": lambda e, a=adjacency: ReleasedTree(e, {"depth": 1}, a),  # type: ignore[misc]
-            "tree-noisy-counts": lambda e, a=adjacency: ReleasedTree(e, {"depth": 1, "split": "noisy-counts"}, a),  # type: ignore[misc]
-            "forest": lambda e, a=adjacency: ReleasedForest(e, {}, a),  # type: ignore[misc]
-            "forest-labels": lambda e, a=adjacency: ReleasedForest(e, {"leaves": "labels"}, a),  # type: ignore[misc]
-        }
-        cases += [
-            AuditCase(
-                name=f"{name}-{adjacency.value}",
-                claim=Claim(1.0),
-                build=build,
-                pairs=_pairs(adjacency),
-                adjacency=adjacency.value,
-                note="questions and leaves as a release draws them",
-                samples=4_000,
-            )
-            for name, build in built.items()
-        ]
-    controls: dict[str, tuple[Callable[[float], Any], str]] = {
-        "control-tree-replaced-row": (
-            lambda epsilon: ReleasedTree(epsilon, {"depth": 0}),
-            "a replaced row charged as if it were one row more or less",
-        ),
-        "control-forest-replaced-row": (
-            lambda epsilon: ReleasedForest(epsilon, {"trees": 1}),
-            "leaves of a forest scaled to one row although a label change moves two counts",
-        ),
+    label = Pair((*FEW, (0, 0, 0)), (*FEW, (0, 0, 1)), "a label changes")
+    turned = Pair((*FEW, (0, 1, 0)), (*FEW, (1, 0, 0)), "a row answers every question the other way")
+    pairs = {
+        Adjacency.ADD_REMOVE: [Pair((), ((1, 0, 1),), "the first row"), Pair(FEW, (*FEW, (0, 1, 1)), "a third row")],
+        Adjacency.REPLACE: [label, turned],
     }
-    cases += [
-        AuditCase(
-            name=name,
-            claim=Claim(1.0),
-            build=build,
-            pairs=lambda epsilon: [Pair((*FEW, (0, 0, 0)), (*FEW, (0, 0, 1)), "a label changes")],
-            adjacency="replace",
-            control=True,
-            note=note,
-            samples=12_000,
-        )
-        for name, (build, note) in controls.items()
+    released: list[tuple[str, type[ReleasedTree], dict[str, Any]]] = [
+        ("tree", ReleasedTree, {"depth": 1}),
+        ("tree-noisy-counts", ReleasedTree, {"depth": 1, "split": "noisy-counts"}),
+        ("forest", ReleasedForest, {}),
+        ("forest-labels", ReleasedForest, {"leaves": "labels"}),
     ]
-    return cases
+    cases = [
+        case_at_one(
+            f"{name}-{near.value}", partial(kind, settings=settings, adjacency=near), pairs[near],
+            "questions and leaves as a release draws them", adjacency=near.value, samples=4_000,
+        )
+        for near in Adjacency
+        for name, kind, settings in released
+    ]  # fmt: skip
+    controls: list[tuple[str, type[ReleasedTree], dict[str, Any], str]] = [
+        ("tree", ReleasedTree, {"depth": 0}, "a replaced row charged as if it were one row more or less"),
+        ("forest", ReleasedForest, {"trees": 1},
+         "leaves of a forest scaled to one row although a label change moves two counts"),
+    ]  # fmt: skip
+    return cases + [
+        case_at_one(
+            f"control-{name}-replaced-row", partial(kind, settings=settings), [label], note,
+            adjacency="replace", samples=12_000,
+        )
+        for name, kind, settings, note in controls
+    ]  # fmt: skip

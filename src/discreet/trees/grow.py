@@ -79,13 +79,8 @@ def grow_tree(rows: HeldRows, plan: TreePlan, sampler: Sampler) -> GrownTrees:
             found = _ask(questions, questions.open(allowed), tables, plan, sampler, coins)
             if found is None:
                 continue
-            children = table.split(
-                node, int(questions.feature[found]), int(questions.low[found]), int(questions.high[found])
-            )
-            below += [
-                (child, questions.after(allowed, found, answer))
-                for child, answer in zip(children, (False, True), strict=True)
-            ]
+            no, yes = table.split(node, *questions.interval(found))
+            below += [(no, questions.after(allowed, found, False)), (yes, questions.after(allowed, found, True))]
         compiled().descend(rows.cells, at, *table.done().columns)
         level = below
     nodes = table.done()
@@ -142,13 +137,8 @@ def random_trees(questions: Questions, trees: int, depth: int, coins: Coins) -> 
                 features = np.unique(questions.feature[still])
                 own = still[questions.feature[still] == features[coins.below(len(features))]]
                 found = int(own[coins.below(len(own))])
-                children = table.split(
-                    node, int(questions.feature[found]), int(questions.low[found]), int(questions.high[found])
-                )
-                below += [
-                    (child, questions.after(allowed, found, answer))
-                    for child, answer in zip(children, (False, True), strict=True)
-                ]
+                no, yes = table.split(node, *questions.interval(found))
+                below += [(no, questions.after(allowed, found, False)), (yes, questions.after(allowed, found, True))]
             level = below
     return table.done()
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import functools
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+
+from discreet.loops import machine_code
 
 
 def histogram(codes: Any, labels: Any, node: Any, starts: Any, out: Any) -> None:
@@ -52,13 +52,9 @@ def add_leaves(
                 out[i, k] += value[at, k]
 
 
-@functools.cache
 def compiled() -> Any:
-    """The loops as machine code; the compiler's cache on disk makes this cheap after the first time."""
-    import numba
-
-    make = numba.njit(cache=True, nogil=True)
-    return SimpleNamespace(**{loop.__name__: make(loop) for loop in (histogram, descend, walk, add_leaves)})
+    """The same loops as machine code."""
+    return machine_code(histogram, descend, walk, add_leaves)
 
 
 def leaf_counts(codes: Any, labels: Any, root: Any, nodes: Any, classes: int) -> np.ndarray[Any, Any]:

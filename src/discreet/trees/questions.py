@@ -60,6 +60,10 @@ class Questions:
         every = sums[self.starts[self.feature + 1]] - sums[self.starts[self.feature]]
         return np.flatnonzero((yes > 0) & (yes < every))
 
+    def interval(self, question: int) -> tuple[int, int, int]:
+        """The feature of a question and the codes that it asks about."""
+        return int(self.feature[question]), int(self.low[question]), int(self.high[question])
+
     def after(self, allowed: NDArray[np.bool_], question: int, answer: bool) -> NDArray[np.bool_]:
         """The cells that remain possible once a question is answered."""
         left, inside = allowed.copy(), np.zeros_like(allowed)
@@ -67,10 +71,6 @@ class Questions:
         own = slice(self.starts[self.feature[question]], self.starts[self.feature[question] + 1])
         left[own] &= inside[own] if answer else ~inside[own]
         return left
-
-    def words(self, question: int) -> str:
-        """The question for a person."""
-        return words(self.schema, int(self.feature[question]), int(self.low[question]), int(self.high[question]))
 
 
 def _intervals(feature: Feature) -> list[tuple[int, int]]:

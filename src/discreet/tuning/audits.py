@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.audit import AuditCase, Claim, Pair
+from discreet.audit import AuditCase, Pair, case_at_one
 from discreet.mechanisms.stopping import runs_law
 from discreet.schema import Categorical, Schema
 from discreet.trees import PrivateTreeClassifier
@@ -59,35 +60,17 @@ class BestOutput:
 def audit_cases() -> list[AuditCase]:
     """Both ways to search, random stopping alone, and a control that charges the best run as a single one."""
 
-    def searching(method: str) -> Callable[[float], WholeSearch]:
-        return lambda epsilon: WholeSearch(epsilon, method)
-
     pairs = [Pair(FEW, (*FEW, (0, 1)), "a row against the others")]
-    cases = [
-        AuditCase(
-            name=f"search-{method}",
-            claim=Claim(1.0),
-            build=searching(method),
-            pairs=lambda epsilon: pairs,
-            adjacency="add-remove",
-            note="the chosen candidate and the parameters of its model",
-            samples=1_000,
-        )
+    note = "the chosen candidate and the parameters of its model"
+    searches = [
+        case_at_one(f"search-{method}", partial(WholeSearch, method=method), pairs, note, samples=1_000)
         for method in ("holdout", "random-stopping")
     ]
-    for name, factor, control in (("random-stopping", 2, False), ("control-best-run-charged-once", 1, True)):
-        cases.append(
-            AuditCase(
-                name=name,
-                claim=Claim(1.0),
-                build=lambda epsilon, factor=factor: BestOutput(epsilon, factor),  # type: ignore[misc]
-                pairs=lambda epsilon: [Pair(0, 1, "a row that tilts the odds of two outputs against each other")],
-                adjacency="add-remove",
-                control=control,
-                note="the best of many runs at the cost of one"
-                if control
-                else "the largest of a random number of runs",
-                samples=200_000,
-            )
-        )
-    return cases
+    tilted = [Pair(0, 1, "a row that tilts the odds of two outputs against each other")]
+    note, broken = "the largest of a random number of runs", "the best of many runs at the cost of one"
+    once = partial(BestOutput, factor=1)
+    return [
+        *searches,
+        case_at_one("random-stopping", BestOutput, tilted, note, samples=200_000),
+        case_at_one("control-best-run-charged-once", once, tilted, broken, samples=200_000),
+    ]

@@ -11,7 +11,7 @@ from sklearn.base import clone
 from sklearn.model_selection import ParameterGrid
 
 from discreet.errors import BudgetError, SchemaError
-from discreet.kinds import find, kinds
+from discreet.kinds import find, kinds, of_a_kind
 from discreet.privacy.budget import Adjacency
 from discreet.privacy.unexpected import REFUSE
 from discreet.schema import Schema
@@ -69,10 +69,8 @@ def require_private(estimator: Any) -> None:
     if isinstance(estimator, type):
         raise BudgetError(f"{estimator.__name__} is a class, not a private estimator: pass {estimator.__name__}(...)")
     known: dict[str, Any] = getattr(estimator, "get_params", dict)()
-    room = type(estimator).__module__.split(".")
-    home = any(room[: len(one)] == one for one in (kind.home.split(".") for kind in kinds()))
     takes = inspect.signature(estimator.fit).parameters if hasattr(estimator, "fit") else {}
-    if not home or any(needed not in known for needed in NEEDED) or "ledger" not in takes:
+    if not of_a_kind(estimator) or any(needed not in known for needed in NEEDED) or "ledger" not in takes:
         raise BudgetError(
             f"{name} is not a private estimator that a search can fit: it would leak; use one of "
             f"{', '.join(kind.name for kind in kinds())}"

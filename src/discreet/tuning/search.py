@@ -94,6 +94,8 @@ class PrivateGridSearch(SchemaEstimator):
     {classes_}
     """
 
+    of_kinds = True  # what it fits is of a registered kind
+
     def __init__(
         self, estimator: Any = None, param_grid: Any = None, epsilon: float = 1.0, schema: Schema | str | None = None,
         adjacency: str = "add-remove", method: str = "holdout", validation: float = 0.25, refit: float = 0.5,

@@ -15,12 +15,12 @@ from discreet.bayes.release import Release, exact_bundles, recentred
 from discreet.errors import BudgetError
 from discreet.federated.stack import Stack
 from discreet.mechanisms.noise import SimulationSampler, discrete_gaussian, discrete_laplace
-from discreet.mechanisms.sums import discrete_gaussian_sum, discrete_laplace_sum
 from discreet.nodes.members import summed_noise
 from discreet.nodes.update import Key
 from discreet.privacy.ledger import Charge
 from discreet.sources import Parts
 from discreet.statistics import Statistics
+from discreet_studies.giaretta2022.sums import discrete_gaussian_sum, discrete_laplace_sum
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

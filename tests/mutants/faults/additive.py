@@ -26,8 +26,8 @@ plant("counts-exact", "additive/classifier.py",
 plant("pair-shares-of-the-whole", "additive/fit.py",
       "left = None if rest is None else rest * (1 - FIRST - CHOICE)", "left = rest",
       "the second fit spends what the first has spent already", TRUTH)
-plant("replace-as-add-remove", "additive/budget.py",
-      "return moved_rows(self.adjacency)", "return 1",
+plant("replace-as-add-remove", "privacy/plan.py",
+      "return moved_rows(self.adjacency)\n", "return 1\n",
       "a replaced row pulls twice, and the noise is for once", "additive/test_watched.py")
 plant("rate-without-reach", "additive/plan.py",
       "rate = share * goal / (moved * reach(classes)) * (1 - 1e-8)", "rate = 2 * share * goal / (moved * reach(classes)) * (1 - 1e-8)",

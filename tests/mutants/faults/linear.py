@@ -51,8 +51,8 @@ plant("objective-untilted", "linear/release.py",
       "tilted = Objective(design, signs, plan.loss, ridge, 0 * drawn.vector)",
       "the objective is minimised without its noise", NOISE)
 plant("output-exact", "linear/release.py",
-      "settled(solver, exact, tolerance, spare, plan.unexpected) + drawn.vector",
-      "settled(solver, exact, tolerance, spare, plan.unexpected)",
+      "settled(exact, tolerance, spare, plan.unexpected) + drawn.vector",
+      "settled(exact, tolerance, spare, plan.unexpected)",
       "the exact minimum is released", NOISE)
 plant("functional-linear-reach", "linear/plan.py",
       "return self.moved * self.encoding.slots * (UNIT if self.encoding.valued else 1)",
@@ -71,6 +71,6 @@ plant("functional-linear-noise-halved", "linear/release.py",
       "linear = sampler.laplace(linear, Fraction(plan.linear_reach) / plan.epsilons[0])",
       "linear = sampler.laplace(linear, Fraction(plan.linear_reach) / (2 * plan.epsilons[0]))",
       "linear coefficients have half of their noise", FORM)
-plant("functional-replace-as-add-remove", "linear/plan.py",
-      "return moved_rows(self.adjacency)", "return 1",
+plant("functional-replace-as-add-remove", "privacy/plan.py",
+      "return moved_rows(self.adjacency)\n", "return 1\n",
       "a replaced row moves the coefficients twice, and the noise is for once", FORM)

@@ -99,7 +99,7 @@ plant("mean-bound-halved", "mechanisms/smooth.py",
       "weight = max(1.0 / kept, math.exp(-rate * (kept - 2)) / 2.0)", "weight = 0.5 * max(1.0 / kept, math.exp(-rate * (kept - 2)) / 2.0)",
       "the smooth bound of a mean is half of the true one", f"{SMOOTH}::test_every_neighbour_pair_is_covered_and_smooth")
 plant("mean-bound-without-jump", "mechanisms/smooth.py",
-      "return min(cap, max(jump, _widest(ends, rate, 1) * weight))", "return min(cap, _widest(ends, rate, 1) * weight)",
+      "min(cap, max(jump, _widest(_ends(sample, rate, 1), rate, 1) * weight))", "min(cap, _widest(_ends(sample, rate, 1), rate, 1) * weight)",
       "the bound forgets that a window may run empty", f"{SMOOTH}::test_every_neighbour_pair_is_covered_and_smooth")
 plant("variance-bound-of-many-rows", "mechanisms/smooth.py",
       "sizes = {2, min(3, kept), kept}", "sizes = {kept}",

@@ -227,7 +227,7 @@ plant("block-does-not-pay", "privacy/payer.py",
       "found = given or _settled(active(), owner)", "found = given",
       "fits inside the block of an account are free", f"{PAYING}::test_blocks_nest_and_reach_every_thread")
 plant("anybody-pays", "privacy/payer.py",
-      "return inner[-1] if all(one == inner[-1] for one in inner) else Ambiguous()", "return inner[-1]",
+      "return inner[-1] if all(one == inner[-1] for one in inner) else AMBIGUOUS", "return inner[-1]",
       "a fit is charged to the account of other people",
       f"{PAYING}::test_a_thread_without_a_block_works_for_the_only_one_and_is_refused_for_several")
 plant("payer-left-behind", "privacy/payer.py",

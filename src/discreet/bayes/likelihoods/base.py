@@ -21,15 +21,12 @@ class Evidence(Protocol):
 
     def table(self, feature: Feature) -> Floats:
         """log P(cell | class) of a feature that is counted by cells, read as the fit was told to read noisy tables."""
-        ...
 
     def moments(self, feature: Numeric) -> tuple[Floats, Floats]:
         """The mean and the variance of a number in each class, in its own unit and inside its bounds."""
-        ...
 
     def present(self, feature: Numeric) -> Floats | None:
         """log P(present | class) and log P(missing | class) of a number that may be missing, if moments are asked."""
-        ...
 
 
 @dataclass(frozen=True)
