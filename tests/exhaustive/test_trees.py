@@ -1,5 +1,6 @@
 """The law of released trees on every small neighbouring pair: exact suprema, not samples."""
 
+import functools
 import itertools
 import math
 from fractions import Fraction
@@ -31,6 +32,12 @@ def tables(rows):
     return counts
 
 
+@functools.cache
+def choice(rows, candidates, split, rate):
+    """The logarithms of the law of a choice: data sets meet the same subtrees again and again."""
+    return np.log(LAWS[split](scores(rows, candidates), rate))
+
+
 def scores(rows, candidates):
     counts = tables(rows)
     yes = np.array([counts[QUESTIONS.first[q] : QUESTIONS.last[q]].sum(axis=0) for q in candidates])
@@ -38,6 +45,7 @@ def scores(rows, candidates):
     return gini_scores(yes, totals - yes)
 
 
+@functools.cache
 def split(rows, q):
     own, low, high = (int(column[q]) for column in (QUESTIONS.feature, QUESTIONS.low, QUESTIONS.high))
     yes = tuple(row for row in rows if low <= row[own] < high)
@@ -46,14 +54,14 @@ def split(rows, q):
 
 def loss(left, right, allowed, depth, plan, factor=1.0):
     """The largest log ratio of the laws of a subtree on two data sets, leaf counts included."""
-    candidates = QUESTIONS.open(allowed)
     if left == right:
         return 0.0
+    candidates = tuple(map(int, QUESTIONS.open(allowed)))
     if not depth or not len(candidates):
         classes = [np.bincount([y for _, _, y in rows], minlength=2) if rows else np.zeros(2) for rows in (left, right)]
         return float(np.abs(classes[0] - classes[1]).sum()) / float(plan.scale) * factor
     rate = float(plan.choice) * factor
-    laws = [np.log(LAWS[plan.split](scores(rows, candidates), rate)) for rows in (left, right)]
+    laws = [choice(rows, candidates, plan.split, rate) for rows in (left, right)]
     worst = -math.inf
     for spot, q in enumerate(candidates):
         below = sum(
