@@ -143,7 +143,7 @@ def test_processes_do_not_change_the_answer():
 def test_workers_survive_a_mechanism_that_uses_threads():
     from sklearn.metrics import pairwise_distances_argmin
 
-    rows = np.random.default_rng(0).normal(size=(600, 2))  # threads share them in blocks of 256
+    rows = np.random.default_rng(0).normal(size=(2000, 2))
 
     def threaded(data, rng):
         nearest = pairwise_distances_argmin(rows, rows[:4] + data)
