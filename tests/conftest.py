@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import subprocess
 import sys
 from pathlib import Path
 
+import duckdb
 import numpy as np
 import pandas as pd
 import pytest
@@ -35,6 +37,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: not item.nodeid.startswith(_LONGEST))
 
 
+def pytest_collection_finish() -> None:
+    gc.collect()
+    gc.freeze()  # what was imported and collected stays: not to be gone through again and again
+    gc.set_threshold(10_000)
+
+
+def pytest_unconfigure() -> None:
+    gc.unfreeze()
+
+
 @pytest.fixture(scope="session")
 def data_dir() -> Path:
     """The directory of the reference data sets; a test that needs it is skipped where there is none."""
@@ -43,6 +55,14 @@ def data_dir() -> Path:
     if not (path / "datasets.json").is_file():
         pytest.skip("the reference data sets are absent: set DISCREET_DATA to their directory")
     return path
+
+
+@pytest.fixture(scope="module")
+def one_engine():
+    """DuckDB starts once, not for every schema that is read off rows in memory: for checks of other things."""
+    with duckdb.connect() as whole, pytest.MonkeyPatch.context() as patch:
+        patch.setattr("discreet.sources.draft.private_duckdb", lambda: (whole.cursor(), None))
+        yield
 
 
 @pytest.fixture(scope="session")

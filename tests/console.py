@@ -44,6 +44,8 @@ def _child(words: list[str], cwd: str, env: dict[str, str], out: str, err: str) 
     os.environ.clear()
     os.environ.update(env)
     os.chdir(cwd)
+    named = env.get("PYTHONPATH", "").split(os.pathsep)
+    sys.path[:0] = [path for path in named if path and path not in sys.path]
     for number, place in enumerate((os.devnull, out, err)):
         opened = os.open(place, os.O_RDONLY if number == 0 else os.O_WRONLY | os.O_CREAT, 0o600)
         os.dup2(opened, number)

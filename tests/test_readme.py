@@ -2,8 +2,6 @@
 
 import re
 import shlex
-import subprocess
-import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -25,14 +23,13 @@ def test_python_blocks_run_in_order(tmp_path, monkeypatch, capsys):
     assert (tmp_path / "model.json").exists()
 
 
-def test_commands_run_in_order(tmp_path):
-    scripts = Path(sys.executable).parent
+def test_commands_run_in_order(tmp_path, discreet):
     for command in COMMANDS:
         if command.startswith("make "):
             continue
         words = shlex.split(command)
         assert words[0] == "discreet"
-        result = subprocess.run([scripts / "discreet", *words[1:]], cwd=tmp_path, capture_output=True, text=True)
+        result = discreet(*words[1:], cwd=tmp_path)
         assert result.returncode == 0, f"{command}: {result.stderr}"
     assert (tmp_path / "predictions.csv").exists()
 

@@ -25,6 +25,7 @@ from discreet.mechanisms.noise import SimulationSampler
 from discreet.privacy.budget import Adjacency
 
 
+@pytest.mark.usefixtures("one_engine")
 @parametrize_with_checks(
     [
         PrivateAdditiveClassifier(schema="infer", epsilon=math.inf),

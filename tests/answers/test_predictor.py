@@ -296,6 +296,7 @@ def test_a_schema_is_needed():
         PrivatePredictor(1.0, schema=SCHEMA).fit(X[:0], y[:0])
 
 
+@pytest.mark.usefixtures("one_engine")
 @parametrize_with_checks([PrivatePredictor(schema="infer", epsilon=math.inf, parts=1)])
 def test_estimator_checks(estimator, check):
     if check.func.__name__ == "check_estimators_pickle":

@@ -30,6 +30,9 @@ NAMED = {
 } | {
     "control-giaretta2022-as-published", "control-thesis2015-iterative", "control-thesis2015-mask-without-t",
     "private-answers-add-remove", "private-answers-replace", "settlement-add-remove", "settlement-replace",
+} | {
+    f"selection-{name}-{case}"
+    for name in ("mask", "permute-and-flip") for case in ("1-of-2-replace", "16-of-32-add-remove")
 }  # fmt: skip
 NAMED |= {case.name for case in local.CASES}
 LEFT = [case for case in list_cases() if case.build.__module__ not in WHOLE and case.name not in NAMED]
@@ -38,7 +41,7 @@ LEFT = [case for case in list_cases() if case.build.__module__ not in WHOLE and 
 @pytest.mark.parametrize("case", LEFT, ids=lambda case: case.name)
 def test_the_case_is_as_it_claims(case):
     usual = case.samples or 100_000  # the fewer, the more costly is a run; below 260 nothing could be refuted
-    samples = 300 if usual <= 1_000 else 600 if usual <= 4_000 else 1_000
+    samples = 300 if usual <= 1_000 else 600
     assert case.run(samples=None if case.control else samples, **SURE).violated == case.control
 
 

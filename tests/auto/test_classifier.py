@@ -18,6 +18,7 @@ from discreet.sources.files import open_files
 KINDS = [kind.name for kind in kinds() if kind.promise]
 
 
+@pytest.mark.usefixtures("one_engine")
 @parametrize_with_checks(
     [
         PrivateClassifier(schema="infer", epsilon=math.inf),

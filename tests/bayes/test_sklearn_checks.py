@@ -2,11 +2,13 @@
 
 import math
 
+import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from discreet import PrivateNB
 
 
+@pytest.mark.usefixtures("one_engine")
 @parametrize_with_checks(
     [
         PrivateNB(schema="infer", epsilon=math.inf),

@@ -100,14 +100,15 @@ def test_gaussian_statistics_alone_cost_no_more_than_their_rho(name, adjacency, 
 def test_gaussian_hockey_stick_never_exceeds_delta(name, adjacency, numeric):
     plan, found = gaussian_plan(name, adjacency, numeric), gaps(name, adjacency, numeric)
     patterns = {moves(plan, gap) for gap in found}
-    worst = max(hockey_stick(pattern, EPSILON) for pattern in patterns)
-    assert worst <= DELTA
+    found = {pattern: hockey_stick(pattern, EPSILON) for pattern in patterns}
+    assert max(found.values()) <= DELTA
     if adjacency is Adjacency.REPLACE and numeric == "gaussian":
         # A changed row cannot move counts, sums and squares to their L2 extremes at once, so there is room to
         # spare here; that each of them is tight on its own is shown above.
         return
-    closer = {tuple((0.8 * sigma, distance) for sigma, distance in pattern) for pattern in patterns}
-    assert max(hockey_stick(pattern, EPSILON, up=False) for pattern in closer) > DELTA
+    worst = sorted(found, key=found.__getitem__, reverse=True)  # the first of them does, as a rule
+    closer = (tuple((0.8 * sigma, distance) for sigma, distance in pattern) for pattern in worst)
+    assert any(hockey_stick(pattern, EPSILON, up=False) > DELTA for pattern in closer)
 
 
 @pytest.mark.parametrize("adjacency", list(Adjacency))

@@ -1,5 +1,6 @@
 """The law of released trees on every small neighbouring pair: exact suprema, not samples."""
 
+import functools
 import itertools
 import math
 from fractions import Fraction
@@ -31,6 +32,12 @@ def tables(rows):
     return counts
 
 
+@functools.cache
+def choice(rows, candidates, split, rate):
+    """The logarithms of the law of a choice: data sets meet the same subtrees again and again."""
+    return np.log(LAWS[split](scores(rows, candidates), rate))
+
+
 def scores(rows, candidates):
     counts = tables(rows)
     yes = np.array([counts[QUESTIONS.first[q] : QUESTIONS.last[q]].sum(axis=0) for q in candidates])
@@ -38,30 +45,37 @@ def scores(rows, candidates):
     return gini_scores(yes, totals - yes)
 
 
+@functools.cache
 def split(rows, q):
     own, low, high = (int(column[q]) for column in (QUESTIONS.feature, QUESTIONS.low, QUESTIONS.high))
     yes = tuple(row for row in rows if low <= row[own] < high)
     return tuple(row for row in rows if not low <= row[own] < high), yes
 
 
-def loss(left, right, allowed, depth, plan, factor=1.0):
+def loss(left, right, allowed, depth, plan):
     """The largest log ratio of the laws of a subtree on two data sets, leaf counts included."""
-    candidates = QUESTIONS.open(allowed)
+    return worst(left, right, tuple(map(bool, allowed)), depth, plan.split, float(plan.choice), float(plan.scale))
+
+
+@functools.cache
+def worst(left, right, open_cells, depth, how, rate, scale):
+    """The same of what a plan says; subtrees of one pair are those of many others."""
     if left == right:
         return 0.0
+    allowed = np.array(open_cells)
+    candidates = tuple(map(int, QUESTIONS.open(allowed)))
     if not depth or not len(candidates):
         classes = [np.bincount([y for _, _, y in rows], minlength=2) if rows else np.zeros(2) for rows in (left, right)]
-        return float(np.abs(classes[0] - classes[1]).sum()) / float(plan.scale) * factor
-    rate = float(plan.choice) * factor
-    laws = [np.log(LAWS[plan.split](scores(rows, candidates), rate)) for rows in (left, right)]
-    worst = -math.inf
+        return float(np.abs(classes[0] - classes[1]).sum()) / scale
+    laws = [choice(rows, candidates, how, rate) for rows in (left, right)]
+    found = -math.inf
     for spot, q in enumerate(candidates):
         below = sum(
-            loss(a, b, QUESTIONS.after(allowed, q, answer), depth - 1, plan, factor)
+            worst(a, b, tuple(map(bool, QUESTIONS.after(allowed, q, answer))), depth - 1, how, rate, scale)
             for answer, a, b in zip((False, True), split(left, q), split(right, q), strict=True)
         )
-        worst = max(worst, laws[0][spot] - laws[1][spot] + below)
-    return worst
+        found = max(found, laws[0][spot] - laws[1][spot] + below)
+    return found
 
 
 def neighbours(adjacency, most):

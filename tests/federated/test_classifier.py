@@ -24,6 +24,7 @@ def rows():
     return np.column_stack([(rng.random(600) * (2 + y)).astype(int) % 3, rng.normal(4 + 2 * y, 1.5)]), y
 
 
+@pytest.mark.usefixtures("one_engine")
 @parametrize_with_checks(
     [
         FederatedNB(schema="infer", epsilon=math.inf, n_nodes=3),

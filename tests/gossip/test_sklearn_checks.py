@@ -2,11 +2,13 @@
 
 import math
 
+import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from discreet.gossip import GossipNB
 
 
+@pytest.mark.usefixtures("one_engine")
 @parametrize_with_checks(
     [
         GossipNB(schema="infer", epsilon=math.inf, n_nodes=3),

@@ -27,6 +27,7 @@ from discreet.linear.losses import Huber
 BOTH = [PrivateSVC, PrivateLogisticRegression]
 
 
+@pytest.mark.usefixtures("one_engine")
 @parametrize_with_checks(
     [
         PrivateSVC(schema="infer", epsilon=math.inf),

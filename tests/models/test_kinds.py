@@ -153,18 +153,21 @@ print(json.dumps([type(loaded).__name__, asked.choice_.model, type(discreet.load
 
 
 @pytest.fixture
-def plugged(schema, frame, tmp_path):
-    """A folder with rows, a schema and an installed plug-in, and how to run Python there."""
+def plugged(schema, frame, tmp_path, request):
+    """A folder with rows, a schema and an installed plug-in, and how to run Python or a command there."""
     frame.to_csv(tmp_path / "rows.csv", index=False)
     schema.save(tmp_path / "s.toml")
     install(tmp_path, {"frequencies_kind.py": blocks(PAGE)[0]}, entry_point(PAGE))
 
+    path = os.pathsep.join([str(tmp_path), str(Path(discreet.__file__).parents[1])])
+
     def run(*words):
-        path = os.pathsep.join([str(tmp_path), str(Path(discreet.__file__).parents[1])])
-        environment = {**os.environ, "PYTHONPATH": path}
-        done = subprocess.run(
-            [sys.executable, "-W", "ignore", *words], cwd=tmp_path, env=environment, capture_output=True, text=True
-        )
+        if words[0] == "-c":
+            python = [sys.executable, "-W", "ignore", *words]
+            environment = {**os.environ, "PYTHONPATH": path}
+            done = subprocess.run(python, cwd=tmp_path, env=environment, capture_output=True, text=True)
+        else:
+            done = request.getfixturevalue("discreet")(*words, cwd=tmp_path, env={"PYTHONPATH": path})
         assert done.returncode == 0, done.stderr
         return done.stdout
 
@@ -173,13 +176,12 @@ def plugged(schema, frame, tmp_path):
 
 def test_a_plug_in_adds_a_kind_that_every_door_knows(plugged):
     assert not entry_points(group=registry.ENTRY_POINTS, name="frequencies")
-    command = ("-m", "discreet.cli")
     common = ("--schema", "s.toml", "--model", "frequencies")
-    plugged(*command, "fit", "rows.csv", *common, "--epsilon", "1", "--out", "m.json")
-    assert "epsilon = 1" in plugged(*command, "plan", *common)
-    assert "a model of frequencies" in plugged(*command, "inspect", "m.json")
-    assert plugged(*command, "predict", "m.json", "rows.csv").startswith('"prediction"')
-    figures = plugged(*command, "compare", "rows.csv", "--schema", "s.toml", "--public", "--models", "prior,tree",
+    plugged("fit", "rows.csv", *common, "--epsilon", "1", "--out", "m.json")
+    assert "epsilon = 1" in plugged("plan", *common)
+    assert "a model of frequencies" in plugged("inspect", "m.json")
+    assert plugged("predict", "m.json", "rows.csv").startswith('"prediction"')
+    figures = plugged("compare", "rows.csv", "--schema", "s.toml", "--public", "--models", "prior,tree",
                       "--repeats", "1")  # fmt: skip
     assert "class frequencies" in figures and "decision tree" in figures
     found = json.loads(plugged("-c", SCRIPT))

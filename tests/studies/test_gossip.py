@@ -9,6 +9,7 @@ from discreet.bayes.estimate import estimate
 from discreet.bayes.release import Release
 from discreet_studies import StudyError, find_study
 from discreet_studies.claims import Verdict
+from discreet_studies.giaretta2022.gossip import trials
 from discreet_studies.giaretta2022.gossip.bench import AsPublished, Linear, Sound
 from discreet_studies.giaretta2022.gossip.claims import CLAIMS, liars, thirty_push_sum
 from discreet_studies.results import MissingResultsError, Results
@@ -66,8 +67,9 @@ def test_many_models_are_scored_at_once_as_one_by_one(data_dir):
     assert quick == pytest.approx(slow, abs=2e-3)
 
 
-def test_a_few_tasks_from_end_to_end(data_dir, tmp_path):
+def test_a_few_tasks_from_end_to_end(data_dir, tmp_path, monkeypatch):
     pytest.importorskip("matplotlib")
+    monkeypatch.setattr(trials, "STEPS", (1, 10, 25, 30, 100))  # where the nodes' models are looked at
     study = find_study("giaretta2022", "gossip")
 
     def few(task):

@@ -2,11 +2,13 @@
 
 import math
 
+import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from discreet.trees import PrivateForestClassifier, PrivateTreeClassifier
 
 
+@pytest.mark.usefixtures("one_engine")
 @parametrize_with_checks(
     [
         PrivateTreeClassifier(schema="infer", epsilon=math.inf, depth=6),
