@@ -87,7 +87,7 @@ def index_even(lattice: Any, half: int, factor: int, base: int, last: int, cells
     for i in range(len(index)):
         point = np.int64(lattice[i])
         even = ((point + half) * factor + base) >> np.int64(32)
-        even = even if even < last else last
+        even = min(even, np.int64(last))
         index[i] = index[i] * np.uint32(cells) + np.uint32(even if point <= half else last + point - half)
 
 
