@@ -27,7 +27,7 @@ from discreet.privacy.ledger import Node, Parallel
 from discreet.privacy.payer import Payer, paying
 from discreet.privacy.unexpected import check_unexpected
 from discreet.schema import Schema
-from discreet.sources import HeldRows, Progress, is_outside
+from discreet.sources import HeldRows, Progress, is_lazy, is_outside
 
 
 class NodesNB(NaiveBayesEstimator):
@@ -58,7 +58,7 @@ class NodesNB(NaiveBayesEstimator):
         progress: Progress | None = None,
     ) -> Self:
         """Deal the rows out to nodes, let each make its update, and make the model of what becomes of them."""
-        if is_outside(X):
+        if is_outside(X) and not is_lazy(X):
             raise DataError(f"{type(self).__name__} deals out rows that are in memory: pass an array or a data frame")
         payer = paying(ledger, account, X, self)
         if isinstance(self.schema, str):

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from discreet.sources import files, tables  # noqa: F401 - they register themselves
+from discreet.sources import files, lazy, spark, tables  # noqa: F401 - they register themselves
 from discreet.sources.absorb import Absorbed, new_reading, watching
 from discreet.sources.blocks import BLOCK, SMALL, Reader, Rows, coder, in_threads, spans, workers
 from discreet.sources.coded import Cells, Held, cells_at, cells_of, encode_rows, hold, hold_rows
@@ -16,6 +16,7 @@ from discreet.sources.frames import as_matrix, label_values, open_frame
 from discreet.sources.held import HeldRows, Parts
 from discreet.sources.kept import RowTable
 from discreet.sources.kernels import compiled
+from discreet.sources.lazy import has_names, is_lazy, picked
 from discreet.sources.part import deal_rows
 from discreet.sources.parted import collect_parted
 from discreet.sources.shape import charge, check_shape
@@ -71,15 +72,18 @@ __all__ = [
     "compiled",
     "deal_rows",
     "encode_rows",
+    "has_names",
     "hold",
     "hold_rows",
     "in_threads",
+    "is_lazy",
     "is_outside",
     "label_values",
     "make_column",
     "new_reading",
     "open",
     "open_frame",
+    "picked",
     "read_rows",
     "register",
     "require",

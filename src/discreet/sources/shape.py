@@ -14,7 +14,7 @@ from discreet.privacy.plan import Planned
 from discreet.schema import Schema
 from discreet.sources.frames import NO_IDS, as_matrix, open_frame
 from discreet.sources.source import check_columns, is_outside, rows_of
-from discreet.sources.streams import OUTSIDE_LABELS, require
+from discreet.sources.streams import refuse_labels, require
 
 
 def check_shape(
@@ -22,18 +22,16 @@ def check_shape(
 ) -> None:
     """Refuse missing columns or labels of rows in memory, and lengths that do not fit; `who` asks.
 
-    Rows in lists, in lazy frames and in things of unknown make are not looked at; files and tables are by `charge`.
+    Rows in lists and in things of unknown make are not looked at; files, tables and lazy frames are by `charge`.
     """
     X, y = rows_of(X, y)
     if is_outside(X):
-        if y is not None:
-            raise DataError(OUTSIDE_LABELS)
+        refuse_labels(X, y)
         return
     made = _is_made(X, "DataFrame", "Table")
-    lazy = _is_made(X, "LazyFrame")
     if X is None or isinstance(X, int | float | bytes | Mapping) or (isinstance(X, np.ndarray) and not _is_matrix(X)):
         as_matrix(X)  # says what is wrong
-    if labelled and y is None and not made and not lazy and open_frame(X) is None:
+    if labelled and y is None and not made and open_frame(X) is None:
         raise DataError(f"{who} requires y to be passed, but the target y is None")
     if schema is None:
         return
