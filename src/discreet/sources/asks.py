@@ -132,7 +132,7 @@ class Each(Ask[Arrays]):
         return _named(source)
 
     def of(self, source: Any) -> Iterator[Arrays]:
-        return iter(source.map(self._sized, columns=self.columns, empty=True, ordered=False))
+        return iter(source.map(self._sized, columns=self.columns, empty=True))
 
     def _sized(self, rows: Rows) -> Arrays:
         return {**self.read(rows), "": np.array([rows.size])}

@@ -6,6 +6,7 @@ polars by its streaming engine, DuckDB and ibis by Arrow batches, dask by partit
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 from discreet.errors import DataError
@@ -147,7 +148,7 @@ class _Dask(Workers):
         parts = [work(part) for part in self._parts(list(task.names))]
         for start in range(0, len(parts), DASK_AT_ONCE):
             some = parts[start : start + DASK_AT_ONCE]
-            for found in _told("dask", lambda some=some: dask.compute(*some)):  # type: ignore[misc]
+            for found in _told("dask", partial(dask.compute, *some)):
                 yield from found
 
 
