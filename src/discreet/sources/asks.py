@@ -84,13 +84,17 @@ def distinct_rows(columns: list[NDArray[Any]]) -> Arrays:
     """Columns of codes as they are, or their distinct rows and how often each occurs if that takes fewer bytes."""
     plain = {str(j): values for j, values in enumerate(columns)}
     size, width = len(columns[0]), sum(values.itemsize for values in columns)
+    if size < 2:
+        return plain
     together = np.empty((size, width), np.uint8)
     at = 0
     for values in columns:
-        together[:, at : at + values.itemsize] = np.ascontiguousarray(values).view(np.uint8).reshape(size, -1)
+        together[:, at : at + values.itemsize] = (
+            np.ascontiguousarray(values).view(np.uint8).reshape(size, values.itemsize)
+        )
         at += values.itemsize
     keys = together.view(np.dtype((np.void, width)))[:, 0]
-    if size < 2 or 2 * len(np.unique(keys[:_SAMPLE])) > min(size, _SAMPLE):
+    if 2 * len(np.unique(keys[:_SAMPLE])) > min(size, _SAMPLE):
         return plain  # a few thousand rows tell whether it is worth a sort
     _, first, times = np.unique(keys, return_index=True, return_counts=True)
     if len(first) * (width + 4) >= size * width:

@@ -186,10 +186,15 @@ def open_stream(data: Any, labels: Any = None, *, ordered: bool = False, lenient
     return stream
 
 
+def is_aligned(data: Any) -> bool:
+    """Whether labels may be beside these rows outside memory, because both have one order."""
+    found = _backend(data)
+    return found is not None and found.aligned
+
+
 def refuse_labels(data: Any, labels: Any) -> None:
     """Refuse labels beside rows outside memory, unless both have one order."""
-    found = None if labels is None else _backend(data)
-    if found is not None and not found.aligned:
+    if labels is not None and not is_aligned(data):
         raise DataError(OUTSIDE_LABELS)
 
 
