@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterator
+from importlib.metadata import version
 from typing import Any
 
 from discreet.errors import DataError, ModelError
@@ -41,13 +42,13 @@ def predict(frame: Any, model: ReleasedModel | str | os.PathLike[str], *, proba:
 
 
 def _answering(model: str, spots: list[int], names: list[str], proba: bool) -> Callable[[Any], Iterator[Any]]:
-    from discreet import __version__ as version
+    wanted = version("discreet")
 
     def answer(batches: Any) -> Iterator[Any]:
-        import discreet
+        from importlib.metadata import version
 
-        if discreet.__version__ != version:
-            raise RuntimeError(f"this executor has discreet {discreet.__version__}, not {version}: install it there")
+        if version("discreet") != wanted:
+            raise RuntimeError(f"this executor has discreet {version('discreet')}, not {wanted}: install it there")
         import pyarrow as pa
 
         from discreet.models import from_json

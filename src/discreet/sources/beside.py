@@ -12,6 +12,7 @@ import zlib
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from importlib.metadata import version
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -154,14 +155,12 @@ def opened_message(raw: bytes) -> tuple[dict[str, Any], Arrays | None]:
 
 def answers(messages: Iterable[bytes], task: Task, count: Absorbed) -> Iterator[Arrays]:
     """The arrays in the workers' messages; what they absorbed is added up, and the first refusal is raised here."""
-    from discreet import __version__
-
     for raw in messages:
         head, arrays = opened_message(raw)
         if "version" in head:
-            raise DataError(wrong_version(head["version"], __version__))
+            raise DataError(wrong_version(head["version"], own_version()))
         if head["schema"] != task.schema.hash:
-            raise DataError("a worker answered for another schema: " + INSTALL.format(__version__))
+            raise DataError("a worker answered for another schema: " + INSTALL.format(own_version()))
         if "refused" in head:
             kind, sentence = head["refused"]
             raise getattr(errors, kind)(sentence)
@@ -169,6 +168,11 @@ def answers(messages: Iterable[bytes], task: Task, count: Absorbed) -> Iterator[
             count.values, count.rows = count.values + head["values"], count.rows + head["rows"]
         else:
             yield arrays
+
+
+def own_version() -> str:
+    """The version of the package that runs here."""
+    return version("discreet")
 
 
 def wrong_version(found: str, wanted: str) -> str:
@@ -180,18 +184,19 @@ def wrong_version(found: str, wanted: str) -> str:
 
 def checked_run(payload: bytes) -> Callable[[Any], Iterator[bytes]]:
     """The function that goes to the workers: by its value, so that it can say what is missing where it arrives."""
-    from discreet import __version__ as version
+    wanted = own_version()
 
     def run(batches: Any) -> Iterator[bytes]:
+        import importlib
+        import importlib.metadata
         import json
 
         try:
-            import discreet
-
-            found = discreet.__version__
+            importlib.import_module("discreet")
+            found = importlib.metadata.version("discreet")
         except Exception as error:  # whatever an import may end in there
             found = f"!{error}"
-        if found != version:
+        if found != wanted:
             words = json.dumps({"version": found}).encode()
             yield len(words).to_bytes(4, "little") + words
             return

@@ -146,18 +146,18 @@ class Source:
     # ---- how rows are read
 
     def _asked(self, ask: Ask[Read]) -> Iterator[Read]:
-        """What is asked of all rows: here, or in each partition by workers beside the rows where there are any.
+        """What is asked of all rows: here, or in each partition by workers beside the rows where there are any."""
+        return ask.of(self) if self._kept or not is_beside(self.data) else self._beside(ask)
 
-        Where people have too many rows, the choice among these needs all partitions: the rows then come by here.
-        """
-        if not self._kept and is_beside(self.data):
-            with opened(self.data, self.labels, lenient=self.total) as stream:
-                require(self.schema, stream.names, labelled=self.labelled)
-                if self._within(stream):
-                    task = Task(ask, self.schema, tuple(ask.wanted(self)), self.labelled, self.unexpected)
-                    for arrays in answers(stream.partials(task), task, new_reading()):
-                        yield ask.unpack(self, arrays)
-                    return
+    def _beside(self, ask: Ask[Read]) -> Iterator[Read]:
+        """What workers make of their partitions; a choice among rows of one person needs all, which then come here."""
+        with opened(self.data, self.labels, lenient=self.total) as stream:
+            require(self.schema, stream.names, labelled=self.labelled)
+            if self._within(stream):
+                task = Task(ask, self.schema, tuple(ask.wanted(self)), self.labelled, self.unexpected)
+                for arrays in answers(stream.partials(task), task, new_reading()):
+                    yield ask.unpack(self, arrays)
+                return
         yield from ask.of(self)
 
     def held_or_read(self) -> Iterator[tuple[Rows, Absorbed]]:

@@ -11,7 +11,7 @@ from typing import Any
 
 from discreet.errors import DataError
 from discreet.sources.asks import Hold, Workers
-from discreet.sources.beside import INSTALL, Task, checked_run
+from discreet.sources.beside import INSTALL, Task, checked_run, own_version
 from discreet.sources.lazy import home, native
 from discreet.sources.streams import register
 from discreet.sources.tables import first_line
@@ -111,11 +111,9 @@ def told(ask: Callable[[], Any]) -> Any:
 
 def _reason(error: BaseException) -> str:
     """The last word of the executors' own error, if there is one, else the first line of Spark's."""
-    from discreet import __version__
-
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     if any("No module named 'pyarrow'" in line or "No module named 'discreet'" in line for line in lines):
-        return "the workers cannot import what they need: " + INSTALL.format(__version__)
+        return "the workers cannot import what they need: " + INSTALL.format(own_version())
     within = [i for i, line in enumerate(lines) if line.startswith("Traceback (most recent call last)")]
     if within:
         ends = [line for line in lines[within[-1] + 1 :] if not line.startswith(("File ", "at ", "^", "~"))]

@@ -112,6 +112,6 @@ plant("workers-read-by-other-rules", "sources/asks.py",
       "rows that are alike count once",
       f"{BESIDE}::test_alike_rows_travel_once_and_count_as_often_as_they_are")
 plant("a-crowd-beside-the-rows", "sources/source.py",
-      "                if self._within(stream):\n                    task", "                if True:\n                    task",
+      "            if self._within(stream):\n                task", "            if True:\n                task",
       "workers count all rows of people who have too many",
       f"{BESIDE}::test_people_are_counted_over_all_partitions")

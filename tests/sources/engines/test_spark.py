@@ -102,7 +102,7 @@ def test_names_with_dots_and_of_any_case(spark):
 
 
 def test_workers_of_another_version_are_refused_and_told_what_to_install(schema, data, monkeypatch):
-    monkeypatch.setattr(discreet, "__version__", "9.9.9")
+    monkeypatch.setattr(beside, "own_version", lambda: "9.9.9")
     with pytest.raises(DataError, match=r"have discreet \S+ and this process has 9\.9\.9: install discreet 9\.9\.9"):
         count(data, schema)
 
