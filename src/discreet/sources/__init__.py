@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from discreet.sources import files, lazy, spark, tables  # noqa: F401 - they register themselves
 from discreet.sources.absorb import Absorbed, new_reading, watching
+from discreet.sources.asks import Workers
+from discreet.sources.beside import checked_run
 from discreet.sources.blocks import BLOCK, SMALL, Reader, Rows, coder, in_threads, spans, workers
 from discreet.sources.coded import Cells, Held, cells_at, cells_of, encode_rows, hold, hold_rows
 from discreet.sources.columns import GONE, Codes, Column, Numbers, Points, make_column
@@ -58,6 +60,7 @@ __all__ = [
     "Source",
     "Stream",
     "Table",
+    "Workers",
     "as_matrix",
     "cells_at",
     "cells_of",
@@ -66,6 +69,7 @@ __all__ = [
     "check_lasting",
     "check_people",
     "check_shape",
+    "checked_run",
     "coder",
     "collect",
     "collect_parted",

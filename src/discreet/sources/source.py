@@ -112,6 +112,8 @@ class Source:
         already serve, numbers as points of their lattice.
         """
         size, seen = 0, False
+        if shared and is_beside(self.data):
+            self.held()  # codes come from afar, not rows
         for rows, count in self.held_or_read() if shared else self._read(ordered=ordered, unknown=keep):
             if columns is not None:
                 rows = rows.only(columns)

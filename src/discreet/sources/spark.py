@@ -7,6 +7,7 @@ partition once per job, whatever attempts, copies and lost workers it took, so n
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any
 
 from discreet.errors import DataError
@@ -64,7 +65,8 @@ def _fetched(made: Any) -> Iterator[bytes]:
         while (row := told(lambda: next(rows, None))) is not None:
             yield bytes(row[0])
     finally:
-        made.unpersist()
+        with suppress(Exception):  # a cluster that is gone keeps nothing
+            made.unpersist()
 
 
 def in_batches(run: Callable[[Any], Iterator[bytes]]) -> Callable[[Any], Iterator[Any]]:
@@ -100,12 +102,9 @@ written = _writer()  # by its value too: executors without the package can hand 
 
 def told(ask: Callable[[], Any]) -> Any:
     """What Spark answers, or its error in one sentence."""
-    from py4j.protocol import Py4JError
-    from pyspark.errors import PySparkException
-
     try:
         return ask()
-    except (Py4JError, PySparkException, OSError) as error:
+    except Exception as error:  # of Spark, of py4j or of a connection, whichever there is
         raise DataError(f"Spark cannot read the rows: {_reason(error)}") from None
 
 
