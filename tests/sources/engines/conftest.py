@@ -42,6 +42,8 @@ def spark(need_spark, tmp_path_factory):
         "spark.driver.maxResultSize": "400k",
         "spark.driver.memory": "512m",
         "spark.local.dir": str(tmp_path_factory.mktemp("spark")),
+        "spark.sql.adaptive.enabled": "false",  # plans of few rows are not worth a second thought, nor a compiler
+        "spark.sql.codegen.wholeStage": "false",
         "spark.sql.shuffle.partitions": "2",
         "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse")),
         "spark.ui.enabled": "false",

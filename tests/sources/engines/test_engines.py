@@ -26,7 +26,7 @@ from discreet.sources.contract import by_the_rule
 from discreet.statistics import DETAILS
 from tests.sources.tables_of import SCHEMAS
 
-ALL = ("bins", "moments")
+pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning:pyspark")
 
 
 @pytest.fixture(scope="module")
