@@ -157,7 +157,7 @@ def test_predictions_need_the_model_file_alone(schema, data, rows, tmp_path):
 # ---- a cluster of two workers, one of which dies
 
 DRIVER = """
-import json, sys, uuid, time, warnings
+import json, os, sys, uuid, time, warnings
 warnings.simplefilter("ignore")
 from pyspark.sql import SparkSession
 from discreet import Account, PrivateNB, Schema
@@ -179,8 +179,8 @@ spark.sparkContext.setLogLevel("OFF")
 
 
 def slowly(batches):
-    open(f"{begun}/{uuid.uuid4()}", "w").close()  # one for each attempt at a partition
-    time.sleep(0.5)
+    open(f"{begun}/{os.getsid(0)} {uuid.uuid4()}", "w").close()  # one for each attempt at a partition, and where
+    time.sleep(1.5)
     yield from batches
 
 
@@ -194,7 +194,7 @@ fitted = PrivateNB(1.0, schema=Schema.load(schema)).fit(
 print(json.dumps({key: values.tolist() for key, values in found.arrays().items()}))
 spark.stop()
 """
-PARTS = 10
+PARTS = 6
 
 
 @pytest.fixture
@@ -208,8 +208,7 @@ def cluster(need_spark, tmp_path):
         **os.environ,
         "SPARK_HOME": str(home),
         "SPARK_LOCAL_IP": "127.0.0.1",
-        "SPARK_DAEMON_MEMORY": "128m",
-        "SPARK_DAEMON_JAVA_OPTS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+        "SPARK_SCALA_VERSION": "2.13",  # spark-class, another Java to start, would find it out
         "SPARK_WORKER_DIR": str(tmp_path / "work"),
         "SPARK_LOCAL_DIRS": str(tmp_path / "local"),
         "PYSPARK_PYTHON": sys.executable,
@@ -218,7 +217,8 @@ def cluster(need_spark, tmp_path):
     started = []
 
     def start(*arguments):
-        command = [str(home / "bin" / "spark-class"), *arguments]
+        quick = ("-Xmx256m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-XX:+IgnoreUnrecognizedVMOptions")
+        command = ["java", *quick, "-cp", str(home / "jars" / "*"), *arguments]
         with open(tmp_path / f"{len(started)}.log", "wb") as log:
             started.append(subprocess.Popen(command, env=surroundings, stdout=log, stderr=log, start_new_session=True))
 
@@ -253,10 +253,13 @@ def test_a_worker_that_dies_changes_no_integer_and_costs_nothing_more(cluster, s
         env=surroundings, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
     try:
-        deadline = time.monotonic() + 300
-        while len(list(begun.iterdir())) < 4 and driver.poll() is None and time.monotonic() < deadline:
-            time.sleep(0.05)
-        _kill(workers[0])
+        deadline, seen = time.monotonic() + 300, set()
+        while len(seen) < 3 and driver.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.02)
+            fresh = set(begun.iterdir()) - seen
+            seen |= fresh
+        busy = {int(one.name.split()[0]) for one in fresh}  # has just begun, and takes a while
+        _kill(next(worker for worker in workers if worker.pid in busy))
         told, errors = driver.communicate(timeout=300)
     finally:
         driver.kill()
