@@ -136,6 +136,20 @@ class ReleasedModel(ABC):
         """The best class of each row."""
         return np.asarray(self.classes[self._each(self.best_rows, X, progress)])
 
+    def answers(self, rows: Rows, proba: bool = False) -> dict[str, NDArray[Any]]:
+        """The best class of each row as text and its probability or score; with `proba` those of every class too."""
+        scores = self.score_rows(rows)
+        scores = np.exp(scores) if self.probabilistic else scores
+        labels = np.array([text(label) for label in self.schema.classes], dtype=object)
+        every = list(scores.T) if proba else []
+        found = [labels[scores.argmax(axis=1)], scores.max(axis=1), *every]
+        return dict(zip(self.answer_names(proba), found, strict=True))
+
+    def answer_names(self, proba: bool = False) -> list[str]:
+        """What the columns of `answers` are called."""
+        every = [f"P({text(label)})" for label in self.schema.classes] if proba else []
+        return ["prediction", "probability" if self.probabilistic else "score", *every]
+
     # ---- files
 
     def to_dict(self) -> dict[str, Any]:
@@ -188,6 +202,11 @@ def load(path: str | os.PathLike[str]) -> ReleasedModel:
 
 
 load_model = load  # its name in version 0.1
+
+
+def from_json(raw: str | bytes) -> ReleasedModel:
+    """The model in the text of a model file."""
+    return _of_any_kind(parse_json(raw))
 
 
 def _of_any_kind(fields: Any) -> ReleasedModel:

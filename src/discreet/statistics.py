@@ -186,6 +186,19 @@ class Statistics:
                     block[feature.name] = np.zeros(_shape(kind, len(schema.classes), feature), np.int64)
         return cls(schema, np.zeros(len(schema.classes), np.int64), **blocks)
 
+    def arrays(self) -> dict[str, Integers]:
+        """All integers by kind and feature. As private as the rows."""
+        return {f"{kind}:{name}": values for kind, name, values in self._blocks()}
+
+    @classmethod
+    def of_arrays(cls, schema: Schema, arrays: Mapping[str, Integers]) -> Statistics:
+        """What `arrays` gave."""
+        fresh: dict[str, dict[str, Any]] = {}
+        for key, values in arrays.items():
+            kind, _, name = key.partition(":")
+            fresh.setdefault(kind, {})[name] = values
+        return cls(schema, fresh.pop("counts")[""], fresh.pop("tables", {}), **fresh)
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write to Parquet (`.parquet`) or Arrow (anything else). The file is as private as the rows."""
         import pyarrow as pa

@@ -323,6 +323,16 @@ def sqlite_table(records, folder):
     return Table(connection, "people")
 
 
+@HARD
+def polars_lazy(records, folder):
+    return pl.from_arrow(arrow_table(records)).lazy()
+
+
+@HARD
+def duckdb_relation(records, folder):
+    return duckdb.connect().from_arrow(arrow_table(records))
+
+
 class Rows:
     """A DB-API connection to rows of any Python values."""
 
@@ -360,6 +370,8 @@ SOURCES = {
     "parquet": parquet_file,
     "arrow file": arrow_file,
     "duckdb": duckdb_table,
+    "duckdb relation": duckdb_relation,
+    "polars lazy": polars_lazy,
     "sqlite": sqlite_table,
     "database": database,
 }

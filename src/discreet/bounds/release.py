@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -79,23 +80,23 @@ def count_finest(
     grids = {feature.name: Octaves.of(feature) for feature in plan.features}
     found = {name: np.zeros(grid.size * PARTS, np.int64) for name, grid in grids.items()}
     wanted = [j for j, feature in enumerate(plan.schema.features) if feature.name in grids]
-
-    def count(rows: Rows) -> list[tuple[str, Integers]]:
-        for column in rows.columns:
-            if column.bad().any():
-                column.complain()
-        numbers = [column for column in rows.columns if isinstance(column, Numbers)]
-        present = [(column.feature.name, column.clipped()) for column in numbers]
-        return [(name, grids[name].count(values[~np.isnan(values)])) for name, values in present]
-
     source = sources.open(
         data, plan.schema, labelled=False, contributions=plan.contributions, unexpected=plan.unexpected, draw=draw,
         progress=progress,
     )  # fmt: skip
-    for part in source.map(count, columns=wanted):
-        for name, counts in part:
+    for part in source.tables(partial(_finest, grids), columns=wanted):
+        for name, counts in part.items():
             found[name] += counts
     return found
+
+
+def _finest(grids: Mapping[str, Octaves], rows: Rows) -> dict[str, Integers]:
+    for column in rows.columns:
+        if column.bad().any():
+            column.complain()
+    numbers = [column for column in rows.columns if isinstance(column, Numbers)]
+    present = [(column.feature.name, column.clipped()) for column in numbers]
+    return {name: grids[name].count(values[~np.isnan(values)]) for name, values in present}
 
 
 def settled(finest: Mapping[str, Integers], plan: SettlePlan, sampler: Sampler) -> Schema:

@@ -54,21 +54,12 @@ def command(
 
 def _tables(loaded: Any, data: str, proba: bool, report: Any) -> Any:
     """Predictions as Arrow tables, batch by batch."""
-    import numpy as np
     import pyarrow as pa
 
-    from discreet.domain import text
     from discreet.sources import read_rows
 
-    labels = np.array([text(label) for label in loaded.schema.classes], dtype=object)
     for rows in read_rows(data, loaded.schema, labelled=False, progress=report):
-        scores = loaded.score_rows(rows)
-        scores = np.exp(scores) if loaded.probabilistic else scores
-        best, name = scores.argmax(axis=1), "probability" if loaded.probabilistic else "score"
-        columns = {"prediction": pa.array(labels[best]), name: pa.array(scores.max(axis=1))}
-        if proba:
-            columns |= {f"P({label})": pa.array(scores[:, k]) for k, label in enumerate(labels)}
-        yield pa.table(columns)
+        yield pa.table({name: pa.array(values) for name, values in loaded.answers(rows, proba).items()})
 
 
 def _write(batch: Any, sink: Any, *, header: bool) -> None:

@@ -21,7 +21,7 @@ from discreet.privacy.nodes import Node
 from discreet.privacy.payer import Carrier, Payer, paying
 from discreet.privacy.unexpected import ABSORB, REFUSE
 from discreet.schema import Schema
-from discreet.sources import Progress, Source, as_matrix, charge, check_shape, is_outside, open_frame
+from discreet.sources import Progress, Source, as_matrix, charge, check_shape, has_names, is_outside, open_frame
 
 Floats = NDArray[np.float64]
 
@@ -190,8 +190,7 @@ class SchemaEstimator(ClassifierMixin, PrivateEstimator):
             self._order = np.arange(len(labels))
         self.classes_ = labels[self._order]
         self.n_features_in_ = len(schema.features)
-        frame = None if is_outside(X) else open_frame(X)
-        if frame is not None and all(isinstance(name, str) for name in frame.columns):
+        if has_names(X):
             self.feature_names_in_ = np.array(schema.names, dtype=object)
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_

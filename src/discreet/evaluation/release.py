@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -60,22 +61,20 @@ def count_rows(
     progress: Progress | None = None,
 ) -> list[Integers]:
     """The exact tables of labelled rows of any source, which may have no row at all. As private as the rows."""
-    sizes = shapes(plan)
-
-    def counted(rows: Rows) -> list[Integers]:
-        if not rows.size:
-            return [np.zeros(a * b, np.int64) for a, b in sizes]
-        cells = cells_of(model, plan, rows)
-        return [np.bincount(one, minlength=a * b) for one, (a, b) in zip(cells, sizes, strict=True)]
-
-    tables = [np.zeros(a * b, np.int64) for a, b in sizes]
+    tables = [np.zeros(a * b, np.int64) for a, b in shapes(plan)]
     rows = sources.open(
         data, model.schema, y, contributions=plan.contributions, unexpected=plan.unexpected, draw=draw,
         progress=progress,
     )  # fmt: skip
-    for found in rows.map(counted, empty=True):
-        tables = [table + more for table, more in zip(tables, found, strict=True)]
-    return [table.reshape(size) for table, size in zip(tables, sizes, strict=True)]
+    for found in rows.tables(partial(_counted, model, plan), empty=True):
+        tables = [table + more for table, more in zip(tables, found.values(), strict=True)]
+    return [table.reshape(size) for table, size in zip(tables, shapes(plan), strict=True)]
+
+
+def _counted(model: Scoring, plan: EvaluationPlan, rows: Rows) -> dict[str, Integers]:
+    cells = cells_of(model, plan, rows) if rows.size else [np.zeros(0, np.int64)] * len(shapes(plan))
+    pairs = zip(cells, shapes(plan), strict=True)
+    return {str(j): np.bincount(one, minlength=a * b) for j, (one, (a, b)) in enumerate(pairs)}
 
 
 def add_noise(tables: list[Integers], plan: EvaluationPlan, sampler: Sampler) -> list[NoisyTable]:

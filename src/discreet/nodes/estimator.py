@@ -28,7 +28,7 @@ from discreet.privacy.ledger import Parallel
 from discreet.privacy.plan import Protected, checked_count
 from discreet.privacy.unexpected import check_unexpected
 from discreet.schema import Schema
-from discreet.sources import HeldRows, Source, is_outside
+from discreet.sources import HeldRows, Source, is_lazy, is_outside
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class NodesNB(NaiveBayesEstimator):
         """The model of what becomes of the nodes' updates; sets `nodes_`."""
 
     def _schema_for(self, X: Any, y: Any, classes: Any = None) -> Schema:
-        if is_outside(X):
+        if is_outside(X) and not is_lazy(X):
             raise DataError(f"{type(self).__name__} deals out rows that are in memory: pass an array or a data frame")
         return super()._schema_for(X, y, classes)
 

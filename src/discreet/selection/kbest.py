@@ -21,7 +21,20 @@ from discreet.privacy.unexpected import REFUSE
 from discreet.schema import Schema
 from discreet.selection.plan import SelectionPlan, make_selection_plan
 from discreet.selection.select import Selection, check_counted, select
-from discreet.sources import BINS, Draw, Progress, as_matrix, charge, check_shape, collect, is_outside, open_frame
+from discreet.sources import (
+    BINS,
+    Draw,
+    Progress,
+    as_matrix,
+    charge,
+    check_shape,
+    collect,
+    has_names,
+    is_lazy,
+    is_outside,
+    open_frame,
+    picked,
+)
 from discreet.statistics import Statistics
 
 SCORE = """
@@ -83,9 +96,7 @@ class PrivateSelectKBest(TransformerMixin, PrivateEstimator):
             X, plan.schema, y, detail=BINS, contributions=plan.contributions, unexpected=plan.unexpected,
             draw=choice_bytes(plan.unexpected, self.random_state, 3), progress=progress,
         )  # fmt: skip
-        frame = open_frame(X)
-        named = frame is not None and all(isinstance(name, str) for name in frame.columns)
-        return self._remember(select_with(statistics, plan, self.random_state), named)
+        return self._remember(select_with(statistics, plan, self.random_state), has_names(X))
 
     def fit_statistics(self, statistics: Statistics, *, ledger: Payer | None = None, account: Any = None) -> Self:
         """Choose from exact statistics, wherever their rows are: of a node, or summed over several."""
@@ -141,7 +152,9 @@ def select_with(statistics: Statistics, plan: SelectionPlan, random_state: Any) 
 
 
 def narrowed(X: Any, selection: Selection) -> Any:
-    """The chosen columns of rows in memory."""
+    """The chosen columns of rows in memory, or of a lazy frame."""
+    if is_lazy(X):
+        return picked(X, list(selection.names))
     if is_outside(X):
         raise DataError("transform takes rows in memory; for a file, fit a model with the reduced schema instead")
     frame = open_frame(X)

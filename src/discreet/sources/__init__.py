@@ -5,8 +5,10 @@
 
 from __future__ import annotations
 
-from discreet.sources import files, tables  # noqa: F401 - they register themselves
+from discreet.sources import files, lazy, spark, tables  # noqa: F401 - they register themselves
 from discreet.sources.absorb import Absorbed, new_reading, watching
+from discreet.sources.asks import Workers
+from discreet.sources.beside import checked_run
 from discreet.sources.blocks import BLOCK, SMALL, Reader, Rows, coder, in_threads, spans, workers
 from discreet.sources.coded import Cells, Held, cells_at, cells_of, encode_rows, hold, hold_rows
 from discreet.sources.columns import GONE, Codes, Column, Numbers, Points, make_column
@@ -16,6 +18,7 @@ from discreet.sources.frames import as_matrix, label_values, open_frame
 from discreet.sources.held import HeldRows, Parts
 from discreet.sources.kept import RowTable
 from discreet.sources.kernels import compiled
+from discreet.sources.lazy import has_names, is_lazy, picked
 from discreet.sources.part import deal_rows
 from discreet.sources.parted import collect_parted
 from discreet.sources.shape import charge, check_shape
@@ -57,6 +60,7 @@ __all__ = [
     "Source",
     "Stream",
     "Table",
+    "Workers",
     "as_matrix",
     "cells_at",
     "cells_of",
@@ -65,21 +69,25 @@ __all__ = [
     "check_lasting",
     "check_people",
     "check_shape",
+    "checked_run",
     "coder",
     "collect",
     "collect_parted",
     "compiled",
     "deal_rows",
     "encode_rows",
+    "has_names",
     "hold",
     "hold_rows",
     "in_threads",
+    "is_lazy",
     "is_outside",
     "label_values",
     "make_column",
     "new_reading",
     "open",
     "open_frame",
+    "picked",
     "read_rows",
     "register",
     "require",

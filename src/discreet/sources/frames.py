@@ -44,7 +44,7 @@ def open_frame(data: Any) -> Any:
     try:
         frame = nw.from_native(data, pass_through=True)
         if isinstance(frame, nw.LazyFrame):
-            frame = frame.collect()
+            raise DataError("this lazy frame gives no batches: write its rows to a Parquet file and pass the path")
         if isinstance(frame, nw.DataFrame) and len(set(frame.columns)) != len(frame.columns):
             raise nw.exceptions.DuplicateError
     except nw.exceptions.DuplicateError:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain, islice
 from typing import Any
 
 import numpy as np
@@ -12,10 +13,11 @@ from numpy.typing import NDArray
 
 from discreet.errors import StatisticsError
 from discreet.schema import Numeric, Schema
-from discreet.sources.absorb import coded_column
+from discreet.sources.absorb import coded_column, nobody
 from discreet.sources.blocks import Rows
 from discreet.sources.coded import Cells, Held, cells_at, cells_of, hold_rows, side_by_side
 from discreet.sources.columns import GONE, Column, Points
+from discreet.sources.spill import stacked
 from discreet.statistics import OVERFLOW, Detail, Statistics
 
 Integers = NDArray[np.int64]
@@ -44,14 +46,21 @@ class HeldRows:
         return cls(schema, columns, cells_of(rows.label).astype(np.int64), rows.places, rows.read, total)
 
     @classmethod
-    def joined(cls, parts: Sequence[HeldRows]) -> HeldRows:
-        """The rows of several batches, in their order."""
-        if len(parts) == 1:
-            return parts[0]
-        columns = [np.concatenate(column) for column in zip(*(part.columns for part in parts), strict=True)]
-        read = sum(len(part) if part.read is None else part.read for part in parts)
-        labels = np.concatenate([part.labels for part in parts])
-        return cls(parts[0].schema, columns, labels, None, read, parts[0].total)
+    def gathered(cls, parts: Iterable[HeldRows], schema: Schema, *, total: bool = False) -> HeldRows:
+        """The rows of several batches, in their order; there may be none."""
+        few = list(islice(parts := iter(parts), 2))
+        if len(few) < 2:
+            return few[0] if few else cls.of(schema, nobody(schema), total=total)
+        reads: list[int] = []
+
+        def columns() -> Iterator[list[Held]]:
+            for part in chain(few, parts):
+                reads.append(len(part) if part.read is None else part.read)
+                yield [*part.columns, part.labels]
+            few.clear()
+
+        *held, labels = stacked(columns())
+        return cls(schema, held, labels, None, sum(reads), total)
 
     def __len__(self) -> int:
         return len(self.labels)

@@ -17,7 +17,7 @@ from discreet.sources.frames import Memory
 from discreet.sources.kept import RowTable, kept_table
 from discreet.sources.source import is_outside, rows_of
 from discreet.sources.stored import is_arrow
-from discreet.sources.streams import OUTSIDE_LABELS, Stream, open_stream
+from discreet.sources.streams import Stream, open_stream, refuse_labels
 from discreet.sources.tables import Table
 
 
@@ -52,13 +52,12 @@ def deal_rows(
     """
     data, y = rows_of(data, y)
     if is_outside(data):
-        if y is not None:
-            raise DataError(OUTSIDE_LABELS)
-        lasting = not isinstance(data, Stream) and (coins.keyed or isinstance(data, str | os.PathLike))
+        refuse_labels(data, y)
+        lasting = y is None and not isinstance(data, Stream) and (coins.keyed or isinstance(data, str | os.PathLike))
         if lasting:
             parts = [Part(data, "", coins, side, schema.id, lenient) for side in (False, True)]
             return (parts[0], None), (parts[1], None)
-        data = kept_table(data, schema)
+        data, y = kept_table(data, schema, y), None
     keys = _keys(Memory(data).ids(schema)) if coins.keyed else None
     rows = RowTable.of_memory(data, schema, y, lenient=lenient)
     held_out = coins.held(0, rows.size, keys)

@@ -68,6 +68,26 @@ class People:
         numbers, key = self._numbers.most()
         return (texts, None) if texts > numbers else (numbers, None if key is None else float(key.view(np.float64)[0]))
 
+    def alike(self) -> People:
+        """Nobody yet, by the same keys: what is counted apart can be put together."""
+        fresh = People()
+        fresh._salt, fresh._factors = self._salt, self._factors
+        return fresh
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Keys and how often each occurs. As private as the rows."""
+        found: dict[str, NDArray[Any]] = {"missing": np.array([self.missing])}
+        for name, counter in (("numbers", self._numbers), ("texts", self._texts)):
+            counter.join()
+            found[name], found[f"{name} counts"] = counter.keys[0], counter.counts[0]
+        return found
+
+    def include(self, arrays: dict[str, NDArray[Any]]) -> None:
+        """Take in what people counted apart gave as arrays."""
+        self.missing = self.missing or bool(arrays["missing"][0])
+        self._numbers.add(arrays["numbers"], arrays["numbers counts"])
+        self._texts.add(arrays["texts"], arrays["texts counts"])
+
     def _add_numbers(self, values: NDArray[Any], counts: Integers | None = None) -> None:
         doubles = np.asarray(values, np.float64) + 0.0
         gone = np.isnan(doubles)

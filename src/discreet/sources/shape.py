@@ -14,7 +14,7 @@ from discreet.privacy.plan import Planned
 from discreet.schema import Schema
 from discreet.sources.frames import NO_IDS, as_matrix, open_frame
 from discreet.sources.source import check_columns, is_outside, rows_of
-from discreet.sources.streams import OUTSIDE_LABELS, require
+from discreet.sources.streams import is_aligned, refuse_labels, require
 
 
 def check_shape(
@@ -22,18 +22,18 @@ def check_shape(
 ) -> None:
     """Refuse missing columns or labels of rows in memory, and lengths that do not fit; `who` asks.
 
-    Rows in lists, in lazy frames and in things of unknown make are not looked at; files and tables are by `charge`.
+    Rows in lists and in things of unknown make are not looked at; files, tables and lazy frames are by `charge`.
     """
     X, y = rows_of(X, y)
     if is_outside(X):
-        if y is not None:
-            raise DataError(OUTSIDE_LABELS)
+        refuse_labels(X, y)
+        if schema is not None and is_aligned(X):
+            check_columns(X, schema, labelled=labelled and y is None)
         return
     made = _is_made(X, "DataFrame", "Table")
-    lazy = _is_made(X, "LazyFrame")
     if X is None or isinstance(X, int | float | bytes | Mapping) or (isinstance(X, np.ndarray) and not _is_matrix(X)):
         as_matrix(X)  # says what is wrong
-    if labelled and y is None and not made and not lazy and open_frame(X) is None:
+    if labelled and y is None and not made and open_frame(X) is None:
         raise DataError(f"{who} requires y to be passed, but the target y is None")
     if schema is None:
         return
@@ -60,7 +60,8 @@ def charge(
     """Charge what is to be read of a source, unless the payer cannot pay or the source cannot be opened."""
     if is_outside(source):
         payer.afford(plan.budget, plan.node)
-        check_columns(source, schema, labelled=labelled)
+        # Whether labels were beside a lazy frame, and whether it needed any, `check_shape` has seen.
+        check_columns(source, schema, labelled=labelled and not is_aligned(rows_of(source)[0]))
     return payer.charge(plan.node, plan.budget, plan.unit, owner, schema=schema)
 
 

@@ -15,13 +15,13 @@ from discreet.privacy.unexpected import ABSORB, REFUSE, check_unexpected
 from discreet.schema import Numeric, Schema
 from discreet.sources import streams
 from discreet.sources.absorb import Absorbed, absorb, absorb_all, new_reading, nobody
+from discreet.sources.asks import Count, Each, Hold, Labels, added, checked
+from discreet.sources.beside import Arrays, Ask, Task, answers
 from discreet.sources.blocks import Rows
-from discreet.sources.coded import cells_of
-from discreet.sources.count import tally
 from discreet.sources.fewer import Draw, Fewer, person_keys
 from discreet.sources.held import HeldRows
 from discreet.sources.people import refuse_people
-from discreet.sources.streams import Stream, make_label, open_stream, opened, require
+from discreet.sources.streams import Stream, is_beside, open_stream, opened, require
 from discreet.statistics import Detail, Statistics
 
 Progress = Callable[[int, int | None], None]
@@ -59,10 +59,8 @@ class Source:
     def statistics(self, detail: Collection[Detail] = ("bins", "moments"), *, empty: bool = False) -> Statistics:
         """Exact statistics, batch by batch; a stream is not held for them."""
         result: Statistics | None = None
-        for rows, count in self._held_or_read():
-            if rows.size:
-                found = tally(self.schema, rows, detail, count if self.total else None)
-                result = found if result is None else result.saturated(found) if self.total else result + found
+        for found in self._asked(Count(tuple(detail))):
+            result = found if result is None else added(self, result, found)
         if not self.total and not empty and (result is None or not result.counts.any()):
             raise DataError(NO_ROWS)
         return Statistics.empty(self.schema, detail) if result is None else result
@@ -70,9 +68,10 @@ class Source:
     def held(self) -> HeldRows:
         """The rows in memory, a few bytes a value: read the first time, shared from then on."""
         if not self._kept:
-            self._kept.append(
-                HeldRows.joined(list(self.map(lambda rows: HeldRows.of(self.schema, rows, total=self.total))))
-            )
+            found = HeldRows.gathered(self._asked(Hold()), self.schema, total=self.total)
+            if not self.total and not len(found):
+                raise DataError(NO_ROWS)
+            self._kept.append(found)
         return self._kept[0].under(self.schema)
 
     def class_counts(self) -> NDArray[np.int64]:
@@ -83,20 +82,16 @@ class Source:
         Rows in memory are held, so that they are coded once. Of others only the labels are read, unless rows may be
         left out for what other columns hold. "refuse" leaves none out: any reading has all rows or is refused.
         """
-        if self._kept or not is_outside(self.data) or isinstance(self.data, Stream):
+        if self._kept or not is_outside(self.data) or isinstance(self.data, Stream) or self.labels is not None:
             return self.held().counts
-        classes = len(self.schema.classes)
-        if self.total:
-            found = list(self.map(_fitting_labels))
-        else:
-            found = [_label_cells(self.schema, raw) for raw in self._label_column()]
-            if not sum(map(len, found)):
-                raise DataError(NO_ROWS)
-        return np.bincount(np.concatenate(found), minlength=classes).astype(np.int64)
+        counts = sum(self._asked(Labels()), np.zeros(len(self.schema.classes), np.int64))
+        if not self.total and not counts.any():
+            raise DataError(NO_ROWS)
+        return counts
 
     def rows(self) -> Iterator[Rows]:
         """The rows in batches and in order; with "refuse", whoever uses them refuses bad values."""
-        return self.map(_checked if self.total else _as_they_are, empty=True)
+        return self.map(checked if self.total else _as_they_are, empty=True)
 
     def map(
         self,
@@ -117,7 +112,9 @@ class Source:
         already serve, numbers as points of their lattice.
         """
         size, seen = 0, False
-        for rows, count in self._held_or_read() if shared else self._read(ordered=ordered, unknown=keep):
+        if shared and is_beside(self.data):
+            self.held()  # codes come from afar, not rows
+        for rows, count in self.held_or_read() if shared else self._read(ordered=ordered, unknown=keep):
             if columns is not None:
                 rows = rows.only(columns)
             size, seen = size + rows.size, True
@@ -134,9 +131,38 @@ class Source:
         if not self.total and not empty and not size:
             raise DataError(NO_ROWS)
 
+    def tables(
+        self, read: Callable[[Rows], Arrays], *, columns: Sequence[int] | None = None, empty: bool = False
+    ) -> Iterator[Arrays]:
+        """What `read` makes of batches of rows in any order, be it in workers beside them; see `map`.
+
+        `read` is sent there as it is: it holds what is public and nothing that draws random numbers.
+        """
+        size = 0
+        for found in self._asked(Each(read, None if columns is None else tuple(columns))):
+            size += int(found.pop("")[0])
+            yield found
+        if not self.total and not empty and not size:
+            raise DataError(NO_ROWS)
+
     # ---- how rows are read
 
-    def _held_or_read(self) -> Iterator[tuple[Rows, Absorbed]]:
+    def _asked(self, ask: Ask[Read]) -> Iterator[Read]:
+        """What is asked of all rows: here, or in each partition by workers beside the rows where there are any."""
+        return ask.of(self) if self._kept or not is_beside(self.data) else self._beside(ask)
+
+    def _beside(self, ask: Ask[Read]) -> Iterator[Read]:
+        """What workers make of their partitions; a choice among rows of one person needs all, which then come here."""
+        with opened(self.data, self.labels, lenient=self.total) as stream:
+            require(self.schema, stream.names, labelled=self.labelled)
+            if self._within(stream):
+                task = Task(ask, self.schema, tuple(ask.wanted(self)), self.labelled, self.unexpected)
+                for arrays in answers(stream.partials(task), task, new_reading()):
+                    yield ask.unpack(self, arrays)
+                return
+        yield from ask.of(self)
+
+    def held_or_read(self) -> Iterator[tuple[Rows, Absorbed]]:
         """The rows that are held, or else those of the data in any order."""
         return iter([(self.held().rows(), Absorbed())]) if self._kept else self._read(ordered=False)
 
@@ -155,22 +181,27 @@ class Source:
                     self.progress(done, stream.total)
             count.rows += stream.rejected()
 
-    def _label_column(self) -> Iterator[Any]:
+    def label_column(self) -> Iterator[Any]:
         """The labels alone, of data in which nobody has too many rows."""
         with opened(self.data) as stream:
             self._fewer(stream, False)
-            require(self.schema, stream.names, labelled=True)
+            if stream is not self.data:  # of a partition the labels alone are here
+                require(self.schema, stream.names, labelled=True)
             yield from (batch[self.schema.target] for batch in stream.batches([self.schema.target]))
+
+    def _within(self, stream: Stream) -> bool:
+        """Whether everybody keeps to what is allowed; with "refuse" anything else is an error."""
+        if self.contributions is None or self.schema.id is None:
+            return True
+        people = stream.people(self.schema)
+        if not self.total:
+            refuse_people(self.schema, self.contributions, people)
+        return not people.missing and people.most()[0] <= self.contributions
 
     def _fewer(self, stream: Stream, unknown: bool) -> Fewer | None:
         """Who has too many rows or no id, and which of those stay; None if everybody keeps to what is allowed."""
         most, name = self.contributions, self.schema.id
-        if most is None or name is None:
-            return None
-        people = stream.people(self.schema)
-        if not self.total:
-            refuse_people(self.schema, most, people)
-        if not people.missing and people.most()[0] <= most:
+        if most is None or name is None or self._within(stream):
             return None
         counts: Counter[Any] = Counter()
         for batch in stream.batches([name]):
@@ -180,23 +211,6 @@ class Source:
 
 def _as_they_are(rows: Rows) -> Rows:
     return rows
-
-
-def _checked(rows: Rows) -> Rows:
-    for column in (*rows.columns, *([] if rows.label is None else [rows.label])):
-        if column.bad().any():
-            column.complain()
-    return rows
-
-
-def _fitting_labels(rows: Rows) -> NDArray[Any]:
-    label = _checked(rows).label
-    assert label is not None
-    return cells_of(label)
-
-
-def _label_cells(schema: Schema, raw: Any) -> NDArray[Any]:
-    return cells_of(make_label(schema, raw, len(raw)))
 
 
 def _reduced(rows: Rows, keys: list[Any], fewer: Fewer, count: Absorbed) -> Rows:

@@ -47,15 +47,22 @@ class Stream:
 
     def rows(self, schema: Schema, *, labelled: bool = True, identified: bool = False) -> Iterator[tuple[Rows, Any]]:
         """The rows in the form that counting and prediction read, with the ids beside them if they are wanted."""
-        within = labelled and self.labels is None
+        within, done = labelled and self.labels is None, 0
         require(schema, self.names, labelled=within, identified=identified)
         wanted = [*schema.names, *([schema.target] if within else [])]
         wanted += [schema.id] if identified and schema.id else []
         for batch in self.batches(list(dict.fromkeys(wanted))):
             size = len(batch[wanted[0]])
             columns = [make_column(feature, batch[feature.name]) for feature in schema.features]
-            label = make_label(schema, batch[schema.target] if within else self.labels, size) if labelled else None
+            label = None
+            if labelled:
+                label = make_label(schema, batch[schema.target] if within else self.label_part(done, size), size)
             yield Rows(columns, size, label), batch[schema.id] if identified and schema.id else None
+            done += size
+
+    def label_part(self, start: int, size: int) -> Any:
+        """The labels of some rows, where they are beside the rows; rows in memory are one batch."""
+        return self.labels
 
     def people(self, schema: Schema) -> People:
         """How many rows everybody has."""
@@ -66,11 +73,22 @@ class Stream:
             people.add(batch[schema.id])
         return people
 
+    def partials(self, task: Any) -> Iterator[bytes]:
+        """What the workers of an engine make of each partition, in messages: `beside.answer` in each of them."""
+        raise NotImplementedError
+
     def kept(self, schema: Schema) -> tuple[list[str], list[dict[str, Any]]]:
         """All that the schema names, read once and as it came: the columns' names and the batches."""
-        require(schema, self.names, labelled=True, identified=schema.id is not None)
-        wanted = [*schema.names, schema.target, *([schema.id] if schema.id else [])]
-        return wanted, list(self.batches(wanted))
+        within = self.labels is None
+        require(schema, self.names, labelled=within, identified=schema.id is not None)
+        wanted = [*schema.names, *([schema.id] if schema.id else [])]
+        found = list(self.batches([*wanted, schema.target] if within else wanted))
+        done = 0
+        for batch in [] if within else found:
+            size = len(batch[wanted[0]])
+            batch[schema.target] = self.label_part(done, size)
+            done += size
+        return [*wanted, schema.target], found
 
 
 def make_label(schema: Schema, raw: Any, size: int) -> Codes:
@@ -108,14 +126,18 @@ class Backend:
     name: str
     matches: Callable[[Any], bool]
     opens: Callable[..., Stream]
+    aligned: bool = False  # whether labels beside the rows can be in their order
+    beside: bool = False  # whether workers of the engine read the rows: its streams have `partials`
 
 
 _BACKENDS: list[Backend] = []
 
 
-def register(name: str, matches: Callable[[Any], bool], opens: Callable[..., Stream]) -> None:
+def register(
+    name: str, matches: Callable[[Any], bool], opens: Callable[..., Stream], **can: bool
+) -> None:  # fmt: skip
     """Add a kind of source, in the place of one of the same name; the latest is asked first."""
-    _BACKENDS[:] = [Backend(name, matches, opens), *(one for one in _BACKENDS if one.name != name)]
+    _BACKENDS[:] = [Backend(name, matches, opens, **can), *(one for one in _BACKENDS if one.name != name)]
 
 
 @functools.cache
@@ -131,7 +153,9 @@ def _load_others() -> None:
 
 
 def _backend(data: Any) -> Backend | None:
-    if isinstance(data, np.ndarray | list | tuple) or type(data).__module__.partition(".")[0] in _HERE:
+    made = type(data)
+    here = made.__module__.partition(".")[0] in _HERE and made.__name__ != "LazyFrame"
+    if here or isinstance(data, np.ndarray | list | tuple):
         return None
     _load_others()
     return next((one for one in _BACKENDS if one.matches(data)), None)
@@ -142,16 +166,36 @@ def is_outside(data: Any) -> bool:
     return _backend(data) is not None
 
 
+def is_beside(data: Any) -> bool:
+    """Whether workers of an engine read these rows where they are."""
+    found = _backend(data)
+    return found is not None and found.beside
+
+
 def open_stream(data: Any, labels: Any = None, *, ordered: bool = False, lenient: bool = False) -> Stream:
     """The one place where it is found out what rows are in: a stream, a table, a file, a data frame or an array."""
-    from discreet.sources.frames import Memory
+    from discreet.sources.frames import Memory, label_values
 
     found = _backend(data)
     if found is None:
         return Memory(data, labels, lenient)
+    refuse_labels(data, labels)
+    stream = found.opens(data, ordered=ordered or labels is not None, lenient=lenient)
     if labels is not None:
+        stream.labels = label_values(labels)
+    return stream
+
+
+def is_aligned(data: Any) -> bool:
+    """Whether labels may be beside these rows outside memory, because both have one order."""
+    found = _backend(data)
+    return found is not None and found.aligned
+
+
+def refuse_labels(data: Any, labels: Any) -> None:
+    """Refuse labels beside rows outside memory, unless both have one order."""
+    if labels is not None and not is_aligned(data):
         raise DataError(OUTSIDE_LABELS)
-    return found.opens(data, ordered=ordered, lenient=lenient)
 
 
 @contextmanager

@@ -84,6 +84,10 @@ class Duck(Stream):
         except duckdb.Error as error:
             raise self._refusal(error) from None
         self.names = names if names is not None and len(names) == len(inner) else inner
+        self._known(inner, kinds)
+
+    def _known(self, inner: list[str], kinds: list[str]) -> None:
+        """Take down what DuckDB calls the columns, and their types."""
         self.items = {name: quote(known) for name, known in zip(self.names, inner, strict=True)}
         self.types = dict(zip(self.names, kinds, strict=True))
 
@@ -115,15 +119,17 @@ class Duck(Stream):
         # Which lines of a CSV file are left out must not hang on the columns asked for: DuckDB looks at those alone.
         asked = [*wanted, *(name for name in self.names if self.lenient and name not in wanted)]
         items = ", ".join(f"{self._item(name)} AS c{i}" for i, name in enumerate(asked))
-        query = f"SELECT {items} FROM {self.source}"
         try:
-            for batch in self.connection.sql(query, params=self.parameters).to_arrow_reader(BATCH):
+            for batch in self._reader(items):
                 yield {name: batch.column(i) for i, name in enumerate(wanted)}
         except (duckdb.Error, pa.ArrowException, OSError) as error:
             raise self._refusal(error) from None
         if self.lenient and self.connection.execute(f"{_REJECTED} AND error_type = 'UNQUOTED VALUE'").fetchall()[0][0]:
             # What follows an open quote belongs to one value: where rows end is then a matter of the file.
             raise DataError(f"{self.label}: {OPEN_QUOTE}")
+
+    def _reader(self, items: str) -> Any:
+        return self.connection.sql(f"SELECT {items} FROM {self.source}", params=self.parameters).to_arrow_reader(BATCH)
 
     def rejected(self) -> int:
         return int(self.connection.execute(_REJECTED).fetchall()[0][0]) if self.lenient else 0

@@ -29,9 +29,7 @@ plant("confusion-has-all", "evaluation/plan.py",
       'charge("rows by true and predicted class", budget.epsilon),',
       "the confusion table spends everything, and the others once more", SCALES)
 plant("row-in-two-cells", "evaluation/release.py",
-      "return [np.bincount(one, minlength=a * b) for one, (a, b) in zip(cells, sizes, strict=True)]",
-      "return [np.bincount(one, minlength=a * b) + np.bincount(one[::-1], minlength=a * b) "
-      "for one, (a, b) in zip(cells, sizes, strict=True)]",
+      "{str(j): np.bincount(one, minlength=a * b) for", "{str(j): 2 * np.bincount(one, minlength=a * b) for",
       "a row moves a count by two, and the noise is for one", SCALES)
 plant("interval-without-noise", "evaluation/release.py",
       "return NoisyTable(noisy.astype(np.float64), laplace_variance(float(charge.spread)))",

@@ -14,7 +14,7 @@ ONE = "sources/test_people.py::test_spellings_of_one_id_are_one_person_everywher
 SIDES = "evaluation/test_holdout.py::test_a_row_is_on_one_side_and_not_by_where_it_stands"
 
 plant("read-before-the-charge", "sources/shape.py",
-      "        check_columns(source, schema, labelled=labelled)\n    return",
+      "        check_columns(source, schema, labelled=labelled and not is_aligned(rows_of(source)[0]))\n    return",
       "        check_columns(source, schema, labelled=labelled)\n"
       "        if schema is not None:\n"
       '            __import__("discreet").collect(source, schema)\n    return',
@@ -23,19 +23,18 @@ plant("not-charged", "sources/shape.py",
       "return payer.charge(plan.node, plan.budget, plan.unit, owner, schema=schema)",
       "return payer.afford(plan.budget, plan.node)",
       "no fit costs anything in the ledger", "sources/test_shape.py::test_a_good_source_is_charged")
-plant("left-out-rows-counted", "sources/source.py",
-      "label = _checked(rows).label", "label = rows.label",
+plant("left-out-rows-counted", "sources/asks.py",
+      "label = checked(rows).label", "label = rows.label",
       "class counts have rows that the model leaves out for what other columns hold", KEPT)
-plant("labels-alone-counted", "sources/source.py",
-      "        if self.total:\n            found = list(self.map(_fitting_labels))",
-      "        if False:\n            found = list(self.map(_fitting_labels))",
+plant("labels-alone-counted", "sources/asks.py",
+      "        if source.total:\n            found = source.map(_fitting_labels)",
+      "        if False:\n            found = source.map(_fitting_labels)",
       "class counts of a file are those of its labels, whatever rows the model leaves out", KEPT)
 plant("people-not-checked", "sources/source.py",
-      "            refuse_people(self.schema, most, people)\n        if not people.missing",
-      "            return None\n        if not people.missing",
+      "            refuse_people(self.schema, self.contributions, people)\n", "            return True\n",
       "people have more rows than the noise is for", PEOPLE)
 plant("people-not-reduced", "sources/source.py",
-      "if not people.missing and people.most()[0] <= most:", "if True:",
+      "return not people.missing and people.most()[0] <= self.contributions", "return True",
       "people keep more rows than the noise is for", MANY)
 plant("rows-without-id-stay", "sources/fewer.py",
       "kept.append(self.unknown or key is not None)", "kept.append(True)",
@@ -99,3 +98,20 @@ plant("seeded-choice-for-a-real-fit", "sources/source.py",
       "if shared and (found.draw is None) == (data.draw is None) and ", "if shared and ",
       "rows that a seed chose among those of a person serve a fit that is said to be no simulation",
       "sources/test_source.py::test_rows_that_a_seed_chose_do_not_serve_a_fit_that_no_seed_repeats")
+BESIDE = "sources/test_beside.py"
+plant("people-of-partitions-apart", "sources/people.py",
+      "        fresh._salt, fresh._factors = self._salt, self._factors\n", "",
+      "a person with rows in two partitions counts as two",
+      f"{BESIDE}::test_people_are_counted_over_all_partitions")
+plant("refusal-of-a-worker-unheard", "sources/beside.py",
+      '        if "refused" in head:\n', "        if False:\n",
+      "rows of a partition with a value that has no place are left out in silence",
+      f"{BESIDE}::test_a_bad_row_is_refused_in_the_same_words")
+plant("workers-read-by-other-rules", "sources/asks.py",
+      "times.astype(np.uint32)", "np.minimum(times, 1).astype(np.uint32)",
+      "rows that are alike count once",
+      f"{BESIDE}::test_alike_rows_travel_once_and_count_as_often_as_they_are")
+plant("a-crowd-beside-the-rows", "sources/source.py",
+      "            if self._within(stream):\n                task", "            if True:\n                task",
+      "workers count all rows of people who have too many",
+      f"{BESIDE}::test_people_are_counted_over_all_partitions")

@@ -1,0 +1,149 @@
+"""Every engine gives the integers of rows in memory, keeps their rules, and hands over no more than was asked for."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as parquet
+import pytest
+
+from discreet import (
+    Adjacency,
+    Budget,
+    DataError,
+    PrivateClassifier,
+    PrivateNB,
+    Schema,
+    collect,
+    settle_schema,
+    sources,
+)
+from discreet.evaluation.plan import make_evaluation_plan
+from discreet.evaluation.release import count_rows
+from discreet.sources.contract import by_the_rule
+from discreet.statistics import DETAILS
+from tests.sources.tables_of import SCHEMAS
+
+pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning:pyspark")
+
+
+@pytest.fixture(scope="module")
+def adult(data_dir, tmp_path_factory):
+    """Adult with damaged values: unknown and missing categories, numbers that are none; the schema and the file."""
+    table = parquet.read_table(data_dir / "adult.parquet").to_pandas()
+    schema = Schema.from_manifest(data_dir / "datasets.json", "adult")
+    rng = np.random.default_rng(7)
+    for feature in (*schema.features, schema.label):
+        column = table[feature.name].astype(object if feature in (*schema.categorical, schema.label) else float)
+        spots = rng.random(len(table))
+        column[spots < 0.002] = None
+        column[(spots >= 0.002) & (spots < 0.004)] = np.inf if feature in schema.numeric else "broken"
+        table[feature.name] = column
+    table["another"] = "not named by the schema"
+    path = tmp_path_factory.mktemp("adult") / "rows.parquet"
+    parquet.write_table(pa.Table.from_pandas(table, preserve_index=False), path, row_group_size=10_000)
+    return schema, path, table
+
+
+def test_adult_with_damaged_values(adult, engine):
+    schema, path, table = adult
+    data = engine(path)
+    with sources.watching() as here:
+        expected = collect(table, schema, unexpected="absorb")
+    with sources.watching() as there:
+        found = collect(data, schema, unexpected="absorb")
+    assert found == expected and expected.counts.sum() > 40_000
+    assert there == here and here[0].rows > 1000
+    with pytest.raises(DataError, match=r"^column '[^']+' (holds|has) "):
+        collect(data, schema)
+
+
+def test_held_rows_are_those_of_memory(adult, engine):
+    schema, path, table = adult
+    here, there = (sources.open(data, schema, unexpected="absorb").held() for data in (table, engine(path)))
+    assert there.read == len(table) and len(there) == len(here)
+    pairs = [np.stack([*held.columns, held.labels], axis=1, dtype=np.int64) for held in (here, there)]
+    ordered = [rows[np.lexsort(rows.T)] for rows in pairs]
+    assert np.array_equal(*ordered)
+
+
+def test_one_bad_row_is_refused_in_the_same_words(schema, frame, engine, tmp_path):
+    bad = frame.assign(weight=frame.weight.where(frame.index != 417, np.inf))
+    bad.to_parquet(tmp_path / "rows.parquet")
+    data, words = engine(tmp_path / "rows.parquet"), []
+    for given in (bad, data):
+        with pytest.raises(DataError) as refusal:
+            collect(given, schema)
+        words.append(str(refusal.value))
+    assert words[0] == words[1]
+
+
+# One table for each way of storing values; NaN and text are met by all of them.
+TYPED = {
+    "t": [True, False, True, None, False],
+    "i": [0, 1, 7, 2**53 - 1, None],
+    "b": ["true", "False", "1.0", None, "x"],
+    "m": ["1", "0.10", "2020-01-01", " 1 ", "1.10"],
+    "n": [0.5, 7.0, -0.0, None, float("nan")],
+    "r": [Decimal("-398213422469.3047"), Decimal("-398213422469.0000000001"), None, Decimal("1.10"), Decimal("0.1")],
+    "c": ["yes", "1", "False", "yes", "1.0"],
+}
+
+
+def test_a_row_counts_by_itself(engine, tmp_path):
+    """collect(D + r) == collect(D) + collect([r]), and both are the rule's, value by value."""
+    schema = SCHEMAS[0]
+    records = [dict(zip(TYPED, row, strict=True)) for row in zip(*TYPED.values(), strict=True)]
+    path, counted = tmp_path / "rows.parquet", []
+    table = pa.table({**TYPED, "r": pa.array(TYPED["r"], pa.decimal128(38, 10))})
+    for rows in (table, table[:-1], table[-1:]):
+        parquet.write_table(rows, path)
+        counted.append(collect(engine(path), schema, detail=DETAILS))
+    assert counted[0] == counted[1] + counted[2] == by_the_rule(schema, records)
+
+
+@pytest.fixture(scope="module")
+def people(schema, frame, tmp_path_factory):
+    """600 rows of 250 people, whose ids are numbers or texts."""
+    rng = np.random.default_rng(3)
+    rows = frame.assign(who=rng.integers(0, 250, len(frame)))
+    rows = rows.assign(named=[f"{one}.0" if one % 2 else f"p{one}" for one in rows.who], weight=rows.weight.fillna(0))
+    path = tmp_path_factory.mktemp("people") / "rows.parquet"
+    rows.to_parquet(path)
+    return rows, path
+
+
+@pytest.mark.parametrize("name", ["who", "named"])
+def test_people_are_counted_over_all_partitions(schema, people, engine, name):
+    rows, path = people
+    known, most = schema.having(id=name), int(rows[name].value_counts().max())
+    data = engine(path)
+    assert collect(data, known, contributions=most) == collect(rows, known)
+    with pytest.raises(DataError, match=f"{name!r} stands in more than {most - 1} rows"):
+        collect(data, known, contributions=most - 1)
+    if name == "who":
+        kept = collect(data, known, contributions=2, unexpected="absorb")
+        assert kept.counts.sum() == np.minimum(rows[name].value_counts(), 2).sum()
+
+
+def test_class_counts_bounds_and_fits(schema, people, engine):
+    rows, path = people
+    data = engine(path)
+    assert np.array_equal(sources.open(data, schema).class_counts(), sources.open(rows, schema).class_counts())
+    bought = [settle_schema(schema, one, 1.0, bounds="private", random_state=1).schema for one in (rows, data)]
+    assert bought[0] == bought[1]
+    models = [PrivateNB(1.0, schema=schema, random_state=1).fit(one).model_ for one in (rows, data)]
+    assert models[0].to_dict() == models[1].to_dict()
+    plan = make_evaluation_plan(models[0], Budget(1.0), adjacency=Adjacency.of("add-remove"))
+    tables = [count_rows(models[0], plan, one) for one in (rows, data)]
+    assert all(np.array_equal(*pair) for pair in zip(*tables, strict=True))
+    chosen = PrivateClassifier(1.0, schema=schema).fit(data)
+    assert sorted(chosen.predict(data)) == sorted(chosen.predict(rows))  # partitions have an order of their own
+
+
+def test_no_rows_are_one_sentence(schema, frame, engine, tmp_path):
+    frame.iloc[:0].to_parquet(tmp_path / "rows.parquet")
+    with pytest.raises(DataError, match="there are no rows"):
+        collect(engine(tmp_path / "rows.parquet"), schema)
