@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import functools
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from discreet.errors import DataError
 from discreet.schema import Schema
+from discreet.sources.absorb import Absorbed
 from discreet.sources.blocks import Rows
 from discreet.sources.columns import Codes, make_column
 from discreet.sources.people import People
+from discreet.statistics import Detail, Statistics
 
 OUTSIDE_LABELS = "the labels of a file or table are its target column: do not pass y as well"
 GROUP = "discreet.sources"  # the entry points by which other packages add sources
@@ -57,7 +60,7 @@ class Stream:
             label = make_label(schema, batch[schema.target] if within else self.labels, size) if labelled else None
             yield Rows(columns, size, label), batch[schema.id] if identified and schema.id else None
 
-    def people(self, schema: Schema) -> People:
+    def people(self, schema: Schema) -> Any:
         """How many rows everybody has."""
         require(schema, self.names, labelled=False, identified=True)
         assert schema.id is not None
@@ -65,6 +68,19 @@ class Stream:
         for batch in self.batches([schema.id]):
             people.add(batch[schema.id])
         return people
+
+    def count(
+        self, schema: Schema, detail: Collection[Detail], *, total: bool, absorbed: Absorbed
+    ) -> Statistics | None:  # fmt: skip
+        """The statistics as an engine counts them beside its rows, by the same rule; None if rows must be streamed.
+
+        With `total`, values and rows are absorbed and noted in `absorbed`; else a bad value is an error as elsewhere.
+        """
+        return None
+
+    def class_counts(self, schema: Schema) -> NDArray[np.int64] | None:
+        """Rows per class, if an engine counts its labels; None if they must be streamed."""
+        return None
 
     def kept(self, schema: Schema) -> tuple[list[str], list[dict[str, Any]]]:
         """All that the schema names, read once and as it came: the columns' names and the batches."""
@@ -92,6 +108,12 @@ def require(schema: Schema, names: Any, *, labelled: bool, identified: bool = Fa
             have = ", ".join(repr(str(have)) for have in list(names)[:12]) or "none"
             more = ", …" if len(names) > 12 else ""
             raise DataError(f"the data have no column {name!r} (they have {have}{more})")
+
+
+def first_line(error: BaseException) -> str:
+    """The first line of what an engine says."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return lines[0] if lines else type(error).__name__
 
 
 # ---- which kinds of sources there are

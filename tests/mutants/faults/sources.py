@@ -23,12 +23,12 @@ plant("not-charged", "sources/shape.py",
       "return payer.charge(plan.node, plan.budget, plan.unit, owner, schema=schema)",
       "return payer.afford(plan.budget, plan.node)",
       "no fit costs anything in the ledger", "sources/test_shape.py::test_a_good_source_is_charged")
-plant("left-out-rows-counted", "sources/source.py",
-      "label = _checked(rows).label", "label = rows.label",
-      "class counts have rows that the model leaves out for what other columns hold", KEPT)
+plant("left-out-rows-counted", "sources/absorb.py",
+      "            if left:\n                kept &= ~bad", "            if left and rows.label is None:\n                kept &= ~bad",
+      "rows are counted that have no place for what a column holds", KEPT)
 plant("labels-alone-counted", "sources/source.py",
-      "        if self.total:\n            found = list(self.map(_fitting_labels))",
-      "        if False:\n            found = list(self.map(_fitting_labels))",
+      "        if self.total:\n            return self.statistics(()).counts",
+      "        if False:\n            return self.statistics(()).counts",
       "class counts of a file are those of its labels, whatever rows the model leaves out", KEPT)
 plant("people-not-checked", "sources/source.py",
       "            refuse_people(self.schema, most, people)\n        if not people.missing",
