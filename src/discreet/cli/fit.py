@@ -13,6 +13,7 @@ from discreet.cli.common import (
     console,
     estimator,
     load_schema,
+    located,
     note,
     print_json,
     spent,
@@ -27,6 +28,7 @@ def command(
     settings: dict[str, Any],
     paying: dict[str, Any],
     schema: options.Schema = None,
+    table: options.Table = None,
     holdout: Annotated[
         float | None,
         typer.Option(help="The share of rows to deal aside and measure the model on, at no further cost."),
@@ -35,6 +37,7 @@ def command(
     as_json: options.Json = False,
 ) -> None:
     """Train a private model and write it with its certificate."""
+    rows = located(data, table)
     public = load_schema(schema, unsettled=True)
     check_out(out)
     classifier = estimator(settings, public, seed)
@@ -44,8 +47,8 @@ def command(
         classifier = PrivateHoldout(classifier, share=holdout, random_state=seed)
     if hasattr(classifier, "plan"):
         classifier.plan()  # says what is wrong with the settings before anything else is looked at
-    with charged(data, public, paying, "discreet fit", settings["unexpected"], quiet=as_json) as job:
-        classifier.fit(data, **job)
+    with charged(rows, public, paying, "discreet fit", settings["unexpected"], quiet=as_json) as job:
+        classifier.fit(rows, **job)
         classifier.model_.save(out)
     certificate, measured = classifier.certificate_, classifier.model_.evaluation
     choice = getattr(getattr(classifier, "estimator_", classifier), "choice_", None)

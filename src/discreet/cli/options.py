@@ -55,7 +55,14 @@ BOUGHT = ("declared", "private")
 
 # ---- rows, files and accounts
 
-Data = Annotated[str, typer.Argument(help="A CSV, Parquet or Arrow file, or a pattern such as 'part-*.parquet'.")]
+Data = Annotated[
+    str,
+    typer.Argument(help="A CSV, Parquet or Arrow file, a pattern such as 'part-*.parquet', or the address of a "
+                   "database (postgresql://host/name, duckdb:file.db) with --table."),
+]  # fmt: skip
+Table = Annotated[
+    str | None, typer.Option("--table", help="The table, if DATA is the address of a database.", show_default=False)
+]
 NodeData = Annotated[
     str, typer.Option("--data", help="The node's own rows: a CSV, Parquet or Arrow file or a pattern.")
 ]

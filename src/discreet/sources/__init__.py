@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from discreet.sources import files, tables  # noqa: F401 - they register themselves
 from discreet.sources.absorb import Absorbed, new_reading, watching
+from discreet.sources.addresses import Address, is_address
 from discreet.sources.blocks import BLOCK, SMALL, Reader, Rows, coder, in_threads, spans, workers
 from discreet.sources.coded import Cells, Held, cells_at, cells_of, encode_rows, hold, hold_rows
 from discreet.sources.columns import GONE, Codes, Column, Numbers, Points, make_column
@@ -43,6 +44,7 @@ __all__ = [
     "NO_ROWS",
     "SMALL",
     "Absorbed",
+    "Address",
     "Cells",
     "Codes",
     "Column",
@@ -74,6 +76,7 @@ __all__ = [
     "hold",
     "hold_rows",
     "in_threads",
+    "is_address",
     "is_outside",
     "label_values",
     "make_column",
