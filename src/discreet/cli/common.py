@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from discreet.errors import BudgetError, DiscreetError
+from discreet.errors import BudgetError, ConnectionLostError, DiscreetError
 
 if TYPE_CHECKING:
     from discreet.schema import Schema
@@ -75,7 +75,10 @@ def check_data(data: Any, schema: Schema, *, labelled: bool = True) -> None:
     check_columns(data, schema, labelled=labelled)
 
 
-def account_for(data: Any, account: Path | None, no_account: bool = False, *, what: str = "discreet") -> Any:
+def account_for(
+    data: Any, account: Path | None, no_account: bool = False, resume_charge: str | None = None, *,
+    what: str = "discreet",
+) -> Any:  # fmt: skip
     """The account that a command is charged to: the one it was given, else the one beside the data, else None.
 
     `what` is what the account's log says. A remark on standard error tells which account it is, or that a charge is
@@ -83,6 +86,15 @@ def account_for(data: Any, account: Path | None, no_account: bool = False, *, wh
     """
     if account is not None and no_account:
         raise BudgetError("--account and --no-account contradict each other: leave one of them out")
+    found = _account_for(data, account, no_account, what)
+    if resume_charge is not None:
+        if found is None:
+            raise BudgetError("--resume-charge needs the account that was charged: name it by --account")
+        found.resume(resume_charge)
+    return found
+
+
+def _account_for(data: Any, account: Path | None, no_account: bool, what: str) -> Any:
     beside = accounts_beside(data)
     if no_account:
         for one in beside:
@@ -262,8 +274,16 @@ def charged(
     """
     check_data(data, schema, labelled=labelled)
     account = account_for(data, **paying, what=what)
-    with absorbing(unexpected), progress(doing, quiet=quiet) as report:
-        yield {"account": account, "progress": report}
+    try:
+        with absorbing(unexpected), progress(doing, quiet=quiet) as report:
+            yield {"account": account, "progress": report}
+    except ConnectionLostError:
+        # The sentence that follows is the same whatever the rows hold, and nothing else was or will be put out.
+        charge = None if account is None else account.give_up()
+        if charge is not None:
+            note(f"note: {account.path} was charged, and nothing was released for it: repeat this command with "
+                 f"--resume-charge {charge}, which uses that charge")  # fmt: skip
+        raise
     tell_room(account)
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 SETTINGS = options.some("adjacency", "contributions", "unexpected")
 
 
-@options.grouped(settings=SETTINGS, paying=options.PAYING)
+@options.grouped(settings=SETTINGS, paying=options.RESUMING)
 def command(
     model: options.Model,
     data: Annotated[

@@ -21,7 +21,7 @@ from discreet.cli.common import (
 )
 
 
-@options.grouped(settings=options.SETTINGS, paying=options.PAYING)
+@options.grouped(settings=options.SETTINGS, paying=options.RESUMING)
 def command(
     data: options.Data,
     out: options.Out,

@@ -78,6 +78,11 @@ Account = Annotated[
 NoAccount = Annotated[
     bool, typer.Option("--no-account", help="Charge nothing, even if an account lies beside the data.")
 ]
+ResumeCharge = Annotated[
+    str | None,
+    typer.Option(help="The charge of the same command that lost its connection: it is used instead of a second one.",
+                 show_default=False),
+]  # fmt: skip
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 Seed = Annotated[int | None, typer.Option(help="Make it a reproducible simulation, which is not for release.")]
 Unexpected = Annotated[
@@ -163,6 +168,8 @@ SETTINGS: Group = {
     "unexpected": (Unexpected, "refuse"),
 }  # of a fit
 PAYING: Group = {"account": (Account, None), "no_account": (NoAccount, False)}  # what a command is charged to
+
+RESUMING: Group = {**PAYING, "resume_charge": (ResumeCharge, None)}  # of commands that read rows once and for all
 
 
 def some(*names: str) -> Group:

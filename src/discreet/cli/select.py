@@ -18,7 +18,7 @@ Selector = options.one_of(
 )  # fmt: skip
 
 
-@options.grouped(paying=options.PAYING)
+@options.grouped(paying=options.RESUMING)
 def command(
     data: options.Data,
     paying: dict[str, Any],

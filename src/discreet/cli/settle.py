@@ -15,7 +15,7 @@ from discreet.errors import DiscreetError
 SETTINGS = options.some("bounds", "edges", "adjacency", "contributions", "unexpected")
 
 
-@options.grouped(settings=SETTINGS, paying=options.PAYING)
+@options.grouped(settings=SETTINGS, paying=options.RESUMING)
 def command(
     data: options.Data,
     epsilon: Annotated[float, typer.Option(help="The privacy budget of the bounds and bins; inf for no privacy.")],
