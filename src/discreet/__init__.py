@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from discreet.privacy import Account, Adjacency, Budget, Certificate, Ledger
     from discreet.schema import Categorical, Numeric, Schema
     from discreet.selection import PrivateSelectKBest, SelectiveNB
-    from discreet.sources import Table, collect
+    from discreet.sources import Address, Table, collect
     from discreet.statistics import Statistics
     from discreet.trees import PrivateForestClassifier, PrivateTreeClassifier, TreeModel
     from discreet.tuning import PrivateGridSearch
@@ -72,7 +72,7 @@ _ROOMS = {
     "discreet.schema": ("Categorical", "Numeric", "Schema"),
     "discreet.selection": ("PrivateSelectKBest", "SelectiveNB"),
     "discreet.bounds": ("Settlement", "settle_schema"),
-    "discreet.sources": ("Table", "collect"),
+    "discreet.sources": ("Address", "Table", "collect"),
     "discreet.statistics": ("Statistics",),
     "discreet.trees": ("PrivateForestClassifier", "PrivateTreeClassifier", "TreeModel"),
     "discreet.tuning": ("PrivateGridSearch",),
@@ -82,6 +82,7 @@ __all__ = [
     "Account",
     "AccountError",
     "AdditiveModel",
+    "Address",
     "Adjacency",
     "Budget",
     "BudgetError",
