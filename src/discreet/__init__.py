@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from discreet.privacy import Account, Adjacency, Budget, Certificate, Ledger
     from discreet.schema import Categorical, Numeric, Schema
     from discreet.selection import PrivateSelectKBest, SelectiveNB
-    from discreet.sources import Address, Table, collect
+    from discreet.sources import Address, CountedRows, Table, collect
     from discreet.statistics import Statistics
     from discreet.trees import PrivateForestClassifier, PrivateTreeClassifier, TreeModel
     from discreet.tuning import PrivateGridSearch
@@ -72,7 +72,7 @@ _ROOMS = {
     "discreet.schema": ("Categorical", "Numeric", "Schema"),
     "discreet.selection": ("PrivateSelectKBest", "SelectiveNB"),
     "discreet.bounds": ("Settlement", "settle_schema"),
-    "discreet.sources": ("Address", "Table", "collect"),
+    "discreet.sources": ("Address", "CountedRows", "Table", "collect"),
     "discreet.statistics": ("Statistics",),
     "discreet.trees": ("PrivateForestClassifier", "PrivateTreeClassifier", "TreeModel"),
     "discreet.tuning": ("PrivateGridSearch",),
@@ -88,6 +88,7 @@ __all__ = [
     "BudgetError",
     "Categorical",
     "Certificate",
+    "CountedRows",
     "DataError",
     "DiscreetError",
     "FederatedNB",

@@ -141,7 +141,7 @@ def accounts_beside(data: Any) -> list[Path]:
 
     data = getattr(data, "file", data)  # of a table at an address, if its database is a file
     found: dict[str, Path] = {}
-    if data is None:
+    if not isinstance(data, str):
         return []
     for name in sorted(glob.glob(data)) if glob.has_magic(data) and not os.path.exists(data) else [data]:
         for place in dict.fromkeys((Path(name), Path(os.path.realpath(name)))):  # a link's own name, and its target's

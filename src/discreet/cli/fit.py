@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -19,30 +20,42 @@ from discreet.cli.common import (
     spent,
     warn_inferred,
 )
+from discreet.errors import DataError
 
 
 @options.grouped(settings=options.SETTINGS, paying=options.RESUMING)
 def command(
-    data: options.Data,
     out: options.Out,
     settings: dict[str, Any],
     paying: dict[str, Any],
+    data: Annotated[str | None, *options.Data.__metadata__] = None,
     schema: options.Schema = None,
     table: options.Table = None,
     holdout: Annotated[
         float | None,
         typer.Option(help="The share of rows to deal aside and measure the model on, at no further cost."),
     ] = None,
+    statistics: Annotated[
+        Path | None,
+        typer.Option(help="Instead of DATA: counts of the rows that 'discreet stats' wrote.", show_default=False),
+    ] = None,
     seed: options.Seed = None,
     as_json: options.Json = False,
 ) -> None:
     """Train a private model and write it with its certificate."""
-    rows = located(data, table)
+    from discreet.sources import CountedRows
+
+    if (data is None) == (statistics is None):
+        raise DataError("say what to fit: DATA, or the counts of rows by --statistics")
+    rows = CountedRows.load(statistics) if data is None and statistics is not None else located(str(data), table)
     public = load_schema(schema, unsettled=True)
     check_out(out)
     classifier = estimator(settings, public, seed)
     if holdout is not None:
         from discreet.evaluation import PrivateHoldout
+
+        if statistics is not None:
+            raise DataError("statistics hold no rows to deal aside: leave --holdout out, or pass the rows")
 
         classifier = PrivateHoldout(classifier, share=holdout, random_state=seed)
     if hasattr(classifier, "plan"):

@@ -12,6 +12,7 @@ from discreet.sources.blocks import BLOCK, SMALL, Reader, Rows, coder, in_thread
 from discreet.sources.coded import Cells, Held, cells_at, cells_of, encode_rows, hold, hold_rows
 from discreet.sources.columns import GONE, Codes, Column, Numbers, Points, make_column
 from discreet.sources.count import BINS
+from discreet.sources.counted import CountedRows
 from discreet.sources.fewer import Draw
 from discreet.sources.frames import as_matrix, label_values, open_frame
 from discreet.sources.held import HeldRows, Parts
@@ -48,6 +49,7 @@ __all__ = [
     "Cells",
     "Codes",
     "Column",
+    "CountedRows",
     "Draw",
     "Held",
     "HeldRows",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 from discreet.errors import ConnectionLostError, DataError
 from discreet.schema import Schema
 from discreet.sources.absorb import Absorbed
+from discreet.sources.people import Counted
 from discreet.sources.sql import NUMBERS, POSTGRESQL
 from discreet.sources.sqlcount import Counting
 from discreet.sources.stored import objects
@@ -38,19 +38,6 @@ _DIGITS, _SIGNS = "'0123456789'", "'0123456789+-. ' || chr(9) || chr(10) || chr(
 def is_postgres(connection: Any) -> bool:
     """Whether this is a connection of psycopg 3."""
     return type(connection).__module__.partition(".")[0] == "psycopg" and hasattr(connection, "pgconn")
-
-
-@dataclass(frozen=True)
-class Counted:
-    """What `People` tells, as the server counted it."""
-
-    missing: bool
-    rows: int
-    key: float | None
-
-    def most(self) -> tuple[int, float | None]:
-        """The largest number of rows that one person has, and that person's number, if it is one."""
-        return self.rows, self.key
 
 
 class Postgres(Stream):

@@ -60,7 +60,7 @@ def charge(
     """Charge what is to be read of a source, unless the payer cannot pay or the source cannot be opened."""
     if is_outside(source):
         payer.afford(plan.budget, plan.node)
-        check_columns(source, schema, labelled=labelled)
+        check_columns(source, schema, labelled=labelled, plan=plan)
     return payer.charge(plan.node, plan.budget, plan.unit, owner, schema=schema)
 
 

@@ -305,7 +305,7 @@ def check_people(data: Any, schema: Schema, contributions: int) -> None:
             stream.close()
 
 
-def check_columns(data: Any, schema: Schema | None = None, *, labelled: bool = True) -> None:
+def check_columns(data: Any, schema: Schema | None = None, *, labelled: bool = True, plan: Any = None) -> None:
     """Refuse data that are not there or lack a column, by their names alone and without a row."""
     data = rows_of(data)[0]
     stream = open_stream(data, lenient=True)  # it minds the header line alone
@@ -313,6 +313,7 @@ def check_columns(data: Any, schema: Schema | None = None, *, labelled: bool = T
         stream.close()
     if schema is not None:
         require(schema, stream.names, labelled=labelled, identified=True)
+        stream.serve(schema, plan)
 
 
 def check_lasting(data: Any) -> None:

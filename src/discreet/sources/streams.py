@@ -69,6 +69,9 @@ class Stream:
             people.add(batch[schema.id])
         return people
 
+    def serve(self, schema: Schema, plan: Any = None) -> None:
+        """Refuse, before anything is charged, a schema or a plan that this source cannot serve; no row is read."""
+
     def count(
         self, schema: Schema, detail: Collection[Detail], *, total: bool, absorbed: Absorbed
     ) -> Statistics | None:  # fmt: skip
