@@ -8,11 +8,11 @@ from unittest.mock import patch
 
 import pandas as pd
 import pytest
+from tests.postgres import running
 
 from benchmarks.common import best_of, line, made_up_rows, made_up_schema
 from discreet import Table, collect
 from discreet.sources.postgres import Postgres
-from tests.postgres import running
 
 ROWS = 1_000_000
 

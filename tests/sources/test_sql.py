@@ -19,7 +19,7 @@ from discreet.errors import ConnectionLostError
 from discreet.sources import sqlcount, watching
 from discreet.sources.contract import by_the_rule
 from discreet.statistics import DETAILS
-from tests.sources import engines
+from tests.sources import typed_tables as engines
 from tests.sources.tables_of import NAMES, SCHEMAS
 
 QUIET = settings(

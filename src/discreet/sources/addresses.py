@@ -88,4 +88,9 @@ def _open(data: Any, **_: Any) -> Stream:
     return (data if isinstance(data, Address) else Address(data, "")).stream()
 
 
+def _on_a_server(data: Any) -> bool:
+    return isinstance(data, Address) and data.file is None
+
+
 register("a table at an address", lambda data: isinstance(data, Address) or is_address(data), _open)
+register("a table on a server", _on_a_server, _open, counts=True)

@@ -43,7 +43,7 @@ class CountedRows:
         detail: Collection[Detail] = ("bins", "moments"), **more: Any,
     ) -> CountedRows:  # fmt: skip
         """Count rows of any source."""
-        rules = {"contributions": contributions, "unexpected": unexpected}
+        rules: dict[str, Any] = {"contributions": contributions, "unexpected": unexpected}
         found = collect(data, schema, labels, detail=detail, **rules, **more)
         return cls(found, unexpected, None if schema.id is None else contributions)
 
@@ -157,4 +157,4 @@ def _open(data: Any, **_: Any) -> Stream:
     return Counts(data if isinstance(data, CountedRows) else CountedRows.load(data))
 
 
-register("counted rows", _matches, _open)
+register("counted rows", _matches, _open, counts=True)

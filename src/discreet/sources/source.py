@@ -21,12 +21,11 @@ from discreet.sources.count import tally
 from discreet.sources.fewer import Draw, Fewer, person_keys
 from discreet.sources.held import HeldRows
 from discreet.sources.people import refuse_people
-from discreet.sources.streams import Stream, make_label, open_stream, opened, require
+from discreet.sources.streams import Stream, is_counting, make_label, open_stream, opened, require
 from discreet.statistics import Detail, Statistics
 
 Progress = Callable[[int, int | None], None]
 Read = TypeVar("Read")
-Beside = Callable[[Stream, Absorbed], bool]  # whether an engine did all the work, so that no rows are needed
 NO_ROWS = "there are no rows: found array with 0 sample(s) while a minimum of 1 is required"
 
 
@@ -58,15 +57,9 @@ class Source:
         return self.data
 
     def statistics(self, detail: Collection[Detail] = ("bins", "moments"), *, empty: bool = False) -> Statistics:
-        """Exact statistics, counted by an engine beside its rows or batch by batch; a stream is not held for them."""
-        result: Statistics | None = None
-
-        def beside(stream: Stream, count: Absorbed) -> bool:
-            nonlocal result
-            result = stream.count(self.schema, detail, total=self.total, absorbed=count)
-            return result is not None
-
-        for rows, count in self._held_or_read(beside):
+        """Exact statistics, counted by an engine beside its rows, or batch by batch; a stream is not held for them."""
+        result = self._there(lambda one, count: one.count(self.schema, detail, total=self.total, absorbed=count))
+        for rows, count in self._held_or_read() if result is None else ():
             if rows.size:
                 found = tally(self.schema, rows, detail, count if self.total else None)
                 result = found if result is None else result.saturated(found) if self.total else result + found
@@ -92,12 +85,17 @@ class Source:
         """
         if self._kept or not is_outside(self.data) or isinstance(self.data, Stream):
             return self.held().counts
+        if is_counting(self.data):
+            there = None if self.total else self._there(lambda one, _: one.class_counts(self.schema))
+            return self.statistics(()).counts if there is None or not there.any() else there
+        classes = len(self.schema.classes)
         if self.total:
-            return self.statistics(()).counts
-        counts = sum(self._label_counts())
-        if not np.any(counts):
-            raise DataError(NO_ROWS)
-        return np.asarray(counts)
+            found = list(self.map(_fitting_labels))
+        else:
+            found = [_label_cells(self.schema, raw) for raw in self._label_column()]
+            if not sum(map(len, found)):
+                raise DataError(NO_ROWS)
+        return np.bincount(np.concatenate(found), minlength=classes).astype(np.int64)
 
     def rows(self) -> Iterator[Rows]:
         """The rows in batches and in order; with "refuse", whoever uses them refuses bad values."""
@@ -141,13 +139,22 @@ class Source:
 
     # ---- how rows are read
 
-    def _held_or_read(self, beside: Beside | None = None) -> Iterator[tuple[Rows, Absorbed]]:
-        """The rows that are held, or else those of the data in any order, unless they were read `beside` the engine."""
-        return iter([(self.held().rows(), Absorbed())]) if self._kept else self._read(ordered=False, beside=beside)
+    def _there(self, ask: Callable[[Stream, Absorbed], Read | None]) -> Read | None:
+        """What an engine counts of rows where they are; None if they must be read, as those of people with too many."""
+        if self._kept or not is_counting(self.data):
+            return None
+        count = Absorbed()
+        with opened(self.data, self.labels, lenient=self.total) as stream:
+            found = ask(stream, count) if self._fewer(stream, False) is None else None
+        if found is not None:
+            new_reading().include([count])
+        return found
 
-    def _read(
-        self, *, ordered: bool, unknown: bool = False, beside: Beside | None = None
-    ) -> Iterator[tuple[Rows, Absorbed]]:
+    def _held_or_read(self) -> Iterator[tuple[Rows, Absorbed]]:
+        """The rows that are held, or else those of the data in any order."""
+        return iter([(self.held().rows(), Absorbed())]) if self._kept else self._read(ordered=False)
+
+    def _read(self, *, ordered: bool, unknown: bool = False) -> Iterator[tuple[Rows, Absorbed]]:
         """The rows as they are, but for people with too many: those are refused, or reduced to what is allowed.
 
         A row without an id goes with them, unless `unknown` lets it stand for a person of its own.
@@ -155,8 +162,6 @@ class Source:
         count, done = new_reading(), 0
         with opened(self.data, self.labels, ordered=ordered, lenient=self.total) as stream:
             fewer = self._fewer(stream, unknown)
-            if beside is not None and fewer is None and beside(stream, count):
-                return
             for rows, ids in stream.rows(self.schema, labelled=self.labelled, identified=fewer is not None):
                 done += rows.size
                 yield rows if fewer is None else _reduced(rows, person_keys(ids), fewer, count), count
@@ -164,19 +169,12 @@ class Source:
                     self.progress(done, stream.total)
             count.rows += stream.rejected()
 
-    def _label_counts(self) -> Iterator[NDArray[np.int64]]:
-        """Rows per class, from the labels alone, of data in which nobody has too many rows."""
-        classes = len(self.schema.classes)
+    def _label_column(self) -> Iterator[Any]:
+        """The labels alone, of data in which nobody has too many rows."""
         with opened(self.data) as stream:
             self._fewer(stream, False)
             require(self.schema, stream.names, labelled=True)
-            counts = stream.class_counts(self.schema)
-            if counts is not None:
-                yield counts
-                return
-            for batch in stream.batches([self.schema.target]):
-                raw = batch[self.schema.target]
-                yield np.bincount(cells_of(make_label(self.schema, raw, len(raw))), minlength=classes).astype(np.int64)
+            yield from (batch[self.schema.target] for batch in stream.batches([self.schema.target]))
 
     def _fewer(self, stream: Stream, unknown: bool) -> Fewer | None:
         """Who has too many rows or no id, and which of those stay; None if everybody keeps to what is allowed."""
@@ -203,6 +201,16 @@ def _checked(rows: Rows) -> Rows:
         if column.bad().any():
             column.complain()
     return rows
+
+
+def _fitting_labels(rows: Rows) -> NDArray[Any]:
+    label = _checked(rows).label
+    assert label is not None
+    return cells_of(label)
+
+
+def _label_cells(schema: Schema, raw: Any) -> NDArray[Any]:
+    return cells_of(make_label(schema, raw, len(raw)))
 
 
 def _reduced(rows: Rows, keys: list[Any], fewer: Fewer, count: Absorbed) -> Rows:

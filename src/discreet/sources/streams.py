@@ -133,14 +133,17 @@ class Backend:
     name: str
     matches: Callable[[Any], bool]
     opens: Callable[..., Stream]
+    counts: bool = False  # whether its streams count by themselves
 
 
 _BACKENDS: list[Backend] = []
 
 
-def register(name: str, matches: Callable[[Any], bool], opens: Callable[..., Stream]) -> None:
+def register(
+    name: str, matches: Callable[[Any], bool], opens: Callable[..., Stream], **can: bool
+) -> None:  # fmt: skip
     """Add a kind of source, in the place of one of the same name; the latest is asked first."""
-    _BACKENDS[:] = [Backend(name, matches, opens), *(one for one in _BACKENDS if one.name != name)]
+    _BACKENDS[:] = [Backend(name, matches, opens, **can), *(one for one in _BACKENDS if one.name != name)]
 
 
 @functools.cache
@@ -165,6 +168,12 @@ def _backend(data: Any) -> Backend | None:
 def is_outside(data: Any) -> bool:
     """Whether this names rows outside memory: a file, a pattern of files, a database table, or what else is known."""
     return _backend(data) is not None
+
+
+def is_counting(data: Any) -> bool:
+    """Whether an engine may count these rows where they are."""
+    found = _backend(data)
+    return found is not None and found.counts
 
 
 def open_stream(data: Any, labels: Any = None, *, ordered: bool = False, lenient: bool = False) -> Stream:

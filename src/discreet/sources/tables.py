@@ -197,4 +197,9 @@ def private_duckdb(**settings: Any) -> tuple[Any, tempfile.TemporaryDirectory[st
     return duckdb.connect(config={**settings, "temp_directory": folder.name}), folder
 
 
+def _in_postgres(data: Any) -> bool:
+    return isinstance(data, Table) and is_postgres(data.connection)
+
+
 register("a database table", lambda data: isinstance(data, Table), lambda data, **_: data.stream())
+register("a table of PostgreSQL", _in_postgres, lambda data, **_: data.stream(), counts=True)

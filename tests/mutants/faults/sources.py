@@ -14,8 +14,8 @@ ONE = "sources/test_people.py::test_spellings_of_one_id_are_one_person_everywher
 SIDES = "evaluation/test_holdout.py::test_a_row_is_on_one_side_and_not_by_where_it_stands"
 
 plant("read-before-the-charge", "sources/shape.py",
-      "        check_columns(source, schema, labelled=labelled)\n    return",
-      "        check_columns(source, schema, labelled=labelled)\n"
+      "        check_columns(source, schema, labelled=labelled, plan=plan)\n    return",
+      "        check_columns(source, schema, labelled=labelled, plan=plan)\n"
       "        if schema is not None:\n"
       '            __import__("discreet").collect(source, schema)\n    return',
       "rows of a file are looked at before anybody has paid for them", "sources/test_shape.py::test_no_row_is_looked_at")
@@ -23,12 +23,12 @@ plant("not-charged", "sources/shape.py",
       "return payer.charge(plan.node, plan.budget, plan.unit, owner, schema=schema)",
       "return payer.afford(plan.budget, plan.node)",
       "no fit costs anything in the ledger", "sources/test_shape.py::test_a_good_source_is_charged")
-plant("left-out-rows-counted", "sources/absorb.py",
-      "            if left:\n                kept &= ~bad", "            if left and rows.label is None:\n                kept &= ~bad",
-      "rows are counted that have no place for what a column holds", KEPT)
+plant("left-out-rows-counted", "sources/source.py",
+      "label = _checked(rows).label", "label = rows.label",
+      "class counts have rows that the model leaves out for what other columns hold", KEPT)
 plant("labels-alone-counted", "sources/source.py",
-      "        if self.total:\n            return self.statistics(()).counts",
-      "        if False:\n            return self.statistics(()).counts",
+      "        if self.total:\n            found = list(self.map(_fitting_labels))",
+      "        if False:\n            found = list(self.map(_fitting_labels))",
       "class counts of a file are those of its labels, whatever rows the model leaves out", KEPT)
 plant("people-not-checked", "sources/source.py",
       "            refuse_people(self.schema, most, people)\n        if not people.missing",

@@ -9,7 +9,7 @@ import duckdb
 import numpy as np
 
 from discreet import Table
-from discreet.sources import Stream
+from discreet.sources import Stream, register
 from discreet.sources.sql import DUCKDB
 from discreet.sources.sqlcount import Counting
 from discreet.sources.streams import require
@@ -75,6 +75,9 @@ class Generated(Stream):
     def count(self, schema, detail, *, total, absorbed):
         require(schema, self.names, labelled=True)
         return Counting(self, schema, detail, total=total).run(absorbed)
+
+
+register("generated SQL", lambda data: isinstance(data, Generated), lambda data, **_: data, counts=True)
 
 
 def in_duckdb(kinds, records):
