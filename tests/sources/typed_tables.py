@@ -10,7 +10,7 @@ import numpy as np
 
 from discreet import Table
 from discreet.sources import Stream, register
-from discreet.sources.sql import DUCKDB
+from discreet.sources.sql import DUCKDB, SPARK
 from discreet.sources.sqlcount import Counting
 from discreet.sources.streams import require
 
@@ -38,6 +38,12 @@ OF_POSTGRES = {
 OF_DUCKDB = {
     "double": "DOUBLE", "real": "FLOAT", "integer": "BIGINT", "boolean": "BOOLEAN", "decimal": "DECIMAL(20, 4)",
     "text": "VARCHAR",
+}  # fmt: skip
+
+
+OF_SPARK = {
+    "double": "double", "real": "float", "integer": "bigint", "boolean": "boolean", "decimal": "decimal(20, 4)",
+    "text": "string",
 }  # fmt: skip
 
 
@@ -77,6 +83,18 @@ class Generated(Stream):
         return Counting(self, schema, detail, total=total).run(absorbed)
 
 
+class OnSpark(Generated):
+    """The same on Spark SQL, for executors without packages."""
+
+    dialect = SPARK
+
+    def item(self, name):
+        return SPARK.quote(name)
+
+    def ask(self, query):
+        return [tuple(row) for row in self.connection.sql(query).collect()]
+
+
 register("generated SQL", lambda data: isinstance(data, Generated), lambda data, **_: data, counts=True)
 
 
@@ -84,6 +102,13 @@ def in_duckdb(kinds, records):
     connection = duckdb.default_connection()
     create(connection.execute, kinds, records, OF_DUCKDB, "?")
     return Generated(connection, kinds)
+
+
+def in_spark(session, kinds, records):
+    columns = ", ".join(f"{SPARK.quote(name)} {OF_SPARK[kind]}" for name, kind in kinds.items())
+    rows = [tuple(record[name] for name in kinds) for record in records]
+    session.createDataFrame(rows, columns).createOrReplaceTempView("people")
+    return OnSpark(session, kinds)
 
 
 def in_postgres(connection, kinds, records):
