@@ -88,6 +88,15 @@ def test_generated_sql_counts_as_the_rule_does_on_postgresql(drawn, connection):
         check(lambda: table, schema, records)
 
 
+@settings(QUIET, max_examples=40)
+@given(drawn=tables([*engines.OF_DUCKDB, "numeric"]))
+def test_streamed_rows_count_as_the_rule_does_on_postgresql(drawn, connection):
+    schema, kinds, records = drawn
+    table = engines.in_postgres(connection, kinds, records)
+    with patch("discreet.sources.postgres.Postgres.count", lambda *_, **__: None):
+        check(lambda: table, schema, records)
+
+
 @pytest.mark.parametrize("engine", ["duckdb", "postgresql"])
 @pytest.mark.parametrize(
     "lower, upper, step", [(0, 16, 1), (-1e6, 1e6, None), (1e17, 1e17 + 64, None), (0.1, 0.7, 0.1)]
@@ -167,7 +176,7 @@ def test_features_that_cannot_be_counted_are_streamed_alone(connection, postgres
     table = engines.in_postgres(connection, kinds, records)
     with postgres.asked() as asked:
         assert collect(table, schema) == collect(in_memory(records, schema), schema)
-    (cursor,) = [one for one in asked if "CURSOR" in one]
+    (cursor,) = [one for one in asked if "CURSOR" in one or "COPY" in one]
     assert '"n"' in cursor and '"b"' in cursor and '"a"' not in cursor and '"m"' not in cursor
     records[3]["n"] = "none"
     for unexpected in ("refuse", "absorb"):
@@ -182,7 +191,7 @@ def test_a_column_of_too_many_values_is_streamed(connection, postgres):
     table = engines.in_postgres(connection, KINDS, records)
     with patch.object(sqlcount, "MOST", 40), postgres.asked() as asked:
         assert collect(table, schema) == collect(in_memory(records, schema), schema)
-    (cursor,) = [one for one in asked if "CURSOR" in one]
+    (cursor,) = [one for one in asked if "CURSOR" in one or "COPY" in one]
     assert '"a"' in cursor and '"b"' not in cursor
 
 
@@ -194,8 +203,8 @@ def test_no_rows_are_pulled_and_no_star_is_asked_for(connection, postgres):
         assert sources.open(table, MIXED).class_counts().tolist() == expected.counts.tolist()
         PrivateNB(1.0, schema=MIXED).fit(table)
     read = [one for one in asked if "people" in one and "pg_attribute" not in one]
-    assert read and all("GROUP BY" in one and "CURSOR" not in one and "*" not in one.replace("count(*)", "").replace(
-        " * ", "") for one in read)  # fmt: skip
+    assert read and all("GROUP BY" in one and "CURSOR" not in one and "COPY" not in one for one in read)
+    assert not any("*" in one.replace("count(*)", "").replace(" * ", "") for one in read)
 
 
 @pytest.mark.parametrize("policy", ["refuse", "absorb"])
@@ -226,6 +235,16 @@ def test_texts_are_parted_by_their_bytes_whatever_the_collation(connection):
     assert collect(Table(connection, "people"), schema).tables["a"].tolist() == [[1, 0, 0], [0, 1, 1], [1, 0, 0]]
     strict = Schema([Categorical("a", ["a", "A"])], "y", ["no", "yes"])
     assert collect(Table(connection, "people"), strict, unexpected="absorb").tables["a"].tolist() == [[1, 0], [0, 1]]
+
+
+def test_texts_are_copied_as_they_are(connection):
+    texts = ["", None, "a", '"', "a,b", "a\nb", "\r\n", "\\.", "\\N", "NULL", " ", "é", "\ufeff", "'"]
+    schema = Schema([Categorical("a", [one for one in texts if one is not None], missing="category")], "y", [0, 1])
+    records = [{"a": one, "y": 0} for one in [*texts, *texts[:5]]]
+    table = engines.in_postgres(connection, {"a": "text", "y": "integer"}, records)
+    with patch("discreet.sources.postgres.BYTES", 8):
+        held = sources.open(table, schema).held()
+    assert held.columns[0].tolist() == sources.open(in_memory(records, schema), schema).held().columns[0].tolist()
 
 
 def test_enumerations_and_columns_of_any_name(connection):
@@ -357,7 +376,7 @@ def killed(connection, opened):
 
     def kill():
         for _ in range(1000):
-            who = "pid = %s AND state = 'active' AND query ~ '^(SELECT l,|FETCH)'"
+            who = "pid = %s AND state = 'active' AND query ~ '^(SELECT l,|COPY|FETCH)'"
             if connection.execute(
                 f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE {who}", [opened.info.backend_pid]
             ).fetchall():
