@@ -150,7 +150,9 @@ def test_a_row_is_left_out_for_any_column_and_every_absorbed_value_is_told(conne
     ):
         damaged[7 * spot] = damaged[7 * spot] | {name: value}
     damaged[0]["n"] = -math.inf  # in a row that is left out, so that it is not told of
-    found = counted(engines.in_postgres(connection, KINDS, damaged), MIXED, unexpected="absorb")
+    table = engines.in_postgres(connection, KINDS, damaged)
+    with patch("discreet.sources.postgres.Postgres.batches", side_effect=AssertionError("rows are read")):
+        found = counted(table, MIXED, unexpected="absorb")
     assert found == counted(in_memory(damaged, MIXED), MIXED, unexpected="absorb")
     assert found[1] == [(2, 5)]
     assert found[0].counts.sum() == 195

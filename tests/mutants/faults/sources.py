@@ -110,7 +110,7 @@ plant("ties-away-from-zero-in-sql", "sources/sql.py",
       '"round_even({}, 0)"', '"round({})"',
       "an engine rounds ties otherwise than the lattice does", TIES)
 plant("numbers-not-clipped-in-sql", "sources/sql.py",
-      "            rounded = f\"greatest(least({rounded}, {number(half)}), {number(-half)})\"", "            pass",
+      "{value} > {number(feature.lower)} AND {value} < {number(feature.upper)}", "{value} > {number(-1e300)} AND {value} < {number(1e300)}",
       "a number lies beyond the ends of its lattice, and the noise is for less", TIES)
 plant("infinite-numbers-clipped-in-sql", "sources/sql.py",
       "f\"{infinite if kind in {'double', 'real', 'numeric'} else ''}\"", 'f""',
