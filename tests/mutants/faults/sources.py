@@ -103,7 +103,6 @@ plant("seeded-choice-for-a-real-fit", "sources/source.py",
 # ---- counting inside engines
 
 SQL = "sources/test_sql.py"
-RULE = f"{SQL}::test_generated_sql_counts_as_the_rule_does_on_duckdb"
 TIES = f"{SQL}::test_ties_ends_and_neighbours_of_every_point_are_rounded_alike"
 LEFT = f"{SQL}::test_a_row_is_left_out_for_any_column_and_every_absorbed_value_is_told"
 plant("ties-away-from-zero-in-sql", "sources/sql.py",
@@ -114,14 +113,15 @@ plant("numbers-not-clipped-in-sql", "sources/sql.py",
       "a number lies beyond the ends of its lattice, and the noise is for less", TIES)
 plant("infinite-numbers-clipped-in-sql", "sources/sql.py",
       "f\"{infinite if kind in {'double', 'real', 'numeric'} else ''}\"", 'f""',
-      "an infinite number counts as the bound, where rows in memory are refused", RULE)
+      "an infinite number counts as the bound, where rows in memory are refused",
+      f"{SQL}::test_a_bad_value_is_refused_by_the_sentence_of_a_local_reading")
 plant("texts-by-collation", "sources/sql.py",
       '\'{} COLLATE "C"\'', '"{}"',
       "texts that a collation takes for equal are one category, whichever of them comes first",
       f"{SQL}::test_texts_are_parted_by_their_bytes_whatever_the_collation")
 plant("truth-values-as-they-are-in-sql", "sources/sql.py",
       "            return f\"CAST(CAST({item} AS integer) AS {self.double})\"", "            return item",
-      "a truth value is no number to an engine", RULE)
+      "a truth value is no number to an engine", f"{SQL}::test_people_are_counted_by_the_server_as_they_are_here")
 plant("rows-leave-for-one-column", "sources/sqlcount.py",
       'self._stays(name, one) for name, one in leaving.items()', 'self._stays(name, one) for name, one in list(leaving.items())[:1]',
       "rows with a value that has no place are counted, or whole tables streamed for them", LEFT)
