@@ -16,6 +16,7 @@ from hypothesis import HealthCheck, settings
 
 from discreet import Categorical, Numeric, Schema
 from tests.console import console
+from tests.postgres import running
 
 # How long an example takes is a matter of the machine and what else it does, not of the code under test.
 settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -99,6 +100,13 @@ def frame() -> pd.DataFrame:
             "ill": rng.choice(np.array(["no", "yes"], dtype=object), size, p=[0.7, 0.3]),
         }
     )
+
+
+@pytest.fixture(scope="session")
+def postgres():
+    """A PostgreSQL server; a test that needs it is skipped where there is none, except in CI."""
+    with running() as server:
+        yield server
 
 
 _SURROUNDINGS = {"COLUMNS": "200", "NO_COLOR": "1"}

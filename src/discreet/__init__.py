@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from discreet.privacy import Account, Adjacency, Budget, Certificate, Ledger
     from discreet.schema import Categorical, Numeric, Schema
     from discreet.selection import PrivateSelectKBest, SelectiveNB
-    from discreet.sources import Table, collect
+    from discreet.sources import Address, CountedRows, Table, collect
     from discreet.statistics import Statistics
     from discreet.trees import PrivateForestClassifier, PrivateTreeClassifier, TreeModel
     from discreet.tuning import PrivateGridSearch
@@ -59,7 +59,7 @@ _ROOMS = {
     "discreet.schema": ("Categorical", "Numeric", "Schema"),
     "discreet.selection": ("PrivateSelectKBest", "SelectiveNB"),
     "discreet.bounds": ("Settlement", "settle_schema"),
-    "discreet.sources": ("Table", "collect"),
+    "discreet.sources": ("Address", "CountedRows", "Table", "collect"),
     "discreet.statistics": ("Statistics",),
     "discreet.trees": ("PrivateForestClassifier", "PrivateTreeClassifier", "TreeModel"),
     "discreet.tuning": ("PrivateGridSearch",),
@@ -69,11 +69,13 @@ __all__ = [
     "Account",
     "AccountError",
     "AdditiveModel",
+    "Address",
     "Adjacency",
     "Budget",
     "BudgetError",
     "Categorical",
     "Certificate",
+    "CountedRows",
     "DataError",
     "DiscreetError",
     "FederatedNB",

@@ -15,6 +15,10 @@ class DataError(DiscreetError, ValueError):
     """The rows do not fit the schema, or cannot be read."""
 
 
+class ConnectionLostError(DataError):
+    """A database went away before its rows were read; nothing was made of those that had come."""
+
+
 class StatisticsError(DiscreetError, ValueError):
     """Statistics that cannot be combined, stored or loaded."""
 

@@ -20,6 +20,7 @@ Detail = Literal["bins", "moments", "lattice"]
 DETAILS: tuple[Detail, ...] = ("bins", "moments", "lattice")
 BLOCKS = ("tables", "present", "sums", "squares", "lattice")  # by feature, beside the class counts
 _LIMIT = 2**63 - 1
+NOTICE = "raw and private: exact counts of the rows, as private as these are, and not for publication"
 
 
 OVERFLOW = "a sum left the range of 64-bit integers: declare a larger step for that number, or fewer rows"
@@ -199,8 +200,8 @@ class Statistics:
             fresh.setdefault(kind, {})[name] = values
         return cls(schema, fresh.pop("counts")[""], fresh.pop("tables", {}), **fresh)
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write to Parquet (`.parquet`) or Arrow (anything else). The file is as private as the rows."""
+    def save(self, path: str | os.PathLike[str], *, notes: Mapping[str, str] | None = None) -> None:
+        """Write to Parquet (`.parquet`) or Arrow (anything else), `notes` with it. It is as private as the rows."""
         import pyarrow as pa
         import pyarrow.feather as feather
         import pyarrow.parquet as parquet
@@ -213,7 +214,13 @@ class Statistics:
                 "feature": pa.array(np.repeat([name for _, name, _ in blocks], sizes)).dictionary_encode(),
                 "value": pa.array(np.concatenate([block.ravel() for _, _, block in blocks])),
             },
-            metadata={"discreet.statistics": "1", "discreet.schema": json.dumps(self.schema.to_dict())},
+            metadata={
+                "discreet.statistics": "1",
+                "discreet.schema": json.dumps(self.schema.to_dict()),
+                "discreet.schema.hash": self.schema.hash,
+                "discreet.notice": NOTICE,
+                **(notes or {}),
+            },
         )
         with replacing(path, private=True) as temporary:
             if Path(path).suffix.lower() == ".parquet":
@@ -224,6 +231,11 @@ class Statistics:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Statistics:
         """Read what `save` wrote."""
+        return cls.load_noted(path)[0]
+
+    @classmethod
+    def load_noted(cls, path: str | os.PathLike[str]) -> tuple[Statistics, dict[str, str]]:
+        """The same, and the notes that were written with it."""
         import pyarrow as pa
         import pyarrow.feather as feather
         import pyarrow.parquet as parquet
@@ -236,6 +248,9 @@ class Statistics:
             if metadata.get(b"discreet.statistics") != b"1":
                 raise StatisticsError(f"{path} does not hold statistics of this version")
             schema = Schema.from_dict(parse_json(metadata[b"discreet.schema"]))
+            if metadata.get(b"discreet.schema.hash", schema.hash.encode()) != schema.hash.encode():
+                raise StatisticsError(f"{path} names another schema than it was made for: it was changed")
+            notes = {key.decode(): value.decode() for key, value in metadata.items()}
             kinds, names, values = (table.column(key).to_numpy() for key in ("kind", "feature", "value"))
         except OSError as error:
             raise StatisticsError(f"cannot read the statistics {path}: {error.strerror or error}") from None
@@ -248,7 +263,7 @@ class Statistics:
         for part in np.split(np.arange(len(kinds)), np.flatnonzero(new_block) + 1):
             if len(part):
                 fresh.get(kinds[part[0]], {})[names[part[0]]] = values[part[0] : part[-1] + 1]
-        return cls._rebuilt(schema, fresh, path)
+        return cls._rebuilt(schema, fresh, path), notes
 
     @classmethod
     def _rebuilt(cls, schema: Schema, fresh: dict[str, dict[str, Any]], path: Any) -> Statistics:

@@ -462,3 +462,87 @@ class Unread:
         if name in {"__class__", "__weakref__"}:
             return object.__getattribute__(self, name)
         raise AssertionError("a row was read")
+
+
+# ---- charges for which nothing was released
+
+
+def given_up(account, *amounts, **more):
+    for amount in amounts:
+        spend(account, amount, **more)
+    return account.give_up()
+
+
+def test_a_charge_that_was_given_up_is_resumed_once(account):
+    charge = given_up(account, "1", schema=SCHEMA)
+    again = Account.open(account.path)
+    with pytest.raises(BudgetError, match="has 0 of epsilon = 1 left"):
+        spend(again, "1", schema=SCHEMA)
+    again.resume(charge)
+    again.afford(Budget(1), release(1))
+    tab = spend(again, "1", schema=SCHEMA)
+    assert again.spent == 1 and len(again.entries()) == 1 and again.holds(tab)
+    third = Account.open(account.path)
+    with pytest.raises(BudgetError, match="that was left unused"):
+        third.resume(charge)
+    state = third.verify()
+    assert len(state.entries) == 1 and len(state.hashes) == 3
+    third.verify(state.hashes[1])
+    assert given_up(again) == charge  # its connection was lost as well
+    third.resume(charge)
+    spend(third, "1", schema=SCHEMA)
+
+
+def test_two_that_resume_one_charge_do_not_both_use_it(account):
+    charge = given_up(account, "1/2")
+    first, second = Account.open(account.path), Account.open(account.path)
+    first.resume(charge)
+    second.resume(charge)
+    spend(first, "1/2")
+    with pytest.raises(BudgetError, match="was resumed already"):
+        spend(second, "1/2")
+    assert account.spent == Fraction(1, 2)
+
+
+@pytest.mark.parametrize(
+    "amount, more", [("2/5", {"schema": SCHEMA}), ("1/5", {"schema": NAMED}), ("1/5", {"schema": SCHEMA, "unit": "u"})]
+)
+def test_only_the_same_plan_resumes_a_charge(account, amount, more):
+    charge = given_up(account, "1/5", schema=SCHEMA)
+    again = Account.open(account.path)
+    again.resume(charge)
+    with pytest.raises(BudgetError, match="made for another plan or schema"):
+        spend(again, amount, **more)
+    assert account.spent == Fraction(1, 5) and len(account.entries()) == 1
+
+
+def test_a_charge_that_was_used_is_not_resumed(account):
+    tab = spend(account)
+    for charge in (tab.receipt, tab.receipt[:12], "", "0" * 12):
+        with pytest.raises(BudgetError, match="no charge"):
+            account.resume(charge)
+    assert Account.open(account.path).give_up() is None  # which made none itself
+
+
+def test_steps_are_resumed_together_and_what_follows_from_new_noise_is_paid(account):
+    charge = given_up(account, "1/5", "3/10")
+    again = Account.open(account.path)
+    again.resume(charge)
+    again.afford(Budget(1), release(1))  # as if neither had been charged
+    spend(again, "1/5")
+    spend(again, "3/10")
+    assert again.spent == Fraction(1, 2)
+    charge = given_up(again)
+    third = Account.open(account.path)
+    third.resume(charge)
+    spend(third, "1/5")
+    spend(third, "1/4")
+    assert third.spent == Fraction(3, 4)
+
+
+def test_a_note_that_does_not_follow_is_damage(account):
+    receipt = spend(account).receipt
+    with account._chain(write=True) as chain:
+        chain.append(account._note("resumed", [receipt], account._read(chain)))
+    with pytest.raises(AccountError, match="damaged"):
+        account.state()

@@ -149,6 +149,11 @@ class Plan(Protected):
             return ("lattice",)
         return ("bins",) if likelihood_of(self.numeric).statistic == "table" else ("moments",)
 
+    @property
+    def counts_alone(self) -> tuple[Detail, ...] | None:
+        """The statistics of numbers that stand in for rows; None if rows are needed."""
+        return None if self.parted is not None else self.detail
+
     def rows(self) -> list[dict[str, Any]]:
         """The plan as a list of plain records, for people and machines."""
         return [

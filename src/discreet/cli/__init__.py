@@ -25,6 +25,7 @@ from discreet.cli import (
     schema,
     select,
     settle,
+    stats,
 )
 from discreet.cli.common import run
 
@@ -54,7 +55,7 @@ def _root(
     pass
 
 
-for command in (demo, schema, settle, plan, fit, predict, evaluate, inspect, compare, select, audit, reproduce):
+for command in (demo, schema, settle, stats, plan, fit, predict, evaluate, inspect, compare, select, audit, reproduce):
     app.command(name=command.__name__.rsplit(".", 1)[1])(command.command)
 app.add_typer(account.app, name="account")
 app.add_typer(local.app)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from discreet.errors import BudgetError, DiscreetError
+from discreet.errors import BudgetError, ConnectionLostError, DiscreetError
 
 if TYPE_CHECKING:
     from discreet.schema import Schema
@@ -57,14 +57,28 @@ def check_address(text: str) -> str:
     return text
 
 
-def check_data(data: str, schema: Schema, *, labelled: bool = True) -> None:
+def located(data: str, table: str | None) -> Any:
+    """The rows that a command was given: a file, or a table at an address."""
+    from discreet.sources import Address, is_address
+
+    if is_address(data):
+        return Address(data, table or "")
+    if table is not None:
+        raise DiscreetError("--table is for addresses of databases, such as postgresql://host/name or duckdb:file.db")
+    return data
+
+
+def check_data(data: Any, schema: Schema, *, labelled: bool = True) -> None:
     """Refuse a file that is not there or lacks a column, before a word about a charge."""
     from discreet.sources import check_columns
 
     check_columns(data, schema, labelled=labelled)
 
 
-def account_for(data: str, account: Path | None, no_account: bool = False, *, what: str = "discreet") -> Any:
+def account_for(
+    data: Any, account: Path | None, no_account: bool = False, resume_charge: str | None = None, *,
+    what: str = "discreet",
+) -> Any:  # fmt: skip
     """The account that a command is charged to: the one it was given, else the one beside the data, else None.
 
     `what` is what the account's log says. A remark on standard error tells which account it is, or that a charge is
@@ -72,6 +86,15 @@ def account_for(data: str, account: Path | None, no_account: bool = False, *, wh
     """
     if account is not None and no_account:
         raise BudgetError("--account and --no-account contradict each other: leave one of them out")
+    found = _account_for(data, account, no_account, what)
+    if resume_charge is not None:
+        if found is None:
+            raise BudgetError("--resume-charge needs the account that was charged: name it by --account")
+        found.resume(resume_charge)
+    return found
+
+
+def _account_for(data: Any, account: Path | None, no_account: bool, what: str) -> Any:
     beside = accounts_beside(data)
     if no_account:
         for one in beside:
@@ -109,14 +132,17 @@ def tell_room(account: Any) -> None:
         note(f"note: {account.path} was charged; what would still fit is {account.room}")
 
 
-def accounts_beside(data: str) -> list[Path]:
+def accounts_beside(data: Any) -> list[Path]:
     """The accounts that belong to data files by their names: NAME.account beside NAME, NAME.csv or NAME.csv.gz.
 
     Whatever the suffixes are: `fit` reads files of any name.
     """
     import glob
 
+    data = getattr(data, "file", data)  # of a table at an address, if its database is a file
     found: dict[str, Path] = {}
+    if not isinstance(data, str):
+        return []
     for name in sorted(glob.glob(data)) if glob.has_magic(data) and not os.path.exists(data) else [data]:
         for place in dict.fromkeys((Path(name), Path(os.path.realpath(name)))):  # a link's own name, and its target's
             stems = [place.name] if place.name else []
@@ -239,7 +265,7 @@ def progress(label: str, *, quiet: bool = False) -> Iterator[Any]:
 
 @contextmanager
 def charged(
-    data: str, schema: Schema, paying: Mapping[str, Any], what: str, unexpected: str, *, quiet: bool,
+    data: Any, schema: Schema, paying: Mapping[str, Any], what: str, unexpected: str, *, quiet: bool,
     labelled: bool = True, doing: str = "reading rows",
 ) -> Iterator[dict[str, Any]]:  # fmt: skip
     """What a command that reads private rows hands on: the account and the progress; afterwards it says what is left.
@@ -248,8 +274,16 @@ def charged(
     """
     check_data(data, schema, labelled=labelled)
     account = account_for(data, **paying, what=what)
-    with absorbing(unexpected), progress(doing, quiet=quiet) as report:
-        yield {"account": account, "progress": report}
+    try:
+        with absorbing(unexpected), progress(doing, quiet=quiet) as report:
+            yield {"account": account, "progress": report}
+    except ConnectionLostError:
+        # The sentence that follows is the same whatever the rows hold, and nothing else was or will be put out.
+        charge = None if account is None else account.give_up()
+        if charge is not None:
+            note(f"note: {account.path} was charged, and nothing was released for it: repeat this command with "
+                 f"--resume-charge {charge}, which uses that charge")  # fmt: skip
+        raise
     tell_room(account)
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from discreet.cli import options
-from discreet.cli.common import charged, check_out, console, note, print_json, progress, spent, table
+from discreet.cli.common import charged, check_out, console, located, note, print_json, progress, spent, table
 from discreet.errors import BudgetError
 
 if TYPE_CHECKING:
@@ -18,10 +18,13 @@ if TYPE_CHECKING:
 SETTINGS = options.some("adjacency", "contributions", "unexpected")
 
 
-@options.grouped(settings=SETTINGS, paying=options.PAYING)
+@options.grouped(settings=SETTINGS, paying=options.RESUMING)
 def command(
     model: options.Model,
-    data: Annotated[str, typer.Argument(help="A labelled CSV, Parquet or Arrow file that was not used for training.")],
+    data: Annotated[
+        str,
+        typer.Argument(help="Labelled rows that were not used for training: a file, or the address of a database."),
+    ],
     settings: dict[str, Any],
     paying: dict[str, Any],
     twin: Annotated[
@@ -38,6 +41,7 @@ def command(
     ] = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Also write the figures as JSON.")] = None,
     as_json: options.Json = False,
+    at: options.Table = None,
 ) -> None:
     """Measure a released model on labelled rows: exactly, or with --epsilon on rows that are private."""
     import json
@@ -48,20 +52,21 @@ def command(
     from discreet.models import load
 
     check_out(out)
+    rows = located(data, at)
     loaded = load(model)
     if epsilon is not None:
         if twin is not None:
             raise BudgetError("--twin shows exact figures: leave it out of a private evaluation")
         settings |= {"epsilon": epsilon, "confidence": confidence, "random_state": seed}
-        _privately(loaded, data, out, as_json, paying, settings)
+        _privately(loaded, rows, out, as_json, paying, settings)
         return
     if paying["account"] is not None:
         raise BudgetError("exact figures are not private and no account can pay for them: pass --epsilon as well")
     with progress("evaluating", quiet=as_json) as report:
-        result = {"private": False, **evaluate(loaded, data, progress=report)}
+        result = {"private": False, **evaluate(loaded, rows, progress=report)}
         result["majority"] = majority(loaded, result)
         if twin is not None:
-            result["non_private"] = evaluate(loaded.twin(twin, progress=report), data, progress=report)
+            result["non_private"] = evaluate(loaded.twin(twin, progress=report), rows, progress=report)
     if out is not None:
         write_text(out, json.dumps(clean(result), indent=2) + "\n", private=True)
     note(
@@ -93,7 +98,7 @@ def show(result: dict[str, Any], target: str) -> None:
 
 
 def _privately(
-    loaded: Any, data: str, out: Path | None, as_json: bool, paying: dict[str, Any], settings: dict[str, Any]
+    loaded: Any, data: Any, out: Path | None, as_json: bool, paying: dict[str, Any], settings: dict[str, Any]
 ) -> None:
     """Release the figures of private rows, print them and write them with their certificate."""
     from discreet.evaluation import evaluate_privately

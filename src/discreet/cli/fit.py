@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -13,39 +14,54 @@ from discreet.cli.common import (
     console,
     estimator,
     load_schema,
+    located,
     note,
     print_json,
     spent,
     warn_inferred,
 )
+from discreet.errors import DataError
 
 
-@options.grouped(settings=options.SETTINGS, paying=options.PAYING)
+@options.grouped(settings=options.SETTINGS, paying=options.RESUMING)
 def command(
-    data: options.Data,
     out: options.Out,
     settings: dict[str, Any],
     paying: dict[str, Any],
+    data: Annotated[str | None, *options.Data.__metadata__] = None,
     schema: options.Schema = None,
+    table: options.Table = None,
     holdout: Annotated[
         float | None,
         typer.Option(help="The share of rows to deal aside and measure the model on, at no further cost."),
+    ] = None,
+    statistics: Annotated[
+        Path | None,
+        typer.Option(help="Instead of DATA: counts of the rows that 'discreet stats' wrote.", show_default=False),
     ] = None,
     seed: options.Seed = None,
     as_json: options.Json = False,
 ) -> None:
     """Train a private model and write it with its certificate."""
+    from discreet.sources import CountedRows
+
+    if (data is None) == (statistics is None):
+        raise DataError("say what to fit: DATA, or the counts of rows by --statistics")
+    rows = CountedRows.load(statistics) if data is None and statistics is not None else located(str(data), table)
     public = load_schema(schema, unsettled=True)
     check_out(out)
     classifier = estimator(settings, public, seed)
     if holdout is not None:
         from discreet.evaluation import PrivateHoldout
 
+        if statistics is not None:
+            raise DataError("statistics hold no rows to deal aside: leave --holdout out, or pass the rows")
+
         classifier = PrivateHoldout(classifier, share=holdout, random_state=seed)
     if hasattr(classifier, "plan"):
         classifier.plan()  # says what is wrong with the settings before anything else is looked at
-    with charged(data, public, paying, "discreet fit", settings["unexpected"], quiet=as_json) as job:
-        classifier.fit(data, **job)
+    with charged(rows, public, paying, "discreet fit", settings["unexpected"], quiet=as_json) as job:
+        classifier.fit(rows, **job)
         classifier.model_.save(out)
     certificate, measured = classifier.certificate_, classifier.model_.evaluation
     choice = getattr(getattr(classifier, "estimator_", classifier), "choice_", None)

@@ -70,7 +70,14 @@ BOUGHT = ("declared", "private")
 
 # ---- rows, files and accounts
 
-Data = Annotated[str, typer.Argument(help="A CSV, Parquet or Arrow file, or a pattern such as 'part-*.parquet'.")]
+Data = Annotated[
+    str,
+    typer.Argument(help="A CSV, Parquet or Arrow file, a pattern such as 'part-*.parquet', or the address of a "
+                   "database (postgresql://host/name, duckdb:file.db) with --table."),
+]  # fmt: skip
+Table = Annotated[
+    str | None, typer.Option("--table", help="The table, if DATA is the address of a database.", show_default=False)
+]
 NodeData = Annotated[
     str, typer.Option("--data", help="The node's own rows: a CSV, Parquet or Arrow file or a pattern.")
 ]
@@ -147,6 +154,13 @@ PAYING: Group = {
     ),
     "no_account": flag("--no-account", "Charge nothing, even if an account lies beside the data."),
 }  # what a command is charged to
+RESUMING: Group = {
+    **PAYING,
+    "resume_charge": option(
+        str | None, None, "The charge of the same command that lost its connection: it is used instead of a second one.",
+        show_default=False,
+    ),
+}  # of commands that read rows once and for all  # fmt: skip
 
 
 def some(*names: str) -> Group:

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from discreet.cli import options
-from discreet.cli.common import check_out, console, print_json, progress
+from discreet.cli.common import check_out, console, located, print_json, progress
 from discreet.errors import DiscreetError
 
 PIECE = 1 << 15
@@ -17,10 +17,14 @@ PIECE = 1 << 15
 
 def command(
     model: options.Model,
-    data: Annotated[str, typer.Argument(help="A CSV, Parquet or Arrow file; the target column is not needed.")],
+    data: Annotated[
+        str,
+        typer.Argument(help="A CSV, Parquet or Arrow file, or the address of a database; no target column is needed."),
+    ],
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Where to write the CSV; else it is printed.")] = None,
     proba: Annotated[bool, typer.Option("--proba", help="Add the probability of every class.")] = False,
     as_json: options.Json = False,
+    table: options.Table = None,
 ) -> None:
     """Classify rows with a released model and write one line per row, in the order of the rows."""
 
@@ -35,12 +39,12 @@ def command(
     loaded = load(model)
     if proba and not loaded.probabilistic:
         raise DiscreetError("this model has scores, not probabilities: leave --proba out")
-    rows = 0
+    rows, source = 0, located(data, table)
     with progress("predicting", quiet=as_json) as report, ExitStack() as stack:
         sink: Any = sys.stdout.buffer
         if out is not None:
             sink = stack.enter_context(stack.enter_context(replacing(out, private=True)).open("wb"))
-        for batch in _tables(loaded, data, proba, report):
+        for batch in _tables(loaded, source, proba, report):
             _write(batch, sink, header=rows == 0)
             rows += batch.num_rows
         sink.flush()
@@ -52,7 +56,7 @@ def command(
         console().print(f"wrote {rows} predictions to {out}")
 
 
-def _tables(loaded: Any, data: str, proba: bool, report: Any) -> Any:
+def _tables(loaded: Any, data: Any, proba: bool, report: Any) -> Any:
     """Predictions as Arrow tables, batch by batch."""
     import pyarrow as pa
 

@@ -8,11 +8,11 @@ from typing import Annotated
 import typer
 
 from discreet.cli import options
-from discreet.cli.common import check_out, note, print_json
+from discreet.cli.common import check_out, located, note, print_json
 
 
 def command(
-    data: Annotated[str, typer.Argument(help="A CSV, Parquet or Arrow file.")],
+    data: options.Data,
     target: Annotated[str, typer.Option("--target", "-t", help="The column to predict.")],
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Where to write it; else it is printed.")] = None,
     bounds: Annotated[
@@ -22,13 +22,14 @@ def command(
         ),
     ] = "declared",
     as_json: options.Json = False,
+    table: options.Table = None,
 ) -> None:
     """Draft a schema from data, for a person to edit. The draft itself discloses the data's ranges."""
     from discreet.sources.draft import OPEN_WARNING, WARNING, draft
 
     check_out(out)
     warning = OPEN_WARNING if bounds == "private" else WARNING
-    found = draft(data, target=target, private=bounds == "private")
+    found = draft(located(data, table), target=target, private=bounds == "private")
     for name, reason in found.left_out.items():
         note(f"left out {name!r}: {reason}")
     note("warning: " + warning.replace("\n", " "))

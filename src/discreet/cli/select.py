@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from discreet.cli import options
-from discreet.cli.common import charged, check_out, console, load_schema, note, print_json, warn_inferred
+from discreet.cli.common import charged, check_out, console, load_schema, located, note, print_json, warn_inferred
 from discreet.errors import DiscreetError
 
 Score = options.one_of("hits", "balanced", "count", "mutual-information", help="What makes a feature good.")
@@ -18,11 +18,12 @@ Selector = options.one_of(
 )  # fmt: skip
 
 
-@options.grouped(paying=options.PAYING)
+@options.grouped(paying=options.RESUMING)
 def command(
     data: options.Data,
     paying: dict[str, Any],
     schema: options.Schema = None,
+    table: options.Table = None,
     k: Annotated[int, typer.Option("--k", "-k", help="How many features to keep.")] = 10,
     epsilon: Annotated[float, typer.Option(help="The privacy budget of the choice; inf for no privacy.")] = 1.0,
     score: Annotated[str, Score] = "hits",
@@ -46,6 +47,7 @@ def command(
     as_json: options.Json = False,
 ) -> None:
     """Choose features privately, print them, and write the reduced schema that the other commands take."""
+    rows = located(data, table)
     public = load_schema(schema)
     check_out(out)
     if schema is not None and out.exists() and out.samefile(schema):
@@ -58,8 +60,8 @@ def command(
         k, epsilon, public, score, selector, adjacency, contributions, max_rows, threshold, seed,
         unexpected,
     )  # fmt: skip
-    with charged(data, public, paying, "discreet select", unexpected, quiet=as_json) as job:
-        chooser.fit(data, **job)
+    with charged(rows, public, paying, "discreet select", unexpected, quiet=as_json) as job:
+        chooser.fit(rows, **job)
         found = chooser.certificate_
         chooser.schema_.save(out, comment=f"{k} of {len(public.features)} features, chosen by 'discreet select'")
         if certificate is not None:

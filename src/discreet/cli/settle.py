@@ -8,13 +8,14 @@ from typing import Annotated, Any
 import typer
 
 from discreet.cli import options
-from discreet.cli.common import charged, check_out, console, load_schema, note, print_json, spent, table
+from discreet.cli.common import charged, check_out, console, load_schema, located, note, print_json, spent
+from discreet.cli.common import table as shown
 from discreet.errors import DiscreetError
 
 SETTINGS = options.some("bounds", "edges", "adjacency", "contributions", "unexpected")
 
 
-@options.grouped(settings=SETTINGS, paying=options.PAYING)
+@options.grouped(settings=SETTINGS, paying=options.RESUMING)
 def command(
     data: options.Data,
     epsilon: Annotated[float, typer.Option(help="The privacy budget of the bounds and bins; inf for no privacy.")],
@@ -22,6 +23,7 @@ def command(
     settings: dict[str, Any],
     paying: dict[str, Any],
     schema: options.Schema = None,
+    table: options.Table = None,
     seed: options.Seed = None,
     as_json: options.Json = False,
     certificate: Annotated[
@@ -35,6 +37,7 @@ def command(
     from discreet.bounds import settle_schema
     from discreet.files import write_text
 
+    private = located(data, table)
     public = load_schema(schema, unsettled=True)
     check_out(out)
     record = out.with_suffix(".certificate.json") if certificate is None else certificate
@@ -42,8 +45,8 @@ def command(
     if record.absolute() == out.absolute():
         raise DiscreetError("the schema and its certificate need files of their own: choose another --certificate")
     policy = settings["unexpected"]
-    with charged(data, public, paying, "discreet settle", policy, quiet=as_json, labelled=False) as job:
-        found = settle_schema(public, data, epsilon, random_state=seed, **settings, **job)
+    with charged(private, public, paying, "discreet settle", policy, quiet=as_json, labelled=False) as job:
+        found = settle_schema(public, private, epsilon, random_state=seed, **settings, **job)
         write_text(record, found.certificate.model_dump_json(indent=2) + "\n")  # what was spent must not be forgotten
         cost = f"The bounds and bins of {', '.join(found.plan.bounds)} were bought with {spent(found.certificate)}."
         found.schema.save(out, comment=cost + "\nA guarantee for what is made with this schema must count that too.")
@@ -59,6 +62,6 @@ def command(
         for one in found.schema.numeric
         if one.name in found.plan.bounds
     ]
-    console().print(table(f"bought with {spent(found.certificate)}", ["number", "lower", "upper", "bins"], rows))
+    console().print(shown(f"bought with {spent(found.certificate)}", ["number", "lower", "upper", "bins"], rows))
     console().print(f"wrote {record}: what the bounds and bins cost, which counts beside every use of {out}")
     console().print(f"wrote {out}: try 'discreet plan --schema {out} --epsilon 1'")

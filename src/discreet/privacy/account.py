@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -20,6 +20,7 @@ from discreet.privacy.nodes import Node
 from discreet.privacy.payer import BudgetedPayer, Tab, check_unit, unit_of
 
 FORMAT, VERSION = "discreet/account", 1
+SHORT = 12  # digits of a hash that name a charge
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,9 @@ class State:
     header: dict[str, Any]
     entries: tuple[Entry, ...]
     head: str
+    hashes: tuple[str, ...] = ()  # of charges and of notes about them, in order
+    unused: frozenset[str] = frozenset()  # charges for which nothing was released, and which may be resumed
+    given_up: tuple[tuple[str, ...], ...] = ()  # those of one command together
 
     @property
     def composition(self) -> Composition:
@@ -58,9 +62,14 @@ class State:
     @property
     def totals(self) -> Totals:
         """What all charges add up to."""
+        return self.totals_without(())
+
+    def totals_without(self, left_out: Collection[str]) -> Totals:
+        """What charges add up to without some of them."""
         totals = Totals()
         for entry in self.entries:
-            totals = totals.plus(entry.totals)
+            if entry.hash not in left_out:
+                totals = totals.plus(entry.totals)
         return totals
 
     @property
@@ -85,7 +94,8 @@ class Account(BudgetedPayer):
         if "\0" in self.path:
             raise AccountError(f"no file can have the name {os.fspath(path)!r}: choose another for the account")
         self.label = label
-        self.charges = 0  # made by way of this very object
+        self.charges: list[str] = []  # made or resumed by way of this very object
+        self._resuming: list[str] = []  # to be used instead of new ones
 
     # ---- making and opening
 
@@ -191,7 +201,7 @@ class Account(BudgetedPayer):
                 raise AccountError(f"{which} states another rho than its charges have")
         if not state.composition.admits(state.totals):
             raise AccountError(f"the entries of {self.path} add up to more than its budget")
-        if head is not None and head not in {self._origin(state), *(entry.hash for entry in state.entries)}:
+        if head is not None and head not in {self._origin(state), *state.hashes}:
             raise AccountError(f"the chain of {self.path} does not pass through {head}: entries before it were changed")
         return state
 
@@ -205,10 +215,66 @@ class Account(BudgetedPayer):
             state = self._read(chain)
             self._check_people(state, schema)
             check_unit(state.unit, unit, self.noun)
-            state.composition.check(state.totals, node, grant, self.noun)
-            receipt = chain.append(self._entry(node, grant, unit, owner, schema, state))
-        self.charges += 1
+            receipt = self._resumed(state, node, grant, unit, schema)
+            if receipt is not None:
+                chain.append(self._note("resumed", [receipt], state))
+            else:
+                state.composition.check(state.totals, node, grant, self.noun)
+                receipt = chain.append(self._entry(node, grant, unit, owner, schema, state))
+        self.charges.append(receipt)
         return Tab(self, node, owner, receipt)
+
+    def afford(self, grant: Budget, node: Node | None = None) -> None:
+        """Raise if a budget of that size, or the release it is for, could not be charged now or resumed."""
+        if not self._resuming:
+            return super().afford(grant, node)
+        state = self.state()
+        if node is not None:
+            state.composition.check(state.totals_without(self._resuming), node, grant, self.noun)
+
+    def give_up(self) -> str | None:
+        """Note that nothing was released for the charges made by way of this object, and return what to resume by.
+
+        Only for a command that ends without any output that depends on rows. Then what anybody sees of it and of the
+        one that resumes is what the second releases, which the one charge pays for (docs/proofs/composition.md).
+        """
+        if not self.charges:
+            return None
+        with self._chain(write=True) as chain:
+            chain.append(self._note("unused", self.charges, self._read(chain)))
+        made, self.charges = self.charges[0], []
+        return made[:SHORT]
+
+    def resume(self, charge: str) -> None:
+        """Let the next charges through this object be those of a command that gave up: the same plans, used once."""
+        state = self.state()
+        found = [one for one in state.unused if len(charge) >= SHORT and one.startswith(charge)]
+        if not found:
+            raise BudgetError(
+                f"{self.path} has no charge {charge!r} that was left unused: only a command that lost its connection "
+                "leaves one, which can be resumed once"
+            )
+        together = next(group for group in reversed(state.given_up) if found[0] in group)
+        self._resuming = [one for one in together if one in state.unused]
+
+    def _resumed(self, state: State, node: Node, grant: Budget, unit: str | None, schema: Any) -> str | None:
+        """The unused charge that this one repeats, if it is one that was given up."""
+        from discreet.privacy.certificate import record
+
+        if not self._resuming:
+            return None
+        asked = (record(node).model_dump(mode="json"), grant, unit, getattr(schema, "hash", None))
+        for entry in state.entries:
+            same = (entry.node, entry.grant, entry.unit, entry.schema) == asked
+            if same and entry.hash in self._resuming and entry.hash in state.unused:
+                self._resuming.remove(entry.hash)
+                return entry.hash
+        if self.charges:  # a later step may follow from noise that was drawn anew, and is then charged anew
+            return None
+        raise BudgetError(
+            "the charge to be resumed was made for another plan or schema, or it was resumed already: repeat the "
+            "command that lost its connection, or leave --resume-charge out"
+        )
 
     def allow_inference(self, grant: Budget, node: Node | None = None) -> None:
         """Refuse: what a schema takes from the rows is not counted."""
@@ -236,11 +302,15 @@ class Account(BudgetedPayer):
         rho = amounts(node, grant).rho
         return canonical(
             {
-                "number": len(state.entries) + 1, "previous": state.head, "time": _now(), **_amounts(grant),
+                "number": len(state.hashes) + 1, "previous": state.head, "time": _now(), **_amounts(grant),
                 "concentrated": None if rho is None else str(rho), "unit": unit,
                 "schema": getattr(schema, "hash", None), "label": who, "node": record(node).model_dump(mode="json"),
             }
         )  # fmt: skip
+
+    def _note(self, what: str, charges: list[str], state: State) -> bytes:
+        number = len(state.hashes) + 1
+        return canonical({"number": number, "previous": state.head, "time": _now(), "note": what, "charges": charges})
 
     @contextmanager
     def _chain(self, *, write: bool = False) -> Iterator[Chain]:
@@ -252,8 +322,11 @@ class Account(BudgetedPayer):
             header, links = chain.read()
             if header["format"] != FORMAT or header["version"] != VERSION:
                 raise AccountError(f"{self.path} is an account of another version: it was left as it is")
-            entries = tuple(_parse(link) for link in links)
-            state = State(header, entries, links[-1].hash if links else chain.origin)
+            entries = tuple(_parse(link) for link in links if "note" not in link.record)
+            state = State(
+                header, entries, links[-1].hash if links else chain.origin, tuple(link.hash for link in links),
+                *_given_up([link.record for link in links if "note" in link.record]),
+            )  # fmt: skip
             _ = state.composition, state.unit, header["people"]
         except (KeyError, TypeError, ValueError) as error:
             if isinstance(error, AccountError):
@@ -301,3 +374,19 @@ def _parse(link: Link) -> Entry:
         found["number"], found["time"], _budget(found), None if rho is None else Fraction(rho), found["unit"],
         found["schema"], found["label"], found["node"], link.hash,
     )  # fmt: skip
+
+
+def _given_up(notes: list[dict[str, Any]]) -> tuple[frozenset[str], tuple[tuple[str, ...], ...]]:
+    """The charges that are unused after these notes, and those that were given up together."""
+    unused: set[str] = set()
+    groups: list[tuple[str, ...]] = []
+    for note in notes:
+        charges = tuple(str(one) for one in note["charges"])
+        if note["note"] == "unused":
+            unused.update(charges)
+            groups.append(charges)
+        elif note["note"] == "resumed" and unused.issuperset(charges):
+            unused.difference_update(charges)
+        else:
+            raise ValueError("a note that does not follow from those before it")
+    return frozenset(unused), tuple(groups)

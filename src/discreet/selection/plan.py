@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, field
 from fractions import Fraction
 from numbers import Integral
-from typing import Any
+from typing import Any, ClassVar
 
 from discreet.errors import BudgetError
 from discreet.mechanisms.joint import check_events
@@ -40,6 +40,7 @@ class SelectionPlan(Protected):
     selector: str
     threshold: int | None
     node: Sequential = field(repr=False)
+    counts_alone: ClassVar[tuple[str, ...]] = ("bins",)  # that stand in for rows
 
     @property
     def epsilon(self) -> Fraction:

@@ -9,10 +9,12 @@ from discreet.sources import files, lazy, spark, tables  # noqa: F401 - they reg
 from discreet.sources.absorb import Absorbed, new_reading, watching
 from discreet.sources.asks import Workers
 from discreet.sources.beside import checked_run
+from discreet.sources.addresses import Address, is_address
 from discreet.sources.blocks import BLOCK, SMALL, Reader, Rows, coder, in_threads, spans, workers
 from discreet.sources.coded import Cells, Held, cells_at, cells_of, encode_rows, hold, hold_rows
 from discreet.sources.columns import GONE, Codes, Column, Numbers, Points, make_column
 from discreet.sources.count import BINS
+from discreet.sources.counted import CountedRows
 from discreet.sources.fewer import Draw
 from discreet.sources.frames import as_matrix, label_values, open_frame
 from discreet.sources.held import HeldRows, Parts
@@ -46,9 +48,11 @@ __all__ = [
     "NO_ROWS",
     "SMALL",
     "Absorbed",
+    "Address",
     "Cells",
     "Codes",
     "Column",
+    "CountedRows",
     "Draw",
     "Held",
     "HeldRows",
@@ -80,6 +84,7 @@ __all__ = [
     "hold",
     "hold_rows",
     "in_threads",
+    "is_address",
     "is_lazy",
     "is_outside",
     "label_values",

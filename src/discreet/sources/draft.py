@@ -138,7 +138,7 @@ def _relation(X: Any) -> Duck:
         batches = list(stream.batches(stream.names))
         if not batches:
             raise DataError("there are no rows")
-        columns = {name: _column(np.concatenate([batch[name] for batch in batches])) for name in stream.names}
+        columns = {name: _joined([batch[name] for batch in batches]) for name in stream.names}
         stream.close()
     elif stream.frame is not None:
         frame = stream.frame
@@ -182,6 +182,15 @@ def _arrow(series: Any) -> Any:
         if isinstance(getattr(native, "dtype", None), np.dtypes.ObjectDType)
         else series.to_arrow()
     )
+
+
+def _joined(parts: list[Any]) -> Any:
+    """A column of several batches as an Arrow array."""
+    import pyarrow as pa
+
+    if isinstance(parts[0], pa.ChunkedArray):
+        return pa.chunked_array([chunk for part in parts for chunk in part.chunks], parts[0].type)
+    return _column(np.concatenate(parts))
 
 
 def _column(values: Any) -> Any:

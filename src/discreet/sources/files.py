@@ -16,8 +16,8 @@ import numpy as np
 
 from discreet.errors import DataError
 from discreet.sources import tables
-from discreet.sources.streams import Stream, register
-from discreet.sources.tables import OPEN_QUOTE, Duck, first_line, private_duckdb
+from discreet.sources.streams import Stream, first_line, register
+from discreet.sources.tables import OPEN_QUOTE, Duck, private_duckdb
 
 _ARROW = {".arrow", ".feather", ".ipc"}
 _TEXT = {".csv", ".tsv", ".txt"}

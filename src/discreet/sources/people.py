@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any
 
@@ -153,6 +154,19 @@ class People:
             factors = self._factors[1 : 1 + words.shape[1] // 4]
             result[rows] = words.view(np.uint32).astype(np.uint64) @ factors + self._factors[0] * np.uint64(size)
         return result
+
+
+@dataclass(frozen=True)
+class Counted:
+    """What `People` tells, where somebody else counted."""
+
+    missing: bool
+    rows: int
+    key: float | None
+
+    def most(self) -> tuple[int, float | None]:
+        """The largest number of rows that one person has, and that person's number, if it is one."""
+        return self.rows, self.key
 
 
 def _differ(keys: NDArray[np.uint64]) -> NDArray[np.bool_]:

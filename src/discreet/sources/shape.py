@@ -61,7 +61,7 @@ def charge(
     if is_outside(source):
         payer.afford(plan.budget, plan.node)
         # Whether labels were beside a lazy frame, and whether it needed any, `check_shape` has seen.
-        check_columns(source, schema, labelled=labelled and not is_aligned(rows_of(source)[0]))
+        check_columns(source, schema, labelled=labelled and not is_aligned(rows_of(source)[0]), plan=plan)
     return payer.charge(plan.node, plan.budget, plan.unit, owner, schema=schema)
 
 

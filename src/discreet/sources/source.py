@@ -21,7 +21,7 @@ from discreet.sources.blocks import Rows
 from discreet.sources.fewer import Draw, Fewer, person_keys
 from discreet.sources.held import HeldRows
 from discreet.sources.people import refuse_people
-from discreet.sources.streams import Stream, is_beside, open_stream, opened, require
+from discreet.sources.streams import Stream, is_beside, is_counting, open_stream, opened, require
 from discreet.statistics import Detail, Statistics
 
 Progress = Callable[[int, int | None], None]
@@ -57,9 +57,9 @@ class Source:
         return self.data
 
     def statistics(self, detail: Collection[Detail] = ("bins", "moments"), *, empty: bool = False) -> Statistics:
-        """Exact statistics, batch by batch; a stream is not held for them."""
-        result: Statistics | None = None
-        for found in self._asked(Count(tuple(detail))):
+        """Exact statistics, counted by an engine beside its rows, or batch by batch; a stream is not held for them."""
+        result = self._there(lambda one, count: one.count(self.schema, detail, total=self.total, absorbed=count))
+        for found in self._asked(Count(tuple(detail))) if result is None else ():
             result = found if result is None else added(self, result, found)
         if not self.total and not empty and (result is None or not result.counts.any()):
             raise DataError(NO_ROWS)
@@ -84,6 +84,9 @@ class Source:
         """
         if self._kept or not is_outside(self.data) or isinstance(self.data, Stream) or self.labels is not None:
             return self.held().counts
+        if is_counting(self.data):
+            there = None if self.total else self._there(lambda one, _: one.class_counts(self.schema))
+            return self.statistics(()).counts if there is None or not there.any() else there
         counts = sum(self._asked(Labels()), np.zeros(len(self.schema.classes), np.int64))
         if not self.total and not counts.any():
             raise DataError(NO_ROWS)
@@ -146,6 +149,17 @@ class Source:
             raise DataError(NO_ROWS)
 
     # ---- how rows are read
+
+    def _there(self, ask: Callable[[Stream, Absorbed], Read | None]) -> Read | None:
+        """What an engine counts of rows where they are; None if they must be read, as those of people with too many."""
+        if self._kept or not is_counting(self.data):
+            return None
+        count = Absorbed()
+        with opened(self.data, self.labels, lenient=self.total) as stream:
+            found = ask(stream, count) if self._within(stream) else None
+        if found is not None:
+            new_reading().include([count])
+        return found
 
     def _asked(self, ask: Ask[Read]) -> Iterator[Read]:
         """What is asked of all rows: here, or in each partition by workers beside the rows where there are any."""
@@ -313,7 +327,7 @@ def check_people(data: Any, schema: Schema, contributions: int) -> None:
             stream.close()
 
 
-def check_columns(data: Any, schema: Schema | None = None, *, labelled: bool = True) -> None:
+def check_columns(data: Any, schema: Schema | None = None, *, labelled: bool = True, plan: Any = None) -> None:
     """Refuse data that are not there or lack a column, by their names alone and without a row."""
     data = rows_of(data)[0]
     stream = open_stream(data, lenient=True)  # it minds the header line alone
@@ -321,6 +335,7 @@ def check_columns(data: Any, schema: Schema | None = None, *, labelled: bool = T
         stream.close()
     if schema is not None:
         require(schema, stream.names, labelled=labelled, identified=True)
+        stream.serve(schema, plan)
 
 
 def check_lasting(data: Any) -> None:

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import functools
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from discreet.errors import DataError
 from discreet.schema import Schema
+from discreet.sources.absorb import Absorbed
 from discreet.sources.blocks import Rows
 from discreet.sources.columns import Codes, make_column
 from discreet.sources.people import People
+from discreet.statistics import Detail, Statistics
 
 OUTSIDE_LABELS = "the labels of a file or table are its target column: do not pass y as well"
 GROUP = "discreet.sources"  # the entry points by which other packages add sources
@@ -64,7 +67,7 @@ class Stream:
         """The labels of some rows, where they are beside the rows; rows in memory are one batch."""
         return self.labels
 
-    def people(self, schema: Schema) -> People:
+    def people(self, schema: Schema) -> Any:
         """How many rows everybody has."""
         require(schema, self.names, labelled=False, identified=True)
         assert schema.id is not None
@@ -76,6 +79,22 @@ class Stream:
     def partials(self, task: Any) -> Iterator[bytes]:
         """What the workers of an engine make of each partition, in messages: `beside.answer` in each of them."""
         raise NotImplementedError
+
+    def serve(self, schema: Schema, plan: Any = None) -> None:
+        """Refuse, before anything is charged, a schema or a plan that this source cannot serve; no row is read."""
+
+    def count(
+        self, schema: Schema, detail: Collection[Detail], *, total: bool, absorbed: Absorbed
+    ) -> Statistics | None:  # fmt: skip
+        """The statistics as an engine counts them beside its rows, by the same rule; None if rows must be streamed.
+
+        With `total`, values and rows are absorbed and noted in `absorbed`; else a bad value is an error as elsewhere.
+        """
+        return None
+
+    def class_counts(self, schema: Schema) -> NDArray[np.int64] | None:
+        """Rows per class, if an engine counts its labels; None if they must be streamed."""
+        return None
 
     def kept(self, schema: Schema) -> tuple[list[str], list[dict[str, Any]]]:
         """All that the schema names, read once and as it came: the columns' names and the batches."""
@@ -112,6 +131,12 @@ def require(schema: Schema, names: Any, *, labelled: bool, identified: bool = Fa
             raise DataError(f"the data have no column {name!r} (they have {have}{more})")
 
 
+def first_line(error: BaseException) -> str:
+    """The first line of what an engine says."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return lines[0] if lines else type(error).__name__
+
+
 # ---- which kinds of sources there are
 
 
@@ -128,6 +153,7 @@ class Backend:
     opens: Callable[..., Stream]
     aligned: bool = False  # whether labels beside the rows can be in their order
     beside: bool = False  # whether workers of the engine read the rows: its streams have `partials`
+    counts: bool = False  # whether its streams count by themselves
 
 
 _BACKENDS: list[Backend] = []
@@ -170,6 +196,12 @@ def is_beside(data: Any) -> bool:
     """Whether workers of an engine read these rows where they are."""
     found = _backend(data)
     return found is not None and found.beside
+
+
+def is_counting(data: Any) -> bool:
+    """Whether an engine may count these rows where they are."""
+    found = _backend(data)
+    return found is not None and found.counts
 
 
 def open_stream(data: Any, labels: Any = None, *, ordered: bool = False, lenient: bool = False) -> Stream:

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from discreet.errors import DataError
+from discreet.sources.postgres import Postgres, is_postgres
 from discreet.sources.stored import objects
-from discreet.sources.streams import Stream, register
+from discreet.sources.streams import Stream, first_line, register
 
 BATCH = 1 << 19
 # What DuckDB hands to Arrow wrongly or in a form of its own.
@@ -26,7 +27,7 @@ _decoded = functools.partial(str, encoding="utf-8", errors="replace")
 
 @dataclass(frozen=True)
 class Table:
-    """A table of a database: a DuckDB or any DB-API connection, and the table's name."""
+    """A table of a database: a DuckDB, psycopg or any other DB-API connection, and the table's name."""
 
     connection: Any
     name: str
@@ -34,7 +35,9 @@ class Table:
     def stream(self) -> Stream:
         """Its rows, batch by batch."""
         if type(self.connection).__module__.split(".")[0] in {"duckdb", "_duckdb"}:
-            return Duck(self.connection, _quote_table(self.name), [], owned=False)
+            return Duck(self.connection, quote_table(self.name), [], owned=False)
+        if is_postgres(self.connection):
+            return Postgres(self.connection, quote_table(self.name))
         return _DBAPI(self)
 
 
@@ -43,7 +46,7 @@ def quote(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def _quote_table(name: str) -> str:
+def quote_table(name: str) -> str:
     parts = name.split(".")
     return ".".join(quote(part) for part in parts) if all(part.isidentifier() for part in parts) else quote(name)
 
@@ -154,7 +157,7 @@ class _DBAPI(Stream):
     """A table behind any DB-API connection."""
 
     def __init__(self, table: Table) -> None:
-        self.connection, self.source = table.connection, _quote_table(table.name)
+        self.connection, self.source = table.connection, quote_table(table.name)
         cursor = self._run(f"SELECT * FROM {self.source} WHERE 1 = 0")
         self.names = [column[0] for column in cursor.description]
         cursor.close()
@@ -200,10 +203,9 @@ def private_duckdb(**settings: Any) -> tuple[Any, tempfile.TemporaryDirectory[st
     return duckdb.connect(config={**settings, "temp_directory": folder.name}), folder
 
 
-def first_line(error: BaseException) -> str:
-    """The first line of what an engine says."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return lines[0] if lines else type(error).__name__
+def _in_postgres(data: Any) -> bool:
+    return isinstance(data, Table) and is_postgres(data.connection)
 
 
 register("a database table", lambda data: isinstance(data, Table), lambda data, **_: data.stream())
+register("a table of PostgreSQL", _in_postgres, lambda data, **_: data.stream(), counts=True)

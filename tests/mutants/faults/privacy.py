@@ -173,13 +173,26 @@ plant("ledger-copied", "privacy/ledger.py",
 plant("checked-outside-the-transaction", "privacy/account.py",
       "        with self._chain(write=True) as chain:\n            state = self._read(chain)\n"
       "            self._check_people(state, schema)\n            check_unit(state.unit, unit, self.noun)\n"
-      "            state.composition.check(state.totals, node, grant, self.noun)\n",
-      "        state = self.state()\n        self._check_people(state, schema)\n"
-      "        check_unit(state.unit, unit, self.noun)\n"
-      "        state.composition.check(state.totals, node, grant, self.noun)\n"
-      "        with self._chain(write=True) as chain:\n            state = self._read(chain)\n",
+      "            receipt = self._resumed(state, node, grant, unit, schema)\n            if receipt is not None:\n"
+      '                chain.append(self._note("resumed", [receipt], state))\n            else:\n'
+      "                state.composition.check(state.totals, node, grant, self.noun)\n",
+      "        before = self.state()\n        with self._chain(write=True) as chain:\n            state = self._read(chain)\n"
+      "            self._check_people(state, schema)\n            check_unit(state.unit, unit, self.noun)\n"
+      "            receipt = self._resumed(state, node, grant, unit, schema)\n            if receipt is not None:\n"
+      '                chain.append(self._note("resumed", [receipt], state))\n            else:\n'
+      "                state.composition.check(before.totals, node, grant, self.noun)\n",
       "processes pass the same check and overspend together",
       "privacy/test_races.py::test_threads_forks_and_processes_do_not_overspend_an_account")
+plant("charge-resumed-twice", "privacy/account.py",
+      "            unused.difference_update(charges)\n", "            pass\n",
+      "one charge pays for as many releases as are asked for", f"{ACCOUNT}::test_a_charge_that_was_given_up_is_resumed_once")
+plant("charge-resumed-for-anything", "privacy/account.py",
+      "            if same and entry.hash in self._resuming", "            if entry.hash in self._resuming",
+      "a charge that was given up pays for a dearer release", f"{ACCOUNT}::test_only_the_same_plan_resumes_a_charge")
+plant("used-charge-resumed", "privacy/account.py",
+      "for one in state.unused if len(charge)", "for one in state.hashes if len(charge)",
+      "a charge for which something was released pays for another release",
+      f"{ACCOUNT}::test_a_charge_that_was_used_is_not_resumed")
 plant("account-people-not-checked", "privacy/account.py",
       "            self._check_people(state, schema)\n", "",
       "an account that counts people pays for rows of which nobody knows whose they are",
@@ -197,8 +210,8 @@ plant("account-head-not-verified", "privacy/account.py",
       "entries that were rewritten since a head was noted do not show",
       f"{ACCOUNT}::test_an_anchor_shows_what_a_chain_alone_cannot")
 plant("account-starts-anew", "privacy/account.py",
-      "        for entry in self.entries:\n            totals = totals.plus(entry.totals)\n",
-      "        for entry in self.entries[-1:]:\n            totals = totals.plus(entry.totals)\n",
+      "        for entry in self.entries:\n            if entry.hash not in left_out:\n",
+      "        for entry in self.entries[-1:]:\n            if entry.hash not in left_out:\n",
       "only the last charge of an account counts", f"{ACCOUNT}::test_it_remembers_exactly_and_refuses_what_is_not_left")
 plant("chain-not-verified", "privacy/chain.py",
       'if (number, record.get("number"), record.get("previous"), told) != (place, place, last, found):', "if False:",

@@ -14,8 +14,8 @@ ONE = "sources/test_people.py::test_spellings_of_one_id_are_one_person_everywher
 SIDES = "evaluation/test_holdout.py::test_a_row_is_on_one_side_and_not_by_where_it_stands"
 
 plant("read-before-the-charge", "sources/shape.py",
-      "        check_columns(source, schema, labelled=labelled and not is_aligned(rows_of(source)[0]))\n    return",
-      "        check_columns(source, schema, labelled=labelled)\n"
+      "        check_columns(source, schema, labelled=labelled and not is_aligned(rows_of(source)[0]), plan=plan)\n    return",
+      "        check_columns(source, schema, labelled=labelled, plan=plan)\n"
       "        if schema is not None:\n"
       '            __import__("discreet").collect(source, schema)\n    return',
       "rows of a file are looked at before anybody has paid for them", "sources/test_shape.py::test_no_row_is_looked_at")
@@ -115,3 +115,49 @@ plant("a-crowd-beside-the-rows", "sources/source.py",
       "            if self._within(stream):\n                task", "            if True:\n                task",
       "workers count all rows of people who have too many",
       f"{BESIDE}::test_people_are_counted_over_all_partitions")
+
+# ---- counting inside engines
+
+SQL = "sources/test_sql.py"
+TIES = f"{SQL}::test_ties_ends_and_neighbours_of_every_point_are_rounded_alike"
+LEFT = f"{SQL}::test_a_row_is_left_out_for_any_column_and_every_absorbed_value_is_told"
+plant("ties-away-from-zero-in-sql", "sources/sql.py",
+      '"round_even({}, 0)"', '"round({})"',
+      "an engine rounds ties otherwise than the lattice does", TIES)
+plant("numbers-not-clipped-in-sql", "sources/sql.py",
+      "{value} > {number(feature.lower)} AND {value} < {number(feature.upper)}", "{value} > {number(-1e300)} AND {value} < {number(1e300)}",
+      "a number lies beyond the ends of its lattice, and the noise is for less", TIES)
+plant("infinite-numbers-clipped-in-sql", "sources/sql.py",
+      "f\"{infinite if kind in {'double', 'real', 'numeric'} else ''}\"", 'f""',
+      "an infinite number counts as the bound, where rows in memory are refused",
+      f"{SQL}::test_a_bad_value_is_refused_by_the_sentence_of_a_local_reading")
+plant("texts-by-collation", "sources/sql.py",
+      '\'{} COLLATE "C"\'', '"{}"',
+      "texts that a collation takes for equal are one category, whichever of them comes first",
+      f"{SQL}::test_texts_are_parted_by_their_bytes_whatever_the_collation")
+plant("truth-values-as-they-are-in-sql", "sources/sql.py",
+      "            return f\"CAST(CAST({item} AS integer) AS {self.double})\"", "            return item",
+      "a truth value is no number to an engine", f"{SQL}::test_people_are_counted_by_the_server_as_they_are_here")
+plant("rows-leave-for-one-column", "sources/sqlcount.py",
+      'self._stays(name, one) for name, one in leaving.items()', 'self._stays(name, one) for name, one in list(leaving.items())[:1]',
+      "rows with a value that has no place are counted, or whole tables streamed for them", LEFT)
+plant("states-of-a-table-mixed", "sources/sqlcount.py",
+      '            if "" in found and not np.array_equal(found[""].table, part[""].table):\n', "            if False:\n",
+      "statistics are put together of different states of a table",
+      f"{SQL}::test_statements_that_see_different_rows_are_not_put_together")
+plant("sums-wrap-in-sql", "sources/sqlcount.py",
+      "        if not self.total:\n            raise StatisticsError(OVERFLOW)\n        return _LIMIT if value > 0 else -_LIMIT - 1",
+      "        return (value + _LIMIT + 1) % 2**64 - _LIMIT - 1",
+      "a sum past 64 bits wraps, and moves by more than the noise is for",
+      f"{SQL}::test_sums_do_not_wrap_and_end_where_64_bits_do")
+plant("ids-by-spelling-in-sql", "sources/postgres.py",
+      "        if several:\n", "        if False:\n",
+      "ids that write one number in two ways are two people",
+      f"{SQL}::test_people_are_counted_by_the_server_as_they_are_here")
+plant("limits-of-merged-parts", "sources/counted.py",
+      "(max(most) if apart else sum(most))", "max(most)",
+      "a person with rows in two merged files has more than the noise is for",
+      "sources/test_counted.py::test_limits_of_people_add_up_unless_nobody_is_in_two_parts")
+plant("password-in-an-address", "sources/addresses.py",
+      "        if secret and self.file is None:\n", "        if False:\n",
+      "passwords stand on command lines", "e2e/test_database_cli.py::test_a_bad_address_is_one_sentence")

@@ -1,0 +1,255 @@
+"""Rows in PostgreSQL: counted there by generated SQL where that is the same, else streamed through its cursor."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.errors import ConnectionLostError, DataError
+from discreet.schema import Schema
+from discreet.sources.absorb import Absorbed
+from discreet.sources.people import Counted
+from discreet.sources.sql import NUMBERS, POSTGRESQL
+from discreet.sources.sqlcount import Counting
+from discreet.sources.stored import objects
+from discreet.sources.streams import Stream, first_line, require
+from discreet.statistics import Detail, Statistics
+from discreet.values import Moment
+
+BATCH = 1 << 16
+BYTES = 1 << 24
+# What Arrow reads of a column's text, the nearest double of a decimal among it. A decimal without limits may have none.
+_ARROW = {
+    "double": "float64", "real": "float64", "decimal": "float64", "integer": "int64", "boolean": "bool_",
+    "text": "string",
+}  # fmt: skip
+_KINDS = {
+    "float8": "double", "float4": "real", "int2": "integer", "int4": "integer", "int8": "integer", "bool": "boolean",
+    "numeric": "numeric", "text": "text", "varchar": "text",
+}  # fmt: skip
+# By the catalogue, which everybody may read: a right to some columns is enough.
+_COLUMNS = (
+    "SELECT a.attname, CASE WHEN t.typtype = 'e' THEN 'enum' WHEN t.typnamespace = 'pg_catalog'::regnamespace "
+    "THEN t.typname::text END, a.atttypmod FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid "
+    "WHERE a.attrelid = %s::regclass AND a.attnum > 0 AND NOT a.attisdropped "
+    "AND has_column_privilege(a.attrelid, a.attnum, 'SELECT') ORDER BY a.attnum"
+)
+_DIGITS, _SIGNS = "'0123456789'", "'0123456789+-. ' || chr(9) || chr(10) || chr(11) || chr(12) || chr(13)"
+
+
+def is_postgres(connection: Any) -> bool:
+    """Whether this is a connection of psycopg 3."""
+    return type(connection).__module__.partition(".")[0] == "psycopg" and hasattr(connection, "pgconn")
+
+
+class Postgres(Stream):
+    """A table or view of PostgreSQL, seen as it was when it was opened.
+
+    Unless the connection is in a transaction of its owner's, everything is read in one of our own that cannot write and
+    sees one state of the table; it is given up in the end.
+    """
+
+    dialect = POSTGRESQL
+
+    def __init__(self, connection: Any, source: str, *, owned: bool = False) -> None:
+        import psycopg
+
+        self.connection, self.source, self.owned = connection, source, owned
+        try:
+            self.ours = connection.info.transaction_status == psycopg.pq.TransactionStatus.IDLE
+        except psycopg.Error:  # it is closed
+            raise self._lost() from None
+        try:
+            if self.ours:
+                level = "ISOLATION LEVEL REPEATABLE READ READ ONLY"
+                self.ask(f"BEGIN {level}" if connection.autocommit else f"SET TRANSACTION {level}", answered=False)
+            # Else a server may be set to write doubles with fewer digits than they have.
+            self.ask("SET LOCAL extra_float_digits = 1", answered=False)
+            self.steady = self.ask("SHOW transaction_isolation")[0][0] in {"repeatable read", "serializable"}
+            self.utf8 = self.ask("SHOW client_encoding")[0][0] == self.ask("SHOW server_encoding")[0][0] == "UTF8"
+            columns = self.ask(_COLUMNS, [source])
+            if not columns:
+                raise DataError(f"the database refuses to read {source}: this user may read none of its columns")
+        except DataError:
+            self.close()
+            raise
+        self.names = [name for name, _, _ in columns]
+        self.types = {name: kind for name, kind, _ in columns}
+        found = {name: _kind(kind, size) for name, kind, size in columns}
+        self.kinds = {name: kind for name, kind in found.items() if kind is not None}
+
+    # ---- queries
+
+    def ask(self, query: str, values: list[Any] | None = None, *, answered: bool = True) -> list[tuple[Any, ...]]:
+        """All rows that answer a query."""
+        import psycopg
+        from psycopg.rows import tuple_row
+
+        try:
+            with self.connection.cursor(row_factory=tuple_row) as cursor:
+                cursor.execute(query, values)
+                return list(cursor.fetchall()) if answered else []
+        except psycopg.Error as error:
+            raise self._refusal(error, "refuses to read") from None
+
+    def item(self, name: str) -> str:
+        """A column in a query."""
+        quoted = POSTGRESQL.quote(name)
+        return f"CAST({quoted} AS text)" if self.types[name] == "enum" else quoted
+
+    def batches(self, wanted: list[str]) -> Iterator[dict[str, Any]]:
+        import psycopg
+        import pyarrow as pa
+
+        # The text of a single-precision number is not that number to a reader of doubles.
+        items = [
+            f"CAST({self.item(one)} AS double precision)" if self.kinds.get(one) == "real" else self.item(one)
+            for one in wanted
+        ]
+        typed = self.utf8 and all(self.kinds.get(one) in _ARROW for one in wanted)
+        try:
+            yield from self._copied(wanted, items) if typed else self._fetched(wanted, items)
+        except (psycopg.Error, pa.ArrowException) as error:
+            raise self._refusal(error, "cannot read on in") from None
+
+    def _copied(self, wanted: list[str], items: list[str]) -> Iterator[dict[str, Any]]:
+        """Columns of simple types, copied as text: digits of doubles tell them apart, and Arrow reads the nearest."""
+        import pyarrow as pa
+        import pyarrow.csv as csv
+
+        names = [f"c{i}" for i in range(len(wanted) + 1)]  # the first is there so that no line is empty
+        kinds = [pa.int8(), *(getattr(pa, _ARROW[self.kinds[one]])() for one in wanted)]
+        options = {
+            "read_options": csv.ReadOptions(column_names=names, use_threads=False, block_size=2 * BYTES),
+            "parse_options": csv.ParseOptions(newlines_in_values=True),
+            "convert_options": csv.ConvertOptions(
+                column_types=dict(zip(names, kinds, strict=True)), null_values=[""], true_values=["t"],
+                false_values=["f"], strings_can_be_null=True, quoted_strings_can_be_null=False,
+            ),
+        }  # fmt: skip
+        lines: list[Any] = []
+        size = 0
+        with self.connection.cursor() as cursor:
+            query = f"SELECT 1, {', '.join(items)} FROM {self.source}"
+            with cursor.copy(f"COPY ({query}) TO STDOUT (FORMAT csv)") as copy:
+                while line := copy.read():  # whole lines, each a row
+                    lines.append(line)
+                    size += len(line)
+                    if size >= BYTES:
+                        yield _table(wanted, csv.read_csv(pa.BufferReader(b"".join(lines)), **options))
+                        lines, size = [], 0
+        if lines:
+            yield _table(wanted, csv.read_csv(pa.BufferReader(b"".join(lines)), **options))
+
+    def _fetched(self, wanted: list[str], items: list[str]) -> Iterator[dict[str, Any]]:
+        """Columns of any types as Python's values, through a cursor of the server."""
+        from psycopg.rows import tuple_row
+
+        with self.connection.cursor(name="discreet", row_factory=tuple_row) as cursor:
+            for kind, loader in _loaders().items():
+                cursor.adapters.register_loader(kind, loader)
+            cursor.execute(f"SELECT {', '.join(items)} FROM {self.source}")
+            while rows := cursor.fetchmany(BATCH):
+                columns = zip(*rows, strict=True)
+                yield {name: objects(column, len(rows)) for name, column in zip(wanted, columns, strict=True)}
+
+    def _refusal(self, error: BaseException, what: str) -> DataError:
+        if self.connection.closed:
+            return self._lost()
+        return DataError(f"the database {what} {self.source}: {first_line(error)}")
+
+    def _lost(self) -> ConnectionLostError:
+        return ConnectionLostError(
+            f"the connection to the database was lost before {self.source} was read: nothing of it was kept, try again"
+        )
+
+    def close(self) -> None:
+        import psycopg
+
+        with suppress(psycopg.Error):
+            if self.owned:
+                self.connection.close()
+            elif self.ours:
+                self.connection.rollback()
+
+    # ---- counting
+
+    def count(
+        self, schema: Schema, detail: Collection[Detail], *, total: bool, absorbed: Absorbed
+    ) -> Statistics | None:  # fmt: skip
+        require(schema, self.names, labelled=True)
+        return Counting(self, schema, detail, total=total).run(absorbed)
+
+    def class_counts(self, schema: Schema) -> NDArray[np.int64] | None:
+        require(schema, self.names, labelled=True)
+        return Counting(self, schema, (), total=False).classes()
+
+    def people(self, schema: Schema) -> Any:
+        """How many rows everybody has, counted by the server where its groups are people by the package's rule.
+
+        Numbers are people by their doubles. Texts are people by their bytes, except that one number may be written in
+        several ways: if an id is made of digits, signs, points and blanks and is no plain whole number, all are read.
+        """
+        require(schema, self.names, labelled=False, identified=True)
+        assert schema.id is not None
+        kind, item = self.kinds.get(schema.id), self.item(schema.id)
+        if kind is None:
+            return super().people(schema)
+        key = POSTGRESQL.key(item, kind) if kind == "text" else POSTGRESQL.doubled(item, kind)
+        gone, odd = f"{item} IS NULL", "false"
+        if kind in NUMBERS:
+            gone = f"{key} IS NULL OR {key} = 'NaN'"
+        else:
+            plain = f"translate(i, {_DIGITS}, '') = '' AND (i = '0' OR left(i, 1) <> '0')"
+            odd = f"i <> '' AND translate(i, {_SIGNS}, '') = '' AND NOT ({plain})"
+        groups = f"SELECT {key} AS i, count(*) AS n, {gone} AS gone FROM {self.source} GROUP BY 1, 3"
+        tops = self.ask(
+            f"SELECT coalesce(bool_or(gone), false), coalesce(bool_or({odd}) FILTER (WHERE NOT gone), false), "
+            "coalesce(max(n) FILTER (WHERE NOT gone), 0), "
+            "(array_agg(i ORDER BY n DESC, i) FILTER (WHERE NOT gone))[1:1] "
+            f"FROM ({groups}) AS people"
+        )
+        missing, several, most, first = tops[0]
+        if several:
+            return super().people(schema)
+        return Counted(missing, int(most), float(first[0]) if kind in NUMBERS and first else None)
+
+
+def _table(wanted: list[str], table: Any) -> dict[str, Any]:
+    return {name: table.column(i + 1) for i, name in enumerate(wanted)}
+
+
+def _kind(name: str | None, size: int) -> str | None:
+    """What a column holds, if it can be counted."""
+    if name == "enum":
+        return "text"
+    if name == "numeric" and size >= 4:
+        digits, scale = (size - 4) >> 16, ((size - 4) & 0x7FF ^ 1024) - 1024
+        return "decimal" if 0 <= scale <= digits <= 300 else "numeric"
+    return _KINDS.get(name or "")
+
+
+def _loaders() -> dict[str, Any]:
+    """Dates and times as Python's, or as their text where Python's calendar has none like them: no value raises."""
+    import psycopg
+    from psycopg.types import datetime as known
+
+    def tolerant(kind: Any) -> Any:
+        class Loader(kind):
+            def load(self, data: Any) -> Any:
+                try:
+                    return super().load(data)
+                except (psycopg.DataError, ValueError, OverflowError):
+                    return Moment(bytes(data).decode())
+
+        return Loader
+
+    return {
+        "date": tolerant(known.DateLoader), "timestamp": tolerant(known.TimestampLoader),
+        "timestamptz": tolerant(known.TimestamptzLoader), "interval": tolerant(known.IntervalLoader),
+        "time": tolerant(known.TimeLoader), "timetz": tolerant(known.TimetzLoader),
+    }  # fmt: skip
