@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from discreet.sources import files, lazy, spark, tables  # noqa: F401 - they register themselves
 from discreet.sources.absorb import Absorbed, new_reading, watching
+from discreet.sources.addresses import Address, is_address
 from discreet.sources.asks import Workers
 from discreet.sources.beside import checked_run
-from discreet.sources.addresses import Address, is_address
 from discreet.sources.blocks import BLOCK, SMALL, Reader, Rows, coder, in_threads, spans, workers
 from discreet.sources.coded import Cells, Held, cells_at, cells_of, encode_rows, hold, hold_rows
 from discreet.sources.columns import GONE, Codes, Column, Numbers, Points, make_column
