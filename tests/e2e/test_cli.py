@@ -284,7 +284,9 @@ def test_help_and_version(discreet, script):
     ("arguments", "words"),
     [
         (["fit", "--wrong"], "--wrong"),
-        (["frobnicate"], "frobnicate"),
+        (["frobnicate"], "'frobnicate' (see 'discreet --help')"),
+        (["--bogus"], "(see 'discreet --help')"),
+        (["federate", "frob"], "(see 'discreet federate --help')"),
         (["fit", "data.csv", "--adjacency", "near", "--out", "m.json"], "near"),
         (["fit", "data.csv"], "--out"),
         (["fit", "data.csv", "--numeric", "zebra", "--out", "m.json"], "not 'zebra'"),

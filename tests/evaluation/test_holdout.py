@@ -452,8 +452,13 @@ def test_three_classes_and_infinite_epsilon():
     assert not twin.certificate_.private
 
 
+class Derived(PrivateGridSearch):
+    """What its `fit` does nobody has proved."""
+
+
 @pytest.mark.parametrize("wrong", [
     None, LocalNB(schema=SCHEMA), PrivatePredictor(schema=SCHEMA), PrivateNB, "model",
+    Derived(PrivateTreeClassifier(1.0, schema=SCHEMA), {"depth": [0, 2]}, epsilon=4.0, schema=SCHEMA),
 ])  # fmt: skip
 def test_what_does_not_release_a_model_centrally_is_refused(wrong):
     with pytest.raises(BudgetError, match="not a private estimator"):

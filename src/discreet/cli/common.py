@@ -321,8 +321,12 @@ def run(app: Callable[[], Any]) -> int:
         sys.stderr.write(error.format_message())  # nothing, if the help was printed already
         return 2
     except click.UsageError as error:
-        note(f"error: {error.format_message().rstrip('.')} (see 'discreet {_asked()} --help')")
+        known = error.ctx.command_path if error.ctx else "discreet"
+        note(f"error: {error.format_message().rstrip('.')} (see '{known} --help')")
         return 2
+    except click.exceptions.Abort:
+        note("stopped: an answer was needed, and none came; no file was changed")
+        return 1
     except DiscreetError as error:
         hint = f" (see 'discreet {_asked()} --help')" if isinstance(error, BudgetError) else ""
         note(f"error: {error}{hint}")
