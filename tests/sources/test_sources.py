@@ -668,6 +668,32 @@ def test_a_table_behind_any_db_api(schema, frame, expected):
         count(Table(connection, "absent"), schema)
 
 
+def test_a_right_to_some_columns_is_enough_behind_any_db_api(schema, frame, expected):
+    connection = sqlite3.connect(":memory:")
+    frame.assign(secret="s").to_sql("people", connection, index=False)
+
+    def authorize(action, table, column, *_):
+        return sqlite3.SQLITE_DENY if action == sqlite3.SQLITE_READ and column == "secret" else sqlite3.SQLITE_OK
+
+    connection.set_authorizer(authorize)
+    with pytest.raises(sqlite3.DatabaseError, match="secret"):
+        connection.execute("SELECT * FROM people")
+    assert count(Table(connection, "people"), schema) == expected
+    assert count(Table(Stranger(connection), "main.people"), schema) == expected
+    with pytest.raises(DataError, match="no column 'a'"):
+        count(Table(Stranger(connection), "main.people"), Schema([Categorical("a", ["x"])], "y", [0, 1]))
+
+
+class Stranger:
+    """A connection of which nobody knows that it is SQLite's."""
+
+    def __init__(self, connection):
+        self.connection = connection
+
+    def cursor(self):
+        return self.connection.cursor()
+
+
 def test_text_of_sqlite_that_is_none():
     connection = sqlite3.connect(":memory:")
     connection.executescript(

@@ -158,9 +158,8 @@ class _DBAPI(Stream):
 
     def __init__(self, table: Table) -> None:
         self.connection, self.source = table.connection, quote_table(table.name)
-        cursor = self._run(f"SELECT * FROM {self.source} WHERE 1 = 0")
-        self.names = [column[0] for column in cursor.description]
-        cursor.close()
+        self.names: Any = _Named(self)
+        self._run(f"SELECT 1 FROM {self.source} WHERE 1 = 0").close()
 
     def _run(self, query: str) -> Any:
         cursor = self.connection.cursor()
@@ -193,6 +192,35 @@ class _DBAPI(Stream):
         finally:
             if lite:
                 self.connection.text_factory = str
+
+
+class _Named:
+    """The columns of a table that may not be readable all at once: each is asked for when it is wanted."""
+
+    def __init__(self, stream: _DBAPI) -> None:
+        self.stream, self.known = stream, set[str]()
+
+    def __contains__(self, name: str) -> bool:
+        if name not in self.known:
+            try:  # by the name of its table too: some engines take a lone name that no column has for a text
+                self.stream._run(f"SELECT one.{quote(name)} FROM {self.stream.source} one WHERE 1 = 0").close()
+            except DataError:
+                return False
+            self.known.add(name)
+        return True
+
+    def __iter__(self) -> Iterator[str]:
+        """All of them, for drafts and complaints, if the database tells."""
+        try:
+            cursor = self.stream._run(f"SELECT * FROM {self.stream.source} WHERE 1 = 0")
+        except DataError:
+            return iter(sorted(self.known))
+        names = [column[0] for column in cursor.description]
+        cursor.close()
+        return iter(names)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
 
 
 def private_duckdb(**settings: Any) -> tuple[Any, tempfile.TemporaryDirectory[str]]:
