@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 
+import duckdb
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -231,3 +232,28 @@ def test_a_query_that_fails_is_one_sentence(schema, tmp_path):
     gone = pl.scan_parquet(tmp_path / "absent.parquet")
     with pytest.raises(DataError, match=r"^polars cannot read the rows: [^\n]+$"):
         collect(gone, schema)
+
+
+def test_an_ibis_table_is_read_in_batches(schema, frame):
+    class Expression:
+        """What is used of an ibis table."""
+
+        def __init__(self, table):
+            self.table, self.columns = table, table.column_names
+
+        def select(self, *names):
+            return type(self)(self.table.select(list(names)))
+
+        def to_pyarrow_batches(self, *, chunk_size):
+            return pa.RecordBatchReader.from_batches(self.table.schema, self.table.to_batches(max_chunksize=50))
+
+    Expression.__module__, Expression.__name__ = "ibis.expr.types.relations", "Table"
+    data = Expression(pa.Table.from_pandas(frame.assign(more=1), preserve_index=False))
+    assert collect(data, schema) == collect(frame, schema)
+
+
+@pytest.mark.parametrize("make", [lambda f: pl.from_pandas(f).lazy(), lambda f: duckdb.connect().from_df(f),
+                                  lambda f: Cut(f, 100, 300)], ids=["polars", "DuckDB", "workers"])  # fmt: skip
+def test_a_draft_is_the_same_and_not_drawn_in_memory(frame, make, monkeypatch):
+    monkeypatch.setattr("discreet.sources.tables.BATCH", 64)
+    assert Schema.infer(make(frame), target="ill") == Schema.infer(frame, target="ill")
