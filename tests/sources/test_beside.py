@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 
+import duckdb
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -105,10 +106,11 @@ def test_no_rows_are_an_error_unless_they_are_absorbed(schema, frame):
         getattr(sources.open(none, schema, unexpected="absorb"), ask)()
 
 
-@pytest.mark.parametrize("text", [False, True])
-def test_people_are_counted_over_all_partitions(schema, frame, text):
+@pytest.mark.parametrize("kind", ["numbers", "numbers as texts", "texts"])
+def test_people_are_counted_over_all_partitions(schema, frame, kind):
     who = np.arange(len(frame)) % 200  # three rows each, in two or three partitions
-    rows = frame.assign(who=[f"p{one}" if one % 3 else f"{one}.0" for one in who] if text else who)
+    spelled = {"numbers": who, "numbers as texts": [f"{one}.0" for one in who], "texts": [f"p{one}" for one in who]}
+    rows = frame.assign(who=spelled[kind])
     known, data = schema.having(id="who"), Cut(rows, *CUTS)
     assert collect(data, known, contributions=3) == collect(rows, known, contributions=3)
     with pytest.raises(DataError, match="stands in more than 2 rows"):
@@ -231,3 +233,28 @@ def test_a_query_that_fails_is_one_sentence(schema, tmp_path):
     gone = pl.scan_parquet(tmp_path / "absent.parquet")
     with pytest.raises(DataError, match=r"^polars cannot read the rows: [^\n]+$"):
         collect(gone, schema)
+
+
+def test_an_ibis_table_is_read_in_batches(schema, frame):
+    class Expression:
+        """What is used of an ibis table."""
+
+        def __init__(self, table):
+            self.table, self.columns = table, table.column_names
+
+        def select(self, *names):
+            return type(self)(self.table.select(list(names)))
+
+        def to_pyarrow_batches(self, *, chunk_size):
+            return pa.RecordBatchReader.from_batches(self.table.schema, self.table.to_batches(max_chunksize=50))
+
+    Expression.__module__, Expression.__name__ = "ibis.expr.types.relations", "Table"
+    data = Expression(pa.Table.from_pandas(frame.assign(more=1), preserve_index=False))
+    assert collect(data, schema) == collect(frame, schema)
+
+
+@pytest.mark.parametrize("make", [lambda f: pl.from_pandas(f).lazy(), lambda f: duckdb.connect().from_df(f),
+                                  lambda f: Cut(f, 100, 300)], ids=["polars", "DuckDB", "workers"])  # fmt: skip
+def test_a_draft_is_the_same_and_not_drawn_in_memory(frame, make, monkeypatch):
+    monkeypatch.setattr("discreet.sources.tables.BATCH", 64)
+    assert Schema.infer(make(frame), target="ill") == Schema.infer(frame, target="ill")

@@ -13,10 +13,13 @@ import numpy as np
 from discreet.domain import text
 from discreet.errors import DataError
 from discreet.schema import Categorical, Feature, Numeric, Schema
+from discreet.sources.asks import Workers
 from discreet.sources.files import Arrow
 from discreet.sources.frames import Memory, as_matrix, label_values
+from discreet.sources.lazy import Lazy
 from discreet.sources.source import NO_ROWS, rows_of
-from discreet.sources.streams import open_stream
+from discreet.sources.stored import is_arrow
+from discreet.sources.streams import Stream, open_stream
 from discreet.sources.tables import Duck, private_duckdb
 
 WARNING = (
@@ -125,6 +128,23 @@ def _labels(stream: Duck, target: str) -> list[Any]:
     return [row[0] if isinstance(row[0], bool | int | str | float) else text(row[0]) for row in rows]
 
 
+def _spooled(stream: Stream) -> Duck:
+    """The rows of a lazy frame, batch by batch in a DuckDB of our own, which keeps what is too much on disk."""
+    import pyarrow as pa
+
+    connection, folder = private_duckdb(memory_limit="1GB")
+    into = "CREATE TABLE rows AS"
+    for batch in stream.batches(stream.names):
+        columns = [raw if is_arrow(raw) else _column(raw) for raw in batch.values()]
+        connection.register("batch", pa.table(columns, list(batch)))
+        connection.execute(f"{into} SELECT * FROM batch")
+        into = "INSERT INTO rows"
+    stream.close()
+    if into != "INSERT INTO rows":
+        raise DataError(NO_ROWS)
+    return Duck(connection, "rows", [], folder=folder)
+
+
 def _relation(X: Any) -> Duck:
     """Any source as something DuckDB can select from."""
     import pyarrow as pa
@@ -132,6 +152,8 @@ def _relation(X: Any) -> Duck:
     stream = open_stream(X)
     if isinstance(stream, Duck):
         return _typed(stream) if stream.texts else stream
+    if isinstance(stream, Lazy | Workers):
+        return _spooled(stream)
     if isinstance(stream, Arrow):
         stream = Memory(stream.data.to_table())
     if not isinstance(stream, Memory):

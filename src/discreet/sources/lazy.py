@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
+from discreet.domain import text
 from discreet.errors import DataError
 from discreet.schema import Schema
 from discreet.sources import tables
@@ -98,9 +99,13 @@ class _Relation(Duck, Lazy):
 
     def __init__(self, relation: Any, **_: Any) -> None:
         self.relation = native(relation)
-        self.lenient, self.check, self.label, self.texts = False, None, "", False
+        self.lenient, self.check, self.label, self.texts, self.source = False, None, "", False, "given"
         self.names = list(self.relation.columns)
         self._known(self.names, [str(kind) for kind in self.relation.types])
+
+    def ask(self, query: str) -> list[tuple[Any, ...]]:
+        found = _told("DuckDB", lambda: self.relation.query(self.source, query).fetchall())
+        return list(found)
 
     def _reader(self, items: str) -> Any:
         return self.relation.project(items).to_arrow_reader(tables.BATCH)
@@ -128,7 +133,7 @@ class _Dask(Workers):
 
     def __init__(self, frame: Any, **_: Any) -> None:
         self.frame = native(frame)
-        self.columns = {str(name): name for name in self.frame.columns}
+        self.columns = {text(name): name for name in self.frame.columns}
         self.names = list(self.columns)
 
     def _parts(self, wanted: list[str]) -> list[Any]:
