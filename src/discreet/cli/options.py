@@ -157,7 +157,8 @@ PAYING: Group = {
 RESUMING: Group = {
     **PAYING,
     "resume_charge": option(
-        str | None, None, "The charge of the same command that lost its connection: it is used instead of a second one.",
+        str | None, None,
+        "The charge of the same command that lost its connection: it is used instead of a second one.",
         show_default=False,
     ),
 }  # of commands that read rows once and for all  # fmt: skip
