@@ -17,8 +17,8 @@ from discreet.sources.asks import Workers
 from discreet.sources.beside import Task, checked_run
 from discreet.sources.blocks import Rows
 from discreet.sources.frames import Memory, open_frame
-from discreet.sources.streams import Stream, is_outside, make_label, register
-from discreet.sources.tables import Duck, first_line
+from discreet.sources.streams import Stream, first_line, is_outside, make_label, register
+from discreet.sources.tables import Duck
 
 DASK_AT_ONCE = 32  # partitions whose answers are held together
 

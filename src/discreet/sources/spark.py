@@ -14,8 +14,8 @@ from discreet.errors import DataError
 from discreet.sources.asks import Hold, Workers
 from discreet.sources.beside import INSTALL, Task, checked_run, own_version
 from discreet.sources.lazy import home, native
-from discreet.sources.streams import register
-from discreet.sources.tables import first_line
+from discreet.sources.streams import first_line, register
+
 
 COLUMN = "part"
 SHAPE = f"{COLUMN} binary"
