@@ -16,7 +16,6 @@ from discreet.sources.beside import INSTALL, Task, checked_run, own_version
 from discreet.sources.lazy import home, native
 from discreet.sources.streams import first_line, register
 
-
 COLUMN = "part"
 SHAPE = f"{COLUMN} binary"
 
