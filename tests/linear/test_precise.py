@@ -104,8 +104,8 @@ def test_what_no_digits_can_certify_gives_way_to_zeros():
     """A spare above the tolerance leaves nothing to certify: an error under "refuse", zeros under "absorb"."""
     one = objective(Logistic())
     with pytest.raises(SolverError):
-        settled(minimise, one, 1e-3, 1.0, "refuse")
-    assert not settled(minimise, one, 1e-3, 1.0, "absorb").any()
+        settled(one, 1e-3, 1.0, "refuse")
+    assert not settled(one, 1e-3, 1.0, "absorb").any()
     rows, plans = design(), {}
     for policy in ("refuse", "absorb"):
         plan = PrivateLogisticRegression(1.0, schema=SCHEMA, unexpected=policy).plan()
