@@ -229,9 +229,7 @@ def test_the_commands_take_its_name(tmp_path):
     assert {one["kind"] for one in json.loads(Path("m.json").read_text())["features"]} == {"laplace"}
     assert CliRunner().invoke(app, ["plan", *arguments[1:]]).exit_code == 0
     wrong = CliRunner().invoke(app, ["fit", *arguments[:-1], "lapalce", "--out", "n.json"])
-    assert isinstance(wrong.exception, DiscreetError) and "'lapalce'" in str(
-        wrong.exception
-    )  # which `run` makes code 2
+    assert isinstance(wrong.exception, DiscreetError) and "'lapalce'" in str(wrong.exception)
     assert not Path("n.json").exists()
 
 
