@@ -27,8 +27,9 @@ settings.load_profile("any machine")
 _LONGEST = tuple(
     f"tests/{name}.py"
     for name in (
-        "federated/flower/test_deployment", "federated/flower/test_run", "gossip/test_deployment", "test_readme",
-        "audit/test_how_to", "studies/test_gossip", "gossip/test_cli", "local/test_serve_process",
+        "federated/flower/test_deployment", "federated/flower/test_run", "sources/engines/test_spark",
+        "gossip/test_deployment", "test_readme", "audit/test_how_to", "studies/test_gossip", "gossip/test_cli",
+        "local/test_serve_process",
         "audit/test_every_case",
     )
 )  # fmt: skip
