@@ -6,11 +6,13 @@ import pandas as pd
 import pyarrow.feather as feather
 import pytest
 
+import discreet
 from discreet import (
     Budget,
     Categorical,
     CountedRows,
     DataError,
+    DiscreetError,
     Ledger,
     Numeric,
     PrivateNB,
@@ -20,6 +22,9 @@ from discreet import (
     StatisticsError,
     collect,
 )
+from discreet.estimators.base import PrivateEstimator
+from discreet.nodes.site import node_update
+from discreet.sources.counted import APART, COUNTED
 from discreet.statistics import DETAILS, NOTICE
 
 NAMED = Schema([Numeric("n", 0, 1, bins=2)], "y", [0, 1], id="who")
@@ -32,6 +37,11 @@ def parts(frame, schema):
 
 def people(*ids):
     return pd.DataFrame({"n": 0.5, "y": 0, "who": ids})
+
+
+def content(fitted):
+    """All of a model but its certificate."""
+    return {key: value for key, value in fitted.model_.to_dict().items() if key != "certificate"}
 
 
 def test_parts_merge_and_are_taken_away_as_their_rows_are(parts, frame, schema):
@@ -52,11 +62,11 @@ def test_parts_merge_and_are_taken_away_as_their_rows_are(parts, frame, schema):
 def test_a_fit_of_counts_is_the_fit_of_the_rows(settings, parts, frame, schema, tmp_path):
     whole = parts[0].merged(parts[1])
     whole.save(tmp_path / "whole.stats")
-    expected = PrivateNB(1.0, schema=schema, random_state=3, **settings).fit(frame)
+    expected = content(PrivateNB(1.0, schema=schema, random_state=3, **settings).fit(frame))
     for data in (whole, str(tmp_path / "whole.stats"), tmp_path / "whole.stats"):
         ledger = Ledger(Budget(1, 2 * settings.get("delta", 0)))
         found = PrivateNB(1.0, schema=schema, random_state=3, **settings).fit(data, ledger=ledger)
-        assert found.model_.to_dict() == expected.model_.to_dict()
+        assert content(found) == expected
         assert ledger.spent > 0
     chosen = [PrivateSelectKBest(2, 1.0, schema, random_state=1).fit(one).names_ for one in (whole, frame)]
     assert chosen[0] == chosen[1]
@@ -70,7 +80,7 @@ def test_trimmed_moments_are_fitted_from_lattices(frame, schema):
         .fit(one)
         for one in (counted, frame)
     ]
-    assert fits[0].model_.to_dict() == fits[1].model_.to_dict()
+    assert content(fits[0]) == content(fits[1])
 
 
 def test_what_counts_cannot_serve_is_refused_before_the_charge(parts, frame, schema):
@@ -96,6 +106,46 @@ def test_what_counts_cannot_serve_is_refused_before_the_charge(parts, frame, sch
         list(PrivateNB(1.0, schema=schema).fit(frame).model_.predict(parts[0]))
 
 
+def test_a_certificate_says_that_counts_were_taken_on_trust(tmp_path):
+    first, second = CountedRows.of(people(1, 2), NAMED), CountedRows.of(people(2, 3), NAMED)
+    first.merged(second, apart=True).save(tmp_path / "apart.stats")
+    apart = CountedRows.load(tmp_path / "apart.stats")
+    later = (apart, apart.without(first), apart.merged(CountedRows.of(people(4), NAMED), apart=True))
+    for data in (first, str(tmp_path / "apart.stats"), *later):
+        clauses = {COUNTED} if data is first else {COUNTED, APART}
+        updates = [node_update(data, NAMED, Budget(1), node="a")]
+        made = [
+            PrivateNB(1.0, schema=NAMED).fit(data).certificate_,
+            PrivateNB(1.0, schema=NAMED).partial_fit(data).partial_fit(people(9)).certificate_,
+            PrivateNB(1.0, schema=NAMED).partial_fit(people(9)).partial_fit(data).certificate_,
+            PrivateSelectKBest(1, 1.0, NAMED).fit(data).certificate_,
+            *(one.certificate for one in updates),
+        ]
+        for certificate in made:
+            assert clauses == {COUNTED, APART} & set(certificate.assumptions)
+            assert "checked by the id column when the rows were counted" in certificate.protects
+    of_rows = PrivateNB(1.0, schema=NAMED).fit(people(1, 2)).certificate_
+    assert not {COUNTED, APART} & set(of_rows.assumptions)
+    assert "of each batch" in of_rows.protects
+
+
+def test_no_estimator_takes_counts_silently(parts, schema):
+    counted = 0
+    for name in discreet.__all__:
+        made = getattr(discreet, name)
+        if not (isinstance(made, type) and issubclass(made, PrivateEstimator)):
+            continue
+        if "schema" not in made().get_params():  # it holds another estimator, which has one
+            continue
+        try:
+            fitted = made(schema=schema).fit(parts[0])
+        except DiscreetError:
+            continue
+        counted += 1
+        assert COUNTED in fitted.certificate_.assumptions, name
+    assert counted >= 2  # PrivateNB and PrivateSelectKBest at least
+
+
 def test_limits_of_people_add_up_unless_nobody_is_in_two_parts(tmp_path):
     first, second = CountedRows.of(people(1, 2), NAMED), CountedRows.of(people(2, 3), NAMED)
     both, apart = first.merged(second), first.merged(second, apart=True)
@@ -110,6 +160,8 @@ def test_limits_of_people_add_up_unless_nobody_is_in_two_parts(tmp_path):
         CountedRows.of(people(1, 1), NAMED)
     both.save(tmp_path / "both.stats")
     assert CountedRows.load(tmp_path / "both.stats") == both
+    apart.save(tmp_path / "apart.stats")
+    assert CountedRows.load(tmp_path / "apart.stats") == apart
 
 
 def test_a_file_is_for_its_owner_and_says_what_it_is(parts, tmp_path, schema):

@@ -2,6 +2,7 @@
 
 import json
 import math
+import sqlite3
 import sys
 import tomllib
 from pathlib import Path
@@ -11,7 +12,7 @@ import pandas as pd
 import pyarrow.feather as feather
 import pytest
 
-from discreet import Categorical, DataError, Numeric, PrivateNB, Schema, sources
+from discreet import Categorical, DataError, Numeric, PrivateNB, Schema, Table, sources
 from discreet.additive import PrivateAdditiveClassifier
 from discreet.answers import PrivatePredictor
 from discreet.auto import PrivateClassifier
@@ -22,7 +23,7 @@ from discreet.gossip import GossipNB
 from discreet.linear import PrivateLogisticRegression, PrivateSVC
 from discreet.local import LocalNB
 from discreet.selection import PrivateSelectKBest, SelectiveNB
-from discreet.sources import streams
+from discreet.sources import Source, streams
 from discreet.sources.contract import row_rule_violation
 from discreet.sources.files import _Parquet, open_files
 from discreet.statistics import DETAILS
@@ -125,6 +126,58 @@ def test_class_counts_refuse_what_a_fit_refuses_of_people_and_labels(tmp_path):
         sources.open(tmp_path / "bad.parquet", SCHEMA).class_counts()
     with pytest.raises(DataError, match="there are no rows"):
         sources.open(tmp_path / "none.parquet", SCHEMA).class_counts()
+
+
+IDENTIFIED = Schema([Numeric("n", 0, 1, bins=2)], "y", [0, 1], id="who")
+
+
+def _written(path, size):
+    frame = pd.DataFrame({"n": [0.5] * size, "y": 0, "who": range(size)})
+    writers = {".csv": frame.to_csv, ".parquet": frame.to_parquet, ".arrow": frame.to_feather}
+    writers[path.suffix](path, **({"index": False} if path.suffix != ".arrow" else {}))
+    return str(path)
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet", ".arrow"])
+@pytest.mark.parametrize("unexpected", ["refuse", "absorb"])
+@pytest.mark.parametrize("ask", ["statistics", "held", "class_counts"])
+def test_a_file_that_is_written_after_its_ids_were_counted_is_refused(tmp_path, suffix, unexpected, ask, monkeypatch):
+    path = tmp_path / f"rows{suffix}"
+    source = sources.open(_written(path, 9), IDENTIFIED, contributions=1, unexpected=unexpected)
+    within = Source._within
+
+    def written_meanwhile(self, stream):
+        kept = within(self, stream)
+        _written(path, 12)
+        return kept
+
+    monkeypatch.setattr(Source, "_within", written_meanwhile)
+    with pytest.raises(DataError, match="changed while they were read"):
+        getattr(source, ask)()
+    monkeypatch.setattr(Source, "_within", within)
+    assert sources.open(str(path), IDENTIFIED, contributions=1).statistics().counts.sum() == 12
+
+
+@pytest.mark.parametrize("other", [False, True])
+def test_a_table_of_sqlite_that_is_written_after_its_ids_were_counted_is_refused(tmp_path, other, monkeypatch):
+    connection = sqlite3.connect(tmp_path / "rows.db")
+    connection.execute("CREATE TABLE t (n REAL, y INTEGER, who INTEGER)")
+    connection.execute("INSERT INTO t VALUES (0.5, 0, 1)")
+    connection.commit()
+    writer = sqlite3.connect(tmp_path / "rows.db") if other else connection
+    within = Source._within
+
+    def written_meanwhile(self, stream):
+        kept = within(self, stream)
+        with writer:
+            writer.execute("INSERT INTO t VALUES (0.5, 0, 1)")
+        return kept
+
+    source = sources.open(Table(connection, "t"), IDENTIFIED, contributions=1)
+    assert source.statistics().counts.sum() == 1
+    monkeypatch.setattr(Source, "_within", written_meanwhile)
+    with pytest.raises(DataError, match="changed while they were read"):
+        source.statistics()
 
 
 def test_a_person_keeps_the_same_rows_in_all_that_shares_a_reading():

@@ -373,6 +373,23 @@ def test_statements_that_see_different_rows_are_not_put_together(postgres, conne
     connection.execute("DROP TABLE busy")
 
 
+def test_ids_and_rows_that_two_statements_see_differently_are_refused(postgres, connection):
+    connection.execute("DROP TABLE IF EXISTS people; CREATE TABLE people AS SELECT 0.5::float8 AS n, 1 AS y, 7 AS who")
+    schema = Schema([Numeric("n", 0, 1, bins=2)], "y", [0, 1], id="who")
+    with postgres.connect(autocommit=False) as own:
+        table = Table(own, "people")
+        assert collect(table, schema, contributions=1).counts.sum() == 1
+        own.execute("SELECT 1")  # a transaction of the owner's, in which a statement sees what is committed by then
+        for unexpected in ("refuse", "absorb"):
+            with pytest.raises(DataError, match="REPEATABLE READ"):
+                collect(table, schema, contributions=1, unexpected=unexpected)
+        assert collect(table, schema.having(id=None)).counts.sum() == 1
+        own.rollback()
+        own.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+        assert collect(table, schema, contributions=1).counts.sum() == 1
+    connection.execute("DROP TABLE people")
+
+
 @contextmanager
 def killed(connection, opened):
     """End a connection from outside as soon as it is in the middle of a query."""

@@ -22,7 +22,7 @@ from discreet.mechanisms.noise import Sampler, sampler_for
 from discreet.privacy.ledger import Node, Parallel, Tab
 from discreet.privacy.payer import Payer, paying
 from discreet.schema import Schema
-from discreet.sources import Progress, Source, charge
+from discreet.sources import Progress, Source, charge, trusting
 
 
 class PrivateNB(NaiveBayesEstimator):
@@ -95,7 +95,7 @@ class PrivateNB(NaiveBayesEstimator):
         schema = earlier.plan.schema if inferred and earlier else self._schema_for(X, y, classes)
         if classes is not None and {schema.label.lookup.find(c) for c in classes} != set(range(len(schema.classes))):
             raise DataError("classes must be those of the schema")
-        plan = self._plan(schema)
+        plan = trusting(self._plan(schema), X)
         if plan.smooth is not None:
             raise BudgetError(
                 "trimmed statistics of batches do not add up: use fit on all rows, or leave smooth out in batches"

@@ -63,8 +63,10 @@ class Release:
         noise = None
         if self.noise is not None or other.noise is not None:
             noise = {item.key: self.variance(item) + other.variance(item) for item in self.plan.items}
+        trusts = tuple(dict.fromkeys((*self.plan.trusts, *other.plan.trusts)))
         return replace(
             self,
+            plan=replace(self.plan, trusts=trusts),
             values=values,
             noise=noise,
             batches=self.batches + other.batches,

@@ -21,7 +21,17 @@ from discreet.privacy.nodes import Node
 from discreet.privacy.payer import Carrier, Payer, paying
 from discreet.privacy.unexpected import ABSORB, REFUSE
 from discreet.schema import Schema
-from discreet.sources import Progress, Source, as_matrix, charge, check_shape, has_names, is_outside, open_frame
+from discreet.sources import (
+    Progress,
+    Source,
+    as_matrix,
+    charge,
+    check_shape,
+    has_names,
+    is_outside,
+    open_frame,
+    trusting,
+)
 
 Floats = NDArray[np.float64]
 
@@ -118,7 +128,7 @@ class SchemaEstimator(ClassifierMixin, PrivateEstimator):
         if isinstance(self.schema, str):  # the rows will be read for a schema: not in vain
             payer.allow_inference(self._budget(), self._known_cost(*bought))
         schema = self._schema_for(X, y)
-        plan = self._plan(schema, *bought)
+        plan = trusting(self._plan(schema, *bought), X)
         self._check_bought(plan, *bought)
         sampler = self._sampler()  # a bad seed is no reason to pay
         self._tab = charge(payer, plan, X, self, schema=schema)

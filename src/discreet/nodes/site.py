@@ -24,7 +24,7 @@ from discreet.privacy.nodes import Node, SmoothCharge
 from discreet.privacy.payer import Payer, paying
 from discreet.privacy.unexpected import REFUSE, check_unexpected
 from discreet.schema import Schema
-from discreet.sources import Progress, charge, check_columns, check_shape, collect
+from discreet.sources import Progress, charge, check_columns, check_shape, collect, trusting
 from discreet.statistics import Statistics
 
 COVERS = "every integer of this node's update and everything computed from them"
@@ -104,6 +104,7 @@ def node_update(
     settings = Settings.of(adjacency, numeric, split, contributions)
     # How a node reads its rows is its own affair: nodes of one federation may differ in it.
     plan = replace(node_plan(schema, settings, budget, mechanism), unexpected=check_unexpected(unexpected))
+    plan = trusting(plan, source)
     sampler = sampler_for(random_state)
     check_shape(source, y, schema, who="a node")
     charge(paying(ledger, account), plan, source, schema=schema)

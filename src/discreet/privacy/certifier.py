@@ -79,7 +79,7 @@ def certify(
         rho=None if rho is None else str(rho),
         accounting=accounting if private else UNNOISED,
         covers=_covers(covers, public) if usable else f"{NOTHING}: {kind} for study, not for release",
-        assumptions=tuple(dict.fromkeys((*stated, *map(paid_elsewhere, bought), *assumptions))),
+        assumptions=tuple(dict.fromkeys((*stated, *plan.trusts, *map(paid_elsewhere, bought), *assumptions))),
         tables=tables_clause(plan.unexpected if read else REFUSE) if private else "",
         ledger=record(spent),
         elsewhere=tuple(bought),
@@ -106,6 +106,8 @@ def protects(plan: Planned, read: bool = True) -> str:
     checked = "not checked: the schema names no id column"
     if not read:
         checked = "not checked: the rows were counted elsewhere"
+    elif plan.schema.id is not None and plan.trusts:
+        checked = "checked by the id column when the rows were counted"
     elif plan.schema.id is not None:
         checked = "checked by the id column of each batch"
         if plan.unexpected != REFUSE:

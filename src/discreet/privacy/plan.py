@@ -72,6 +72,10 @@ class Planned(Protocol):
     def unit(self) -> str:
         """Whom the cost is counted for."""
 
+    @property
+    def trusts(self) -> tuple[str, ...]:
+        """What is taken on trust of a source that holds no rows."""
+
 
 @dataclass(frozen=True)
 class Protected:
@@ -82,6 +86,7 @@ class Protected:
     adjacency: Adjacency
     contributions: int
     unexpected: str = field(default=REFUSE, kw_only=True)
+    trusts: tuple[str, ...] = field(default=(), kw_only=True)
 
     def __post_init__(self) -> None:
         checked_contributions(self.contributions)

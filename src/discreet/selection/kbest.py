@@ -34,6 +34,7 @@ from discreet.sources import (
     is_outside,
     open_frame,
     picked,
+    trusting,
 )
 from discreet.statistics import Statistics
 
@@ -89,7 +90,7 @@ class PrivateSelectKBest(TransformerMixin, PrivateEstimator):
         )  # fmt: skip
 
     def _fit(self, X: Any, y: Any, payer: Payer, progress: Progress | None, *_: Any) -> Self:
-        plan = self.plan()
+        plan = trusting(self.plan(), X)
         check_shape(X, y, plan.schema, who=type(self).__name__)
         charge(payer, plan, X, self, schema=plan.schema)
         statistics = collect(

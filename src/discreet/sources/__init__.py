@@ -23,7 +23,7 @@ from discreet.sources.kernels import compiled
 from discreet.sources.lazy import has_names, is_lazy, picked
 from discreet.sources.part import deal_rows
 from discreet.sources.parted import collect_parted
-from discreet.sources.shape import charge, check_shape
+from discreet.sources.shape import charge, check_shape, trusting
 from discreet.sources.source import (
     NO_ROWS,
     Progress,
@@ -98,6 +98,7 @@ __all__ = [
     "require",
     "rows_of",
     "spans",
+    "trusting",
     "watching",
     "workers",
 ]

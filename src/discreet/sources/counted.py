@@ -24,18 +24,30 @@ from discreet.sources.streams import Stream, register
 from discreet.statistics import Detail, Statistics
 
 SUFFIX = ".stats"
+COUNTED = (
+    "the statistics that stand for the rows were counted before: that they are counts of these rows alone, by the "
+    "rules they name, is taken on trust"
+)
+APART = "parts of the statistics were merged on the word that no person has rows in more than one of them"
 _RULES = "discreet.rules"
+_APART = "apart"
 
 
 @dataclass(frozen=True)
 class CountedRows:
-    """Exact statistics of rows, and how these were read: what became of values without a place, and up to how many rows
-    a person has where the schema tells people apart.
+    """Exact statistics of rows, and how these were read: what became of values without a place, up to how many rows a
+    person has where the schema tells people apart, and whether parts were merged as such of different people.
     """
 
     statistics: Statistics
     unexpected: str
     contributions: int | None = None
+    apart: bool = False
+
+    @property
+    def trusts(self) -> tuple[str, ...]:
+        """What a release that follows from these statistics cannot check."""
+        return (COUNTED, APART) if self.apart else (COUNTED,)
 
     @classmethod
     def of(
@@ -56,12 +68,12 @@ class CountedRows:
         limit = (max(most) if apart else sum(most)) if most else None
         total = self.unexpected == ABSORB
         both = self.statistics.saturated(other.statistics) if total else self.statistics + other.statistics
-        return replace(self, statistics=both, contributions=limit)
+        return replace(self, statistics=both, contributions=limit, apart=self.apart or other.apart or apart)
 
     def without(self, other: CountedRows) -> CountedRows:
         """The same without rows that are among them: of people who take their consent back before a release."""
         self._check(other)
-        return replace(self, statistics=self.statistics - other.statistics)
+        return replace(self, statistics=self.statistics - other.statistics, apart=self.apart or other.apart)
 
     def _check(self, other: CountedRows) -> None:
         if self.unexpected != other.unexpected:
@@ -72,19 +84,20 @@ class CountedRows:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a file for the owner's eyes alone."""
-        limit = "" if self.contributions is None else str(self.contributions)
-        self.statistics.save(path, notes={_RULES: f"{self.unexpected} {limit}"})
+        words = [self.unexpected, "" if self.contributions is None else str(self.contributions)]
+        self.statistics.save(path, notes={_RULES: " ".join([*words, *([_APART] if self.apart else [])])})
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> CountedRows:
         """Read what `save` wrote."""
         statistics, notes = Statistics.load_noted(path)
-        unexpected, _, limit = notes.get(_RULES, "").partition(" ")
         try:
+            unexpected, limit, *more = notes.get(_RULES, "").split(" ")
             contributions = int(limit) if limit else None
-            if (contributions is None) != (statistics.schema.id is None) or (limit and contributions < 1):  # type: ignore[operator]
+            named = statistics.schema.id is not None
+            if (contributions is not None and contributions >= 1) != named or more not in ([], [_APART]):
                 raise ValueError(limit)
-            return cls(statistics, check_unexpected(unexpected), contributions)
+            return cls(statistics, check_unexpected(unexpected), contributions, bool(more))
         except ValueError:
             raise StatisticsError(f"{path} does not say how rows were read: count them by 'discreet stats'") from None
 
@@ -93,7 +106,7 @@ class Counts(Stream):
     """Counted rows as a source: it counts, and has no rows to read."""
 
     def __init__(self, data: CountedRows) -> None:
-        self.data, self.schema = data, data.statistics.schema
+        self.data, self.schema, self.trusts = data, data.statistics.schema, data.trusts
         self.names = [*self.schema.names, self.schema.target, *([self.schema.id] if self.schema.id else [])]
 
     def batches(self, wanted: list[str]) -> Iterator[dict[str, Any]]:

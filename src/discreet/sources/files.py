@@ -32,7 +32,7 @@ class _Parquet(Duck):
         import pyarrow.parquet as parquet
 
         self.files: list[tuple[list[str], str]] = []
-        self.total = 0
+        self.paths, self.total = paths, 0
         for path in paths:
             try:
                 found = parquet.read_metadata(path)
@@ -131,10 +131,12 @@ def open_files(path: str | os.PathLike[str], *, ordered: bool = False, lenient: 
             if _ends_in_quotes(one, delimiter):
                 raise DataError(f"{one}: {OPEN_QUOTE}")
 
-    return Duck(
+    found = Duck(
         connection, source, parameters, names=names, label=paths[0], texts=True, folder=folder, lenient=lenient,
         check=outside_quotes,
     )  # fmt: skip
+    found.paths = paths
+    return found
 
 
 def _literal(path: str) -> str:

@@ -96,6 +96,13 @@ class Postgres(Stream):
         except psycopg.Error as error:
             raise self._refusal(error, "refuses to read") from None
 
+    def state(self) -> None:
+        if not self.steady:
+            raise DataError(
+                "ids and rows are read by two statements, which may see different rows in a transaction of this "
+                "isolation: pass a connection that is in none, or use REPEATABLE READ"
+            )
+
     def item(self, name: str) -> str:
         """A column in a query."""
         quoted = POSTGRESQL.quote(name)

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import replace
+from typing import Any, TypeVar
 
 import numpy as np
 
 from discreet.domain import text
 from discreet.errors import DataError
 from discreet.privacy.payer import Payer, Tab
-from discreet.privacy.plan import Planned
+from discreet.privacy.plan import Planned, Protected
 from discreet.schema import Schema
 from discreet.sources.frames import NO_IDS, as_matrix, open_frame
 from discreet.sources.source import check_columns, is_outside, rows_of
-from discreet.sources.streams import is_aligned, refuse_labels, require
+from discreet.sources.streams import is_aligned, is_counting, opened, refuse_labels, require
+
+Trusting = TypeVar("Trusting", bound=Protected)
 
 
 def check_shape(
@@ -63,6 +66,15 @@ def charge(
         # Whether labels were beside a lazy frame, and whether it needed any, `check_shape` has seen.
         check_columns(source, schema, labelled=labelled and not is_aligned(rows_of(source)[0]), plan=plan)
     return payer.charge(plan.node, plan.budget, plan.unit, owner, schema=schema)
+
+
+def trusting(plan: Trusting, source: Any) -> Trusting:
+    """The plan, which says what its certificate must take on trust of the source."""
+    rows = rows_of(source)[0]
+    if not is_counting(rows):
+        return plan
+    with opened(rows) as stream:
+        return replace(plan, trusts=tuple(dict.fromkeys((*plan.trusts, *stream.trusts)))) if stream.trusts else plan
 
 
 def _is_matrix(X: Any) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
@@ -150,12 +151,22 @@ class Source:
 
     # ---- how rows are read
 
+    @contextmanager
+    def _opened(self, *, ordered: bool = False) -> Iterator[Stream]:
+        """The rows to be read, ids first where people have a limit, which needs rows that stay as they are."""
+        with opened(self.data, self.labels, ordered=ordered, lenient=self.total) as stream:
+            limited = self.contributions is not None and self.schema.id is not None
+            before = stream.state() if limited else None
+            yield stream
+            if limited and _state(stream) != before:
+                raise DataError("the data changed while they were read: try again when nobody writes to them")
+
     def _there(self, ask: Callable[[Stream, Absorbed], Read | None]) -> Read | None:
         """What an engine counts of rows where they are; None if they must be read, as those of people with too many."""
         if self._kept or not is_counting(self.data):
             return None
         count = Absorbed()
-        with opened(self.data, self.labels, lenient=self.total) as stream:
+        with self._opened() as stream:
             found = ask(stream, count) if self._within(stream) else None
         if found is not None:
             new_reading().include([count])
@@ -167,7 +178,7 @@ class Source:
 
     def _beside(self, ask: Ask[Read]) -> Iterator[Read]:
         """What workers make of their partitions; a choice among rows of one person needs all, which then come here."""
-        with opened(self.data, self.labels, lenient=self.total) as stream:
+        with self._opened() as stream:
             require(self.schema, stream.names, labelled=self.labelled)
             if self._within(stream):
                 task = Task(ask, self.schema, tuple(ask.wanted(self)), self.labelled, self.unexpected)
@@ -186,7 +197,7 @@ class Source:
         A row without an id goes with them, unless `unknown` lets it stand for a person of its own.
         """
         count, done = new_reading(), 0
-        with opened(self.data, self.labels, ordered=ordered, lenient=self.total) as stream:
+        with self._opened(ordered=ordered) as stream:
             fewer = self._fewer(stream, unknown)
             for rows, ids in stream.rows(self.schema, labelled=self.labelled, identified=fewer is not None):
                 done += rows.size
@@ -197,7 +208,7 @@ class Source:
 
     def label_column(self) -> Iterator[Any]:
         """The labels alone, of data in which nobody has too many rows."""
-        with opened(self.data) as stream:
+        with self._opened() as stream:
             self._fewer(stream, False)
             if stream is not self.data:  # of a partition the labels alone are here
                 require(self.schema, stream.names, labelled=True)
@@ -221,6 +232,13 @@ class Source:
         for batch in stream.batches([name]):
             counts.update(person_keys(batch[name]))
         return Fewer(counts, most, self.draw, unknown=unknown)
+
+
+def _state(stream: Stream) -> Any:
+    try:
+        return stream.state()
+    except OSError:  # a file is gone
+        return None
 
 
 def _as_they_are(rows: Rows) -> Rows:

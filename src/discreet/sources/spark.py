@@ -30,6 +30,14 @@ class Spark(Workers):
         if twice:
             raise DataError(f"the data frame has several columns of one name: {', '.join(twice)}")
 
+    def state(self) -> None:
+        plan = getattr(self.frame, "_jdf", None)  # a frame of Spark Connect does not show its plan
+        if plan is not None and not told(lambda: plan.queryExecution().withCachedData().deterministic()):
+            raise DataError(
+                "the query of this data frame draws random numbers, and ids and rows are read one after the other: "
+                "write its rows, or persist them, first"
+            )
+
     def _only(self, wanted: list[str]) -> Any:
         """The wanted columns, by their places: Spark reads names in any case and takes dots apart."""
         known = self.frame.toDF(*(f"c{i}" for i in range(len(self.names))))

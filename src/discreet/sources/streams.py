@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import functools
+import os
+import stat
 import warnings
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -36,6 +38,7 @@ class Stream:
     total: int | None = None
     names: list[str]
     labels: Any = None  # beside the rows, if they are not a column of them
+    paths: Sequence[str] = ()  # of the files that it reads
 
     def batches(self, wanted: list[str]) -> Iterator[dict[str, Any]]:
         """The wanted columns, batch by batch, in the order of the rows."""
@@ -76,9 +79,19 @@ class Stream:
             people.add(batch[schema.id])
         return people
 
+    def state(self) -> Any:
+        """What differs if the rows are others than before, as far as it can be seen, for who reads them twice.
+
+        A source that is known to give other rows each time is refused.
+        """
+        found = [os.stat(path) for path in self.paths]
+        return [(one.st_ino, one.st_size, one.st_mtime_ns) for one in found if stat.S_ISREG(one.st_mode)]
+
     def partials(self, task: Any) -> Iterator[bytes]:
         """What the workers of an engine make of each partition, in messages: `beside.answer` in each of them."""
         raise NotImplementedError
+
+    trusts: tuple[str, ...] = ()  # what a certificate takes on trust, of a source that holds no rows
 
     def serve(self, schema: Schema, plan: Any = None) -> None:
         """Refuse, before anything is charged, a schema or a plan that this source cannot serve; no row is read."""

@@ -6,6 +6,7 @@ import functools
 import sqlite3
 import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
@@ -169,6 +170,12 @@ class _DBAPI(Stream):
             cursor.close()
             raise DataError(f"the database refuses to read {self.source}: {first_line(error)}") from None
         return cursor
+
+    def state(self) -> Any:
+        if not isinstance(self.connection, sqlite3.Connection):
+            return None
+        with closing(self._run("PRAGMA data_version")) as cursor:  # what others wrote, and what this connection did
+            return cursor.fetchall(), self.connection.total_changes
 
     def batches(self, wanted: list[str]) -> Iterator[dict[str, Any]]:
         items = ", ".join(quote(name) for name in wanted)

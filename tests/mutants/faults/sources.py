@@ -11,6 +11,7 @@ ALONE = "test_total.py::test_a_row_is_read_alike_alone_and_among_others"
 MANY = "test_total.py::test_every_source_keeps_as_many_rows_of_a_person"
 SUMS = "sources/test_held.py::test_sums_are_exact_or_at_the_end_of_64_bits"
 ONE = "sources/test_people.py::test_spellings_of_one_id_are_one_person_everywhere"
+TRUST = "sources/test_counted.py::test_a_certificate_says_that_counts_were_taken_on_trust"
 SIDES = "evaluation/test_holdout.py::test_a_row_is_on_one_side_and_not_by_where_it_stands"
 
 plant("read-before-the-charge", "sources/shape.py",
@@ -23,6 +24,26 @@ plant("not-charged", "sources/shape.py",
       "return payer.charge(plan.node, plan.budget, plan.unit, owner, schema=schema)",
       "return payer.afford(plan.budget, plan.node)",
       "no fit costs anything in the ledger", "sources/test_shape.py::test_a_good_source_is_charged")
+plant("counts-taken-silently", "sources/counted.py",
+      "return (COUNTED, APART) if self.apart else (COUNTED,)", "return ()",
+      "a certificate does not say that counts in the place of rows were taken on trust", TRUST)
+plant("parts-trusted-silently", "sources/counted.py",
+      "apart=self.apart or other.apart or apart)", "apart=False)",
+      "a certificate does not say that somebody's word keeps people in one part", TRUST)
+plant("trust-not-certified", "privacy/certifier.py",
+      "(*stated, *plan.trusts, ", "(*stated, ",
+      "certificates leave out what was taken on trust", TRUST)
+plant("trust-of-batches-lost", "bayes/release.py",
+      "(*self.plan.trusts, *other.plan.trusts)", "(*self.plan.trusts,)",
+      "what a later batch takes on trust is in no certificate", TRUST)
+plant("changed-files-read", "sources/source.py",
+      "if limited and _state(stream) != before:", "if False:",
+      "people have more rows than were counted, in a file that is written meanwhile",
+      f"{SOURCE}::test_a_file_that_is_written_after_its_ids_were_counted_is_refused")
+plant("changing-statements-read", "sources/postgres.py",
+      "        if not self.steady:\n            raise DataError(\n", "        if False:\n            raise DataError(\n",
+      "ids and rows come from two states of a table",
+      "sources/test_sql.py::test_ids_and_rows_that_two_statements_see_differently_are_refused")
 plant("left-out-rows-counted", "sources/asks.py",
       "label = checked(rows).label", "label = rows.label",
       "class counts have rows that the model leaves out for what other columns hold", KEPT)

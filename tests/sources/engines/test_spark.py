@@ -89,6 +89,20 @@ def test_every_kind_that_may_be_chosen_fits(kind, schema, data, rows):
     assert fitted.certificate_.epsilon == "1" and len(fitted.predict(rows)) == len(rows)
 
 
+def test_a_frame_that_draws_random_numbers_is_refused_where_people_have_a_limit(schema, spark, rows):
+    from pyspark.sql.functions import rand
+
+    limited = schema.having(id="who")
+    made = spark.createDataFrame(rows.assign(who=range(len(rows)))).coalesce(1)
+    drawn = made.where(rand() < 2)
+    with pytest.raises(DataError, match="draws random numbers"):
+        count(drawn, limited, contributions=1)
+    assert count(drawn, schema) == count(rows, schema)
+    kept = drawn.persist()
+    assert count(kept, limited, contributions=1).counts.sum() == count(made, limited, contributions=1).counts.sum()
+    kept.unpersist()
+
+
 def test_a_frame_of_spark_is_never_opened_whole(data):
     with pytest.raises(DataError, match="lazy frame"):
         open_frame(data)
