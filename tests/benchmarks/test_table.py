@@ -4,9 +4,9 @@ import json
 import re
 
 import pytest
+from benchmarks.peers.environments import ROOT
 
 from benchmarks import table
-from benchmarks.peers.environments import ROOT
 
 
 def test_a_small_table_is_measured_kept_and_told(tmp_path, monkeypatch):

@@ -18,9 +18,27 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from discreet import Account, AccountError, Budget, BudgetError, Categorical, Ledger, PrivateNB, Schema
+from discreet import (
+    Account,
+    AccountError,
+    Address,
+    Budget,
+    BudgetError,
+    Categorical,
+    DataError,
+    Ledger,
+    Numeric,
+    PrivateClassifier,
+    PrivateNB,
+    Schema,
+    settle_schema,
+)
+from discreet.errors import ConnectionLostError
 from discreet.privacy import Charge, SmoothCharge
 from discreet.privacy.chain import TABLES, canonical
+from discreet.privacy.composition import amounts
+from discreet.privacy.payer import Prepaid, attempt
+from discreet.sources import Stream, streams
 
 SCHEMA = Schema([Categorical("a", [0, 1])], "y", [0, 1])
 NAMED = Schema([Categorical("a", [0, 1])], "y", [0, 1], id="who")
@@ -467,10 +485,17 @@ class Unread:
 # ---- charges for which nothing was released
 
 
+def lost(account, *amounts, **more):
+    """The error of a fit that made these charges and lost its connection."""
+    with pytest.raises(ConnectionLostError) as caught, attempt():
+        for amount in amounts:
+            spend(account, amount, **more)
+        raise ConnectionLostError("gone")
+    return caught.value
+
+
 def given_up(account, *amounts, **more):
-    for amount in amounts:
-        spend(account, amount, **more)
-    return account.give_up()
+    return account.give_up(lost(account, *amounts, **more))
 
 
 def test_a_charge_that_was_given_up_is_resumed_once(account):
@@ -488,9 +513,20 @@ def test_a_charge_that_was_given_up_is_resumed_once(account):
     state = third.verify()
     assert len(state.entries) == 1 and len(state.hashes) == 3
     third.verify(state.hashes[1])
-    assert given_up(again) == charge  # its connection was lost as well
-    third.resume(charge)
-    spend(third, "1", schema=SCHEMA)
+    third = Account.open(account.path)
+
+
+def test_a_charge_that_was_resumed_may_be_given_up_again(account):
+    charge = given_up(account, "1", schema=SCHEMA)
+    for _ in range(2):
+        again = Account.open(account.path)
+        again.resume(charge)
+        assert given_up(again, "1", schema=SCHEMA) == charge  # its connection was lost as well
+    again.resume(charge)
+    spend(again, "1", schema=SCHEMA)
+    assert again.spent == 1
+    with pytest.raises(BudgetError, match="left unused"):
+        again.resume(charge)
 
 
 def test_two_that_resume_one_charge_do_not_both_use_it(account):
@@ -521,23 +557,122 @@ def test_a_charge_that_was_used_is_not_resumed(account):
     for charge in (tab.receipt, tab.receipt[:12], "", "0" * 12):
         with pytest.raises(BudgetError, match="no charge"):
             account.resume(charge)
-    assert Account.open(account.path).give_up() is None  # which made none itself
+    assert account.give_up(ConnectionLostError("of a reading that nobody was charged for")) is None
 
 
-def test_steps_are_resumed_together_and_what_follows_from_new_noise_is_paid(account):
-    charge = given_up(account, "1/5", "3/10")
+def test_only_the_charge_of_the_fit_that_was_lost_is_given_up(account):
+    with attempt():
+        used = spend(account, "1/5").receipt
+    error = lost(account, "1/4")
+    charge = account.give_up(error)
+    assert charge and not used.startswith(charge)
+    assert account.give_up(error) is None  # once
+    assert account.state().unused == {account.entries()[1].hash}
+    other = lost(account)  # a later reading of the same fit, for which nothing was charged
+    assert other.charge is None and account.give_up(other) is None
+
+
+def test_steps_of_which_one_may_follow_from_another_are_not_given_up(account):
+    assert given_up(account, "1/5", "3/10") is None
+    with pytest.raises(ConnectionLostError) as caught, attempt():
+        spend(account, "1/5")
+        with attempt():
+            spend(account, "1/10")
+            raise ConnectionLostError("gone")
+    assert caught.value.charge is None
+    assert not account.state().unused
+
+
+def test_charges_of_other_threads_are_theirs(account):
+    with pytest.raises(ConnectionLostError) as caught, attempt():
+        mine = spend(account, "1/5").receipt
+        thread = threading.Thread(target=spend, args=(account, "1/10"))
+        thread.start()
+        thread.join()
+        raise ConnectionLostError("gone")
+    assert caught.value.charge == mine
+
+
+class Dropping(Stream):
+    """Rows whose connection is lost in one of the readings."""
+
+    names = ("n", "y")
+
+    def __init__(self, at):
+        self.left = at
+
+    def batches(self, wanted):
+        self.left -= 1
+        if not self.left:
+            raise ConnectionLostError("gone")
+        rng = np.random.default_rng(0)
+        yield {"n": rng.normal(size=500), "y": rng.integers(0, 2, 500)}
+
+
+@pytest.fixture
+def dropping(monkeypatch):
+    monkeypatch.setattr(streams, "_BACKENDS", [*streams._BACKENDS])
+    streams.register("dropping rows", lambda data: isinstance(data, list), lambda data, **_: data[0])
+    monkeypatch.setattr(streams, "_backend", lambda data, known=streams._backend: (
+        next(one for one in streams._BACKENDS if one.name == "dropping rows") if isinstance(data, list) else known(data)
+    ))  # fmt: skip
+    return lambda at: [Dropping(at)]
+
+
+FITS = {
+    "counted": lambda: PrivateNB(0.5, schema=Schema([Numeric("n", -4, 4, bins=4)], "y", [0, 1])),
+    "bounds bought first": lambda: PrivateNB(
+        0.5, schema=Schema([Numeric("n", -4, 4, bins=4)], "y", [0, 1]), bounds="private", edges="private"
+    ),
+    "chosen by counts": lambda: PrivateClassifier(0.5, schema=Schema([Numeric("n", -4, 4, bins=4)], "y", [0, 1])),
+}
+
+
+@pytest.mark.parametrize(("fit", "at"), [("counted", 1), ("bounds bought first", 1), ("bounds bought first", 2),
+                                         ("chosen by counts", 1), ("chosen by counts", 2)])  # fmt: skip
+def test_a_fit_in_steps_is_charged_once_however_late_its_connection_is_lost(fit, at, account, dropping):
+    with pytest.raises(ConnectionLostError) as caught:
+        FITS[fit]().fit(dropping(at), account=account)
+    assert len(account.entries()) == 1 and account.spent == Fraction(1, 2)
+    charge = account.give_up(caught.value)
     again = Account.open(account.path)
     again.resume(charge)
-    again.afford(Budget(1), release(1))  # as if neither had been charged
-    spend(again, "1/5")
-    spend(again, "3/10")
-    assert again.spent == Fraction(1, 2)
-    charge = given_up(again)
-    third = Account.open(account.path)
-    third.resume(charge)
-    spend(third, "1/5")
-    spend(third, "1/4")
-    assert third.spent == Fraction(3, 4)
+    fitted = FITS[fit]().fit(dropping(9), account=again)
+    assert fitted.certificate_.epsilon == "1/2"
+    assert len(account.entries()) == 1 and account.spent == Fraction(1, 2) and not account.verify().unused
+
+
+def test_a_settlement_that_is_lost_is_resumed_too(account, dropping):
+    schema = Schema([Numeric("n", -4, 4, bounds="private")], "y", [0, 1])
+    with pytest.raises(ConnectionLostError) as caught:
+        settle_schema(schema, dropping(1), 0.5, account=account)
+    assert account.give_up(caught.value) == account.entries()[0].hash[:12]
+
+
+def test_a_server_that_is_gone_after_the_charge_is_a_lost_connection(account):
+    pytest.importorskip("psycopg")
+    address = Address("postgresql://127.0.0.1:1/nowhere?connect_timeout=1", "rows")
+    with pytest.raises(DataError, match="cannot be reached") as before:
+        address.stream()
+    assert not isinstance(before.value, ConnectionLostError)
+    with pytest.raises(ConnectionLostError, match="cannot be reached") as after, attempt():
+        spend(account)
+        address.stream()
+    assert account.give_up(after.value)
+
+
+@pytest.mark.parametrize("entering", ["u:p", "u:se#cret", "u:se?cret", ":p", "u:"])
+def test_no_address_brings_a_password(entering):
+    with pytest.raises(DataError, match="has a password in it"):
+        Address(f"postgresql://{entering}@host/base", "rows")
+    Address("postgresql://u@host:5432/base?application_name=a:b@c", "rows")
+
+
+def test_a_step_costs_no_more_than_was_paid_for_it():
+    paid = Prepaid(amounts(release(Fraction(1, 2)), Budget(Fraction(1, 2))))
+    spend(paid, "1/2")
+    with pytest.raises(BudgetError, match="cost more than was charged"):
+        spend(paid, "3/5")
 
 
 def test_a_note_that_does_not_follow_is_damage(account):

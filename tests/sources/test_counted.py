@@ -8,6 +8,7 @@ import pytest
 
 import discreet
 from discreet import (
+    Account,
     Budget,
     Categorical,
     CountedRows,
@@ -106,6 +107,21 @@ def test_what_counts_cannot_serve_is_refused_before_the_charge(parts, frame, sch
         list(PrivateNB(1.0, schema=schema).fit(frame).model_.predict(parts[0]))
 
 
+def test_a_part_is_merged_once(parts, tmp_path):
+    whole = parts[0].merged(parts[1])
+    whole.save(tmp_path / "whole.stats")
+    for twice in (parts[0], whole, CountedRows.load(tmp_path / "whole.stats")):
+        with pytest.raises(StatisticsError, match="would count twice"):
+            whole.merged(twice)
+
+
+def test_rows_of_people_who_were_reduced_by_chance_are_not_taken_away():
+    rules = {"unexpected": "absorb", "contributions": 1}
+    whole, gone = CountedRows.of(people(1, 1, 2), NAMED, **rules), CountedRows.of(people(1, 1), NAMED, **rules)
+    with pytest.raises(StatisticsError, match="count the rows again without those people"):
+        whole.without(gone)
+
+
 def test_a_certificate_says_that_counts_were_taken_on_trust(tmp_path):
     first, second = CountedRows.of(people(1, 2), NAMED), CountedRows.of(people(2, 3), NAMED)
     first.merged(second, apart=True).save(tmp_path / "apart.stats")
@@ -135,10 +151,12 @@ def test_no_estimator_takes_counts_silently(parts, schema):
         made = getattr(discreet, name)
         if not (isinstance(made, type) and issubclass(made, PrivateEstimator)):
             continue
-        if "schema" not in made().get_params():  # it holds another estimator, which has one
+        asked = {"schema": schema, "k": 2}
+        known = made().get_params()
+        if "schema" not in known:  # it holds another estimator, which has one
             continue
         try:
-            fitted = made(schema=schema).fit(parts[0])
+            fitted = made(**{key: value for key, value in asked.items() if key in known}).fit(parts[0])
         except DiscreetError:
             continue
         counted += 1
@@ -201,6 +219,9 @@ def test_the_command_counts_merges_subtracts_and_fits(discreet, frame, schema, t
     assert CountedRows.load(tmp_path / "rest.stats") == CountedRows.load(tmp_path / "0.stats")
     done = discreet("fit", "--statistics", "both.stats", "-s", "s.toml", "-o", "m.json", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
+    account = Account.create(tmp_path / "both.account", Budget(3))
+    done = discreet("fit", "--statistics", "both.stats", "-s", "s.toml", "-o", "m.json", "--epsilon", "2", cwd=tmp_path)
+    assert done.returncode == 0 and account.spent == 2 and "both.account" in done.stderr
     (tmp_path / "bad.stats").write_bytes(b"nothing")
     Schema([Categorical("colour", ["red"])], "ill", ["no", "yes"]).save(tmp_path / "other.toml")
     for arguments, sentence in (

@@ -20,7 +20,7 @@ from discreet.privacy.budget import Adjacency, Budget
 from discreet.privacy.certificate import Certificate
 from discreet.privacy.certifier import certify
 from discreet.privacy.ledger import Charge
-from discreet.privacy.payer import Payer, paying
+from discreet.privacy.payer import Payer, attempt, paying
 from discreet.privacy.unexpected import REFUSE
 from discreet.schema import Schema
 from discreet.sources import Draw, Numbers, Progress, Rows, charge, check_shape
@@ -59,8 +59,9 @@ def settle_schema(
     )  # fmt: skip
     sampler = sampler_for(random_state)
     check_shape(data, schema=schema, labelled=False)
-    charge(paying(ledger, account), plan, data, schema=schema, labelled=False)
-    return settle(data, plan, sampler, progress=progress)
+    with attempt():
+        charge(paying(ledger, account), plan, data, schema=schema, labelled=False)
+        return settle(data, plan, sampler, progress=progress)
 
 
 def settle(data: Any, plan: SettlePlan, sampler: Sampler, *, progress: Progress | None = None) -> Settlement:

@@ -23,7 +23,7 @@ from discreet.mechanisms.vectors import bits_of
 from discreet.privacy.budget import Adjacency
 from discreet.privacy.certificate import Certificate
 from discreet.privacy.certifier import certify
-from discreet.privacy.payer import Payer, paying
+from discreet.privacy.payer import Payer, attempt, paying
 from discreet.privacy.plan import Paid
 from discreet.privacy.unexpected import ABSORB, FIXED, REFUSE
 from discreet.sources import Progress, Rows, Source, cells_of, charge, check_lasting, check_shape
@@ -76,12 +76,13 @@ def calibrated(
     check_lasting(X)
     check_shape(X, y, model.schema, who="a calibration")
     sampler = sampler_for(random_state)
-    charge(paying(ledger, account), _paid(model, plan), X, schema=model.schema)
     reach = score_reach(model)
-    given = sources.open(
-        X, model.schema, y, contributions=times, unexpected=unexpected, draw=bytes_of(sampler), progress=progress
-    )
-    scores, labels = read_scores(model, given, reach)
+    with attempt():
+        charge(paying(ledger, account), _paid(model, plan), X, schema=model.schema)
+        given = sources.open(
+            X, model.schema, y, contributions=times, unexpected=unexpected, draw=bytes_of(sampler), progress=progress
+        )
+        scores, labels = read_scores(model, given, reach)
     try:
         found = calibration(scores, labels, plan, reach, sampler)
     except SolverError:

@@ -88,10 +88,12 @@ def show(file: FileArgument, as_json: options.Json = False) -> None:
 def log(file: FileArgument, as_json: options.Json = False) -> None:
     """List every charge of an account."""
     from discreet.privacy import Account
+    from discreet.privacy.account import SHORT
 
-    entries = Account.open(file).entries()
+    state = Account.open(file).state()
+    entries = state.entries
     if as_json:
-        print_json([_entry(one) for one in entries])
+        print_json([{**_entry(one), "unused": one.hash in state.unused} for one in entries])
         return
     rows = [
         [str(one.number), one.when, one.label, str(one.grant), (one.schema or "-")[:12], one.hash[:12]]
@@ -99,6 +101,9 @@ def log(file: FileArgument, as_json: options.Json = False) -> None:
     ]
     heads = ["charge", "when", "what", "cost", "schema", "hash"]
     console().print(table(_charges(entries), heads, rows, left=6))
+    for one in entries:
+        if one.hash in state.unused:
+            note(f"note: nothing was released for charge {one.number}: --resume-charge {one.hash[:SHORT]} uses it")
 
 
 @app.command()

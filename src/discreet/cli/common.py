@@ -277,9 +277,9 @@ def charged(
     try:
         with absorbing(unexpected), progress(doing, quiet=quiet) as report:
             yield {"account": account, "progress": report}
-    except ConnectionLostError:
+    except ConnectionLostError as error:
         # The sentence that follows is the same whatever the rows hold, and nothing else was or will be put out.
-        charge = None if account is None else account.give_up()
+        charge = None if account is None else account.give_up(error)
         if charge is not None:
             note(f"note: {account.path} was charged, and nothing was released for it: repeat this command with "
                  f"--resume-charge {charge}, which uses that charge")  # fmt: skip

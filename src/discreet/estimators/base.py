@@ -18,7 +18,7 @@ from discreet.mechanisms.noise import Sampler, bytes_of, sampler_for
 from discreet.models import normalised
 from discreet.privacy.budget import Adjacency, Budget
 from discreet.privacy.nodes import Node
-from discreet.privacy.payer import Carrier, Payer, paying
+from discreet.privacy.payer import Carrier, Payer, attempt, paying
 from discreet.privacy.unexpected import ABSORB, REFUSE
 from discreet.schema import Schema
 from discreet.sources import (
@@ -65,7 +65,8 @@ class PrivateEstimator(Carrier, BaseEstimator):
 
         The whole cost is known and charged to the `account` (or `ledger`), if there is one, before a row is read.
         """
-        return self._fit(X, y, paying(ledger, account, X, self), progress)
+        with attempt():
+            return self._fit(X, y, paying(ledger, account, X, self), progress)
 
     def _fit(self, X: Any, y: Any, payer: Payer, progress: Progress | None, *bought: Any) -> Self:
         raise NotImplementedError

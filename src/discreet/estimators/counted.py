@@ -6,7 +6,7 @@ from typing import Any, Self
 
 from discreet.estimators.base import ScoreEstimator
 from discreet.estimators.counts import ClassCounts, checked_counts
-from discreet.privacy.payer import Payer, paying
+from discreet.privacy.payer import Payer, attempt, paying
 from discreet.sources import Progress
 
 
@@ -23,7 +23,8 @@ class CountedEstimator(ScoreEstimator):
         `counts` are noisy rows by class that the caller has bought; the certificate says that they were paid for
         elsewhere. Without them 4 % of the budget buy them.
         """
-        return self._fit(X, y, paying(ledger, account, X, self), progress, counts)
+        with attempt():
+            return self._fit(X, y, paying(ledger, account, X, self), progress, counts)
 
     def _check_bought(self, plan: Any, counts: ClassCounts | None = None) -> None:
         checked_counts(counts, plan, simulation=self.random_state is not None)

@@ -14,8 +14,10 @@ from discreet.bounds.release import settle
 from discreet.errors import BudgetError, SchemaError
 from discreet.mechanisms.noise import sampler_for
 from discreet.privacy.budget import Adjacency, Budget, number
+from discreet.privacy.composition import amounts
 from discreet.privacy.ledger import Sequential
-from discreet.privacy.payer import Payer
+from discreet.privacy.payer import Payer, Prepaid
+from discreet.privacy.plan import Paid
 from discreet.privacy.unexpected import REFUSE
 from discreet.schema import Numeric, Schema
 from discreet.sources import Progress, charge, check_lasting
@@ -36,14 +38,18 @@ class Purchase:
         """Settle, then fit the rest: the fitted estimator, with the certificate of both."""
         check_lasting(X)  # once for the bounds, and again for the fit
         fitted = self.rest.set_params(random_state=self.owner.random_state)
-        # A plan for the limits of the schema costs what the fit will: what is too dear is refused unread.
-        payer.afford(self.whole, Sequential("a settlement and a fit", (self.plan.node, fitted.plan().node)))
-        charge(payer, self.plan, X, self.owner, schema=self.plan.schema)
+        # A plan for the limits of the schema costs what the fit will, so that both steps are charged as one.
+        rest = fitted.plan()
+        node = Sequential("bounds and bins, then a fit", (self.plan.node, rest.node))
+        people = (self.plan.adjacency, self.plan.contributions)
+        whole = Paid(self.plan.schema, self.whole, *people, node, unexpected=self.plan.unexpected)
+        charge(payer, whole, X, self.owner, schema=self.plan.schema)
+        paid = Prepaid(amounts(rest.node, rest.budget))
         settlement = settle(X, self.plan, sampler_for(self.owner.random_state, STREAM), progress=progress)
         fitted.set_params(schema=settlement.schema)
         known = inspect.signature(fitted.fit).parameters  # not every estimator shows its progress
-        fitted.fit(X, y, **{k: v for k, v in {"ledger": payer, "progress": progress}.items() if k in known})
-        fitted.certificate_ = settlement.certificate.then(fitted.certificate_, "bounds and bins, then a fit")
+        fitted.fit(X, y, **{k: v for k, v in {"ledger": paid, "progress": progress}.items() if k in known})
+        fitted.certificate_ = settlement.certificate.then(fitted.certificate_, node.what)
         fitted.model_ = fitted.model_.with_certificate(fitted.certificate_)
         return fitted
 

@@ -14,7 +14,7 @@ from discreet.privacy.budget import Adjacency, Budget, number
 from discreet.privacy.certificate import Certificate
 from discreet.privacy.certifier import certify
 from discreet.privacy.measured import PrivateEvaluation
-from discreet.privacy.payer import Payer, paying
+from discreet.privacy.payer import Payer, attempt, paying
 from discreet.privacy.unexpected import REFUSE
 from discreet.sources import Progress, charge, check_shape
 
@@ -66,9 +66,10 @@ def evaluate_privately(
     )
     sampler = sampler_for(random_state)
     check_shape(data, y, model.schema, who="an evaluation")
-    charge(paying(ledger, account), plan, data, schema=model.schema)
-    return measure(model, plan, sampler, data, y, confidence=sure, progress=progress,
-                   certificate=evaluation_certificate(plan, sampler))  # fmt: skip
+    with attempt():
+        charge(paying(ledger, account), plan, data, schema=model.schema)
+        return measure(model, plan, sampler, data, y, confidence=sure, progress=progress,
+                       certificate=evaluation_certificate(plan, sampler))  # fmt: skip
 
 
 def measure(

@@ -28,7 +28,7 @@ from discreet.privacy.ledger import Parallel
 from discreet.privacy.plan import Protected, checked_count
 from discreet.privacy.unexpected import check_unexpected
 from discreet.schema import Schema
-from discreet.sources import HeldRows, Source, is_lazy, is_outside
+from discreet.sources import HeldRows, Source, is_aligned, is_lazy, is_outside
 
 
 @dataclass(frozen=True)
@@ -62,6 +62,11 @@ class NodesNB(NaiveBayesEstimator):
     def _schema_for(self, X: Any, y: Any, classes: Any = None) -> Schema:
         if is_outside(X) and not is_lazy(X):
             raise DataError(f"{type(self).__name__} deals out rows that are in memory: pass an array or a data frame")
+        if not isinstance(self.partition, str) and is_outside(X) and not is_aligned(X):
+            raise DataError(
+                "a partition names a node for every row in order, and the rows of this frame have none: pass a data "
+                "frame in memory, or name a rule of dealing"
+            )
         return super()._schema_for(X, y, classes)
 
     def _plan(self, schema: Schema, *bought: Any) -> NodesPlan:

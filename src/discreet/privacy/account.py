@@ -12,12 +12,12 @@ from fractions import Fraction
 from numbers import Integral
 from typing import Any
 
-from discreet.errors import AccountError, BudgetError
+from discreet.errors import AccountError, BudgetError, ConnectionLostError
 from discreet.privacy.budget import Adjacency, Budget
 from discreet.privacy.chain import Chain, Link, canonical
 from discreet.privacy.composition import Composition, Totals, amounts
 from discreet.privacy.nodes import Node
-from discreet.privacy.payer import BudgetedPayer, Tab, check_unit, unit_of
+from discreet.privacy.payer import BudgetedPayer, Tab, check_unit, note_charge, unit_of
 
 FORMAT, VERSION = "discreet/account", 1
 SHORT = 12  # digits of a hash that name a charge
@@ -52,7 +52,6 @@ class State:
     head: str
     hashes: tuple[str, ...] = ()  # of charges and of notes about them, in order
     unused: frozenset[str] = frozenset()  # charges for which nothing was released, and which may be resumed
-    given_up: tuple[tuple[str, ...], ...] = ()  # those of one command together
 
     @property
     def composition(self) -> Composition:
@@ -94,8 +93,7 @@ class Account(BudgetedPayer):
         if "\0" in self.path:
             raise AccountError(f"no file can have the name {os.fspath(path)!r}: choose another for the account")
         self.label = label
-        self.charges: list[str] = []  # made or resumed by way of this very object
-        self._resuming: list[str] = []  # to be used instead of new ones
+        self._resuming: str | None = None  # a charge to be used instead of a new one
 
     # ---- making and opening
 
@@ -221,7 +219,7 @@ class Account(BudgetedPayer):
             else:
                 state.composition.check(state.totals, node, grant, self.noun)
                 receipt = chain.append(self._entry(node, grant, unit, owner, schema, state))
-        self.charges.append(receipt)
+        note_charge(receipt)
         return Tab(self, node, owner, receipt)
 
     def afford(self, grant: Budget, node: Node | None = None) -> None:
@@ -230,23 +228,27 @@ class Account(BudgetedPayer):
             return super().afford(grant, node)
         state = self.state()
         if node is not None:
-            state.composition.check(state.totals_without(self._resuming), node, grant, self.noun)
+            state.composition.check(state.totals_without([self._resuming]), node, grant, self.noun)
 
-    def give_up(self) -> str | None:
-        """Note that nothing was released for the charges made by way of this object, and return what to resume by.
+    def give_up(self, error: ConnectionLostError) -> str | None:
+        """Note that nothing was released for the charge of a fit that ended in this error, and return what to resume
+        by; None if there is nothing to give up.
 
-        Only for a command that ends without any output that depends on rows. Then what anybody sees of it and of the
-        one that resumes is what the second releases, which the one charge pays for (docs/proofs/composition.md).
+        What anybody sees of that fit and of the one that resumes is what the second releases, which the one charge
+        pays for (docs/proofs/composition.md).
         """
-        if not self.charges:
+        made, error.charge = error.charge, None
+        if made is None:
             return None
         with self._chain(write=True) as chain:
-            chain.append(self._note("unused", self.charges, self._read(chain)))
-        made, self.charges = self.charges[0], []
+            state = self._read(chain)
+            if made in state.unused or all(entry.hash != made for entry in state.entries):
+                return None
+            chain.append(self._note("unused", [made], state))
         return made[:SHORT]
 
     def resume(self, charge: str) -> None:
-        """Let the next charges through this object be those of a command that gave up: the same plans, used once."""
+        """Let the next charge through this object be one that was given up: for the same plan, and once."""
         state = self.state()
         found = [one for one in state.unused if len(charge) >= SHORT and one.startswith(charge)]
         if not found:
@@ -254,23 +256,20 @@ class Account(BudgetedPayer):
                 f"{self.path} has no charge {charge!r} that was left unused: only a command that lost its connection "
                 "leaves one, which can be resumed once"
             )
-        together = next(group for group in reversed(state.given_up) if found[0] in group)
-        self._resuming = [one for one in together if one in state.unused]
+        self._resuming = found[0]
 
     def _resumed(self, state: State, node: Node, grant: Budget, unit: str | None, schema: Any) -> str | None:
         """The unused charge that this one repeats, if it is one that was given up."""
         from discreet.privacy.certificate import record
 
-        if not self._resuming:
+        if self._resuming is None:
             return None
+        wanted, self._resuming = self._resuming, None
         asked = (record(node).model_dump(mode="json"), grant, unit, getattr(schema, "hash", None))
         for entry in state.entries:
             same = (entry.node, entry.grant, entry.unit, entry.schema) == asked
-            if same and entry.hash in self._resuming and entry.hash in state.unused:
-                self._resuming.remove(entry.hash)
+            if same and entry.hash == wanted and wanted in state.unused:
                 return entry.hash
-        if self.charges:  # a later step may follow from noise that was drawn anew, and is then charged anew
-            return None
         raise BudgetError(
             "the charge to be resumed was made for another plan or schema, or it was resumed already: repeat the "
             "command that lost its connection, or leave --resume-charge out"
@@ -325,7 +324,7 @@ class Account(BudgetedPayer):
             entries = tuple(_parse(link) for link in links if "note" not in link.record)
             state = State(
                 header, entries, links[-1].hash if links else chain.origin, tuple(link.hash for link in links),
-                *_given_up([link.record for link in links if "note" in link.record]),
+                _given_up([link.record for link in links if "note" in link.record]),
             )  # fmt: skip
             _ = state.composition, state.unit, header["people"]
         except (KeyError, TypeError, ValueError) as error:
@@ -376,17 +375,15 @@ def _parse(link: Link) -> Entry:
     )  # fmt: skip
 
 
-def _given_up(notes: list[dict[str, Any]]) -> tuple[frozenset[str], tuple[tuple[str, ...], ...]]:
-    """The charges that are unused after these notes, and those that were given up together."""
+def _given_up(notes: list[dict[str, Any]]) -> frozenset[str]:
+    """The charges that are unused after these notes."""
     unused: set[str] = set()
-    groups: list[tuple[str, ...]] = []
     for note in notes:
         charges = tuple(str(one) for one in note["charges"])
         if note["note"] == "unused":
             unused.update(charges)
-            groups.append(charges)
         elif note["note"] == "resumed" and unused.issuperset(charges):
             unused.difference_update(charges)
         else:
             raise ValueError("a note that does not follow from those before it")
-    return frozenset(unused), tuple(groups)
+    return frozenset(unused)

@@ -6,14 +6,16 @@ import os
 import threading
 import weakref
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, NoReturn, Self
 
-from discreet.errors import BudgetError
+from discreet.errors import BudgetError, ConnectionLostError
 from discreet.privacy.budget import Adjacency, Budget
-from discreet.privacy.composition import Composition, Room, Totals
+from discreet.privacy.composition import Composition, Room, Totals, amounts
 from discreet.privacy.nodes import Node
 
 
@@ -42,6 +44,36 @@ class Tab:
 
     def __reduce__(self) -> tuple[type[None], tuple[()]]:
         return type(None), ()
+
+
+_ATTEMPTS: ContextVar[tuple[list[str], ...]] = ContextVar("discreet_attempts", default=())
+
+
+@contextmanager
+def attempt() -> Iterator[None]:
+    """A block that puts out nothing before its end: should it lose its connection to the rows, the error names its
+    charge. If it made several, one may have followed from noise of another, and none of them is named.
+    """
+    made: list[str] = []
+    token = _ATTEMPTS.set((*_ATTEMPTS.get(), made))
+    try:
+        yield
+    except ConnectionLostError as error:
+        error.charge = made[0] if len(made) == 1 else None
+        raise
+    finally:
+        _ATTEMPTS.reset(token)
+
+
+def note_charge(receipt: str) -> None:
+    """Tell the attempts of this thread or task that an account was charged."""
+    for made in _ATTEMPTS.get():
+        made.append(receipt)
+
+
+def is_charged() -> bool:
+    """Whether an account was charged in an attempt that is under way."""
+    return any(_ATTEMPTS.get())
 
 
 class Payer(ABC):
@@ -170,6 +202,23 @@ class Unpaid(Payer):
 
 
 PAID = Unpaid()  # for steps of a whole that was charged already
+
+
+class Prepaid(Unpaid):
+    """What was charged for a step as part of a whole: that step may cost no more."""
+
+    def __init__(self, paid: Totals) -> None:
+        super().__init__()
+        self.paid = paid
+
+    def charge(
+        self, node: Node, grant: Budget, unit: str | None = None, owner: Any = None, *, schema: Any = None
+    ) -> Tab:
+        """Refuse a step that costs more than was paid for it."""
+        pairs = zip(*((one.epsilon, one.delta, one.rho) for one in (amounts(node, grant), self.paid)), strict=True)
+        if any(held is not None and (cost is None or cost > held) for cost, held in pairs):
+            raise BudgetError("this step would cost more than was charged for it: nothing more was read")
+        return super().charge(node, grant, unit, owner, schema=schema)
 
 
 @dataclass(frozen=True, eq=False)

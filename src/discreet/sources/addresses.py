@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from discreet.errors import DataError
+from discreet.errors import ConnectionLostError, DataError
+from discreet.privacy.payer import is_charged
 from discreet.sources.postgres import Postgres
 from discreet.sources.streams import Stream, register
 from discreet.sources.tables import Duck, quote_table
@@ -37,12 +38,7 @@ class Address:
             raise DataError("an address begins with postgresql:// or duckdb:")
         if not self.table:
             raise DataError("an address is of a database, which has many tables: name one by --table")
-        try:
-            parts = urlsplit(self.address)
-            secret = parts.password is not None or any("password" in key.lower() for key in parse_qs(parts.query, True))
-        except ValueError:
-            raise DataError("the address of the database is malformed: write postgresql://user@host/database") from None
-        if secret and self.file is None:
+        if self.file is None and _has_secret(self.address):
             raise DataError(
                 "the address has a password in it, which others can see: take it out and set PGPASSWORD, or write it "
                 "into ~/.pgpass"
@@ -65,7 +61,8 @@ class Address:
         try:
             connection = psycopg.connect(self.address, autocommit=True, fallback_application_name="discreet")
         except psycopg.Error as error:
-            raise DataError(f"the database cannot be reached: {' '.join(str(error).split())}") from None
+            refusal = ConnectionLostError if is_charged() else DataError  # a fit that reads twice comes back
+            raise refusal(f"the database cannot be reached: {' '.join(str(error).split())}") from None
         return Postgres(connection, quote_table(self.table), owned=True)
 
     def _duck(self, file: str) -> Stream:
@@ -82,6 +79,19 @@ class Address:
         except DataError:
             connection.close()
             raise
+
+
+def _has_secret(address: str) -> bool:
+    """Whether an address has a password in it, to PostgreSQL or to who reads addresses as the web does."""
+    try:
+        parts = urlsplit(address)
+        if parts.password is not None or any("password" in key.lower() for key in parse_qs(parts.query, True)):
+            return True
+    except ValueError:
+        raise DataError("the address of the database is malformed: write postgresql://user@host/database") from None
+    # PostgreSQL takes what stands before an "@" for a name and a password, "#" and "?" included.
+    entering, at, _ = address.partition("://")[2].partition("/")[0].partition("@")
+    return bool(at) and ":" in entering
 
 
 def _open(data: Any, **_: Any) -> Stream:

@@ -6,8 +6,9 @@ Such a file is as private as the rows: it holds their exact counts. Models that 
 from __future__ import annotations
 
 import os
+import secrets
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,7 @@ COUNTED = (
 )
 APART = "parts of the statistics were merged on the word that no person has rows in more than one of them"
 _RULES = "discreet.rules"
+_PARTS = "discreet.parts"
 _APART = "apart"
 
 
@@ -43,6 +45,8 @@ class CountedRows:
     unexpected: str
     contributions: int | None = None
     apart: bool = False
+    parts: tuple[str, ...] = ()  # that were counted each by itself: a name of chance for each
+    file: str | None = field(default=None, compare=False)
 
     @property
     def trusts(self) -> tuple[str, ...]:
@@ -57,23 +61,32 @@ class CountedRows:
         """Count rows of any source."""
         rules: dict[str, Any] = {"contributions": contributions, "unexpected": unexpected}
         found = collect(data, schema, labels, detail=detail, **rules, **more)
-        return cls(found, unexpected, None if schema.id is None else contributions)
+        return cls(found, unexpected, None if schema.id is None else contributions, parts=(secrets.token_hex(8),))
 
     def merged(self, other: CountedRows, *, apart: bool = False) -> CountedRows:
         """Both together. A person may have rows in both, so that their limits add up, unless they are told `apart`:
         no person has rows in both.
         """
         self._check(other)
+        if set(self.parts) & set(other.parts):
+            raise StatisticsError("some rows are in both, and would count twice: merge each part once")
         most = [one.contributions for one in (self, other) if one.contributions is not None]
         limit = (max(most) if apart else sum(most)) if most else None
         total = self.unexpected == ABSORB
         both = self.statistics.saturated(other.statistics) if total else self.statistics + other.statistics
-        return replace(self, statistics=both, contributions=limit, apart=self.apart or other.apart or apart)
+        told, parts = self.apart or other.apart or apart, (*self.parts, *other.parts)
+        return replace(self, statistics=both, contributions=limit, apart=told, parts=parts, file=None)
 
     def without(self, other: CountedRows) -> CountedRows:
         """The same without rows that are among them: of people who take their consent back before a release."""
         self._check(other)
-        return replace(self, statistics=self.statistics - other.statistics, apart=self.apart or other.apart)
+        if self.unexpected == ABSORB and self.contributions is not None:
+            raise StatisticsError(
+                "of a person with too many rows each count has drawn others, so that taking them away would leave "
+                "traces: count the rows again without those people"
+            )
+        told, left = self.apart or other.apart, tuple(one for one in self.parts if one not in other.parts)
+        return replace(self, statistics=self.statistics - other.statistics, apart=told, parts=left, file=None)
 
     def _check(self, other: CountedRows) -> None:
         if self.unexpected != other.unexpected:
@@ -85,7 +98,8 @@ class CountedRows:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a file for the owner's eyes alone."""
         words = [self.unexpected, "" if self.contributions is None else str(self.contributions)]
-        self.statistics.save(path, notes={_RULES: " ".join([*words, *([_APART] if self.apart else [])])})
+        rules = " ".join([*words, *([_APART] if self.apart else [])])
+        self.statistics.save(path, notes={_RULES: rules, _PARTS: " ".join(self.parts)})
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> CountedRows:
@@ -97,7 +111,8 @@ class CountedRows:
             named = statistics.schema.id is not None
             if (contributions is not None and contributions >= 1) != named or more not in ([], [_APART]):
                 raise ValueError(limit)
-            return cls(statistics, check_unexpected(unexpected), contributions, bool(more))
+            parts = tuple(notes.get(_PARTS, "").split())
+            return cls(statistics, check_unexpected(unexpected), contributions, bool(more), parts, os.fspath(path))
         except ValueError:
             raise StatisticsError(f"{path} does not say how rows were read: count them by 'discreet stats'") from None
 

@@ -52,15 +52,18 @@ class HeldRows:
         if len(few) < 2:
             return few[0] if few else cls.of(schema, nobody(schema), total=total)
         reads: list[int] = []
+        places: list[Integers] = []
 
         def columns() -> Iterator[list[Held]]:
             for part in chain(few, parts):
+                places.append(sum(reads) + (np.arange(len(part)) if part.places is None else part.places))
                 reads.append(len(part) if part.read is None else part.read)
                 yield [*part.columns, part.labels]
             few.clear()
 
         *held, labels = stacked(columns())
-        return cls(schema, held, labels, None, sum(reads), total)
+        left_out = len(labels) < sum(reads)
+        return cls(schema, held, labels, np.concatenate(places) if left_out else None, sum(reads), total)
 
     def __len__(self) -> int:
         return len(self.labels)

@@ -137,7 +137,7 @@ class _Dask(Workers):
         self.names = list(self.columns)
 
     def _parts(self, wanted: list[str]) -> list[Any]:
-        return list(self.frame[[self.columns[name] for name in wanted]].to_delayed())
+        return list(_told("dask", self.frame[[self.columns[name] for name in wanted]].to_delayed))
 
     def batches(self, wanted: list[str]) -> Iterator[dict[str, Any]]:
         for part in self._parts(wanted):

@@ -14,8 +14,8 @@ from discreet.privacy.payer import Payer, Tab
 from discreet.privacy.plan import Planned, Protected
 from discreet.schema import Schema
 from discreet.sources.frames import NO_IDS, as_matrix, open_frame
-from discreet.sources.source import check_columns, is_outside, rows_of
-from discreet.sources.streams import is_aligned, is_counting, opened, refuse_labels, require
+from discreet.sources.source import check_columns, is_aligned, is_outside, rows_of
+from discreet.sources.streams import is_counting, opened, refuse_labels, require
 
 Trusting = TypeVar("Trusting", bound=Protected)
 
@@ -64,7 +64,7 @@ def charge(
     if is_outside(source):
         payer.afford(plan.budget, plan.node)
         # Whether labels were beside a lazy frame, and whether it needed any, `check_shape` has seen.
-        check_columns(source, schema, labelled=labelled and not is_aligned(rows_of(source)[0]), plan=plan)
+        check_columns(source, schema, labelled=labelled and not is_aligned(source), plan=plan)
     return payer.charge(plan.node, plan.budget, plan.unit, owner, schema=schema)
 
 

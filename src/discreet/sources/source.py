@@ -332,6 +332,11 @@ def is_outside(data: Any) -> bool:
     return streams.is_outside(rows_of(data)[0])
 
 
+def is_aligned(data: Any) -> bool:
+    """Whether rows outside memory have an order, so that something can be beside each of them."""
+    return streams.is_aligned(rows_of(data)[0])
+
+
 def check_people(data: Any, schema: Schema, contributions: int) -> None:
     """Refuse rows of which one person has too many, if the schema names an id column."""
     if schema.id is None:

@@ -31,7 +31,7 @@ class Spark(Workers):
             raise DataError(f"the data frame has several columns of one name: {', '.join(twice)}")
 
     def state(self) -> None:
-        plan = getattr(self.frame, "_jdf", None)  # a frame of Spark Connect does not show its plan
+        plan = getattr(self._only(self.names), "_jdf", None)  # a frame of Spark Connect does not show its plan
         if plan is not None and not told(lambda: plan.queryExecution().withCachedData().deterministic()):
             raise DataError(
                 "the query of this data frame draws random numbers, and ids and rows are read one after the other: "

@@ -187,8 +187,23 @@ plant("charge-resumed-twice", "privacy/account.py",
       "            unused.difference_update(charges)\n", "            pass\n",
       "one charge pays for as many releases as are asked for", f"{ACCOUNT}::test_a_charge_that_was_given_up_is_resumed_once")
 plant("charge-resumed-for-anything", "privacy/account.py",
-      "            if same and entry.hash in self._resuming", "            if entry.hash in self._resuming",
+      "            if same and entry.hash == wanted", "            if entry.hash == wanted",
       "a charge that was given up pays for a dearer release", f"{ACCOUNT}::test_only_the_same_plan_resumes_a_charge")
+plant("several-steps-given-up", "privacy/payer.py",
+      "error.charge = made[0] if len(made) == 1 else None", "error.charge = made[-1] if made else None",
+      "a step that may follow from noise of an earlier one is released twice for one charge",
+      f"{ACCOUNT}::test_steps_of_which_one_may_follow_from_another_are_not_given_up")
+plant("released-charge-given-up", "privacy/payer.py",
+      "        _ATTEMPTS.reset(token)\n", "        pass\n",
+      "the charge of a fit that was released is given up by a later one",
+      f"{ACCOUNT}::test_only_the_charge_of_the_fit_that_was_lost_is_given_up")
+plant("step-dearer-than-paid", "privacy/payer.py",
+      "held is not None and (cost is None or cost > held)", "False",
+      "a fit after bought bounds costs more than was charged", f"{ACCOUNT}::test_a_step_costs_no_more_than_was_paid_for_it")
+plant("fit-in-steps-charged-in-part", "estimators/purchase.py",
+      "charge(payer, whole, X, self.owner, schema=self.plan.schema)", "charge(payer, self.plan, X, self.owner, schema=self.plan.schema)",
+      "a fit that buys bounds first is charged for them alone",
+      f"{ACCOUNT}::test_a_fit_in_steps_is_charged_once_however_late_its_connection_is_lost")
 plant("used-charge-resumed", "privacy/account.py",
       "for one in state.unused if len(charge)", "for one in state.hashes if len(charge)",
       "a charge for which something was released pays for another release",

@@ -44,6 +44,14 @@ plant("changing-statements-read", "sources/postgres.py",
       "        if not self.steady:\n            raise DataError(\n", "        if False:\n            raise DataError(\n",
       "ids and rows come from two states of a table",
       "sources/test_sql.py::test_ids_and_rows_that_two_statements_see_differently_are_refused")
+plant("part-merged-twice", "sources/counted.py",
+      "if set(self.parts) & set(other.parts):", "if False:",
+      "every row of a part counts twice at the price of one",
+      "sources/test_counted.py::test_a_part_is_merged_once")
+plant("dealt-by-order-of-codes", "nodes/estimator.py",
+      "is_outside(X) and not is_aligned(X)", "False",
+      "which node holds a row depends on other rows of its partition",
+      "nodes/test_estimator.py::test_rows_without_an_order_are_not_dealt_by_place")
 plant("left-out-rows-counted", "sources/asks.py",
       "label = checked(rows).label", "label = rows.label",
       "class counts have rows that the model leaves out for what other columns hold", KEPT)
