@@ -183,8 +183,7 @@ def test_every_charge_is_on_disk_before_the_first_row_is_read(tmp_path, monkeypa
         while cause is not None and not isinstance(cause, LookupError):
             cause = cause.__cause__ or cause.__context__
         assert cause is not None, name
-        steps = {"private bounds": Fraction(1, 20), "automatic with bounds": Fraction(1, 20)}  # then the fit
-        assert cause.args[0] == steps.get(name, Fraction(1, 2)), name
+        assert cause.args[0] == Fraction(1, 2), name
 
 
 def test_statistics_are_paid_for_too(rows, account):

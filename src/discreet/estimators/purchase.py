@@ -15,7 +15,7 @@ from discreet.errors import BudgetError, SchemaError
 from discreet.mechanisms.noise import sampler_for
 from discreet.privacy.budget import Adjacency, Budget, number
 from discreet.privacy.composition import amounts
-from discreet.privacy.ledger import Sequential
+from discreet.privacy.ledger import Node, Sequential, SmoothCharge
 from discreet.privacy.payer import Payer, Prepaid
 from discreet.privacy.plan import Paid
 from discreet.privacy.unexpected import REFUSE
@@ -40,11 +40,15 @@ class Purchase:
         fitted = self.rest.set_params(random_state=self.owner.random_state)
         # A plan for the limits of the schema costs what the fit will, so that both steps are charged as one.
         rest = fitted.plan()
-        node = Sequential("bounds and bins, then a fit", (self.plan.node, rest.node))
+        left: Node = rest.node
+        if rest.budget.kind == "pure" and rest.budget.epsilon is not None:
+            # However the settled bins share it out: the squares of shares are no more than that of the whole.
+            left = SmoothCharge("that of the fit", "the model", "epsilon", rest.budget.epsilon)
+        node = Sequential("bounds and bins, then a fit", (self.plan.node, left))
         people = (self.plan.adjacency, self.plan.contributions)
         whole = Paid(self.plan.schema, self.whole, *people, node, unexpected=self.plan.unexpected)
         charge(payer, whole, X, self.owner, schema=self.plan.schema)
-        paid = Prepaid(amounts(rest.node, rest.budget))
+        paid = Prepaid(amounts(left, rest.budget), payer)
         settlement = settle(X, self.plan, sampler_for(self.owner.random_state, STREAM), progress=progress)
         fitted.set_params(schema=settlement.schema)
         known = inspect.signature(fitted.fit).parameters  # not every estimator shows its progress

@@ -93,6 +93,7 @@ class Account(BudgetedPayer):
         if "\0" in self.path:
             raise AccountError(f"no file can have the name {os.fspath(path)!r}: choose another for the account")
         self.label = label
+        self.charges: list[str] = []  # that were made by way of this very object and not given up
         self._resuming: str | None = None  # a charge to be used instead of a new one
 
     # ---- making and opening
@@ -219,6 +220,7 @@ class Account(BudgetedPayer):
             else:
                 state.composition.check(state.totals, node, grant, self.noun)
                 receipt = chain.append(self._entry(node, grant, unit, owner, schema, state))
+        self.charges.append(receipt)
         note_charge(receipt)
         return Tab(self, node, owner, receipt)
 
@@ -245,6 +247,7 @@ class Account(BudgetedPayer):
             if made in state.unused or all(entry.hash != made for entry in state.entries):
                 return None
             chain.append(self._note("unused", [made], state))
+        self.charges = [one for one in self.charges if one != made]
         return made[:SHORT]
 
     def resume(self, charge: str) -> None:

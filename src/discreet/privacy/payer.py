@@ -205,19 +205,19 @@ PAID = Unpaid()  # for steps of a whole that was charged already
 
 
 class Prepaid(Unpaid):
-    """What was charged for a step as part of a whole: that step may cost no more."""
+    """What was charged for a step as part of a whole; a step that costs more than that is charged by itself."""
 
-    def __init__(self, paid: Totals) -> None:
+    def __init__(self, paid: Totals, payer: Payer) -> None:
         super().__init__()
-        self.paid = paid
+        self.paid, self.payer = paid, payer
 
     def charge(
         self, node: Node, grant: Budget, unit: str | None = None, owner: Any = None, *, schema: Any = None
     ) -> Tab:
-        """Refuse a step that costs more than was paid for it."""
+        """Charge nothing if the step costs no more than was paid for it."""
         pairs = zip(*((one.epsilon, one.delta, one.rho) for one in (amounts(node, grant), self.paid)), strict=True)
         if any(held is not None and (cost is None or cost > held) for cost, held in pairs):
-            raise BudgetError("this step would cost more than was charged for it: nothing more was read")
+            return self.payer.charge(node, grant, unit, owner, schema=schema)
         return super().charge(node, grant, unit, owner, schema=schema)
 
 

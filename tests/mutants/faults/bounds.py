@@ -53,7 +53,7 @@ plant("fit-after-bounds-has-all", "estimators/purchase.py",
       "a fit that bought bounds spends the whole budget once more",
       f"{WATCHED}::test_a_fit_that_buys_bounds_first_costs_what_it_says")
 plant("bounds-before-a-fit-not-charged", "estimators/purchase.py",
-      "        charge(payer, self.plan, X, self.owner, schema=self.plan.schema)\n", "",
+      "(self.plan.node, left))", "(left,))",
       "bounds that a fit buys cost nothing in the ledger",
       f"{WATCHED}::test_a_fit_that_buys_bounds_first_costs_what_it_says")
 plant("bounds-of-a-fit-add-remove", "estimators/purchase.py",

@@ -32,7 +32,7 @@ plant("counts-elsewhere-not-said", "estimators/counts.py",
       "return [] if self.certificate is None else [(WHAT, self.certificate)]", "return []",
       "a certificate does not say that its class counts were paid for elsewhere", GIVEN)
 plant("certificate-forgets-bounds", "estimators/purchase.py",
-      'fitted.certificate_ = settlement.certificate.then(fitted.certificate_, "bounds and bins, then a fit")',
+      "fitted.certificate_ = settlement.certificate.then(fitted.certificate_, node.what)",
       "fitted.certificate_ = fitted.certificate_",
       "the certificate of a fit leaves out the bounds that it bought", INSIDE)
 plant("bounds-one-row-per-person", "estimators/purchase.py",

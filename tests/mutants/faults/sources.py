@@ -15,7 +15,7 @@ TRUST = "sources/test_counted.py::test_a_certificate_says_that_counts_were_taken
 SIDES = "evaluation/test_holdout.py::test_a_row_is_on_one_side_and_not_by_where_it_stands"
 
 plant("read-before-the-charge", "sources/shape.py",
-      "        check_columns(source, schema, labelled=labelled and not is_aligned(rows_of(source)[0]), plan=plan)\n    return",
+      "        check_columns(source, schema, labelled=labelled and not is_aligned(source), plan=plan)\n    return",
       "        check_columns(source, schema, labelled=labelled, plan=plan)\n"
       "        if schema is not None:\n"
       '            __import__("discreet").collect(source, schema)\n    return',
@@ -28,7 +28,7 @@ plant("counts-taken-silently", "sources/counted.py",
       "return (COUNTED, APART) if self.apart else (COUNTED,)", "return ()",
       "a certificate does not say that counts in the place of rows were taken on trust", TRUST)
 plant("parts-trusted-silently", "sources/counted.py",
-      "apart=self.apart or other.apart or apart)", "apart=False)",
+      "told, parts = self.apart or other.apart or apart,", "told, parts = False,",
       "a certificate does not say that somebody's word keeps people in one part", TRUST)
 plant("trust-not-certified", "privacy/certifier.py",
       "(*stated, *plan.trusts, ", "(*stated, ",
@@ -188,5 +188,5 @@ plant("limits-of-merged-parts", "sources/counted.py",
       "a person with rows in two merged files has more than the noise is for",
       "sources/test_counted.py::test_limits_of_people_add_up_unless_nobody_is_in_two_parts")
 plant("password-in-an-address", "sources/addresses.py",
-      "        if secret and self.file is None:\n", "        if False:\n",
+      "        if self.file is None and _has_secret(self.address):\n", "        if False:\n",
       "passwords stand on command lines", "e2e/test_database_cli.py::test_a_bad_address_is_one_sentence")
