@@ -22,6 +22,7 @@ $(VENV)/.dev: pyproject.toml constraints.txt | $(VENV)/bin/pip
 demo: $(VENV)/.base  ## the whole job on data that come with the package
 	$(BIN)/discreet demo
 
+test: export PYTHONDONTWRITEBYTECODE =  # compiled once, not in each of some hundred processes
 test: $(VENV)/.dev  ## the tests, the doctests and the import contract
 	$(BIN)/python -m pytest --durations=25
 

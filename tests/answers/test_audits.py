@@ -6,7 +6,7 @@ from discreet.audit.registry import Registry
 
 # A sound case is called unsound in one of 10^8 runs at most. The control's answers have log-odds 2 apart where 1 is
 # claimed, at chances of 0.03 and 0.2: 40,000 samples tell them apart but for far less than one run in a million.
-SURE = {"confidence": 1 - 1e-8, "seed": 3}
+SURE = {"confidence": 1 - 1e-8, "seed": 3, "processes": 1}
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ import pytest
 
 from discreet.audit import run_case
 
-SURE = {"confidence": 1 - 1e-8, "seed": 5}
+SURE = {"confidence": 1 - 1e-8, "seed": 5, "processes": 1}
 
 
 @pytest.mark.parametrize(

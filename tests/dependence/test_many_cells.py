@@ -11,7 +11,11 @@ from discreet.sources import encode_rows, read_rows
 from discreet.sources.coded import cell_type
 
 CELLS = 70_000
-WIDE = Schema([Categorical("a", list(range(CELLS)))], "y", [0, 1])
+
+
+@pytest.fixture(scope="module")
+def wide():
+    return Schema([Categorical("a", list(range(CELLS)))], "y", [0, 1])
 
 
 def rows():
@@ -20,11 +24,11 @@ def rows():
     return a[:, None], (a ^ a >> 16) & 1
 
 
-def test_codes_do_not_wrap():
+def test_codes_do_not_wrap(wide):
     X, y = rows()
-    assert np.array_equal(sources.open(X, WIDE, y).held().codes(WIDE)[:, 0], X[:, 0])
-    assert np.array_equal(encode_rows(next(read_rows(X, WIDE, y)))[:, 0], X[:, 0])
-    few = sources.open(X[-9:], WIDE, y[-9:]).held()  # a few rows are encoded without compiled loops
+    assert np.array_equal(sources.open(X, wide, y).held().codes(wide)[:, 0], X[:, 0])
+    assert np.array_equal(encode_rows(next(read_rows(X, wide, y)))[:, 0], X[:, 0])
+    few = sources.open(X[-9:], wide, y[-9:]).held()  # a few rows are encoded without compiled loops
     assert np.array_equal(few.cells[:, 0], X[-9:, 0])
 
 
@@ -34,6 +38,6 @@ def test_the_type_is_the_smallest_that_fits():
 
 
 @pytest.mark.parametrize("estimator", [PrivateNB, PrivateTAN, PrivateJointHistogram])
-def test_categories_beyond_are_learnt(estimator):
+def test_categories_beyond_are_learnt(estimator, wide):
     X, y = rows()
-    assert estimator(math.inf, schema=WIDE).fit(X, y).score(X, y) == 1.0
+    assert estimator(math.inf, schema=wide).fit(X, y).score(X, y) == 1.0

@@ -8,7 +8,7 @@ import pytest
 from discreet.federated.audits import audit_cases
 
 CASES = {case.name: case for case in audit_cases()}
-SURE = {"confidence": 1 - 1e-8, "seed": 3}
+SURE = {"confidence": 1 - 1e-8, "seed": 3, "processes": 1}
 
 
 @pytest.mark.parametrize("name", [name for name, case in CASES.items() if not case.control])

@@ -49,7 +49,7 @@ def test_the_drawn_law_is_the_defined_one(name, margin):
     # A margin of one half leaves every coin to intervals and lazily drawn bits.
     scores, k, rate = SCORES[:5], 2, Fraction(1, 3)
     odds = Odds(np.random.default_rng(7).bytes, margin)
-    size = 6000 if margin < 0.1 else 1500
+    size = 3500 if margin < 0.1 else 600
     counts = tally(lambda: DRAWS[name](scores, k, rate, odds=odds).tolist(), size)
     assert improbable(counts, LAWS[name](scores.tolist(), k, float(rate)), size) > LEVEL
     if margin < 0.1:  # and the check can fail
@@ -60,8 +60,8 @@ def test_the_drawn_law_is_the_defined_one(name, margin):
 def test_masks_of_twelve_features():
     scores = np.array([3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8])
     odds = Odds(np.random.default_rng(11).bytes)
-    counts = tally(lambda: draw_mask(scores, 4, Fraction(1, 4), odds=odds).tolist(), 8000)
-    assert improbable(counts, LAWS["mask"](scores.tolist(), 4, 0.25), 8000) > LEVEL
+    counts = tally(lambda: draw_mask(scores, 4, Fraction(1, 4), odds=odds).tolist(), 3000)
+    assert improbable(counts, LAWS["mask"](scores.tolist(), 4, 0.25), 3000) > LEVEL
 
 
 def test_peeling_is_gumbel_noise_once():

@@ -113,7 +113,7 @@ def test_small_run_end_to_end(data_dir, tmp_path):
 
     def few(task):
         toy = task.experiment == "toy" and task.option("dims") <= 2 and task.option("rows") in (64, 1024)
-        return task.repeat < 2 and (toy or task.data == "newsgroup")
+        return task.repeat < 1 and (toy or task.data == "newsgroup")
 
     outcome = reproduce(study, data_dir, tmp_path, fast=True, workers=0, only=few)
     assert not outcome.results.failures

@@ -1,27 +1,19 @@
-"""Audits of trees and choices: honest releases are consistent, broken ones are flagged.
-
-Confidence is 1 − 1e-8 per audit: a false alarm on an honest case has odds below 1e-6 for the whole file.
-"""
+"""Audits of trees and choices: broken releases are flagged; the honest ones are audited with those of other rooms."""
 
 import pytest
 
 from discreet.audit import run_case
 
-SURE = {"confidence": 1 - 1e-8, "seed": 5}
+SURE = {"confidence": 1 - 1e-8, "seed": 5, "processes": 1}
 
 
 @pytest.mark.parametrize(
-    "name",
-    ["tree-add-remove", "tree-replace", "forest-add-remove", "forest-labels-replace", "choice-permute-and-flip"],
+    ("name", "claim", "samples"),
+    [
+        ("control-tree-replaced-row", 2.0, 4_000),  # they spend twice the claim, which shows best at a claim of 2:
+        ("control-forest-replaced-row", 2.0, 4_000),  # 3,000 runs have bounds of 2.46 and 2.7
+        ("control-choice-monotone", 1.0, None),
+    ],
 )
-def test_honest_releases_are_consistent(name):
-    result = run_case(name, samples=1_000, **SURE)
-    assert not result.violated
-    assert result.lower_bound >= 0
-
-
-@pytest.mark.parametrize(
-    "name", ["control-tree-replaced-row", "control-forest-replaced-row", "control-choice-monotone"]
-)
-def test_controls_are_flagged(name):
-    assert run_case(name, **SURE).violated
+def test_controls_are_flagged(name, claim, samples):
+    assert run_case(name, claim, samples, **SURE).violated

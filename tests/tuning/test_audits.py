@@ -4,7 +4,7 @@ import pytest
 
 from discreet.audit import run_case
 
-SURE = {"confidence": 1 - 1e-8, "seed": 5}
+SURE = {"confidence": 1 - 1e-8, "seed": 5, "processes": 1}
 
 
 @pytest.mark.parametrize(("name", "samples"), [("random-stopping", 2000), ("search-holdout", 300)])

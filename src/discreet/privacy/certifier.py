@@ -5,6 +5,8 @@ from __future__ import annotations
 import secrets
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
+from functools import cache
+from importlib.metadata import version
 
 from discreet.privacy.budget import Adjacency
 from discreet.privacy.certificate import NOBODY, NOTHING, Certificate, paid_elsewhere, record
@@ -17,6 +19,7 @@ MODEL = "the parameters of this model and everything computed from them"
 INFERRED = "the schema (classes, categories, bounds) was read off the data and assumed public"
 EXCEPT = ", except the classes, categories and bounds, which were read off the data"
 UNNOISED = "none: no noise was added"
+_version = cache(version)  # it stands in a file: not to be read at every fit
 
 _NEIGHBOURS = {
     Adjacency.ADD_REMOVE: "whether the rows are in the data or not (the number of rows is hidden too)",
@@ -53,8 +56,6 @@ def certify(
     Without `read` the rows were counted elsewhere, and nobody knows how. A `named` one is told apart from any
     other, for schemas and models that follow from it.
     """
-    from importlib.metadata import version
-
     public, private = plan.schema, plan.budget.private
     spent = plan.node if node is None else node
     usable = private and not simulation
@@ -66,7 +67,7 @@ def certify(
         stated.append(f"no person has more than {plan.contributions} row(s) {where}")
     names = [sampler] if isinstance(sampler, str) else sampler
     return Certificate(
-        library=f"discreet {version('discreet')}",
+        library=f"discreet {_version('discreet')}",
         private=private,
         simulation=private and simulation,
         sampler=" and ".join(dict.fromkeys(names)) if private else "none",
