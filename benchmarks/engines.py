@@ -29,7 +29,7 @@ def run(rows: int = 5_000_000, repeats: int = 5, **_: Any) -> list[dict[str, Any
     codes, numbers, y = made_up_rows(rows, seed=0)
     columns = [column.copy() for column in (*codes.T, *numbers.T, y)]
     table = pa.table(columns, [*schema.names, schema.target])
-    with tempfile.TemporaryDirectory() as folder, _spark() as spark:
+    with tempfile.TemporaryDirectory() as folder, spark_session() as spark:
         path = str(Path(folder) / "rows.parquet")
         parquet.write_table(table, path, row_group_size=GROUP)
         known: dict[str, Callable[[], Any]] = {
@@ -56,7 +56,7 @@ def run(rows: int = 5_000_000, repeats: int = 5, **_: Any) -> list[dict[str, Any
 
 
 @contextmanager
-def _spark() -> Iterator[Any]:
+def spark_session() -> Iterator[Any]:
     """A Spark session of two cores, or None without Java or pyspark."""
     try:
         from pyspark.sql import SparkSession
