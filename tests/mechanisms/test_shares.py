@@ -45,7 +45,7 @@ def skellam_log_pmf(points, variance):
 
 @pytest.mark.parametrize("name", SAMPLERS)
 @pytest.mark.parametrize("count", [1, 3, 10])
-@pytest.mark.parametrize("scale", [Fraction(1, 3), Fraction(7, 2), Fraction(20)])
+@pytest.mark.parametrize("scale", [Fraction(1, 3), Fraction(7, 2)])
 def test_one_share(name, count, scale):
     size = 12_000 if count == 1 else 40_000 if scale > 1 else 100_000
     draws = SAMPLERS[name]().laplace(np.full(size, 5, np.int64), scale, Fraction(1, count)) - 5
