@@ -23,11 +23,12 @@ settings.register_profile("any machine", deadline=None, suppress_health_check=[H
 settings.load_profile("any machine")
 
 
-# The longest files go first, so that no worker is left alone with one of them at the end.
+# The longest files go first, so that no worker is left alone with one of them at the end; those of engines stay
+# together, so that one worker starts them.
 _LONGEST = tuple(
-    f"tests/{name}.py"
+    f"tests/{name}"
     for name in (
-        "federated/flower/test_deployment", "federated/flower/test_run", "sources/engines/test_spark",
+        "federated/flower/test_deployment", "federated/flower/test_run", "sources/engines/",
         "gossip/test_deployment", "test_readme", "audit/test_how_to", "studies/test_gossip", "gossip/test_cli",
         "local/test_serve_process",
         "audit/test_every_case",
