@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from discreet.schema import Schema
 from discreet.sources.absorb import Absorbed, absorb
-from discreet.sources.blocks import BLOCK, SMALL, Reader, Rows, coder, in_threads, spans
+from discreet.sources.blocks import SMALL, Rows, in_threads, parts
 from discreet.sources.columns import Codes, Column, Numbers
-from discreet.sources.kernels import compiled
+from discreet.sources.sweep import Program
 from discreet.statistics import Detail, Statistics
 
 BINS: tuple[Detail, ...] = ("bins",)
@@ -71,48 +71,37 @@ def _counted(schema: Schema, rows: Rows, detail: Collection[Detail], total: bool
 
 
 def _fast(rows: Rows, tables: list[_Tables], classes: int) -> NDArray[np.int64]:
-    """Count in threads, block by block, several columns at a time; returns the class counts, bad labels last."""
+    """Count in threads, tile by tile, several columns at a time; returns the class counts, bad labels last."""
     assert rows.label is not None
-    label, loops = coder(rows.label), compiled()
-    coders = [coder(table.column, table.binned) for table in tables]
-    groups = _grouped([table.cells for table in tables], classes)
-    reader = Reader([rows.label.values, *(column.values for column in rows.columns)])
-    parts = spans(rows.size, BLOCK // 2 if reader.spots else BLOCK)
-    done = [_Partial(groups, tables, classes) for _ in parts]
-
-    def work(numbered: tuple[int, Iterator[slice]]) -> None:
-        thread, part = numbered
-        mine = done[thread]
-        for span in part:
-            group = np.zeros(span.stop - span.start, np.uint32)
-            labels, *values = reader.read(span)
-            label.index(labels, group, None)
-            mine.labels += np.bincount(group, minlength=classes + 1)
-            if mine.labels[classes]:
-                return  # a bad label: the caller complains
-            lattice = np.empty(len(group), np.int32)
-            for members, joint in zip(groups, mine.joint, strict=True):
-                index = group.copy()
-                for j in members:
-                    coders[j].index(values[j], index, lattice)
-                    mine.numbers(j, lattice, group)
-                loops.histogram(index, joint)
-
-    in_threads(work, list(enumerate(parts)))
-    for g, members in enumerate(groups):
-        shape = (classes, *(tables[j].cells for j in members))
-        joint = np.sum([one.joint[g] for one in done], axis=0).reshape(shape)
-        for axis, j in enumerate(members, start=1):
-            tables[j].margin = joint.sum(axis=tuple(a for a in range(1, len(shape)) if a != axis))
+    program = Program(rows.columns, rows.label, all(table.binned for table in tables))
+    groups = _grouped(program.cells, classes + 1, 0 if any(table.width for table in tables) else GROUP)
+    shapes = [(classes + 1, *(program.cells[j] for j in members)) for members in groups]
+    firsts = np.cumsum([0, *map(math.prod, shapes)])
+    places = np.cumsum([0, *((classes + 1) * table.width for table in tables)])
     for j, table in enumerate(tables):
-        table.moments = np.sum([one.moments[j] for one in done], axis=0)
-        table.points = done[0].points[j].astype(np.int64)
-        for one in done[1:]:
-            table.points += one.points[j]
-    return np.asarray(sum(one.labels for one in done))
+        program.want(j, j if "moments" in table.detail else -1, int(places[j]) if table.width else -1)
+
+    def work(part: tuple[int, int]) -> tuple[NDArray[Any], ...]:
+        # 32 bits hold the rows of a part and halve the memory that the counting jumps about in.
+        joint, spots = (np.zeros(ends[-1], np.uint32) for ends in (firsts, places))
+        moments = np.zeros((len(tables), 2, classes), np.int64)
+        program.sweep(groups, *part, joint, firsts, moments, spots)
+        return joint, moments, spots
+
+    done = in_threads(work, parts(rows.size))
+    joint, moments, spots = (sum(one.astype(np.int64) for one in each) for each in zip(*done, strict=True))
+    for g, members in enumerate(groups):
+        cells = joint[firsts[g] : firsts[g + 1]].reshape(shapes[g])
+        for axis, j in enumerate(members, start=1):
+            tables[j].margin = cells.sum(axis=tuple(a for a in range(1, cells.ndim) if a != axis))[:classes]
+    for j, table in enumerate(tables):
+        table.moments = moments[j]
+        if table.width:
+            table.points = spots[places[j] : places[j + 1]].reshape(-1, table.width)[:classes]
+    return joint[: firsts[1]].reshape(classes + 1, -1).sum(axis=1)
 
 
-def _grouped(cells: list[int], classes: int) -> list[list[int]]:
+def _grouped(cells: list[int], classes: int, most: int) -> list[list[int]]:
     """Columns gathered so that the joint table of a group stays small."""
     groups: list[list[int]] = []
     room = 0
@@ -122,31 +111,8 @@ def _grouped(cells: list[int], classes: int) -> list[list[int]]:
             room //= size
         else:
             groups.append([j])
-            room = GROUP // (classes * size)
+            room = most // (classes * size)
     return groups
-
-
-class _Partial:
-    """What one thread has counted."""
-
-    def __init__(self, groups: list[list[int]], tables: list[_Tables], classes: int) -> None:
-        self.tables = tables
-        self.labels = np.zeros(classes + 1, np.int64)
-        self.joint = [np.zeros(classes * math.prod(tables[j].cells for j in group), np.int64) for group in groups]
-        self.moments = [np.zeros((2, classes), np.int64) for _ in tables]
-        # 32 bits hold the rows of a batch and halve the memory that the counting jumps about in.
-        self.points = [np.zeros((classes, table.width), np.uint32) for table in tables]
-
-    def numbers(self, j: int, lattice: NDArray[np.int32], group: NDArray[np.uint32]) -> None:
-        """Moments and lattice points of one block of a number, if they are wanted."""
-        table = self.tables[j]
-        if not isinstance(table.column, Numbers):
-            return
-        half = table.column.feature.lattice.half
-        if "moments" in table.detail:
-            compiled().moments(lattice, group, half, *self.moments[j])
-        if table.width:
-            compiled().spots(lattice, group, half, self.points[j])
 
 
 class _Tables:
