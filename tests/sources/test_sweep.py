@@ -86,6 +86,7 @@ def both(monkeypatch: pytest.MonkeyPatch, schema: Schema, rows: Rows, detail: tu
     found = []
     for small, threads in ((10**9, 1), (0, 1), (0, 3)):
         monkeypatch.setattr(count, "SMALL", small)
+        monkeypatch.setattr(count, "worthwhile", lambda values: True)
         monkeypatch.setattr(blocks, "BLOCK", 1000)
         monkeypatch.setenv("DISCREET_THREADS", str(threads))
         one = count._counted(schema, rows, detail, True)

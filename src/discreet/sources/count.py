@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from typing import Any
 
 import numpy as np
@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from discreet.schema import Schema
 from discreet.sources.absorb import Absorbed, absorb
-from discreet.sources.blocks import SMALL, Rows, in_threads, parts
+from discreet.sources.blocks import SMALL, Rows, in_threads, parts, spans
 from discreet.sources.columns import Codes, Column, Numbers
-from discreet.sources.sweep import Program
+from discreet.sources.sweep import Program, worthwhile
 from discreet.statistics import Detail, Statistics
 
 BINS: tuple[Detail, ...] = ("bins",)
@@ -51,12 +51,9 @@ def _counted(schema: Schema, rows: Rows, detail: Collection[Detail], total: bool
         return second if isinstance(first, Statistics) else first
     classes = len(schema.classes)
     tables = [_Tables(column, classes, detail) for column in rows.columns]
-    if rows.size < SMALL or max(table.cells for table in tables) * classes >= 2**31:
-        groups = rows.label.encode()
-        counts = np.bincount(groups, minlength=classes + 1)
-        if not counts[classes]:
-            for table in tables:
-                table.plain(groups)
+    wide = max(table.cells for table in tables) * classes >= 2**31
+    if wide or rows.size < SMALL or not worthwhile(rows.size * len(tables)):
+        counts = _plain(rows, tables, classes)
     else:
         counts = _fast(rows, tables, classes)
     if counts[classes]:
@@ -68,6 +65,29 @@ def _counted(schema: Schema, rows: Rows, detail: Collection[Detail], total: bool
     for table in tables:
         table.finish(counts[:classes], result)
     return Statistics(schema, counts[:classes], **result)
+
+
+def _plain(rows: Rows, tables: list[_Tables], classes: int) -> NDArray[np.int64]:
+    """Count with NumPy, block by block in threads; returns the class counts, bad labels last."""
+
+    def work(part: Iterator[slice]) -> tuple[NDArray[np.int64], list[_Tables]]:
+        counts, mine = np.zeros(classes + 1, np.int64), [table.empty() for table in tables]
+        for span in part:
+            some = rows.part(span.start, span.stop)
+            assert some.label is not None
+            groups = some.label.encode()
+            counts += np.bincount(groups, minlength=classes + 1)
+            if counts[classes]:
+                break  # a bad label: the caller complains
+            for table, column in zip(mine, some.columns, strict=True):
+                table.add(column, groups)
+        return counts, mine
+
+    done = in_threads(work, spans(rows.size))
+    for j, table in enumerate(tables):
+        for _, mine in done:
+            table.include(mine[j])
+    return np.asarray(sum(counts for counts, _ in done))
 
 
 def _fast(rows: Rows, tables: list[_Tables], classes: int) -> NDArray[np.int64]:
@@ -98,7 +118,7 @@ def _fast(rows: Rows, tables: list[_Tables], classes: int) -> NDArray[np.int64]:
         table.moments = moments[j]
         if table.width:
             table.points = spots[places[j] : places[j + 1]].reshape(-1, table.width)[:classes]
-    return joint[: firsts[1]].reshape(classes + 1, -1).sum(axis=1)
+    return np.asarray(joint[: firsts[1]].reshape(classes + 1, -1).sum(axis=1))
 
 
 def _grouped(cells: list[int], classes: int, most: int) -> list[list[int]]:
@@ -133,9 +153,18 @@ class _Tables:
         self.moments = np.zeros((2, classes), np.int64)
         self.points = np.zeros((classes, self.width), np.int64)
 
-    def plain(self, groups: NDArray[np.int64]) -> None:
-        """Count all rows at once with NumPy."""
-        column = self.column
+    def empty(self) -> _Tables:
+        """Tables of the same shape that hold nothing yet."""
+        return _Tables(self.column, self.classes, self.detail)
+
+    def include(self, other: _Tables) -> None:
+        """Add what others have counted."""
+        self.margin += other.margin
+        self.moments += other.moments
+        self.points += other.points
+
+    def add(self, column: Codes | Numbers, groups: NDArray[np.int64]) -> None:
+        """Count some rows of the column with NumPy."""
         if isinstance(column, Codes):
             codes = column.encode()
         else:
@@ -148,10 +177,9 @@ class _Tables:
             for power in (1, 2) if "moments" in self.detail else ():
                 np.add.at(self.moments[power - 1], groups[there], points[there] ** power)
             if self.width:
-                flat = groups[there] * self.width + points[there] + column.feature.lattice.half
-                self.points = np.bincount(flat, minlength=self.classes * self.width).reshape(self.classes, self.width)
+                np.add.at(self.points, (groups[there], points[there] + column.feature.lattice.half), 1)
         flat = np.bincount(groups * self.cells + codes, minlength=self.classes * self.cells)
-        self.margin = flat.reshape(self.classes, self.cells)
+        self.margin += flat.reshape(self.classes, self.cells)
 
     @property
     def bad(self) -> bool:

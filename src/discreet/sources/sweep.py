@@ -9,14 +9,17 @@ once where it is called. The integers that come out are sums over rows and do no
 from __future__ import annotations
 
 import functools
+import os
 from collections.abc import Sequence
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.sources.columns import GONE, Codes, Column, Numbers, Points
+from discreet.sources.gather import TYPES, gathering, viewing
 
 # A column's integers, its reals, and the rules by which its values become codes.
 (
@@ -25,7 +28,6 @@ from discreet.sources.columns import GONE, Codes, Column, Numbers, Points
 MIDDLE, INVERSE, BOTTOM, TOP, FACTOR, BASE = range(6)
 SAME, TABLE, WHOLE, FLOAT, EVEN, CUTS, MANY = range(7)
 FEW_CUTS = 40
-_TYPES = {np.dtype(kind): k for k, kind in enumerate(["i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f4", "f8"])}
 _EVEN = 1.5 * 2.0**52  # added and taken away again it rounds a double below 2**51 to a whole number, ties to even
 _NOTHING = np.empty(0, np.uint32)
 _NONE = (
@@ -76,9 +78,8 @@ class Program:
         places = (none if one is None else one for one, none in given)
         side = np.empty((len(self.whole) + 1, TILE), np.int64)
         scratch = np.zeros(block, np.uint32), np.empty(TILE, np.uint32), np.empty(TILE, np.int32)
-        _compiled()(
-            self.whole, self.real, self.tables, order, ends, start, stop, *scratch, side, side.view(np.float64), *places
-        )
+        sides = side, side.view(np.float64), side.ctypes.data
+        _compiled()(self.whole, self.real, self.tables, order, ends, start, stop, *scratch, *sides, *places)
 
     def codes(self, groups: Sequence[Sequence[int]], start: int, stop: int) -> NDArray[np.uint32]:
         """The index of each row in each group of columns: of every column in turn, index·cells + code."""
@@ -91,14 +92,12 @@ class Program:
         found = np.empty((1, size), np.int32)
         self.whole[1, POINTS] = 1
         self.sweep([[0]], 0, size, points=found)
-        return found[0]
+        return np.asarray(found[0])
 
     def _values(self, j: int, values: NDArray[Any]) -> None:
-        if values.dtype not in _TYPES:
-            values = values.astype(np.float64 if values.dtype.kind == "f" else np.int64)
         self.kept.append(values)
         place = values.__array_interface__["data"][0]
-        self.whole[j, [ADDRESS, STRIDE, TYPE]] = place, values.strides[0], _TYPES[values.dtype]
+        self.whole[j, [ADDRESS, STRIDE, TYPE]] = place, values.strides[0], TYPES[values.dtype.str[1:]]
 
     def _category(self, j: int, column: Codes) -> NDArray[np.uint32]:
         self._values(j, column.values)
@@ -153,14 +152,15 @@ def even_bins(cuts: Sequence[int], half: int) -> tuple[int, int] | None:
 
 def _sweep(
     whole: Any, real: Any, tables: Any, order: Any, ends: Any, start: int, stop: int, all_labels: Any, all_indices: Any,
-    all_points: Any, side: Any, side_reals: Any,
+    all_points: Any, side: Any, side_reals: Any, side_at: int,
     joint: Any, firsts: Any, moments: Any, spots: Any, codes: Any, held: Any,
 ) -> None:  # fmt: skip
     """Go over some rows: columns come in groups `order[ends[g - 1] : ends[g]]`, the first is the label if there is one.
 
     `joint[firsts[g]:]` counts the indices of a group: the label, then for each of its columns index·cells + code.
     `moments` and `spots` take the sums and points of numbers by class, `codes` and `held` the indices and points of
-    every row, where they have room for them. The five arrays before are for scratch; `side_reals` is `side` as doubles.
+    every row, where they have room for them. The arrays before are scratch; `side_reals` is `side`, at `side_at`, as
+    doubles.
     """
     block, tile, lead = len(all_labels), len(all_indices), 1 if whole[0, ADDRESS] != 0 else 0
     for low in range(start, stop, block):
@@ -169,6 +169,7 @@ def _sweep(
             first, last = ends[g - 1] if g > 0 else 0, ends[g]
             for at in range(low, high, tile):
                 size = tile if at + tile < high else high - at
+                each = np.uint64(size)  # indices without a sign need no look at those below zero
                 label, index, points = all_labels[at - low : at - low + size], all_indices[:size], all_points[:size]
 
                 # What is not side by side in eight bytes is put so. Columns of a matrix share lines of the cache: they
@@ -184,36 +185,9 @@ def _sweep(
                         if stride == 8 and (kind == 3 or kind == 9):
                             continue
                         address = whole[j, ADDRESS] + (at + low_row) * stride
-                        ints, reals = side[j, low_row:high_row], side_reals[j, low_row:high_row]
-                        if kind == 9:
-                            for i in range(len(ints)):
-                                reals[i] = _float64(address + i * stride)
-                        elif kind == 8:
-                            for i in range(len(ints)):
-                                reals[i] = _float32(address + i * stride)
-                        elif kind == 0:
-                            for i in range(len(ints)):
-                                ints[i] = _int8(address + i * stride)
-                        elif kind == 1:
-                            for i in range(len(ints)):
-                                ints[i] = _int16(address + i * stride)
-                        elif kind == 2:
-                            for i in range(len(ints)):
-                                ints[i] = _int32(address + i * stride)
-                        elif kind == 4:
-                            for i in range(len(ints)):
-                                ints[i] = _uint8(address + i * stride)
-                        elif kind == 5:
-                            for i in range(len(ints)):
-                                ints[i] = _uint16(address + i * stride)
-                        elif kind == 6:
-                            for i in range(len(ints)):
-                                ints[i] = _uint32(address + i * stride)
-                        else:
-                            for i in range(len(ints)):
-                                ints[i] = _int64(address + i * stride)
+                        _gather(kind, address, stride, high_row - low_row, side_at + 8 * (j * tile + low_row))
 
-                for i in range(size):
+                for i in range(each):
                     index[i] = label[i] if g >= lead else np.uint32(0)
                 for k in range(first, last):
                     j = order[k]
@@ -228,7 +202,7 @@ def _sweep(
                         reals = _real_view(address, size)
                     if kind < 8 and rule > TABLE:
                         gone, own = column[GONE_AT], side_reals[0 if j else len(side_reals) - 1]
-                        for i in range(size):
+                        for i in range(each):
                             number = np.float64(ints[i])
                             if kind == 7 and ints[i] < 0:
                                 number = np.float64(np.uint64(ints[i]))
@@ -238,32 +212,32 @@ def _sweep(
                     # Their codes. A category is found by its distance from the lowest, in a table if need be, of which
                     # the last entries are for unknown and missing values; a float is one if its code leads back to it.
                     if rule == SAME:
-                        for i in range(size):
+                        for i in range(each):
                             spot = ints[i] - lowest
                             code = np.uint32(spot) if (spot >= 0) & (spot < places) else unknown
                             index[i] = index[i] * cells + code
                     elif rule == TABLE:
-                        for i in range(size):
+                        for i in range(each):
                             spot = ints[i] - lowest
                             index[i] = index[i] * cells + table[spot if (spot >= 0) & (spot < places) else places]
                     elif rule == WHOLE:
-                        zero, end = np.float64(lowest), np.float64(places - 1)
+                        zero, most = np.float64(lowest), np.float64(places - 1)
                         missing = np.uint32(column[MISSING])
-                        for i in range(size):
+                        for i in range(each):
                             value = reals[i]
                             away = value - zero
-                            away = away if away < end else end
+                            away = away if away < most else most
                             away = away if away > 0.0 else 0.0
-                            near = np.int32(away)
+                            nearest = np.int32(away)
                             other = unknown if value == value else missing
-                            code = np.uint32(near) if np.float64(near) + zero == value else other
+                            code = np.uint32(nearest) if np.float64(nearest) + zero == value else other
                             index[i] = index[i] * cells + code
                     elif rule == FLOAT:
-                        zero, end = np.float64(lowest), np.float64(places - 1)
-                        for i in range(size):
+                        zero, most = np.float64(lowest), np.float64(places - 1)
+                        for i in range(each):
                             value = reals[i]
                             away = value - zero
-                            away = away if away < end else end
+                            away = away if away < most else most
                             away = away if away > 0.0 else 0.0
                             spot = np.int64(away)
                             if np.float64(spot) + zero != value:
@@ -276,7 +250,7 @@ def _sweep(
                         end = np.int32(column[LAST])
                         if rule == EVEN and column[POINTS] == 0:
                             # Bins of equal width without points: all of these doubles are exact but the scaled value.
-                            for i in range(size):
+                            for i in range(each):
                                 value = reals[i]
                                 scaled = (value - middle) * inverse
                                 scaled = scaled if scaled < top else top
@@ -288,7 +262,7 @@ def _sweep(
                                 index[i] = index[i] * cells + np.uint32(even)
                             continue
                         # half + 1 stands for missing, half + 2 for infinite.
-                        for i in range(size):
+                        for i in range(each):
                             value = reals[i]
                             scaled = (value - middle) * inverse
                             scaled = scaled if scaled < top else top
@@ -297,21 +271,21 @@ def _sweep(
                             odd = np.int32(half + 1) if value != value else np.int32(half + 2)
                             points[i] = point if value - value == 0.0 else odd
                         if rule == EVEN:
-                            for i in range(size):
+                            for i in range(each):
                                 even = np.int32(np.float64(points[i]) * factor + base)
                                 even = even if even < end else end
                                 odd = np.int32(end + points[i] - half)
                                 even = even if points[i] <= half else odd
                                 index[i] = index[i] * cells + np.uint32(even)
                         elif rule == CUTS:  # the bin is the number of cuts at or below the point
-                            for i in range(size):
+                            for i in range(each):
                                 index[i] = index[i] * cells
                             for c in range(places):
                                 cut = np.int32(table[c])
-                                for i in range(size):
+                                for i in range(each):
                                     index[i] += np.uint32(points[i] >= cut)
                         else:
-                            for i in range(size):
+                            for i in range(each):
                                 index[i] = index[i] * cells + table[np.uint32(points[i] + half)]
 
                         if column[MOMENTS] >= 0:
@@ -319,9 +293,9 @@ def _sweep(
                             for c in range(sums.shape[1]):
                                 total = np.int64(0)
                                 square = np.int64(0)
-                                for i in range(size):
-                                    mine = (label[i] == np.uint32(c)) & (points[i] <= half)
-                                    point = points[i] if mine else np.int32(0)
+                                for i in range(each):
+                                    within = (label[i] == np.uint32(c)) & (points[i] <= half)
+                                    point = points[i] if within else np.int32(0)
                                     total += np.int64(point)
                                     square += np.int64(point) * np.int64(point)
                                 sums[0, c] += total
@@ -329,33 +303,62 @@ def _sweep(
                         if column[SPOTS] >= 0:
                             width = 2 * column[HALF] + 3
                             mine_at = column[SPOTS] + column[HALF]
-                            for i in range(size):
+                            for i in range(each):
                                 spots[np.uint64(mine_at + label[i] * width + points[i])] += np.uint32(1)
 
                 if g < lead:
-                    for i in range(size):
+                    for i in range(each):
                         label[i] = index[i]
                     continue
                 if len(joint):
                     counts = joint[firsts[g - lead] :]
-                    for i in range(size):
+                    for i in range(each):
                         counts[index[i]] += np.uint32(1)
                 if len(codes):
-                    for i in range(size):
-                        codes[g - lead, at - start + i] = index[i]
+                    mine = codes[g - lead, at - start :]
+                    for i in range(each):
+                        mine[i] = index[i]
                 if len(held):
-                    for i in range(size):
-                        held[g - lead, at - start + i] = points[i]
+                    near = held[g - lead, at - start :]
+                    for i in range(each):
+                        near[i] = points[i]
 
 
 # ---- machine code
 
-_int8 = _int16 = _int32 = _int64 = _uint8 = _uint16 = _uint32 = _float32 = _float64 = _whole_view = _real_view = None
+_gather: Any = None
+_whole_view: Any = None
+_real_view: Any = None
 _SIGNATURE = (
     "void(int64[:,::1],float64[:,::1],uint32[::1],int64[::1],int64[::1],int64,int64,uint32[::1],uint32[::1],"
-    "int32[::1],int64[:,::1],float64[:,::1],uint32[::1],int64[::1],int64[:,:,::1],uint32[::1],uint32[:,::1],"
+    "int32[::1],int64[:,::1],float64[:,::1],int64,uint32[::1],int64[::1],int64[:,:,::1],uint32[::1],uint32[:,::1],"
     "int32[:,::1])"
 )
+
+
+# Values that NumPy counts in about the time in which the machine code is loaded from disk, or else compiled.
+LOADING, COMPILING = 10_000_000, 100_000_000
+_counted = 0
+
+
+def worthwhile(values: int) -> bool:
+    """Whether to count so many values by machine code, given what this process has counted without it so far.
+
+    Both ways give the same integers. Until it has waited as long for NumPy, no process waits for the compiler.
+    """
+    global _counted
+    if _compiled.cache_info().currsize:
+        return True
+    _counted += values
+    return _counted > COMPILING or (_counted > LOADING and _kept_on_disk())
+
+
+def _kept_on_disk() -> bool:
+    """Whether the compiler's work seems to be kept; where it is not found, it is loaded a little later."""
+    places = [Path(os.environ["NUMBA_CACHE_DIR"])] if os.environ.get("NUMBA_CACHE_DIR") else [Path(__file__).parent]
+    found = [file for place in places for file in place.rglob(f"{Path(__file__).stem}.{_sweep.__name__}-*.nbi")]
+    written = Path(__file__).stat().st_mtime
+    return any(file.stat().st_mtime >= written for file in found)
 
 
 @functools.cache
@@ -364,46 +367,5 @@ def _compiled() -> Any:
     import numba
     from numba import types
 
-    kinds = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "float32", "float64")
-    globals().update({f"_{kind}": _at(getattr(types, kind)) for kind in kinds})
-    globals().update(_whole_view=_view(types.int64), _real_view=_view(types.float64))
+    globals().update(_gather=gathering(), _whole_view=viewing(types.int64), _real_view=viewing(types.float64))
     return numba.njit(_SIGNATURE, nogil=True, cache=True, error_model="numpy", no_cfunc_wrapper=True)(_sweep)
-
-
-def _at(kind: Any) -> Any:
-    """A function that reads one value at an address, aligned or not."""
-    from numba import types
-    from numba.extending import intrinsic
-
-    @intrinsic
-    def read(typing: Any, address: Any) -> Any:
-        def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            place = builder.inttoptr(arguments[0], context.get_data_type(kind).as_pointer())
-            return builder.load(place, align=1)
-
-        return kind(types.int64), code
-
-    return read
-
-
-def _view(kind: Any) -> Any:
-    """A function that makes an array of so many values at an address."""
-    from numba import types
-    from numba.core import cgutils
-    from numba.extending import intrinsic
-    from numba.np.arrayobj import make_array, populate_array
-
-    @intrinsic
-    def view(typing: Any, address: Any, size: Any) -> Any:
-        array = types.Array(kind, 1, "C")
-
-        def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            found, item = make_array(array)(context, builder), context.get_constant(types.intp, 8)
-            place = builder.inttoptr(arguments[0], context.get_data_type(kind).as_pointer())
-            shape, strides = (cgutils.pack_array(builder, [one]) for one in (arguments[1], item))
-            populate_array(found, data=place, shape=shape, strides=strides, itemsize=item, meminfo=None)
-            return found._getvalue()
-
-        return array(types.int64, types.int64), code
-
-    return view
