@@ -38,7 +38,7 @@ TILE = 1024  # rows whose codes stay in a core's first caches
 BLOCK = 1 << 15  # rows of one column after the other, where each counts in a table that fills the second cache
 
 
-ROWS = 64  # that are put side by side at a time
+ROWS = 128  # that are put side by side at a time
 
 
 class Program:
