@@ -109,7 +109,7 @@ def _fast(rows: Rows, tables: list[_Tables], classes: int) -> NDArray[np.int64]:
         return joint, moments, spots
 
     done = in_threads(work, parts(rows.size))
-    joint, moments, spots = (sum(one.astype(np.int64) for one in each) for each in zip(*done, strict=True))
+    joint, moments = (np.sum([one[k] for one in done], axis=0, dtype=np.int64) for k in (0, 1))
     for g, members in enumerate(groups):
         cells = joint[firsts[g] : firsts[g + 1]].reshape(shapes[g])
         for axis, j in enumerate(members, start=1):
@@ -117,7 +117,8 @@ def _fast(rows: Rows, tables: list[_Tables], classes: int) -> NDArray[np.int64]:
     for j, table in enumerate(tables):
         table.moments = moments[j]
         if table.width:
-            table.points = spots[places[j] : places[j + 1]].reshape(-1, table.width)[:classes]
+            for *_, spots in done:
+                table.points += spots[places[j] : places[j + 1]].reshape(-1, table.width)[:classes]
     return np.asarray(joint[: firsts[1]].reshape(classes + 1, -1).sum(axis=1))
 
 

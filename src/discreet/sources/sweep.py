@@ -35,7 +35,7 @@ _NONE = (
     np.empty((0, 0), np.int32),
 )  # fmt: skip
 TILE = 1024  # rows whose codes stay in a core's first caches
-BLOCK = 1 << 15  # rows of one column after the other, where each counts in a table that fills the second cache
+BLOCK = 1 << 17  # rows of one column after the other, where each counts in a table that fills the second cache
 
 
 ROWS = 128  # that are put side by side at a time
