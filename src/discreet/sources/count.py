@@ -73,7 +73,7 @@ def _plain(rows: Rows, tables: list[_Tables], classes: int) -> NDArray[np.int64]
     def work(part: Iterator[slice]) -> tuple[NDArray[np.int64], list[_Tables]]:
         counts, mine = np.zeros(classes + 1, np.int64), [table.empty() for table in tables]
         for span in part:
-            some = rows.part(span.start, span.stop)
+            some = rows if span.stop - span.start == rows.size else rows.part(span.start, span.stop)
             assert some.label is not None
             groups = some.label.encode()
             counts += np.bincount(groups, minlength=classes + 1)
@@ -109,7 +109,7 @@ def _fast(rows: Rows, tables: list[_Tables], classes: int) -> NDArray[np.int64]:
         return joint, moments, spots
 
     done = in_threads(work, parts(rows.size))
-    joint, moments = (np.sum([one[k] for one in done], axis=0, dtype=np.int64) for k in (0, 1))
+    joint, moments = (np.asarray(np.sum([one[k] for one in done], axis=0, dtype=np.int64)) for k in (0, 1))
     for g, members in enumerate(groups):
         cells = joint[firsts[g] : firsts[g + 1]].reshape(shapes[g])
         for axis, j in enumerate(members, start=1):
