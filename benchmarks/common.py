@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from discreet import Categorical, Numeric, Schema
+from discreet.sources import in_threads, workers
 
 CATEGORICAL, NUMERIC, CATEGORIES = 8, 6, 10
 
@@ -23,6 +24,23 @@ def best_of(repeats: int, task: Callable[[], Any]) -> float:
         task()
         times.append(time.perf_counter() - start)
     return min(times)
+
+
+def one_read(arrays: list[np.ndarray], repeats: int) -> float:
+    """The shortest time in which all cores together read every byte of some arrays once, and add it up."""
+    import numba
+
+    @numba.njit(nogil=True, fastmath=True)
+    def total(values: Any) -> Any:
+        found = values[0]
+        for i in range(1, len(values)):
+            found += values[i]
+        return found
+
+    threads = workers()
+    parts = [[np.array_split(values, threads)[k] for values in arrays] for k in range(threads)]
+    in_threads(lambda part: [total(values) for values in part], parts)  # compile once
+    return best_of(repeats, lambda: in_threads(lambda part: [total(values) for values in part], parts))
 
 
 def line(what: str, measured: float | None, unit: str, bar: str = "", met: bool | None = None) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.bayes.likelihoods import Likelihood, TableLikelihood
-from discreet.sources import SMALL, Column, Numbers, Points, Reader, Rows, coder, compiled, in_threads, spans
+from discreet.sources import SMALL, Column, Numbers, Points, Program, Rows, compiled, in_threads, spans
 
 Floats = NDArray[np.float64]
 JOINED = 2048  # entries of a joint score table that a core's first cache holds
@@ -77,15 +77,14 @@ def _blocks(rows: Rows, prior: Floats, likelihoods: Sequence[Likelihood], keep: 
     """
     loops = compiled()
     columns = _as_numbers(rows, likelihoods)
-    reader = Reader([column.values for column in columns])
-    coders = [coder(column) for column in columns]
+    program = Program(columns)
     steps: list[tuple[list[int], Any]] = []
     for j, likelihood in enumerate(likelihoods):
         table = likelihood.by_cell
         if table is None:
             steps.append(([j], None))
             continue
-        bad = np.full((coders[j].cells - table.shape[1], len(prior)), np.nan)
+        bad = np.full((program.cells[j] - table.shape[1], len(prior)), np.nan)
         scores = np.concatenate([table.T, bad])
         if steps and steps[-1][1] is not None and len(steps[-1][1]) * len(scores) <= JOINED:
             members, joint = steps.pop()
@@ -93,20 +92,18 @@ def _blocks(rows: Rows, prior: Floats, likelihoods: Sequence[Likelihood], keep: 
         else:
             steps.append(([j], scores))
 
+    groups = [members for members, scores in steps if scores is not None]
+
     def work(part: Iterator[slice]) -> bool:
         for span in part:
-            size = span.stop - span.start
-            values = reader.read(span)
-            block, lattice = np.tile(prior, (size, 1)), np.empty(size, np.int32)
+            block = np.tile(prior, (span.stop - span.start, 1))
+            codes = iter(program.codes(groups, span.start, span.stop) if groups else ())
             for members, scores in steps:
                 if scores is None:
                     (j,) = members
-                    likelihoods[j].add_scores(columns[j].feature, values[j], block)
-                    continue
-                index = np.zeros(size, np.uint32)
-                for j in members:
-                    coders[j].index(values[j], index, lattice)
-                loops.add_scores(index, scores, block)
+                    likelihoods[j].add_scores(columns[j].feature, np.ascontiguousarray(columns[j].values[span]), block)
+                else:
+                    loops.add_scores(next(codes), scores, block)
             if np.isnan(block[:, 0]).any():
                 return False
             keep(span, block)

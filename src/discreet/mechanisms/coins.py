@@ -32,9 +32,10 @@ class Coins:
         size = (count + 7) // 8
         if self._at + size > len(self._pool) or self._forks != _forks:  # parent and child must not share bits
             self._pool, self._at, self._forks = self._source(max(4096, size)), 0, _forks
-        chunk = self._pool[self._at : self._at + size]
-        self._at += size
-        return int.from_bytes(chunk, "little") >> (8 * size - count)
+        at, self._at = self._at, self._at + size
+        if size == 1:  # as nearly all are
+            return self._pool[at] >> (8 - count)
+        return int.from_bytes(self._pool[at : at + size], "little") >> (8 * size - count)
 
     def below(self, bound: int) -> int:
         """A uniform integer from 0 to bound − 1."""

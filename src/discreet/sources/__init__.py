@@ -10,7 +10,7 @@ from discreet.sources.absorb import Absorbed, new_reading, watching
 from discreet.sources.addresses import Address, is_address
 from discreet.sources.asks import Workers
 from discreet.sources.beside import checked_run
-from discreet.sources.blocks import BLOCK, SMALL, Reader, Rows, coder, in_threads, spans, workers
+from discreet.sources.blocks import BLOCK, SMALL, Rows, in_threads, spans, workers
 from discreet.sources.coded import Cells, Held, cells_at, cells_of, encode_rows, hold, hold_rows
 from discreet.sources.columns import GONE, Codes, Column, Numbers, Points, make_column
 from discreet.sources.count import BINS
@@ -39,6 +39,7 @@ from discreet.sources.source import (
 )
 from discreet.sources.source import open_source as open
 from discreet.sources.streams import Stream, register, require
+from discreet.sources.sweep import Program
 from discreet.sources.tables import Table
 
 # fmt: off
@@ -58,8 +59,7 @@ __all__ = [
     "Held",
     "HeldRows",
     "Numbers",
-    "Parts", "Points", "Progress",
-    "Reader",
+    "Parts", "Points", "Program", "Progress",
     "RowTable",
     "Rows",
     "Source",
@@ -75,7 +75,6 @@ __all__ = [
     "check_people",
     "check_shape",
     "checked_run",
-    "coder",
     "collect",
     "collect_parted",
     "compiled",

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.schema import Feature, Numeric
-from discreet.sources.blocks import SMALL, NumberCoder, Rows, coder
+from discreet.sources.blocks import SMALL, Rows
 from discreet.sources.columns import GONE, Column, Numbers, Points
-from discreet.sources.kernels import compiled
+from discreet.sources.sweep import Program
 
 Cells = NDArray[Any]  # of the smallest unsigned type that holds them
 Held = NDArray[Any]  # cells of a category, or int32 points of a number's lattice, GONE where it is missing
@@ -27,8 +27,7 @@ def cells_of(column: Column) -> Cells:
     if isinstance(column, Numbers):
         return cells_at(feature, hold(column))
     if len(column.values) >= SMALL:
-        index: Cells = np.zeros(len(column.values), np.uint32)
-        coder(column).index(np.ascontiguousarray(column.values), index, None)
+        index: Cells = Program([column]).codes([[0]], 0, len(column.values))[0]
     else:
         index = column.encode()
     if len(index) and index.max() >= feature.cells:
@@ -44,8 +43,7 @@ def hold(column: Column) -> Held:
         return column.values
     feature, values = column.feature, column.values
     if len(values) >= SMALL:
-        points, half = np.empty(len(values), np.int32), feature.lattice.half
-        compiled().points(np.ascontiguousarray(values), *NumberCoder(feature).shape, points)
+        points, half = Program([column]).points(len(values)), feature.lattice.half
         gone, infinite = points > half, bool((points > half + 1).any())
     else:
         wide, gone = column.points()
@@ -61,9 +59,7 @@ def cells_at(feature: Feature, held: Held) -> Cells:
     if not isinstance(feature, Numeric):
         return held
     if len(held) >= SMALL:
-        index: Cells = np.zeros(len(held), np.uint32)
-        lattice = held if feature.missing_code is None else np.where(held == GONE, feature.lattice.half + 1, held)
-        NumberCoder(feature).place(lattice.astype(np.int32, copy=False), index)
+        index: Cells = Program([Points(feature, held)]).codes([[0]], 0, len(held))[0]
     else:
         index = np.searchsorted(np.array(feature.cuts, np.int64), held, side="right")
         if feature.missing_code is not None:

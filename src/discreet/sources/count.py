@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from discreet.schema import Schema
 from discreet.sources.absorb import Absorbed, absorb
-from discreet.sources.blocks import BLOCK, SMALL, Reader, Rows, coder, in_threads, spans
+from discreet.sources.blocks import SMALL, Rows, in_threads, parts, spans
 from discreet.sources.columns import Codes, Column, Numbers
-from discreet.sources.kernels import compiled
+from discreet.sources.sweep import Program, worthwhile
 from discreet.statistics import Detail, Statistics
 
 BINS: tuple[Detail, ...] = ("bins",)
@@ -51,12 +51,9 @@ def _counted(schema: Schema, rows: Rows, detail: Collection[Detail], total: bool
         return second if isinstance(first, Statistics) else first
     classes = len(schema.classes)
     tables = [_Tables(column, classes, detail) for column in rows.columns]
-    if rows.size < SMALL or max(table.cells for table in tables) * classes >= 2**31:
-        groups = rows.label.encode()
-        counts = np.bincount(groups, minlength=classes + 1)
-        if not counts[classes]:
-            for table in tables:
-                table.plain(groups)
+    wide = max(table.cells for table in tables) * classes >= 2**31
+    if wide or rows.size < SMALL or not worthwhile(rows.size * len(tables)):
+        counts = _plain(rows, tables, classes)
     else:
         counts = _fast(rows, tables, classes)
     if counts[classes]:
@@ -70,49 +67,62 @@ def _counted(schema: Schema, rows: Rows, detail: Collection[Detail], total: bool
     return Statistics(schema, counts[:classes], **result)
 
 
-def _fast(rows: Rows, tables: list[_Tables], classes: int) -> NDArray[np.int64]:
-    """Count in threads, block by block, several columns at a time; returns the class counts, bad labels last."""
-    assert rows.label is not None
-    label, loops = coder(rows.label), compiled()
-    coders = [coder(table.column, table.binned) for table in tables]
-    groups = _grouped([table.cells for table in tables], classes)
-    reader = Reader([rows.label.values, *(column.values for column in rows.columns)])
-    parts = spans(rows.size, BLOCK // 2 if reader.spots else BLOCK)
-    done = [_Partial(groups, tables, classes) for _ in parts]
+def _plain(rows: Rows, tables: list[_Tables], classes: int) -> NDArray[np.int64]:
+    """Count with NumPy, block by block in threads; returns the class counts, bad labels last."""
 
-    def work(numbered: tuple[int, Iterator[slice]]) -> None:
-        thread, part = numbered
-        mine = done[thread]
+    def work(part: Iterator[slice]) -> tuple[NDArray[np.int64], list[_Tables]]:
+        counts, mine = np.zeros(classes + 1, np.int64), [table.empty() for table in tables]
         for span in part:
-            group = np.zeros(span.stop - span.start, np.uint32)
-            labels, *values = reader.read(span)
-            label.index(labels, group, None)
-            mine.labels += np.bincount(group, minlength=classes + 1)
-            if mine.labels[classes]:
-                return  # a bad label: the caller complains
-            lattice = np.empty(len(group), np.int32)
-            for members, joint in zip(groups, mine.joint, strict=True):
-                index = group.copy()
-                for j in members:
-                    coders[j].index(values[j], index, lattice)
-                    mine.numbers(j, lattice, group)
-                loops.histogram(index, joint)
+            some = rows if span.stop - span.start == rows.size else rows.part(span.start, span.stop)
+            assert some.label is not None
+            groups = some.label.encode()
+            counts += np.bincount(groups, minlength=classes + 1)
+            if counts[classes]:
+                break  # a bad label: the caller complains
+            for table, column in zip(mine, some.columns, strict=True):
+                table.add(column, groups)
+        return counts, mine
 
-    in_threads(work, list(enumerate(parts)))
-    for g, members in enumerate(groups):
-        shape = (classes, *(tables[j].cells for j in members))
-        joint = np.sum([one.joint[g] for one in done], axis=0).reshape(shape)
-        for axis, j in enumerate(members, start=1):
-            tables[j].margin = joint.sum(axis=tuple(a for a in range(1, len(shape)) if a != axis))
+    done = in_threads(work, spans(rows.size))
     for j, table in enumerate(tables):
-        table.moments = np.sum([one.moments[j] for one in done], axis=0)
-        table.points = done[0].points[j].astype(np.int64)
-        for one in done[1:]:
-            table.points += one.points[j]
-    return np.asarray(sum(one.labels for one in done))
+        for _, mine in done:
+            table.include(mine[j])
+    return np.asarray(sum(counts for counts, _ in done))
 
 
-def _grouped(cells: list[int], classes: int) -> list[list[int]]:
+def _fast(rows: Rows, tables: list[_Tables], classes: int) -> NDArray[np.int64]:
+    """Count in threads, tile by tile, several columns at a time; returns the class counts, bad labels last."""
+    assert rows.label is not None
+    program = Program(rows.columns, rows.label, all(table.binned for table in tables))
+    groups = _grouped(program.cells, classes + 1, 0 if any(table.width for table in tables) else GROUP)
+    shapes = [(classes + 1, *(program.cells[j] for j in members)) for members in groups]
+    firsts = np.cumsum([0, *map(math.prod, shapes)])
+    places = np.cumsum([0, *((classes + 1) * table.width for table in tables)])
+    for j, table in enumerate(tables):
+        program.want(j, j if "moments" in table.detail else -1, int(places[j]) if table.width else -1)
+
+    def work(part: tuple[int, int]) -> tuple[NDArray[Any], ...]:
+        # 32 bits hold the rows of a part and halve the memory that the counting jumps about in.
+        joint, spots = (np.zeros(ends[-1], np.uint32) for ends in (firsts, places))
+        moments = np.zeros((len(tables), 2, classes), np.int64)
+        program.sweep(groups, *part, joint, firsts, moments, spots)
+        return joint, moments, spots
+
+    done = in_threads(work, parts(rows.size))
+    joint, moments = (np.asarray(np.sum([one[k] for one in done], axis=0, dtype=np.int64)) for k in (0, 1))
+    for g, members in enumerate(groups):
+        cells = joint[firsts[g] : firsts[g + 1]].reshape(shapes[g])
+        for axis, j in enumerate(members, start=1):
+            tables[j].margin = cells.sum(axis=tuple(a for a in range(1, cells.ndim) if a != axis))[:classes]
+    for j, table in enumerate(tables):
+        table.moments = moments[j]
+        if table.width:
+            for *_, spots in done:
+                table.points += spots[places[j] : places[j + 1]].reshape(-1, table.width)[:classes]
+    return np.asarray(joint[: firsts[1]].reshape(classes + 1, -1).sum(axis=1))
+
+
+def _grouped(cells: list[int], classes: int, most: int) -> list[list[int]]:
     """Columns gathered so that the joint table of a group stays small."""
     groups: list[list[int]] = []
     room = 0
@@ -122,31 +132,8 @@ def _grouped(cells: list[int], classes: int) -> list[list[int]]:
             room //= size
         else:
             groups.append([j])
-            room = GROUP // (classes * size)
+            room = most // (classes * size)
     return groups
-
-
-class _Partial:
-    """What one thread has counted."""
-
-    def __init__(self, groups: list[list[int]], tables: list[_Tables], classes: int) -> None:
-        self.tables = tables
-        self.labels = np.zeros(classes + 1, np.int64)
-        self.joint = [np.zeros(classes * math.prod(tables[j].cells for j in group), np.int64) for group in groups]
-        self.moments = [np.zeros((2, classes), np.int64) for _ in tables]
-        # 32 bits hold the rows of a batch and halve the memory that the counting jumps about in.
-        self.points = [np.zeros((classes, table.width), np.uint32) for table in tables]
-
-    def numbers(self, j: int, lattice: NDArray[np.int32], group: NDArray[np.uint32]) -> None:
-        """Moments and lattice points of one block of a number, if they are wanted."""
-        table = self.tables[j]
-        if not isinstance(table.column, Numbers):
-            return
-        half = table.column.feature.lattice.half
-        if "moments" in table.detail:
-            compiled().moments(lattice, group, half, *self.moments[j])
-        if table.width:
-            compiled().spots(lattice, group, half, self.points[j])
 
 
 class _Tables:
@@ -167,9 +154,18 @@ class _Tables:
         self.moments = np.zeros((2, classes), np.int64)
         self.points = np.zeros((classes, self.width), np.int64)
 
-    def plain(self, groups: NDArray[np.int64]) -> None:
-        """Count all rows at once with NumPy."""
-        column = self.column
+    def empty(self) -> _Tables:
+        """Tables of the same shape that hold nothing yet."""
+        return _Tables(self.column, self.classes, self.detail)
+
+    def include(self, other: _Tables) -> None:
+        """Add what others have counted."""
+        self.margin += other.margin
+        self.moments += other.moments
+        self.points += other.points
+
+    def add(self, column: Codes | Numbers, groups: NDArray[np.int64]) -> None:
+        """Count some rows of the column with NumPy."""
         if isinstance(column, Codes):
             codes = column.encode()
         else:
@@ -182,10 +178,9 @@ class _Tables:
             for power in (1, 2) if "moments" in self.detail else ():
                 np.add.at(self.moments[power - 1], groups[there], points[there] ** power)
             if self.width:
-                flat = groups[there] * self.width + points[there] + column.feature.lattice.half
-                self.points = np.bincount(flat, minlength=self.classes * self.width).reshape(self.classes, self.width)
+                np.add.at(self.points, (groups[there], points[there] + column.feature.lattice.half), 1)
         flat = np.bincount(groups * self.cells + codes, minlength=self.classes * self.cells)
-        self.margin = flat.reshape(self.classes, self.cells)
+        self.margin += flat.reshape(self.classes, self.cells)
 
     @property
     def bad(self) -> bool:

@@ -145,6 +145,14 @@ plant("a-crowd-beside-the-rows", "sources/source.py",
       "workers count all rows of people who have too many",
       f"{BESIDE}::test_people_are_counted_over_all_partitions")
 
+SWEEP = "sources/test_sweep.py::test_every_column_counts_as_on_the_plain_path"
+plant("sweep-rounds-otherwise", "sources/sweep.py",
+      "_EVEN = 1.5 * 2.0**52", "_EVEN = 1.5 * 2.0**51",
+      "numbers of large tables are rounded otherwise than those of small ones", SWEEP)
+plant("rows-between-threads-count-twice", "sources/blocks.py",
+      "return list(pairwise(ends))", "return [(a, min(b + 1, size)) for a, b in pairwise(ends)]",
+      "a row counts twice where the rows of two threads meet", SWEEP)
+
 # ---- counting inside engines
 
 SQL = "sources/test_sql.py"

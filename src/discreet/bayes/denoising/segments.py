@@ -12,6 +12,7 @@ from discreet.bayes.denoising.tables import NoisyTable
 Floats = NDArray[np.float64]
 PENALTY = 4.0  # for each segment more, in units of a χ² of one degree of freedom
 MOST = 64  # bins that are tried as ends of a segment
+ROOM = 1 << 16  # residuals that are looked at together
 
 
 def segments(table: NoisyTable, shares: Floats) -> NDArray[np.intp]:
@@ -57,16 +58,18 @@ def _costs(table: NoisyTable, shares: Floats, bounds: NDArray[np.intp]) -> Float
     beyond = np.maximum(cells, 0.0)
     kept = slice(0, classes - 1 if classes == 2 else classes)
     result = np.full((lots + 1, lots + 1), np.inf)
-    for first in range(lots):
-        stops = np.arange(first + 1, lots + 1)
-        start = int(bounds[first])
-        inside = np.maximum(sums[:, stops] - sums[:, first, None], 0.0)
-        length = bounds[stops] - start
-        inside = inside + shares[:, None] * (1 + 0.5 * np.sqrt(spread * length))
-        p = (inside / inside.sum(axis=0))[kept, :, None]  # class, stop, 1
-        noise = (1 - 2 * p) * variance[kept, None, None] + p**2 * variance.sum()
-        gap = values[kept, None, start:] - p * cells[start:]
-        squares = (gap**2 / (noise + beyond[start:] * p * (1 - p) + 0.5)).sum(axis=0).cumsum(axis=1)
-        result[first, stops] = squares[np.arange(len(stops)), length - 1]
-    assert result.shape == (lots + 1, lots + 1) and size
+    chunk = max(1, ROOM // (classes * lots * size))  # first bins that are tried at once
+    for low in range(0, lots, chunk):
+        firsts = np.arange(low, min(low + chunk, lots))
+        starts, stops = bounds[firsts], bounds[1:]
+        length = np.maximum(stops - starts[:, None], 0)  # first, stop
+        inside = np.maximum(sums[:, None, 1:] - sums[:, firsts, None], 0.0)
+        inside = inside + shares[:, None, None] * (1 + 0.5 * np.sqrt(spread * length))
+        p = (inside / inside.sum(axis=0))[kept, :, :, None]  # class, first, stop, 1
+        noise = (1 - 2 * p) * variance[kept, None, None, None] + p**2 * variance.sum()
+        gap = values[kept, None, None] - p * cells
+        squares = (gap**2 / (noise + beyond * p * (1 - p) + 0.5)).sum(axis=0)
+        squares[np.broadcast_to((np.arange(size) < starts[:, None])[:, None], squares.shape)] = 0.0
+        found = squares.cumsum(axis=2)[:, np.arange(lots), stops - 1]
+        result[firsts, 1:] = np.where(length > 0, found, np.inf)
     return result

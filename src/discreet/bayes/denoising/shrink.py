@@ -113,9 +113,16 @@ def _on_grid(
     logs = np.repeat(logs[:, :, None], len(ODDS), axis=2)
     for side, part, limit in ((0, chance, share), (1, 1 - chance, 1 - share)):
         mean = rows * q[:, :, None] * part
-        variance = noise[side][:, None, None] + mean + 0.25
-        logs -= 0.5 * ((seen[side][:, None, None] - mean) ** 2 / variance + np.log(variance))
-        logs[mean > rows * limit * 1.02 + 1] = -np.inf
-    likely = np.exp(logs - logs.max(axis=(1, 2), keepdims=True)).sum(axis=1)
+        variance = noise[side][:, None, None] + mean
+        variance += 0.25
+        gap = seen[side][:, None, None] - mean
+        gap *= gap
+        gap /= variance
+        gap += np.log(variance, out=variance)
+        gap *= 0.5
+        logs -= gap
+        np.putmask(logs, mean > rows * limit * 1.02 + 1, -np.inf)
+    logs -= logs.max(axis=(1, 2), keepdims=True)
+    likely = np.exp(logs, out=logs).sum(axis=1)
     evidence = np.maximum(likely @ _PRIOR, 1e-300)
     return evidence, (likely * ODDS) @ _PRIOR / evidence

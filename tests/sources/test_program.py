@@ -1,4 +1,4 @@
-"""Coders of blocks: every way to a bin is the rule of the feature, at every point of its lattice."""
+"""Programs: every way to a bin is the rule of the feature, at every point of its lattice."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from discreet.schema import Numeric
-from discreet.sources.blocks import NumberCoder, even_bins
+from discreet.sources.columns import GONE, Numbers, Points
+from discreet.sources.sweep import EVEN, RULE, Program, even_bins
 
 FEATURES = {
     "even": Numeric("x", 0, 1, bins=16),
@@ -26,14 +27,15 @@ FEATURES = {
 def test_every_lattice_point_gets_the_bin_of_the_rule(name: str) -> None:
     feature = FEATURES[name]
     half, cuts = feature.lattice.half, np.array(feature.cuts, np.int64)
-    points = np.arange(-half, half + 3).astype(np.int32)
+    points = np.append(np.arange(-half, half + 1), GONE).astype(np.int32)
     expected = np.searchsorted(cuts, points, side="right")
-    expected[-2:] = len(cuts) + 1, len(cuts) + 2  # missing and infinite come after the bins
-    coder = NumberCoder(feature)
-    index = np.full(len(points), 5, np.uint32)
-    coder.place(points, index)
-    np.testing.assert_array_equal(index, 5 * coder.cells + expected)
-    assert (coder.even is None) == ("edges" in name or "whole numbers" in name)  # whose bins differ in width
+    expected[-1] = len(cuts) + 1  # missing and infinite come after the bins
+    program = Program([Points(feature, points)])
+    (index,) = program.codes([[0]], 0, len(points))
+    np.testing.assert_array_equal(index, expected)
+    (index,) = Program([Numbers(feature, np.array([np.nan, np.inf, -np.inf]))]).codes([[0]], 0, 3)
+    assert index.tolist() == [len(cuts) + 1, len(cuts) + 2, len(cuts) + 2]
+    assert (program.whole[1, RULE] == EVEN) == ("edges" not in name and "whole numbers" not in name)  # of one width
 
 
 def test_a_cut_that_is_one_point_off_is_noticed() -> None:
