@@ -7,7 +7,8 @@ import pytest
 
 from discreet.schema import Numeric
 from discreet.sources.columns import GONE, Numbers, Points
-from discreet.sources.sweep import EVEN, RULE, Program, even_bins
+from discreet.sources.program import Program, even_bins
+from discreet.sources.sweep import EVEN, RULE
 
 FEATURES = {
     "even": Numeric("x", 0, 1, bins=16),

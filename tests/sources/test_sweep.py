@@ -13,7 +13,8 @@ from discreet.schema import Categorical, Numeric, Schema
 from discreet.sources import blocks, cells_of, count, hold
 from discreet.sources.blocks import Rows
 from discreet.sources.columns import GONE, Codes, Column, Points, make_column
-from discreet.sources.sweep import CUTS, EVEN, FLOAT, MANY, RULE, SAME, TABLE, TILE, WHOLE, Program
+from discreet.sources.program import Program
+from discreet.sources.sweep import CUTS, EVEN, FLOAT, MANY, RULE, SAME, TABLE, TILE, WHOLE
 from discreet.statistics import Statistics
 
 TYPES = ("i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f4", "f8", "f2", "?", ">i4", ">f8")

@@ -23,6 +23,7 @@ from discreet.sources.kernels import compiled
 from discreet.sources.lazy import has_names, is_lazy, picked
 from discreet.sources.part import deal_rows
 from discreet.sources.parted import collect_parted
+from discreet.sources.program import Program
 from discreet.sources.shape import charge, check_shape, trusting
 from discreet.sources.source import (
     NO_ROWS,
@@ -39,7 +40,6 @@ from discreet.sources.source import (
 )
 from discreet.sources.source import open_source as open
 from discreet.sources.streams import Stream, register, require
-from discreet.sources.sweep import Program
 from discreet.sources.tables import Table
 
 # fmt: off

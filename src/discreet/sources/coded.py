@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from discreet.schema import Feature, Numeric
 from discreet.sources.blocks import SMALL, Rows
 from discreet.sources.columns import GONE, Column, Numbers, Points
-from discreet.sources.sweep import Program
+from discreet.sources.program import Program
 
 Cells = NDArray[Any]  # of the smallest unsigned type that holds them
 Held = NDArray[Any]  # cells of a category, or int32 points of a number's lattice, GONE where it is missing

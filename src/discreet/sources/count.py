@@ -13,7 +13,8 @@ from discreet.schema import Schema
 from discreet.sources.absorb import Absorbed, absorb
 from discreet.sources.blocks import SMALL, Rows, in_threads, parts, spans
 from discreet.sources.columns import Codes, Column, Numbers
-from discreet.sources.sweep import Program, worthwhile
+from discreet.sources.program import Program
+from discreet.sources.sweep import worthwhile
 from discreet.statistics import Detail, Statistics
 
 BINS: tuple[Detail, ...] = ("bins",)

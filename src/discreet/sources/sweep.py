@@ -1,25 +1,21 @@
 """The sweep: one pass of machine code over columns of any type and stride, which codes, counts and adds up.
 
 Rows are taken a tile at a time, so that what is made of them stays in a core's own caches: each value is read from
-memory once and no code is written there. A column is a row of plain arrays (a `Program`), so that the loop is compiled
-once, whatever the columns are. It is one long function because each function more is compiled twice, once by itself and
-once where it is called. The integers that come out are sums over rows and do not depend on the tiles.
+memory once and no code is written there. A column is a row of plain arrays (`program.Program`), so that the loop is
+compiled once, whatever the columns are. It is one long function because each function more is compiled twice, once by
+itself and once where it is called. The integers that come out are sums over rows and do not depend on the tiles.
+
+All that is compiled together stands in this file: the compiler keeps its work for as long as the file stays as it is.
 """
 
 from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Sequence
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-
-from discreet.sources.columns import GONE, Codes, Column, Numbers, Points
-from discreet.sources.gather import TYPES, gathering, viewing
 
 # A column's integers, its reals, and the rules by which its values become codes.
 (
@@ -27,127 +23,11 @@ from discreet.sources.gather import TYPES, gathering, viewing
 ) = range(16)  # fmt: skip
 MIDDLE, INVERSE, BOTTOM, TOP, FACTOR, BASE = range(6)
 SAME, TABLE, WHOLE, FLOAT, EVEN, CUTS, MANY = range(7)
-FEW_CUTS = 40
 _EVEN = 1.5 * 2.0**52  # added and taken away again it rounds a double below 2**51 to a whole number, ties to even
-_NOTHING = np.empty(0, np.uint32)
-_NONE = (
-    _NOTHING, np.empty(0, np.int64), np.empty((0, 2, 0), np.int64), _NOTHING, np.empty((0, 0), np.uint32),
-    np.empty((0, 0), np.int32),
-)  # fmt: skip
+TYPES = {kind: number for number, kind in enumerate(["i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f4", "f8"])}
 TILE = 1024  # rows whose codes stay in a core's first caches
 BLOCK = 1 << 17  # rows of one column after the other, where each counts in a table that fills the second cache
-
-
 ROWS = 128  # that are put side by side at a time
-
-
-class Program:
-    """Columns as the sweep reads them; `cells[j]` is the number of codes of column j, bad values included.
-
-    Codes from `feature.cells` on are bad values: one more cell for a categorical column, two for a number.
-    """
-
-    def __init__(self, columns: Sequence[Column], label: Codes | None = None, binned: bool = True) -> None:
-        every = [label, *columns]
-        self.whole = np.zeros((len(every), SPOTS + 1), np.int64)
-        self.real = np.zeros((len(every), BASE + 1))
-        self.whole[:, [MOMENTS, SPOTS]] = -1
-        self.kept: list[NDArray[Any]] = []  # addresses are no references
-        tables, first = [], 0
-        for j, column in enumerate(every):
-            if column is None:
-                continue
-            table = self._category(j, column) if isinstance(column, Codes) else self._number(j, column, binned)
-            self.whole[j, FIRST] = first
-            tables.append(table)
-            first += len(table)
-        self.tables = np.concatenate([_NOTHING, *tables])
-        self.cells: list[int] = self.whole[1:, CELLS].tolist()
-
-    def want(self, j: int, moments: int, spots: int) -> None:
-        """Add moments of a number to a row of `moments`, count its points from a place in `spots`; −1 for neither."""
-        self.whole[j + 1, POINTS:] = max(moments, spots) >= 0, moments, spots
-
-    def sweep(self, groups: Sequence[Sequence[int]], start: int, stop: int, joint: Any = None, firsts: Any = None,
-              moments: Any = None, spots: Any = None, codes: Any = None, points: Any = None) -> None:  # fmt: skip
-        """Go over the rows from `start` to before `stop` once; the columns of a group make one index of a row."""
-        groups = [[-1], *groups] if self.whole[0, ADDRESS] else groups
-        order, ends = np.concatenate(groups) + 1, np.cumsum([len(one) for one in groups])
-        block = BLOCK if spots is not None and len(spots) else TILE
-        given = zip((joint, firsts, moments, spots, codes, points), _NONE, strict=True)
-        places = (none if one is None else one for one, none in given)
-        side = np.empty((len(self.whole) + 1, TILE), np.int64)
-        scratch = np.zeros(block, np.uint32), np.empty(TILE, np.uint32), np.empty(TILE, np.int32)
-        sides = side, side.view(np.float64), side.ctypes.data
-        _compiled()(self.whole, self.real, self.tables, order, ends, start, stop, *scratch, *sides, *places)
-
-    def codes(self, groups: Sequence[Sequence[int]], start: int, stop: int) -> NDArray[np.uint32]:
-        """The index of each row in each group of columns: of every column in turn, index·cells + code."""
-        found = np.empty((len(groups), stop - start), np.uint32)
-        self.sweep(groups, start, stop, codes=found)
-        return found
-
-    def points(self, size: int) -> NDArray[np.int32]:
-        """The lattice points of the only column, a number; half + 1 stands for missing, half + 2 for infinite."""
-        found = np.empty((1, size), np.int32)
-        self.whole[1, POINTS] = 1
-        self.sweep([[0]], 0, size, points=found)
-        return np.asarray(found[0])
-
-    def _values(self, j: int, values: NDArray[Any]) -> None:
-        self.kept.append(values)
-        place = values.__array_interface__["data"][0]
-        self.whole[j, [ADDRESS, STRIDE, TYPE]] = place, values.strides[0], TYPES[values.dtype.str[1:]]
-
-    def _category(self, j: int, column: Codes) -> NDArray[np.uint32]:
-        self._values(j, column.values)
-        table, size, cells = column.table, len(column.table), column.feature.cells + 1
-        plain, real = np.array_equal(table, np.arange(size)), column.values.dtype.kind == "f"
-        rule = (WHOLE if real else SAME) if plain else FLOAT if real else TABLE
-        self.whole[j, RULE : MISSING + 1] = rule, cells, column.low, size, column.unknown, column.missing
-        return _NOTHING if plain else np.append(table, [column.unknown, column.missing]).astype(np.uint32)
-
-    def _number(self, j: int, column: Numbers, binned: bool) -> NDArray[np.uint32]:
-        self._values(j, column.values)
-        feature, lattice = column.feature, column.feature.lattice
-        cuts, half = feature.cuts if binned else (), lattice.half
-        middle, inverse, lower, upper = lattice.middle, lattice.inverse, feature.lower, feature.upper
-        if isinstance(column, Points):
-            self.whole[j, GONE_AT] = GONE
-            middle, inverse, lower, upper = 0.0, 1.0, -half, half
-        # What is scaled rises with the value, so that clipping it at the scaled bounds is clipping the value.
-        ends = max(-half, (lower - middle) * inverse), min(half, (upper - middle) * inverse)
-        self.real[j, MIDDLE : TOP + 1] = middle, inverse, *ends
-        self.whole[j, [HALF, LAST]] = half, len(cuts)
-        even = even_bins(cuts, half)
-        if even is not None:
-            factor, base = even
-            self.real[j, [FACTOR, BASE]] = factor / 2**32, (base + half * factor) / 2**32
-            rule, table = EVEN, _NOTHING
-        # Two more cuts turn the points that stand for missing and infinite into the cells after the last bin.
-        elif len(cuts) + 2 <= FEW_CUTS:
-            rule, table = CUTS, np.array([*cuts, half + 1, half + 2], np.int32).view(np.uint32)
-        else:
-            every = np.arange(-half, half + 3)
-            rule, table = MANY, np.searchsorted([*cuts, half + 1, half + 2], every, side="right").astype(np.uint32)
-        cells = len(cuts) + 3 + (feature.missing_code is not None)
-        self.whole[j, [RULE, CELLS, SIZE]] = rule, cells, len(table)
-        return table
-
-
-def even_bins(cuts: Sequence[int], half: int) -> tuple[int, int] | None:
-    """(factor, base) with which ((point + half)·factor + base) >> 32 is the number of cuts at or below a point.
-
-    It grows with the point, so it is right up to the last cut if it passes each whole number just at its cut: then base
-    is in the range below. Beyond that cut the caller stops it. None if no base is right, as for bins of unequal width.
-    """
-    spots = [cut + half for cut in cuts]
-    if not spots:
-        return 0, 0
-    factor = round(Fraction((len(spots) + 1) << 32, 2 * half))
-    least = max(0, *((k << 32) - spot * factor for k, spot in enumerate(spots, start=1)))
-    most = min((k << 32) - (spot - 1) * factor - 1 for k, spot in enumerate(spots, start=1))
-    return (factor, least) if least <= most else None
 
 
 def _sweep(
@@ -347,7 +227,7 @@ def worthwhile(values: int) -> bool:
     Both ways give the same integers. Until it has waited as long for NumPy, no process waits for the compiler.
     """
     global _counted
-    if _compiled.cache_info().currsize:
+    if compiled_sweep.cache_info().currsize:
         return True
     _counted += values
     return _counted > COMPILING or (_counted > LOADING and _kept_on_disk())
@@ -362,10 +242,64 @@ def _kept_on_disk() -> bool:
 
 
 @functools.cache
-def _compiled() -> Any:
+def compiled_sweep() -> Any:
     """The sweep as machine code; the compiler is loaded on first use and its work is kept on disk."""
     import numba
     from numba import types
 
-    globals().update(_gather=gathering(), _whole_view=viewing(types.int64), _real_view=viewing(types.float64))
+    globals().update(_gather=_gathering(), _whole_view=_viewing(types.int64), _real_view=_viewing(types.float64))
     return numba.njit(_SIGNATURE, nogil=True, cache=True, error_model="numpy", no_cfunc_wrapper=True)(_sweep)
+
+
+def _gathering() -> Any:
+    """A function that puts values of any type and stride side by side: integers as 64 bits, floats as doubles."""
+    from numba import types
+    from numba.core import cgutils
+    from numba.extending import intrinsic
+
+    ir = cgutils.ir
+    wide, double = ir.IntType(64), ir.DoubleType()
+
+    @intrinsic  # type: ignore[untyped-decorator]
+    def gather(typing: Any, kind: Any, address: Any, stride: Any, size: Any, out: Any) -> Any:
+        def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            chosen, place, step, count, target = arguments
+            for name, number in TYPES.items():
+                own = {"f4": ir.FloatType(), "f8": double}.get(name, ir.IntType(8 * int(name[1])))
+                to = double if name[0] == "f" else wide
+                longer = {"f": builder.fpext, "i": builder.sext, "u": builder.zext}[name[0]]
+                with builder.if_then(builder.icmp_signed("==", chosen, wide(number))):
+                    start = builder.inttoptr(target, to.as_pointer())
+                    with cgutils.for_range(builder, count) as loop:
+                        spot = builder.inttoptr(builder.add(place, builder.mul(loop.index, step)), own.as_pointer())
+                        value = builder.load(spot, align=1, typ=own)
+                        value = value if own == to else longer(value, to)
+                        builder.store(value, builder.gep(start, [loop.index], source_etype=to))
+            return context.get_dummy_value()
+
+        return types.void(*[types.int64] * 5), code
+
+    return gather
+
+
+def _viewing(kind: Any) -> Any:
+    """A function that makes an array of so many values at an address."""
+    from numba import types
+    from numba.core import cgutils
+    from numba.extending import intrinsic
+    from numba.np.arrayobj import make_array, populate_array
+
+    @intrinsic  # type: ignore[untyped-decorator]
+    def view(typing: Any, address: Any, size: Any) -> Any:
+        array = types.Array(kind, 1, "C")
+
+        def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            found, item = make_array(array)(context, builder), context.get_constant(types.intp, 8)
+            place = builder.inttoptr(arguments[0], context.get_data_type(kind).as_pointer())
+            shape, strides = (cgutils.pack_array(builder, [one]) for one in (arguments[1], item))
+            populate_array(found, data=place, shape=shape, strides=strides, itemsize=item, meminfo=None)
+            return found._getvalue()
+
+        return array(types.int64, types.int64), code
+
+    return view

@@ -1,0 +1,159 @@
+"""Programs: columns of any type as plain arrays of integers and reals, by which the sweep codes and counts them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.sources.columns import GONE, Codes, Column, Numbers, Points
+from discreet.sources.sweep import (
+    ADDRESS,
+    BASE,
+    BLOCK,
+    CELLS,
+    CUTS,
+    EVEN,
+    FACTOR,
+    FIRST,
+    FLOAT,
+    GONE_AT,
+    HALF,
+    LAST,
+    MANY,
+    MIDDLE,
+    MISSING,
+    MOMENTS,
+    POINTS,
+    RULE,
+    SAME,
+    SIZE,
+    SPOTS,
+    STRIDE,
+    TABLE,
+    TILE,
+    TOP,
+    TYPE,
+    TYPES,
+    WHOLE,
+    compiled_sweep,
+)
+
+FEW_CUTS = 40
+_NOTHING = np.empty(0, np.uint32)
+_NONE = (
+    _NOTHING, np.empty(0, np.int64), np.empty((0, 2, 0), np.int64), _NOTHING, np.empty((0, 0), np.uint32),
+    np.empty((0, 0), np.int32),
+)  # fmt: skip
+
+
+class Program:
+    """Columns as the sweep reads them; `cells[j]` is the number of codes of column j, bad values included.
+
+    Codes from `feature.cells` on are bad values: one more cell for a categorical column, two for a number.
+    """
+
+    def __init__(self, columns: Sequence[Column], label: Codes | None = None, binned: bool = True) -> None:
+        every = [label, *columns]
+        self.whole = np.zeros((len(every), SPOTS + 1), np.int64)
+        self.real = np.zeros((len(every), BASE + 1))
+        self.whole[:, [MOMENTS, SPOTS]] = -1
+        self.kept: list[NDArray[Any]] = []  # addresses are no references
+        tables, first = [], 0
+        for j, column in enumerate(every):
+            if column is None:
+                continue
+            table = self._category(j, column) if isinstance(column, Codes) else self._number(j, column, binned)
+            self.whole[j, FIRST] = first
+            tables.append(table)
+            first += len(table)
+        self.tables = np.concatenate([_NOTHING, *tables])
+        self.cells: list[int] = self.whole[1:, CELLS].tolist()
+
+    def want(self, j: int, moments: int, spots: int) -> None:
+        """Add moments of a number to a row of `moments`, count its points from a place in `spots`; −1 for neither."""
+        self.whole[j + 1, POINTS:] = max(moments, spots) >= 0, moments, spots
+
+    def sweep(self, groups: Sequence[Sequence[int]], start: int, stop: int, joint: Any = None, firsts: Any = None,
+              moments: Any = None, spots: Any = None, codes: Any = None, points: Any = None) -> None:  # fmt: skip
+        """Go over the rows from `start` to before `stop` once; the columns of a group make one index of a row."""
+        groups = [[-1], *groups] if self.whole[0, ADDRESS] else groups
+        order, ends = np.concatenate(groups) + 1, np.cumsum([len(one) for one in groups])
+        block = BLOCK if spots is not None and len(spots) else TILE
+        given = zip((joint, firsts, moments, spots, codes, points), _NONE, strict=True)
+        places = (none if one is None else one for one, none in given)
+        side = np.empty((len(self.whole) + 1, TILE), np.int64)
+        scratch = np.zeros(block, np.uint32), np.empty(TILE, np.uint32), np.empty(TILE, np.int32)
+        sides = side, side.view(np.float64), side.ctypes.data
+        compiled_sweep()(self.whole, self.real, self.tables, order, ends, start, stop, *scratch, *sides, *places)
+
+    def codes(self, groups: Sequence[Sequence[int]], start: int, stop: int) -> NDArray[np.uint32]:
+        """The index of each row in each group of columns: of every column in turn, index·cells + code."""
+        found = np.empty((len(groups), stop - start), np.uint32)
+        self.sweep(groups, start, stop, codes=found)
+        return found
+
+    def points(self, size: int) -> NDArray[np.int32]:
+        """The lattice points of the only column, a number; half + 1 stands for missing, half + 2 for infinite."""
+        found = np.empty((1, size), np.int32)
+        self.whole[1, POINTS] = 1
+        self.sweep([[0]], 0, size, points=found)
+        return np.asarray(found[0])
+
+    def _values(self, j: int, values: NDArray[Any]) -> None:
+        self.kept.append(values)
+        place = values.__array_interface__["data"][0]
+        self.whole[j, [ADDRESS, STRIDE, TYPE]] = place, values.strides[0], TYPES[values.dtype.str[1:]]
+
+    def _category(self, j: int, column: Codes) -> NDArray[np.uint32]:
+        self._values(j, column.values)
+        table, size, cells = column.table, len(column.table), column.feature.cells + 1
+        plain, real = np.array_equal(table, np.arange(size)), column.values.dtype.kind == "f"
+        rule = (WHOLE if real else SAME) if plain else FLOAT if real else TABLE
+        self.whole[j, RULE : MISSING + 1] = rule, cells, column.low, size, column.unknown, column.missing
+        return _NOTHING if plain else np.append(table, [column.unknown, column.missing]).astype(np.uint32)
+
+    def _number(self, j: int, column: Numbers, binned: bool) -> NDArray[np.uint32]:
+        self._values(j, column.values)
+        feature, lattice = column.feature, column.feature.lattice
+        cuts, half = feature.cuts if binned else (), lattice.half
+        middle, inverse, lower, upper = lattice.middle, lattice.inverse, feature.lower, feature.upper
+        if isinstance(column, Points):
+            self.whole[j, GONE_AT] = GONE
+            middle, inverse, lower, upper = 0.0, 1.0, -half, half
+        # What is scaled rises with the value, so that clipping it at the scaled bounds is clipping the value.
+        ends = max(-half, (lower - middle) * inverse), min(half, (upper - middle) * inverse)
+        self.real[j, MIDDLE : TOP + 1] = middle, inverse, *ends
+        self.whole[j, [HALF, LAST]] = half, len(cuts)
+        even = even_bins(cuts, half)
+        if even is not None:
+            factor, base = even
+            self.real[j, [FACTOR, BASE]] = factor / 2**32, (base + half * factor) / 2**32
+            rule, table = EVEN, _NOTHING
+        # Two more cuts turn the points that stand for missing and infinite into the cells after the last bin.
+        elif len(cuts) + 2 <= FEW_CUTS:
+            rule, table = CUTS, np.array([*cuts, half + 1, half + 2], np.int32).view(np.uint32)
+        else:
+            every = np.arange(-half, half + 3)
+            rule, table = MANY, np.searchsorted([*cuts, half + 1, half + 2], every, side="right").astype(np.uint32)
+        cells = len(cuts) + 3 + (feature.missing_code is not None)
+        self.whole[j, [RULE, CELLS, SIZE]] = rule, cells, len(table)
+        return table
+
+
+def even_bins(cuts: Sequence[int], half: int) -> tuple[int, int] | None:
+    """(factor, base) with which ((point + half)·factor + base) >> 32 is the number of cuts at or below a point.
+
+    It grows with the point, so it is right up to the last cut if it passes each whole number just at its cut: then base
+    is in the range below. Beyond that cut the caller stops it. None if no base is right, as for bins of unequal width.
+    """
+    spots = [cut + half for cut in cuts]
+    if not spots:
+        return 0, 0
+    factor = round(Fraction((len(spots) + 1) << 32, 2 * half))
+    least = max(0, *((k << 32) - spot * factor for k, spot in enumerate(spots, start=1)))
+    most = min((k << 32) - (spot - 1) * factor - 1 for k, spot in enumerate(spots, start=1))
+    return (factor, least) if least <= most else None
