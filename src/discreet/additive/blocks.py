@@ -121,8 +121,7 @@ class Blocks:
 
     def design(self, rows: HeldRows) -> Design:
         """Held rows as weights of the columns."""
-        codes, values = self.encode(rows.columns)
-        return Design(codes, values, rows.labels, self.columns, self.entries + 1, 1.0)
+        return Design.of(rows, self.encode, self.columns, self.entries + 1, 1.0)
 
     def _cells(self, j: int, held: Held) -> NDArray[np.int64]:
         feature = self.schema.features[j]

@@ -37,6 +37,7 @@ from discreet.sources.source import (
     rows_of,
 )
 from discreet.sources.source import open_source as open
+from discreet.sources.spark import watched as watched_spark
 from discreet.sources.streams import Stream, register, require
 from discreet.sources.tables import Table
 
@@ -98,6 +99,7 @@ __all__ = [
     "require",
     "rows_of",
     "spans",
+    "watched_spark",
     "watching",
     "workers",
 ]

@@ -37,6 +37,7 @@ class HeldRows:
     places: Integers | None = None
     read: int | None = None
     total: bool = False  # whether sums beyond 64 bits stay at their end instead of being refused
+    progress: Any = None  # is told of every pass over many rows: how many of them are behind
 
     @classmethod
     def of(cls, schema: Schema, rows: Rows, *, total: bool = False) -> HeldRows:
@@ -65,9 +66,10 @@ class HeldRows:
     def __len__(self) -> int:
         return len(self.labels)
 
-    def under(self, schema: Schema) -> HeldRows:
+    def under(self, schema: Schema, progress: Any = None) -> HeldRows:
         """The same rows under a schema that differs from the one they were read by in bins alone."""
-        return self if schema is self.schema else replace(self, schema=schema)
+        same = schema is self.schema and progress is self.progress
+        return self if same else replace(self, schema=schema, progress=progress)
 
     @cached_property
     def counts(self) -> Integers:

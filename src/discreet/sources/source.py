@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
@@ -72,7 +73,7 @@ class Source:
             if not self.total and not len(found):
                 raise DataError(NO_ROWS)
             self._kept.append(found)
-        return self._kept[0].under(self.schema)
+        return self._kept[0].under(self.schema, self.progress)
 
     def class_counts(self) -> NDArray[np.int64]:
         """Rows per class: of those rows that `statistics` and `held` are about, or would refuse.
@@ -150,12 +151,21 @@ class Source:
 
     # ---- how rows are read
 
+    @contextmanager
+    def _opened(self, *, ordered: bool = False) -> Iterator[Stream]:
+        """The rows' stream; from here on, before any row is here, it is told how far it is."""
+        with opened(self.data, self.labels, ordered=ordered, lenient=self.total) as stream:
+            stream.progress = self.progress
+            if self.progress:
+                self.progress(0, stream.total)
+            yield stream
+
     def _there(self, ask: Callable[[Stream, Absorbed], Read | None]) -> Read | None:
         """What an engine counts of rows where they are; None if they must be read, as those of people with too many."""
         if self._kept or not is_counting(self.data):
             return None
         count = Absorbed()
-        with opened(self.data, self.labels, lenient=self.total) as stream:
+        with self._opened() as stream:
             found = ask(stream, count) if self._within(stream) else None
         if found is not None:
             new_reading().include([count])
@@ -167,7 +177,7 @@ class Source:
 
     def _beside(self, ask: Ask[Read]) -> Iterator[Read]:
         """What workers make of their partitions; a choice among rows of one person needs all, which then come here."""
-        with opened(self.data, self.labels, lenient=self.total) as stream:
+        with self._opened() as stream:
             require(self.schema, stream.names, labelled=self.labelled)
             if self._within(stream):
                 task = Task(ask, self.schema, tuple(ask.wanted(self)), self.labelled, self.unexpected)
@@ -186,7 +196,7 @@ class Source:
         A row without an id goes with them, unless `unknown` lets it stand for a person of its own.
         """
         count, done = new_reading(), 0
-        with opened(self.data, self.labels, ordered=ordered, lenient=self.total) as stream:
+        with self._opened(ordered=ordered) as stream:
             fewer = self._fewer(stream, unknown)
             for rows, ids in stream.rows(self.schema, labelled=self.labelled, identified=fewer is not None):
                 done += rows.size
@@ -197,11 +207,16 @@ class Source:
 
     def label_column(self) -> Iterator[Any]:
         """The labels alone, of data in which nobody has too many rows."""
-        with opened(self.data) as stream:
+        done = 0
+        with self._opened() as stream:
             self._fewer(stream, False)
             if stream is not self.data:  # of a partition the labels alone are here
                 require(self.schema, stream.names, labelled=True)
-            yield from (batch[self.schema.target] for batch in stream.batches([self.schema.target]))
+            for batch in stream.batches([self.schema.target]):
+                yield (labels := batch[self.schema.target])
+                done += len(labels)
+                if self.progress:
+                    self.progress(done, stream.total)
 
     def _within(self, stream: Stream) -> bool:
         """Whether everybody keeps to what is allowed; with "refuse" anything else is an error."""
