@@ -16,11 +16,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.additive.kernels import compiled
 from discreet.domain import exact
 from discreet.features import DEFAULT_BINS
 from discreet.linear.encode import UNIT, Design
 from discreet.schema import Numeric, Schema
-from discreet.sources import GONE, Held, HeldRows
+from discreet.sources import GONE, SMALL, Held, HeldRows
 
 PAIR_BINS = 4
 FINEST = 6
@@ -106,6 +107,11 @@ class Blocks:
             if knots is None:
                 codes[:, at] = self._cells(j, held[j]) + start
                 at += 1
+                continue
+            if rows >= SMALL:
+                both = slice(at, at + 2)
+                compiled().place(held[j], np.array(knots), GONE, start, UNIT, codes[:, both], values[:, both])
+                at += 2
                 continue
             place, right = between(held[j], knots)
             gone = held[j] == GONE

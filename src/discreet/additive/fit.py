@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,12 +52,8 @@ def fit_additive(rows: HeldRows, plan: AdditivePlan, counts: ClassCounts, sample
     first = replace(early, unexpected=plan.unexpected)
     design = blocks.design(rows)
     weights = released_weights(design, first, start, sampler)
-    left_over = (
-        ([column[part] for column in rows.columns], residuals(scores, rows.labels[part]))
-        for part, scores in _scores(design, weights)
-    )
     share = None if rest is None else rest * CHOICE
-    chosen = choose_pairs(masses(blocks, left_over, pairs), pairs, count, share, plan.moved, sampler)
+    chosen = choose_pairs(_masses(rows, design, weights, blocks, pairs), pairs, count, share, plan.moved, sampler)
     both = Blocks(blocks.schema, blocks.knots, chosen)
     scales = [AGAIN] * len(blocks.sizes) + [TOGETHER] * len(chosen)
     left = None if rest is None else rest * (1 - FIRST - CHOICE)
@@ -120,13 +116,17 @@ def _centre(weights: Floats, blocks: Blocks, both: Blocks) -> Floats:
     return result
 
 
-def _scores(design: Design, weights: Floats) -> Iterator[tuple[slice, Floats]]:
-    """The scores of some rows at a time, one column per class."""
+def _masses(rows: HeldRows, design: Design, weights: Floats, blocks: Blocks, pairs: list[tuple[int, int]]) -> list[int]:
+    """What released weights leave unexplained by each pair of features."""
     scaled = np.ascontiguousarray(weights.T * design.unit)
-    for rows, codes, values in design.parts():
+
+    def left(part: slice, codes: Any, values: Any) -> Any:
         scores = np.empty((len(codes), len(weights)))
         compiled().scores(codes, values, scaled, scores)
-        yield rows, np.concatenate([np.zeros_like(scores), scores], axis=1) if len(weights) == 1 else scores
+        wide = np.concatenate([np.zeros_like(scores), scores], axis=1) if len(weights) == 1 else scores
+        return [column[part] for column in rows.columns], residuals(wide, rows.labels[part])
+
+    return masses(blocks, design.each(left), pairs)
 
 
 def _choice_charge(share: Fraction, count: int, plan: AdditivePlan) -> Charge:

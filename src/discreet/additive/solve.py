@@ -14,7 +14,7 @@ from scipy.linalg import cho_factor, cho_solve
 from discreet.additive.kernels import compiled
 from discreet.additive.penalty import Chain
 from discreet.linear import precise
-from discreet.linear.encode import Design, symmetric
+from discreet.linear.encode import Design, added, symmetric
 from discreet.linear.kernels import compiled as products
 
 Floats = NDArray[np.float64]
@@ -58,18 +58,22 @@ class Objective:
     def _margins(self, theta: Floats, loop: Any = None) -> Floats:
         out = np.empty((len(self.design), self.vectors))
         scaled = np.ascontiguousarray(theta.T * self.design.unit)
-        for rows, codes, values in self.design.parts():
-            (loop or compiled().scores)(codes, values, scaled, out[rows])
+        loop = loop or compiled().scores
+        self.design.run(lambda rows, codes, values: loop(codes, values, scaled, out[rows]))
         return out
 
     def _gather(self, rates: Rates, *, plain: bool = False) -> Floats:
-        out, rest = np.zeros((self.design.columns, self.vectors)), np.zeros((self.design.columns, self.vectors))
-        for rows, codes, values in self.design.parts():
+        shape, loops = (self.design.columns, self.vectors), compiled()
+
+        def summed(rows: slice, codes: Any, values: Any) -> tuple[Floats, Floats]:
+            out, rest = np.zeros(shape), np.zeros(shape)
             if plain:
-                compiled().collect(codes, values, rates(rows), out)
+                loops.collect(codes, values, rates(rows), out)
             else:
-                compiled().gather(codes, values, rates(rows), out, rest)
-        return np.ascontiguousarray((out + rest).T * self.design.unit)
+                loops.gather(codes, values, rates(rows), out, rest)
+            return out, rest
+
+        return np.ascontiguousarray(added(self.design.each(summed), shape).T * self.design.unit)
 
     def _own(self, rows: slice) -> NDArray[np.intp]:
         return self.design.labels[rows].astype(np.intp)
@@ -196,10 +200,15 @@ class Objective:
     def _own_parts(self, bends: Rates) -> Any:
         """What solves with the diagonal blocks of the matrix: whole ones, or their diagonal where they are large."""
         if self._is_dense():
-            sums, unit = np.zeros((self.vectors, self.design.columns, self.design.columns)), self.design.unit**2
-            for rows, codes, values in self.design.parts():
+            shape, unit = (self.vectors, self.design.columns, self.design.columns), self.design.unit**2
+
+            def summed(rows: slice, codes: Any, values: Any) -> Floats:
+                sums = np.zeros(shape)
                 for out, column in zip(sums, bends(rows).T, strict=True):
                     products().outer(codes, values, np.ascontiguousarray(column), out)
+                return sums
+
+            sums = sum(self.design.each(summed), np.zeros(shape))
             factors = [cho_factor(symmetric(out) * unit + self.chain.matrix(), check_finite=False) for out in sums]
 
             def solve(vector: Floats) -> Floats:

@@ -7,11 +7,12 @@ from −UNIT to UNIT, which stands for number·scale/UNIT; with m slots and scal
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,9 +20,10 @@ from numpy.typing import NDArray
 from discreet.errors import BudgetError
 from discreet.linear.kernels import compiled
 from discreet.schema import Numeric, Schema
-from discreet.sources import GONE, Held, HeldRows, Progress, cells_at, hold_rows, read_rows
+from discreet.sources import GONE, Held, HeldRows, Progress, cells_at, hold_rows, let_go, read_rows, workers
 
 Floats = NDArray[np.float64]
+Made = TypeVar("Made")
 UNIT = 1 << 12
 NUMERIC = ("binned", "scaled")
 PART = 1 << 18  # rows that are looked at together
@@ -172,12 +174,33 @@ class Design:
         """The rows, so many at a time that what is made of them needs little memory."""
         return [slice(low, min(low + PART, len(self))) for low in range(0, len(self), PART)]
 
-    def parts(self) -> Iterator[tuple[slice, NDArray[Any], NDArray[Any] | None]]:
-        """One pass over all rows."""
-        for rows in self.spans():
-            yield (rows, *self.some(rows))
-            if self.progress is not None and len(self) > PART:
-                self.progress(rows.stop, len(self))
+    def each(self, task: Callable[[slice, NDArray[Any], NDArray[Any] | None], Made]) -> Iterator[Made]:
+        """One pass over all rows: what a task makes of each part, in their order, in as many threads as there may be.
+
+        The parts, and so the order of sums, are the same whatever the number of threads.
+        """
+
+        def work(rows: slice) -> Made:
+            made = task(rows, *self.some(rows))
+            for column in self.held:
+                let_go(column, rows)
+            return made
+
+        spans, threads = self.spans(), workers()
+        if len(spans) < 2:
+            yield from map(work, spans)
+            return
+        with ThreadPoolExecutor(threads) as pool:
+            for start in range(0, len(spans), threads):
+                together = spans[start : start + threads]
+                yield from pool.map(work, together)
+                if self.progress is not None:
+                    self.progress(together[-1].stop, len(self))
+
+    def run(self, task: Callable[[slice, NDArray[Any], NDArray[Any] | None], None]) -> None:
+        """One pass over all rows for what a task does with each part."""
+        for _ in self.each(task):
+            pass
 
     @property
     def unit(self) -> float:
@@ -187,23 +210,39 @@ class Design:
     def margins(self, weights: Floats) -> Floats:
         """x·w for every row."""
         out, scaled = np.empty(len(self)), weights * self.unit
-        for rows, codes, values in self.parts():
-            compiled().margins(codes, values, scaled, out[rows])
+        self.run(lambda rows, codes, values: compiled().margins(codes, values, scaled, out[rows]))
         return out
 
     def gather(self, rates: Floats) -> Floats:
         """Σ rates[i]·x_i."""
-        out, rest = np.zeros(self.columns), np.zeros(self.columns)
-        for rows, codes, values in self.parts():
+
+        def summed(rows: slice, codes: Any, values: Any) -> tuple[Floats, Floats]:
+            out, rest = np.zeros(self.columns), np.zeros(self.columns)
             compiled().gather(codes, values, rates[rows], out, rest)
-        return (out + rest) * self.unit
+            return out, rest
+
+        return added(self.each(summed), (self.columns,)) * self.unit
 
     def outer(self, rates: NDArray[Any]) -> NDArray[Any]:
         """Σ rates[i]·x_i x_iᵀ in squared units, symmetric; whole numbers for whole rates."""
-        out = np.zeros((self.columns, self.columns), rates.dtype)
-        for rows, codes, values in self.parts():
+
+        def summed(rows: slice, codes: Any, values: Any) -> NDArray[Any]:
+            out = np.zeros((self.columns, self.columns), rates.dtype)
             compiled().outer(codes, values, rates[rows], out)
-        return symmetric(out)
+            return out
+
+        return symmetric(sum(self.each(summed), np.zeros((self.columns, self.columns), rates.dtype)))
+
+
+def added(parts: Iterable[tuple[Floats, Floats]], shape: tuple[int, ...]) -> Floats:
+    """Compensated sums of parts, each with what its roundings left: what the additions here leave is carried too."""
+    total, rest = np.zeros(shape), np.zeros(shape)
+    for more, left in parts:
+        new = total + more
+        other = new - total
+        rest += left + ((total - (new - other)) + (more - other))
+        total = new
+    return total + rest
 
 
 def symmetric(out: NDArray[Any]) -> NDArray[Any]:
