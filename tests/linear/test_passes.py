@@ -67,7 +67,9 @@ def test_rows_encoded_afresh_give_the_same_model(kind, schema, frame, path, in_p
 def test_pairs_are_looked_for_part_by_part(schema, frame, monkeypatch):
     whole = PrivateAdditiveClassifier(5.0, schema=schema, pairs=2, random_state=1).fit(frame).model_.blocks.pairs
     monkeypatch.setattr(encode, "PART", PART)
-    assert PrivateAdditiveClassifier(5.0, schema=schema, pairs=2, random_state=1).fit(frame).model_.blocks.pairs == whole
+    assert (
+        PrivateAdditiveClassifier(5.0, schema=schema, pairs=2, random_state=1).fit(frame).model_.blocks.pairs == whole
+    )
 
 
 def test_spilled_columns_leave_memory_and_come_again(monkeypatch):

@@ -153,6 +153,7 @@ class Design:
         """Held rows, encoded now if that is not too much."""
         few = len(rows.schema.classes) < 1 << 15
         labels: NDArray[Any] = rows.labels.astype(np.int16 if few else np.int32)
+        let_go(rows.labels, slice(0, len(rows)))
         codes, values = encode([column[:1] for column in rows.columns])
         each = codes.nbytes + (0 if values is None else values.nbytes)
         if len(rows) * each <= KEPT:

@@ -188,7 +188,7 @@ class Source:
 
     def held_or_read(self) -> Iterator[tuple[Rows, Absorbed]]:
         """The rows that are held, or else those of the data in any order."""
-        return iter([(self.held().rows(), Absorbed())]) if self._kept else self._read(ordered=False)
+        return ((one.rows(), Absorbed()) for one in self.held().pieces()) if self._kept else self._read(ordered=False)
 
     def _read(self, *, ordered: bool, unknown: bool = False) -> Iterator[tuple[Rows, Absorbed]]:
         """The rows as they are, but for people with too many: those are refused, or reduced to what is allowed.
