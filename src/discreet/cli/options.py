@@ -22,7 +22,7 @@ class _Argument(typer.core.TyperArgument):
         self.help = help
 
 
-typer.main.TyperArgument = _Argument  # type: ignore[misc]
+typer.main.TyperArgument = _Argument  # type: ignore[attr-defined]
 
 Group = Mapping[str, tuple[Any, Any]]  # the type of each option, and its default, or ... if it must be given
 
