@@ -9,6 +9,7 @@ import os
 import tempfile
 import zlib
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -72,8 +73,12 @@ class _Parquet(Duck):
         import pyarrow.parquet as parquet
 
         try:
-            with parquet.ParquetFile(path, pre_buffer=False) as file:  # else all of the columns' bytes are read ahead
-                for batch in file.iter_batches(tables.BATCH, columns=wanted):
+            # Reading ahead by itself would bring all of the columns' bytes; one batch ahead keeps all threads busy.
+            with parquet.ParquetFile(path, pre_buffer=False) as file, ThreadPoolExecutor(1) as pool:
+                found = file.iter_batches(tables.BATCH, columns=wanted)
+                ahead = pool.submit(next, found, None)
+                while (batch := ahead.result()) is not None:
+                    ahead = pool.submit(next, found, None)
                     columns = {name: batch.column(name) for name in wanted}
                     for column in columns.values():
                         if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
