@@ -16,7 +16,7 @@ from rich.table import Table
 from discreet.errors import DiscreetError, RepeatedFitWarning
 
 ALL = tuple(sorted(file.stem for file in Path(__file__).parent.glob("[a-z]*.py") if file.stem != "common"))
-LONG = {"before", "identical", "row_rule", "table", "utility"}  # minutes and hours: run only when they are named
+LONG = {"before", "identical", "large", "row_rule", "table", "utility"}  # minutes and hours: run when they are named
 
 
 def main() -> None:
@@ -24,7 +24,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("names", nargs="*", help=f"which to run (default: all of {', '.join(ALL)})")
     parser.add_argument("--rows", type=int, default=5_000_000, help="rows of the speed benchmark")
-    parser.add_argument("--file-rows", type=int, default=50_000_000, help="rows of the memory benchmark")
+    parser.add_argument("--file-rows", type=int, default=50_000_000, help="rows of the benchmarks 'memory' and 'large'")
+    parser.add_argument("--kinds", help="kinds of models of the benchmark 'large' (default: auto)")
     parser.add_argument("--repeats", type=int, default=5, help="runs of which the best counts")
     parser.add_argument("--source", type=Path, help="another version's directory, for the benchmark 'before'")
     parser.add_argument("--data", help="the directory of the reference data sets")

@@ -23,14 +23,14 @@ print(int(peak[1]) / 2**20, seconds)
 """
 
 
-def write_file(path: Path, rows: int) -> None:
+def write_file(path: Path, rows: int, seed: int = 0) -> None:
     """A Parquet file of made-up rows, written piece by piece."""
     import pyarrow as pa
     import pyarrow.parquet as parquet
 
     names, writer = made_up_schema().names, None
     for start in range(0, rows, CHUNK):
-        codes, numbers, y = made_up_rows(min(CHUNK, rows - start), seed=start)
+        codes, numbers, y = made_up_rows(min(CHUNK, rows - start), seed=seed + start)
         columns = {name: pa.array(codes[:, j].astype("int8")) for j, name in enumerate(names[: codes.shape[1]])}
         columns |= {name: pa.array(numbers[:, j]) for j, name in enumerate(names[codes.shape[1] :])}
         table = pa.table({**columns, "y": pa.array(y.astype("int8"))})

@@ -5,7 +5,9 @@ import pandas as pd
 import pytest
 
 from discreet import Categorical, DataError, Numeric, Schema, sources
+from discreet.additive import blocks as room
 from discreet.additive.blocks import UNIT, Blocks, between, check_blocks, place_knots
+from discreet.sources import GONE
 
 
 def dense(blocks, held):
@@ -41,6 +43,23 @@ def test_a_line_through_the_knots():
     assert np.abs(shown - np.clip(values, 0, 8)).max() < 8 / UNIT + 1e-4
     place, right = between(np.array([-(1 << 16), 1 << 16]), blocks.knots[0])
     assert place[0] == 0 and right[0] == 0 and right[1] == UNIT
+
+
+def test_compiled_loops_place_every_point_as_numpy_does(schema, monkeypatch):
+    """All points of each lattice, and missing ones."""
+    blocks = place_knots(schema, 20, finer=True)
+    halves = [getattr(getattr(one, "lattice", None), "half", 0) for one in schema.features]
+    size, rng = 2 * max(halves) + 1, np.random.default_rng(0)
+    held = [
+        np.resize(np.arange(-half, half + 1), size).astype(np.int32) if half else rng.integers(0, 3, size)
+        for half in halves
+    ]
+    held[3][rng.random(size) < 0.1] = GONE
+    assert size > room.SMALL
+    codes, values = blocks.encode(held)
+    monkeypatch.setattr(room, "SMALL", size + 1)
+    plain = blocks.encode(held)
+    assert np.array_equal(codes, plain[0]) and np.array_equal(values, plain[1])
 
 
 def test_integers_have_knots_on_integers_and_declared_bins_are_kept():

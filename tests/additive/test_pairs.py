@@ -52,7 +52,7 @@ def test_sensitivity_by_enumeration(classes):
             return [0] * len(pairs)
         X, y = np.array([row[:3] for row in rows]), np.array([row[3] for row in rows])
         points = residuals(table[X @ [4, 2, 1]], y)
-        return masses(blocks, [X[:, j].astype(np.uint8) for j in range(3)], points, pairs)
+        return masses(blocks, [([X[:, j].astype(np.uint8) for j in range(3)], points)], pairs)
 
     most = 0
     for size in range(3):

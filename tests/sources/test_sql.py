@@ -210,6 +210,12 @@ def test_no_rows_are_pulled_and_no_star_is_asked_for(connection, postgres):
     assert not any("*" in one.replace("count(*)", "").replace(" * ", "") for one in read)
 
 
+def test_progress_is_told_statement_by_statement(connection):
+    told = []
+    collect(engines.in_postgres(connection, KINDS, rows()), MIXED, progress=lambda *step: told.append(step))
+    assert told[:2] == [(0, None), (0, told[-1][1])] and [done for done, _ in told[1:]] == list(range(len(told) - 1))
+
+
 @pytest.mark.parametrize("policy", ["refuse", "absorb"])
 def test_class_counts_are_of_the_rows_that_stay(policy, connection):
     records = rows(50)

@@ -16,11 +16,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.additive.kernels import compiled
 from discreet.domain import exact
 from discreet.features import DEFAULT_BINS
 from discreet.linear.encode import UNIT, Design
 from discreet.schema import Numeric, Schema
-from discreet.sources import GONE, Held, HeldRows
+from discreet.sources import GONE, SMALL, Held, HeldRows
 
 PAIR_BINS = 4
 FINEST = 6
@@ -107,6 +108,11 @@ class Blocks:
                 codes[:, at] = self._cells(j, held[j]) + start
                 at += 1
                 continue
+            if rows >= SMALL:
+                both = slice(at, at + 2)
+                compiled().place(held[j], np.array(knots), GONE, start, UNIT, codes[:, both], values[:, both])
+                at += 2
+                continue
             place, right = between(held[j], knots)
             gone = held[j] == GONE
             codes[:, at] = np.where(gone, len(knots), place) + start
@@ -121,8 +127,7 @@ class Blocks:
 
     def design(self, rows: HeldRows) -> Design:
         """Held rows as weights of the columns."""
-        codes, values = self.encode(rows.columns)
-        return Design(codes, values, rows.labels, self.columns, self.entries + 1, 1.0)
+        return Design.of(rows, self.encode, self.columns, self.entries + 1, 1.0)
 
     def _cells(self, j: int, held: Held) -> NDArray[np.int64]:
         feature = self.schema.features[j]

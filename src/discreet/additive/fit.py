@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.additive.blocks import Blocks, place_knots
 from discreet.additive.budget import CHOICE, FIRST, USUAL_PAIRS, AdditivePlan
+from discreet.additive.kernels import compiled
 from discreet.additive.pairs import WHOLE, candidates, choose_pairs, masses, residuals
 from discreet.additive.plan import FitPlan, plan_fit
 from discreet.additive.release import released_weights
@@ -50,9 +52,8 @@ def fit_additive(rows: HeldRows, plan: AdditivePlan, counts: ClassCounts, sample
     first = replace(early, unexpected=plan.unexpected)
     design = blocks.design(rows)
     weights = released_weights(design, first, start, sampler)
-    points = residuals(_scores(design, weights), rows.labels)
     share = None if rest is None else rest * CHOICE
-    chosen = choose_pairs(masses(blocks, rows.columns, points, pairs), pairs, count, share, plan.moved, sampler)
+    chosen = choose_pairs(_masses(rows, design, weights, blocks, pairs), pairs, count, share, plan.moved, sampler)
     both = Blocks(blocks.schema, blocks.knots, chosen)
     scales = [AGAIN] * len(blocks.sizes) + [TOGETHER] * len(chosen)
     left = None if rest is None else rest * (1 - FIRST - CHOICE)
@@ -115,9 +116,17 @@ def _centre(weights: Floats, blocks: Blocks, both: Blocks) -> Floats:
     return result
 
 
-def _scores(design: Design, weights: Floats) -> Floats:
-    scores = np.stack([design.margins(row) for row in weights], axis=1)
-    return np.concatenate([np.zeros_like(scores), scores], axis=1) if len(weights) == 1 else scores
+def _masses(rows: HeldRows, design: Design, weights: Floats, blocks: Blocks, pairs: list[tuple[int, int]]) -> list[int]:
+    """What released weights leave unexplained by each pair of features."""
+    scaled = np.ascontiguousarray(weights.T * design.unit)
+
+    def left(part: slice, codes: Any, values: Any) -> Any:
+        scores = np.empty((len(codes), len(weights)))
+        compiled().scores(codes, values, scaled, scores)
+        wide = np.concatenate([np.zeros_like(scores), scores], axis=1) if len(weights) == 1 else scores
+        return [column[part] for column in rows.columns], residuals(wide, rows.labels[part])
+
+    return masses(blocks, design.each(left), pairs)
 
 
 def _choice_charge(share: Fraction, count: int, plan: AdditivePlan) -> Charge:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from discreet.loops import machine_code
 
 
@@ -66,6 +68,32 @@ def collect(codes: Any, values: Any, rates: Any, out: Any) -> None:
                 out[column, k] += rates[i, k] * value
 
 
+def place(points: Any, knots: Any, gone: int, start: int, unit: int, codes: Any, values: Any) -> None:
+    """The columns of the two knots around each point and the weights of both, which add up to `unit`.
+
+    The last but one knot is the last to lie on the left; a missing number has a column of its own behind the knots.
+    """
+    last = len(knots) - 2
+    for i in range(len(points)):
+        point = points[i]
+        if point == gone:
+            codes[i, 0] = codes[i, 1] = start + len(knots)
+            values[i, 0], values[i, 1] = unit, 0
+            continue
+        left, right = 0, last
+        while left < right:
+            middle = (left + right + 1) >> 1
+            if knots[middle] <= point:
+                left = middle
+            else:
+                right = middle - 1
+        gap = knots[left + 1] - knots[left]
+        inside = min(max(np.int64(point), knots[0]), knots[last + 1]) - knots[left]
+        share = (inside * (2 * unit) + gap) // (2 * gap)
+        codes[i, 0], codes[i, 1] = start + left, start + left + 1
+        values[i, 0], values[i, 1] = unit - share, share
+
+
 def compiled() -> Any:
     """The same loops as machine code."""
-    return machine_code(scores, exact_scores, gather, collect)
+    return machine_code(scores, exact_scores, gather, collect, place)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from itertools import combinations
 from typing import Any
@@ -59,17 +59,22 @@ def residuals(scores: NDArray[np.float64], labels: NDArray[Any]) -> NDArray[np.i
     return out
 
 
-def masses(blocks: Blocks, held: Sequence[Held], points: NDArray[np.int64], pairs: list[tuple[int, int]]) -> list[int]:
-    """For each pair, the sizes of the summed residuals of its cells and classes, added up."""
-    codes = {j: blocks.pair_codes(j, held[j]) for j in {j for pair in pairs for j in pair}}
-    scores = []
-    for a, b in pairs:
-        cell = codes[a] * blocks.pair_cells(b) + codes[b]
-        size = blocks.pair_cells(a) * blocks.pair_cells(b)
-        # Sums of doubles are exact here: whole numbers below 2⁵³ for fewer than 2³³ rows.
-        sums = [np.bincount(cell, weights=points[:, k], minlength=size) for k in range(points.shape[1])]
-        scores.append(int(sum(np.abs(s).sum() for s in sums)))
-    return scores
+def masses(
+    blocks: Blocks, parts: Iterable[tuple[Sequence[Held], NDArray[np.int64]]], pairs: list[tuple[int, int]]
+) -> list[int]:
+    """For each pair, the sizes of the summed residuals of its cells and classes, added up.
+
+    `parts` are what is held of some rows at a time, and their residuals.
+    """
+    sums: dict[tuple[int, int], Any] = dict.fromkeys(pairs, 0)
+    for held, points in parts:
+        codes = {j: blocks.pair_codes(j, held[j]) for j in {j for pair in pairs for j in pair}}
+        for a, b in pairs:
+            cell = codes[a] * blocks.pair_cells(b) + codes[b]
+            size = blocks.pair_cells(a) * blocks.pair_cells(b)
+            # Sums of doubles are exact here: whole numbers below 2⁵³ for fewer than 2³³ rows.
+            sums[a, b] += np.stack([np.bincount(cell, weights=column, minlength=size) for column in points.T])
+    return [int(np.abs(sums[pair]).sum()) for pair in pairs]
 
 
 def choose_pairs(scores: list[int], pairs: list[tuple[int, int]], count: int, epsilon: Fraction | None, moved: int,

@@ -13,7 +13,7 @@ import numpy as np
 from discreet.additive.blocks import Blocks
 from discreet.additive.bound import check_cost, objective_cost, reach, widest
 from discreet.additive.penalty import Chain, make_chain
-from discreet.additive.solve import row_rounding
+from discreet.additive.solve import row_errors, row_rounding
 from discreet.bayes.bundles import bundle_cost, bundle_tables, cell_square
 from discreet.estimators.counts import ClassCounts
 from discreet.mechanisms.kvectors import KVector
@@ -227,7 +227,8 @@ def _tolerance(blocks: Blocks, groups: Sequence[Sequence[int]], rates: Sequence[
     """
     sizes = np.array(blocks.sizes, np.float64)
     score, terms = np.full((1, vectors), SCORE), np.full((1, vectors), TERMS)
-    summed = row_rounding(blocks.entries, len(sizes) + 1, score, terms, rows)
+    errors = rows * row_errors(blocks.entries, score, terms)
+    summed = row_rounding(len(sizes) + 1, errors, rows, vectors)
     drawn = sum(
         len(group) * sum(blocks.sizes[j] for j in group) / rate for group, rate in zip(groups, rates, strict=True)
     )

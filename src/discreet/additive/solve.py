@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,9 +14,11 @@ from scipy.linalg import cho_factor, cho_solve
 from discreet.additive.kernels import compiled
 from discreet.additive.penalty import Chain
 from discreet.linear import precise
-from discreet.linear.encode import Design
+from discreet.linear.encode import Design, added, symmetric
+from discreet.linear.kernels import compiled as products
 
 Floats = NDArray[np.float64]
+Rates = Callable[[slice], Floats]  # of some rows, one column per row of θ
 DENSE = 2048  # columns up to which a matrix of second derivatives is formed
 _U = 2.0**-53
 
@@ -56,31 +58,37 @@ class Objective:
     def _margins(self, theta: Floats, loop: Any = None) -> Floats:
         out = np.empty((len(self.design), self.vectors))
         scaled = np.ascontiguousarray(theta.T * self.design.unit)
-        (loop or compiled().scores)(self.design.codes, self.design.values, scaled, out)
+        loop = loop or compiled().scores
+        self.design.run(lambda rows, codes, values: loop(codes, values, scaled, out[rows]))
         return out
 
-    def _gather(self, rates: Floats, *, plain: bool = False) -> Floats:
-        out, rest = np.zeros((self.design.columns, self.vectors)), np.zeros((self.design.columns, self.vectors))
-        if plain:
-            compiled().collect(self.design.codes, self.design.values, rates, out)
-        else:
-            compiled().gather(self.design.codes, self.design.values, rates, out, rest)
-        return np.ascontiguousarray((out + rest).T * self.design.unit)
+    def _gather(self, rates: Rates, *, plain: bool = False) -> Floats:
+        shape, loops = (self.design.columns, self.vectors), compiled()
 
-    @cached_property
-    def _own(self) -> NDArray[np.intp]:
-        return self.design.labels.astype(np.intp)
+        def summed(rows: slice, codes: Any, values: Any) -> tuple[Floats, Floats]:
+            out, rest = np.zeros(shape), np.zeros(shape)
+            if plain:
+                loops.collect(codes, values, rates(rows), out)
+            else:
+                loops.gather(codes, values, rates(rows), out, rest)
+            return out, rest
+
+        return np.ascontiguousarray(added(self.design.each(summed), shape).T * self.design.unit)
+
+    def _own(self, rows: slice) -> NDArray[np.intp]:
+        return self.design.labels[rows].astype(np.intp)
 
     def value(self, weights: Floats, t: Floats) -> float:
         """J(θ)."""
         theta = self._shaped(weights)
-        if self.vectors == 1:
-            loss = float(np.sum(np.logaddexp(0.0, np.where(self._own == 1, -t[:, 0], t[:, 0]))))
-        else:
-            top = t.max(axis=1)
-            own = t[np.arange(len(t)), self._own]
-            loss = float(np.sum(np.log(np.exp(t - top[:, None]).sum(axis=1)) + (top - own)))
+        loss = math.fsum(self._loss(t[rows], self._own(rows)) for rows in self.design.spans())
         return loss + self.chain.value(theta - self.centre) + float(np.sum(self.tilt * theta))
+
+    def _loss(self, t: Floats, own: NDArray[np.intp]) -> float:
+        if self.vectors == 1:
+            return float(np.sum(np.logaddexp(0.0, np.where(own == 1, -t[:, 0], t[:, 0]))))
+        top = t.max(axis=1)
+        return float(np.sum(np.log(np.exp(t - top[:, None]).sum(axis=1)) + (top - t[np.arange(len(t)), own])))
 
     def probabilities(self, t: Floats) -> Floats:
         """Of the second class, or of every class."""
@@ -90,19 +98,20 @@ class Objective:
         parts = np.exp(t - t.max(axis=1, keepdims=True))
         return np.asarray(parts / parts.sum(axis=1, keepdims=True))
 
-    def residuals(self, t: Floats) -> Floats:
+    def residuals(self, t: Floats, own: NDArray[np.intp]) -> Floats:
         """Slopes of the loss of each row: probabilities less the truth."""
         result = self.probabilities(t)
         if self.vectors == 1:
-            result[:, 0] -= self._own
+            result[:, 0] -= own
         else:
-            result[np.arange(len(t)), self._own] -= 1
+            result[np.arange(len(t)), own] -= 1
         return result
 
     def gradient(self, weights: Floats, t: Floats) -> Floats:
         """∇J(θ)."""
         penalty = self.chain.gradient(self._shaped(weights) - self.centre)
-        return np.asarray((self._gather(self.residuals(t)) + penalty + self.tilt).ravel())
+        sums = self._gather(lambda rows: self.residuals(t[rows], self._own(rows)))
+        return np.asarray((sums + penalty + self.tilt).ravel())
 
     # ---- the certificate
 
@@ -113,10 +122,12 @@ class Objective:
         several classes, and are good to a few units themselves; sums over rows are compensated.
         """
         theta = self._shaped(weights)
-        sizes = self._margins(np.abs(theta)) * (1 + 2.0**-30)
-        rows = row_rounding(self.design.codes.shape[1], self.blocks, np.abs(t), sizes)
+        sizes = self._margins(np.abs(theta))
+        entries = self.design.codes.shape[1]
+        each = [row_errors(entries, np.abs(t[rows]), sizes[rows] * (1 + 2.0**-30)) for rows in self.design.spans()]
+        off = row_rounding(self.blocks, math.fsum(each), len(t), self.vectors)
         last = 4 * float(np.linalg.norm(self.tilt))
-        return rows + 2 * _U * last + 2 * self.chain.rounding(theta - self.centre)
+        return off + 2 * _U * last + 2 * self.chain.rounding(theta - self.centre)
 
     def certified(self, weights: Floats) -> float:
         """A bound on the norm of the exact gradient of J at these weights."""
@@ -136,7 +147,7 @@ class Objective:
         sums = np.full(theta.shape, 0, object)
         for rows in precise.blocks(len(self.design)):
             t = np.stack([precise.scores(self.design, row, rows) for row in theta], axis=1)
-            for line, rates in zip(sums, self._precise_residuals(t, self._own[rows]).T, strict=True):
+            for line, rates in zip(sums, self._precise_residuals(t, self._own(rows)).T, strict=True):
                 precise.gather(self.design, rates, rows, line)
         gap = theta - precise.wholes(self.centre)
         whole = precise.in_unit(sums, self.design) + self.chain.precise_gradient(gap) + precise.wholes(self.tilt)
@@ -158,8 +169,11 @@ class Objective:
 
     def newton_step(self, t: Floats, gradient: Floats) -> Floats:
         """−(∇²J)⁻¹∇J, for several classes by conjugate gradients that know each class' own part of the matrix."""
-        chances = self.probabilities(t)
-        bends = chances * (1 - chances)
+
+        def bends(rows: slice) -> Floats:
+            chances = self.probabilities(t[rows])
+            return np.asarray(chances * (1 - chances))
+
         solve = self._own_parts(bends)
         if self.vectors == 1 and self._is_dense():
             return np.asarray(-solve(gradient))
@@ -167,10 +181,13 @@ class Objective:
         def product(way: Floats) -> Floats:
             theta = self._shaped(way)
             moved = self._margins(theta)
-            if self.vectors == 1:
-                rates = bends * moved
-            else:
-                rates = chances * (moved - np.sum(chances * moved, axis=1, keepdims=True))
+
+            def rates(rows: slice) -> Floats:
+                if self.vectors == 1:
+                    return np.asarray(bends(rows) * moved[rows])
+                chances = self.probabilities(t[rows])
+                return np.asarray(chances * (moved[rows] - np.sum(chances * moved[rows], axis=1, keepdims=True)))
+
             return np.asarray((self._gather(rates, plain=True) + self.chain.gradient(theta)).ravel())
 
         return _conjugate_gradients(product, solve, gradient)
@@ -180,13 +197,19 @@ class Objective:
         rows, entries, columns = len(self.design), self.design.slots, self.design.columns
         return columns <= DENSE and rows * entries**2 / 2 + columns**3 / 3 <= 200 * rows * entries + 1e7
 
-    def _own_parts(self, bends: Floats) -> Any:
+    def _own_parts(self, bends: Rates) -> Any:
         """What solves with the diagonal blocks of the matrix: whole ones, or their diagonal where they are large."""
         if self._is_dense():
-            factors = []
-            for column in bends.T:
-                matrix = self.design.outer(np.ascontiguousarray(column)) * self.design.unit**2
-                factors.append(cho_factor(matrix + self.chain.matrix(), check_finite=False))
+            shape, unit = (self.vectors, self.design.columns, self.design.columns), self.design.unit**2
+
+            def summed(rows: slice, codes: Any, values: Any) -> Floats:
+                sums = np.zeros(shape)
+                for out, column in zip(sums, bends(rows).T, strict=True):
+                    products().outer(codes, values, np.ascontiguousarray(column), out)
+                return sums
+
+            sums = sum(self.design.each(summed), np.zeros(shape))
+            factors = [cho_factor(symmetric(out) * unit + self.chain.matrix(), check_finite=False) for out in sums]
 
             def solve(vector: Floats) -> Floats:
                 parts = zip(factors, self._shaped(vector), strict=True)
@@ -201,19 +224,20 @@ class Objective:
         return np.asarray((theta - theta.mean(axis=0) if self.vectors > 1 else theta).ravel())
 
 
-def row_rounding(entries: int, blocks: int, scores: Floats, sizes: Floats, rows: float | None = None) -> float:
-    """What rounding does to the sum of the rows' gradients at most.
+def row_errors(entries: int, scores: Floats, sizes: Floats) -> float:
+    """How far rounding puts the slopes of some rows off through their scores, added up, in units of the last place.
 
-    `scores` are the sizes of each row's scores and `sizes` those of their terms, added up; with `rows`, that many rows
-    are like the ones given.
+    `scores` are the sizes of each row's scores and `sizes` those of their terms, added up.
     """
-    count = len(scores) if rows is None else rows
-    many, vectors = count / max(len(scores), 1), scores.shape[1]
     small = (entries + 1) * 2.0**-25 * sizes
-    if vectors == 1:  # the slope p(1 − p) is less than 1/(4·score)
-        each = many * 0.25 * float(np.sum(small)) + count * (0.25 + 8)
-    else:
-        each = many * 0.5 * float(np.sum(np.linalg.norm(scores + small, axis=1))) + count * (20 + 2 * vectors)
+    if scores.shape[1] == 1:  # the slope p(1 − p) is less than 1/(4·score)
+        return 0.25 * float(np.sum(small))
+    return 0.5 * float(np.sum(np.linalg.norm(scores + small, axis=1)))
+
+
+def row_rounding(blocks: int, errors: float, count: float, vectors: int) -> float:
+    """What rounding does to the sum of the gradients of so many rows at most, those `errors` among it."""
+    each = errors + count * (0.25 + 8 if vectors == 1 else 20 + 2 * vectors)
     return float(2 * _U * math.sqrt(blocks) * (each + count**3 * _U))
 
 

@@ -64,7 +64,9 @@ def located(data: str, table: str | None) -> Any:
     if is_address(data):
         return Address(data, table or "")
     if table is not None:
-        raise DiscreetError("--table is for addresses of databases, such as postgresql://host/name or duckdb:file.db")
+        raise DiscreetError(
+            "--table is for addresses, such as postgresql://host/name, duckdb:file.db or spark://host:port"
+        )
     return data
 
 
@@ -263,10 +265,18 @@ def progress(label: str, *, quiet: bool = False) -> Iterator[Any]:
         yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
+def reading(data: Any) -> str:
+    """What is done to rows, in words for a bar: where an engine works beside them, it counts its own steps."""
+    if getattr(data, "cluster", False):
+        return "tasks on the cluster"
+    server = getattr(data, "address", "").startswith("postgres")
+    return "counting in the database" if server else "reading rows"
+
+
 @contextmanager
 def charged(
     data: Any, schema: Schema, paying: Mapping[str, Any], what: str, unexpected: str, *, quiet: bool,
-    labelled: bool = True, doing: str = "reading rows",
+    labelled: bool = True, doing: str | None = None,
 ) -> Iterator[dict[str, Any]]:  # fmt: skip
     """What a command that reads private rows hands on: the account and the progress; afterwards it says what is left.
 
@@ -275,7 +285,7 @@ def charged(
     check_data(data, schema, labelled=labelled)
     account = account_for(data, **paying, what=what)
     try:
-        with absorbing(unexpected), progress(doing, quiet=quiet) as report:
+        with absorbing(unexpected), progress(doing or reading(data), quiet=quiet) as report:
             yield {"account": account, "progress": report}
     except ConnectionLostError as error:
         # The sentence that follows is the same whatever the rows hold, and nothing else was or will be put out.

@@ -68,7 +68,7 @@ def command(
     screen.print(table("", ["", "accuracy", "balanced", "AUC"], lines))
     screen.print(f"All four models are of the same rows, so together they cost {ledger.budget}.")
     say("5. Predict")
-    predict.command(model, str(test), out=out / "predictions.csv")
+    predict.command(model, str(test), out=str(out / "predictions.csv"))
     say("6. Certificate", f"of {model}")
     from discreet.bayes.model import NaiveBayesModel
 

@@ -23,7 +23,7 @@ def command(
     model: options.Model,
     data: Annotated[
         str,
-        typer.Argument(help="Labelled rows that were not used for training: a file, or the address of a database."),
+        typer.Argument(help="Labelled rows that were not used for training: a file, or an address with --table."),
     ],
     settings: dict[str, Any],
     paying: dict[str, Any],

@@ -10,6 +10,19 @@ from typing import Annotated, Any
 
 import click
 import typer
+import typer.core
+import typer.main
+
+
+class _Argument(typer.core.TyperArgument):
+    """typer before 0.21 lets click 8.5, whose arguments have a help of their own, forget the one it was given."""
+
+    def __init__(self, *, help: str | None = None, **more: Any) -> None:
+        super().__init__(help=help, **more)
+        self.help = help
+
+
+typer.main.TyperArgument = _Argument  # type: ignore[attr-defined]
 
 Group = Mapping[str, tuple[Any, Any]]  # the type of each option, and its default, or ... if it must be given
 
@@ -72,11 +85,16 @@ BOUGHT = ("declared", "private")
 
 Data = Annotated[
     str,
-    typer.Argument(help="A CSV, Parquet or Arrow file, a pattern such as 'part-*.parquet', or the address of a "
-                   "database (postgresql://host/name, duckdb:file.db) with --table."),
+    typer.Argument(help="A CSV, Parquet or Arrow file, a pattern such as 'part-*.parquet', or an address with --table: "
+                   "postgresql://host/name, duckdb:file.db, spark://host:port, spark:local[2], sc://host."),
 ]  # fmt: skip
 Table = Annotated[
-    str | None, typer.Option("--table", help="The table, if DATA is the address of a database.", show_default=False)
+    str | None,
+    typer.Option(
+        "--table",
+        show_default=False,
+        help="The table, if DATA is an address; with DuckDB and Spark also delta:PATH, iceberg:PATH, parquet:PATH.",
+    ),
 ]
 NodeData = Annotated[
     str, typer.Option("--data", help="The node's own rows: a CSV, Parquet or Arrow file or a pattern.")

@@ -19,41 +19,67 @@ def command(
     model: options.Model,
     data: Annotated[
         str,
-        typer.Argument(help="A CSV, Parquet or Arrow file, or the address of a database; no target column is needed."),
+        typer.Argument(help="A CSV, Parquet or Arrow file, or an address with --table; no target column is needed."),
     ],
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="Where to write the CSV; else it is printed.")] = None,
+    out: Annotated[
+        str | None,
+        typer.Option(
+            "--out",
+            "-o",
+            help="Where to write the CSV; else it is printed. With an address of Spark and a "
+            "name that does not end in .csv: a directory of Parquet files that the executors write.",
+        ),
+    ] = None,
     proba: Annotated[bool, typer.Option("--proba", help="Add the probability of every class.")] = False,
     as_json: options.Json = False,
     table: options.Table = None,
 ) -> None:
     """Classify rows with a released model and write one line per row, in the order of the rows."""
 
-    from contextlib import ExitStack
-
-    from discreet.files import replacing
     from discreet.models import load
 
-    check_out(out)
+    source = located(data, table)
+    there = out is not None and not out.endswith(".csv") and getattr(source, "cluster", False)
+    if not there:
+        check_out(None if out is None else Path(out))
+    elif "://" not in str(out) and Path(str(out)).exists():
+        raise DiscreetError(f"{out} exists already: choose another --out")
     if as_json and out is None:
         raise DiscreetError("--json reports on a file: give --out as well")
     loaded = load(model)
     if proba and not loaded.probabilistic:
         raise DiscreetError("this model has scores, not probabilities: leave --proba out")
-    rows, source = 0, located(data, table)
-    with progress("predicting", quiet=as_json) as report, ExitStack() as stack:
+    with progress("predicting", quiet=as_json) as report:
+        if there:
+            from discreet import spark
+
+            rows = spark.save(spark.predict(source, loaded, proba=proba), str(out), progress=report)
+        else:
+            rows = _written(loaded, source, out, proba, report)
+    if as_json:
+        print_json({"predictions": str(out), "rows": rows})
+    elif out is not None:
+        console().print(f"wrote {rows} predictions to {out}")
+
+
+def _written(loaded: Any, source: Any, out: str | None, proba: bool, report: Any) -> int:
+    """Write the predictions here, to a file or to standard output."""
+    from contextlib import ExitStack
+
+    from discreet.files import replacing
+
+    rows = 0
+    with ExitStack() as stack:
         sink: Any = sys.stdout.buffer
         if out is not None:
-            sink = stack.enter_context(stack.enter_context(replacing(out, private=True)).open("wb"))
+            sink = stack.enter_context(stack.enter_context(replacing(Path(out), private=True)).open("wb"))
         for batch in _tables(loaded, source, proba, report):
             _write(batch, sink, header=rows == 0)
             rows += batch.num_rows
         sink.flush()
         if not rows:
             raise DiscreetError("there are no rows to predict")
-    if as_json:
-        print_json({"predictions": str(out), "rows": rows})
-    elif out is not None:
-        console().print(f"wrote {rows} predictions to {out}")
+    return rows
 
 
 def _tables(loaded: Any, data: Any, proba: bool, report: Any) -> Any:

@@ -9,7 +9,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from discreet.cli import options
-from discreet.cli.common import absorbing, check_data, check_out, console, load_schema, located, print_json, progress
+from discreet.cli.common import (
+    absorbing,
+    check_data,
+    check_out,
+    console,
+    load_schema,
+    located,
+    print_json,
+    progress,
+    reading,
+)
 from discreet.errors import StatisticsError
 
 if TYPE_CHECKING:
@@ -63,7 +73,7 @@ def _counted(
         raise StatisticsError("count one source at a time and merge what it gives: discreet stats merge A B --out FILE")
     rows = located(what[0], table)
     check_data(rows, schema)
-    with absorbing(settings["unexpected"]), progress("counting rows", quiet=quiet) as report:
+    with absorbing(settings["unexpected"]), progress(reading(rows), quiet=quiet) as report:
         return CountedRows.of(rows, schema, detail=DETAILS if lattice else DETAILS[:2], progress=report, **settings)
 
 

@@ -124,7 +124,7 @@ def release_joint(held: HeldRows, plan: NetworkPlan, counts: ClassCounts, sample
     bins = max(joint_cells(schema, counts.rows, epsilon), 2)
     study = not plan.budget.private or sampler.simulation
     joint, tables = grid(schema, fine, bins, prior, likelihoods, study=study)
-    exact = joint_counts(held.codes(joint), held.labels, joint)
+    exact = np.asarray(sum(joint_counts(one.codes(joint), one.labels, joint) for one in held.pieces()))
     if not plan.epsilons:
         return JointRelease(joint, prior, tables, exact, 0.0, [])
     spent, reach = plan.epsilons[JOINT], Fraction(plan.moves)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -29,7 +30,7 @@ from discreet.mechanisms.noise import Sampler
 from discreet.privacy.budget import Budget
 from discreet.privacy.ledger import Charge, Node
 from discreet.schema import Numeric, Schema
-from discreet.sources import Cells, HeldRows
+from discreet.sources import HeldRows, cells_at
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -167,8 +168,8 @@ def release_tan(
     private = bool(plan.epsilons)
     epsilon = float(plan.budget.epsilon or 0) / plan.moves if private else math.inf
     schema = tan_schema(plan.schema, counts.rows, epsilon)
-    codes, pairs = held.codes(schema), candidates(schema)
-    exact = pair_tables(codes, held.labels, schema, pairs)
+    pairs = candidates(schema)
+    exact = _summed(pair_tables(one.codes(schema), one.labels, schema, pairs) for one in held.pieces())
     scale = float(plan.moves / plan.epsilons[TABLES]) if private else 0.0
     rounds = tree_rounds(schema, pairs, counts.rows, scale)
     charges: list[Node] = []
@@ -189,7 +190,9 @@ def release_tan(
         taken = grow_tree(pairs, scores, rounds, rate, law=law, coins=coins_of(sampler))
     place = {pair: spot for spot, pair in enumerate(pairs)}
     alone = [j for j in range(len(schema.features)) if all(j not in pair for pair in taken)]
-    tables = [exact[place[pair]] for pair in taken] + [_single(codes, held, schema, j) for j in alone]
+    tables = [exact[place[pair]] for pair in taken] + _summed(
+        [_single(one, schema, j) for j in alone] for one in held.pieces()
+    )
     noisy, variances, paid = noised_tables(tables, spent, plan, sampler)
     released = NoisyTables(
         taken,
@@ -200,10 +203,15 @@ def release_tan(
     return TanRelease(schema, released, charges + paid)
 
 
-def _single(codes: Cells, held: HeldRows, schema: Schema, feature: int) -> Integers:
-    cells, classes = schema.features[feature].cells, len(schema.classes)
-    flat = np.bincount(held.labels * cells + codes[:, feature], minlength=classes * cells)
-    return flat.reshape(classes, cells).astype(np.int64)
+def _summed(parts: Iterable[list[Integers]]) -> list[Integers]:
+    """Tables of some rows at a time, added up."""
+    return [np.asarray(sum(tables)) for tables in zip(*parts, strict=True)]
+
+
+def _single(held: HeldRows, schema: Schema, feature: int) -> Integers:
+    one, classes = schema.features[feature], len(schema.classes)
+    flat = np.bincount(held.labels * one.cells + cells_at(one, held.columns[feature]), minlength=classes * one.cells)
+    return flat.reshape(classes, one.cells).astype(np.int64)
 
 
 def narrow_bundles(sizes: list[int]) -> list[list[int]]:

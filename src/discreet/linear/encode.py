@@ -7,11 +7,12 @@ from −UNIT to UNIT, which stands for number·scale/UNIT; with m slots and scal
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,11 +20,14 @@ from numpy.typing import NDArray
 from discreet.errors import BudgetError
 from discreet.linear.kernels import compiled
 from discreet.schema import Numeric, Schema
-from discreet.sources import GONE, Held, HeldRows, cells_at, hold_rows, read_rows
+from discreet.sources import GONE, Held, HeldRows, Progress, cells_at, hold_rows, let_go, read_rows, workers
 
 Floats = NDArray[np.float64]
+Made = TypeVar("Made")
 UNIT = 1 << 12
 NUMERIC = ("binned", "scaled")
+PART = 1 << 18  # rows that are looked at together
+KEPT = 1 << 29  # bytes of encoded rows that are kept in memory; more are encoded afresh in every pass
 
 
 @dataclass(frozen=True)
@@ -108,9 +112,7 @@ class Encoding:
 
     def design(self, rows: HeldRows) -> Design:
         """Held rows, encoded."""
-        labels: NDArray[Any] = rows.labels.astype(np.int16 if len(self.schema.classes) < 1 << 15 else np.int32)
-        codes, values = self.encode(rows.columns)
-        return Design(codes, values, labels, self.columns, self.slots, self.scale)
+        return Design.of(rows, self.encode, self.columns, self.slots, self.scale)
 
     def matrix(self, X: Any) -> Floats:
         """Rows as a dense matrix, for small data and for other libraries."""
@@ -125,19 +127,81 @@ class Encoding:
         return np.concatenate(parts)
 
 
+Encode = Callable[[Sequence[Held]], tuple[NDArray[Any], NDArray[Any] | None]]
+
+
 @dataclass(frozen=True, eq=False)
 class Design:
-    """Encoded training rows in memory, two bytes an entry; weights see them only through products and sums."""
+    """Encoded training rows, two bytes an entry; weights see them only through products and sums.
+
+    Of rows that are too many to be kept encoded, `codes` and `values` are empty, and `encode` makes them of what is
+    held whenever some are looked at.
+    """
 
     codes: NDArray[Any]
     values: NDArray[Any] | None
-    labels: NDArray[np.int64]
+    labels: NDArray[Any]
     columns: int
     slots: int
     scale: float
+    held: Sequence[Held] = ()
+    encode: Encode | None = None
+    progress: Progress | None = None
+
+    @classmethod
+    def of(cls, rows: HeldRows, encode: Encode, columns: int, slots: int, scale: float) -> Design:
+        """Held rows, encoded now if that is not too much."""
+        few = len(rows.schema.classes) < 1 << 15
+        labels: NDArray[Any] = rows.labels.astype(np.int16 if few else np.int32)
+        let_go(rows.labels, slice(0, len(rows)))
+        codes, values = encode([column[:1] for column in rows.columns])
+        each = codes.nbytes + (0 if values is None else values.nbytes)
+        if len(rows) * each <= KEPT:
+            codes, values = encode(rows.columns)
+            return cls(codes, values, labels, columns, slots, scale, progress=rows.progress)
+        none = None if values is None else values[:0]
+        return cls(codes[:0], none, labels, columns, slots, scale, rows.columns, encode, rows.progress)
 
     def __len__(self) -> int:
-        return len(self.codes)
+        return len(self.labels)
+
+    def some(self, rows: slice) -> tuple[NDArray[Any], NDArray[Any] | None]:
+        """The codes and values of some rows."""
+        if self.encode is not None:
+            return self.encode([column[rows] for column in self.held])
+        return self.codes[rows], None if self.values is None else self.values[rows]
+
+    def spans(self) -> list[slice]:
+        """The rows, so many at a time that what is made of them needs little memory."""
+        return [slice(low, min(low + PART, len(self))) for low in range(0, len(self), PART)]
+
+    def each(self, task: Callable[[slice, NDArray[Any], NDArray[Any] | None], Made]) -> Iterator[Made]:
+        """One pass over all rows: what a task makes of each part, in their order, in as many threads as there may be.
+
+        The parts, and so the order of sums, are the same whatever the number of threads.
+        """
+
+        def work(rows: slice) -> Made:
+            made = task(rows, *self.some(rows))
+            for column in self.held:
+                let_go(column, rows)
+            return made
+
+        spans, threads = self.spans(), workers()
+        if len(spans) < 2:
+            yield from map(work, spans)
+            return
+        with ThreadPoolExecutor(threads) as pool:
+            for start in range(0, len(spans), threads):
+                together = spans[start : start + threads]
+                yield from pool.map(work, together)
+                if self.progress is not None:
+                    self.progress(together[-1].stop, len(self))
+
+    def run(self, task: Callable[[slice, NDArray[Any], NDArray[Any] | None], None]) -> None:
+        """One pass over all rows for what a task does with each part."""
+        for _ in self.each(task):
+            pass
 
     @property
     def unit(self) -> float:
@@ -146,19 +210,42 @@ class Design:
 
     def margins(self, weights: Floats) -> Floats:
         """x·w for every row."""
-        out = np.empty(len(self.codes))
-        compiled().margins(self.codes, self.values, weights * self.unit, out)
+        out, scaled = np.empty(len(self)), weights * self.unit
+        self.run(lambda rows, codes, values: compiled().margins(codes, values, scaled, out[rows]))
         return out
 
     def gather(self, rates: Floats) -> Floats:
         """Σ rates[i]·x_i."""
-        out, rest = np.zeros(self.columns), np.zeros(self.columns)
-        compiled().gather(self.codes, self.values, rates, out, rest)
-        return (out + rest) * self.unit
+
+        def summed(rows: slice, codes: Any, values: Any) -> tuple[Floats, Floats]:
+            out, rest = np.zeros(self.columns), np.zeros(self.columns)
+            compiled().gather(codes, values, rates[rows], out, rest)
+            return out, rest
+
+        return added(self.each(summed), (self.columns,)) * self.unit
 
     def outer(self, rates: NDArray[Any]) -> NDArray[Any]:
         """Σ rates[i]·x_i x_iᵀ in squared units, symmetric; whole numbers for whole rates."""
-        out = np.zeros((self.columns, self.columns), rates.dtype)
-        compiled().outer(self.codes, self.values, rates, out)
-        upper = np.triu(out)
-        return upper + np.triu(out, 1).T
+
+        def summed(rows: slice, codes: Any, values: Any) -> NDArray[Any]:
+            out = np.zeros((self.columns, self.columns), rates.dtype)
+            compiled().outer(codes, values, rates[rows], out)
+            return out
+
+        return symmetric(sum(self.each(summed), np.zeros((self.columns, self.columns), rates.dtype)))
+
+
+def added(parts: Iterable[tuple[Floats, Floats]], shape: tuple[int, ...]) -> Floats:
+    """Compensated sums of parts, each with what its roundings left: what the additions here leave is carried too."""
+    total, rest = np.zeros(shape), np.zeros(shape)
+    for more, left in parts:
+        new = total + more
+        other = new - total
+        rest += left + ((total - (new - other)) + (more - other))
+        total = new
+    return total + rest
+
+
+def symmetric(out: NDArray[Any]) -> NDArray[Any]:
+    """A matrix of which the part on and above the diagonal is known."""
+    return np.asarray(np.triu(out) + np.triu(out, 1).T)

@@ -145,11 +145,12 @@ def decay(x: Wholes) -> Wholes:
 
 def scores(design: Design, weights: Wholes, rows: slice) -> Wholes:
     """x·w of some rows, off by one unit."""
-    codes, whole = design.codes[rows], weights[design.codes[rows].astype(np.int64)]
-    if design.values is None:
+    codes, given = design.some(rows)
+    whole = weights[codes.astype(np.int64)]
+    if given is None:
         total = whole.sum(axis=1) + weights[-1]
     else:
-        values = design.values[rows].astype(object)
+        values = given.astype(object)
         total = (whole * values[:, : codes.shape[1]]).sum(axis=1) + weights[-1] * values[:, codes.shape[1]]
     unit = Fraction(design.unit)
     return np.asarray(total * unit.numerator // unit.denominator)
@@ -157,9 +158,9 @@ def scores(design: Design, weights: Wholes, rows: slice) -> Wholes:
 
 def gather(design: Design, rates: Wholes, rows: slice, out: Wholes) -> None:
     """out += Σ rates[i]·x_i in the design's unit, exactly."""
-    codes = design.codes[rows].astype(np.int64)
-    width = codes.shape[1]
-    values = None if design.values is None else design.values[rows].astype(object)
+    found, given = design.some(rows)
+    codes, width = found.astype(np.int64), found.shape[1]
+    values = None if given is None else given.astype(object)
     for j in range(width):
         np.add.at(out, codes[:, j], rates if values is None else rates * values[:, j])
     out[-1] += sum((rates if values is None else rates * values[:, width]).tolist())

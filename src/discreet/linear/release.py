@@ -123,13 +123,16 @@ def coefficients(design: Design, signs: NDArray[np.int64]) -> tuple[NDArray[np.i
     """Whole numbers: Σ(1 − 2y)x by column, and Σxxᵀ."""
     ones = np.ones(len(design), np.int64)
     square = design.outer(ones)
-    linear = np.zeros(design.columns, np.int64)
-    width = design.codes.shape[1]
-    for j in range(width):
-        weights = -signs if design.values is None else -signs * design.values[:, j]
-        np.add.at(linear, design.codes[:, j], weights)
-    linear[-1] = int(np.sum(-signs if design.values is None else -signs * design.values[:, width].astype(np.int64)))
-    return linear, square
+
+    def add(rows: slice, codes: NDArray[Any], values: NDArray[Any] | None) -> NDArray[np.int64]:
+        linear = np.zeros(design.columns, np.int64)
+        weights = -signs[rows][:, None] * (np.ones((1, 1), np.int64) if values is None else values)
+        for j in range(codes.shape[1]):
+            np.add.at(linear, codes[:, j], weights[:, min(j, weights.shape[1] - 1)])
+        linear[-1] += int(weights[:, -1].sum())
+        return linear
+
+    return sum(design.each(add), np.zeros(design.columns, np.int64)), square
 
 
 def functional(design: Design, signs: NDArray[np.int64], plan: LinearPlan, sampler: Sampler) -> Floats:

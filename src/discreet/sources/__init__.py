@@ -39,6 +39,8 @@ from discreet.sources.source import (
     rows_of,
 )
 from discreet.sources.source import open_source as open
+from discreet.sources.spark import watched as watched_spark
+from discreet.sources.spill import let_go
 from discreet.sources.streams import Stream, register, require
 from discreet.sources.tables import Table
 
@@ -89,6 +91,7 @@ __all__ = [
     "is_lazy",
     "is_outside",
     "label_values",
+    "let_go",
     "make_column",
     "new_reading",
     "open",
@@ -100,6 +103,7 @@ __all__ = [
     "rows_of",
     "spans",
     "trusting",
+    "watched_spark",
     "watching",
     "workers",
 ]

@@ -1,8 +1,11 @@
-"""Addresses of tables in databases, as the command line takes them; who may enter is a matter of the surroundings."""
+"""Addresses of tables in databases and clusters, as the command line takes them; who may enter is a matter of the
+surroundings.
+"""
 
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -10,24 +13,31 @@ from urllib.parse import parse_qs, urlsplit
 from discreet.errors import ConnectionLostError, DataError
 from discreet.privacy.payer import is_charged
 from discreet.sources.postgres import Postgres
+from discreet.sources.spark import Spark, session_at, table_of
 from discreet.sources.streams import Stream, register
 from discreet.sources.tables import Duck, quote_table
 
 _SERVERS = ("postgresql://", "postgres://")
 _FILES = "duckdb:"
+_CLUSTERS = ("spark:", "sc://")
+_PATH = re.compile(r"([A-Za-z]\w*):(.+)", re.DOTALL)  # a table that lies in files, such as delta:/data/visits
+_SCANS = {"delta": "delta_scan(?)", "iceberg": "iceberg_scan(?)", "parquet": "read_parquet(?)"}
+_SECRETS = re.compile(r"password|token|secret", re.IGNORECASE)
 
 
 def is_address(data: Any) -> bool:
-    """Whether a text is the address of a database."""
-    return isinstance(data, str) and data.startswith((*_SERVERS, _FILES))
+    """Whether a text is the address of a database or a cluster."""
+    return isinstance(data, str) and data.startswith((*_SERVERS, _FILES, *_CLUSTERS))
 
 
 @dataclass(frozen=True)
 class Address:
-    """A table at an address such as postgresql://host/database or duckdb:file.db, opened anew for each reading.
+    """A table at an address, opened anew for each reading: postgresql://host/database, duckdb:file.db, spark://host:port
+    (or spark: and any other master, such as spark:local[2]; spark: alone for that of spark-defaults), or sc://host.
 
-    PostgreSQL's usual variables and files say who enters and how (PGPASSWORD, PGSERVICE, ~/.pgpass): an address stands
-    in lists of processes and in histories of shells, so one with a password in it is refused.
+    The usual variables and files say who enters and how (PGPASSWORD, PGSERVICE, ~/.pgpass, spark-defaults.conf,
+    SPARK_CONNECT_AUTHENTICATE_TOKEN): an address stands in lists of processes and in histories of shells, so one with
+    a password in it is refused. Beside names, DuckDB and Spark take tables that lie in files, as delta:/data/visits.
     """
 
     address: str
@@ -35,22 +45,39 @@ class Address:
 
     def __post_init__(self) -> None:
         if not is_address(self.address):
-            raise DataError("an address begins with postgresql:// or duckdb:")
+            raise DataError("an address begins with postgresql://, duckdb:, spark: or sc://")
         if not self.table:
             raise DataError("an address is of a database, which has many tables: name one by --table")
         if self.file is None and _has_secret(self.address):
-            raise DataError(
-                "the address has a password in it, which others can see: take it out and set PGPASSWORD, or write it "
-                "into ~/.pgpass"
-            )
+            places = "set PGPASSWORD, or write it into ~/.pgpass"
+            if self.cluster:
+                places = "set SPARK_CONNECT_AUTHENTICATE_TOKEN, or write it into spark-defaults.conf"
+            raise DataError(f"the address has a password in it, which others can see: take it out and {places}")
 
     @property
     def file(self) -> str | None:
         """The file in which the database lies, if it is one."""
         return self.address.removeprefix(_FILES) if self.address.startswith(_FILES) else None
 
+    @property
+    def cluster(self) -> bool:
+        """Whether it is an address of Spark."""
+        return self.address.startswith(_CLUSTERS)
+
+    @property
+    def path(self) -> tuple[str, str] | None:
+        """The format and the place of a table that lies in files."""
+        found = None if self.address.startswith(_SERVERS) else _PATH.fullmatch(self.table)
+        return (found[1], found[2]) if found else None
+
+    def frame(self) -> Any:
+        """The table as a Spark data frame, in a session that lasts as long as this process."""
+        return table_of(session_at(self.address), self.path or self.table)
+
     def stream(self) -> Stream:
         """Its rows, through a connection of its own."""
+        if self.cluster:
+            return Spark(self.frame())
         return self._server() if self.file is None else self._duck(self.file)
 
     def _server(self) -> Stream:
@@ -68,24 +95,28 @@ class Address:
     def _duck(self, file: str) -> Stream:
         import duckdb
 
-        if not os.path.isfile(file):
+        if file and not os.path.isfile(file):
             raise DataError(f"there is no file {file}")
         try:
-            connection = duckdb.connect(file, read_only=True)
+            connection = duckdb.connect(file, read_only=True) if file else duckdb.connect()
         except duckdb.Error as error:
             raise DataError(f"{file} is no database that DuckDB can open: {' '.join(str(error).split())}") from None
         try:
-            return Duck(connection, quote_table(self.table), [], label=file)
+            if self.path is None:
+                return Duck(connection, quote_table(self.table), [], label=file)
+            kind, place = self.path
+            return Duck(connection, _scan(connection, kind), [place], label=place)
         except DataError:
             connection.close()
             raise
 
 
 def _has_secret(address: str) -> bool:
-    """Whether an address has a password in it, to PostgreSQL or to who reads addresses as the web does."""
+    """Whether an address has a password in it, to PostgreSQL, to Spark, or to who reads addresses as the web does."""
     try:
         parts = urlsplit(address)
-        if parts.password is not None or any("password" in key.lower() for key in parse_qs(parts.query, True)):
+        keys = [*parse_qs(parts.query, True), *(one.partition("=")[0] for one in parts.path.split(";")[1:])]
+        if parts.password is not None or any(_SECRETS.search(key) for key in keys):
             return True
     except ValueError:
         raise DataError("the address of the database is malformed: write postgresql://user@host/database") from None
@@ -94,13 +125,35 @@ def _has_secret(address: str) -> bool:
     return bool(at) and ":" in entering
 
 
+def _scan(connection: Any, kind: str) -> str:
+    """What reads a table of files in DuckDB, whose extensions are nobody's to install but the user's."""
+    import duckdb
+
+    if kind not in _SCANS:
+        raise DataError(f"DuckDB reads no tables of the format {kind!r} here: it may be {', '.join(_SCANS)}")
+    if kind != "parquet":
+        try:
+            connection.execute(f"LOAD {kind}")
+        except duckdb.Error:
+            raise DataError(
+                f"DuckDB's {kind} extension is not installed: run INSTALL {kind} in DuckDB once "
+                f"(python -c \"import duckdb; duckdb.sql('INSTALL {kind}')\")"
+            ) from None
+    return _SCANS[kind]
+
+
 def _open(data: Any, **_: Any) -> Stream:
     return (data if isinstance(data, Address) else Address(data, "")).stream()
 
 
 def _on_a_server(data: Any) -> bool:
-    return isinstance(data, Address) and data.file is None
+    return isinstance(data, Address) and data.file is None and not data.cluster
+
+
+def _on_a_cluster(data: Any) -> bool:
+    return isinstance(data, Address) and data.cluster
 
 
 register("a table at an address", lambda data: isinstance(data, Address) or is_address(data), _open)
 register("a table on a server", _on_a_server, _open, counts=True)
+register("a table on a cluster", _on_a_cluster, _open, beside=True)

@@ -9,6 +9,7 @@ import os
 import tempfile
 import zlib
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -25,18 +26,24 @@ _BLOCK = 1 << 22
 
 
 class _Parquet(Duck):
-    """Parquet files, one after the other: the types of one must not re-code the values of another."""
+    """Parquet files, one after the other: the types of one must not re-code the values of another.
+
+    Columns of plain numbers and texts come straight from Arrow, which reads them in all threads; others by DuckDB.
+    """
 
     def __init__(self, paths: list[str], connection: Any, folder: tempfile.TemporaryDirectory[str]) -> None:
         import pyarrow as pa
         import pyarrow.parquet as parquet
 
         self.files: list[tuple[list[str], str]] = []
+        self.plain: dict[str, set[str]] = {}
         self.paths, self.total = paths, 0
         for path in paths:
             try:
-                found = parquet.read_metadata(path)
-                names = list(found.schema.to_arrow_schema().names)
+                with parquet.ParquetFile(path) as one:
+                    found, fields = one.metadata, list(one.schema_arrow)
+                names = [field.name for field in fields]
+                self.plain[path] = _plain(fields)
             except (pa.ArrowException, OSError) as error:
                 raise DataError(f"{path} is not a readable Parquet file: {first_line(error)}") from None
             self.files.append((names, path))
@@ -50,13 +57,50 @@ class _Parquet(Duck):
         super().__init__(connection, source, [literal], names=names, label=paths[0], folder=folder)
 
     def batches(self, wanted: list[str]) -> Iterator[dict[str, Any]]:
-        if len(self.files) == 1:
-            yield from super().batches(wanted)
-            return
         for names, path in self.files:
+            if self.plain[path] >= set(wanted):
+                yield from self._read(path, wanted)
+                continue
+            if len(self.files) == 1:
+                yield from super().batches(wanted)
+                return
             source = "read_parquet(?, hive_partitioning = false)"
             one = Duck(self.connection, source, [[_literal(path)]], names=names, label=path, owned=False)
             yield from one.batches(wanted)
+
+    def _read(self, path: str, wanted: list[str]) -> Iterator[dict[str, Any]]:
+        import pyarrow as pa
+        import pyarrow.parquet as parquet
+
+        try:
+            # Reading ahead by itself would bring all of the columns' bytes; one batch ahead keeps all threads busy.
+            with parquet.ParquetFile(path, pre_buffer=False) as file, ThreadPoolExecutor(1) as pool:
+                found = file.iter_batches(tables.BATCH, columns=wanted)
+                ahead = pool.submit(next, found, None)
+                while (batch := ahead.result()) is not None:
+                    ahead = pool.submit(next, found, None)
+                    columns = {name: batch.column(name) for name in wanted}
+                    for column in columns.values():
+                        if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+                            column.validate(full=True)
+                    if batch.num_rows:
+                        yield columns
+        except (pa.ArrowException, OSError) as error:
+            refused = self._refusal(error)
+            raise DataError(str(refused).replace(self.label, path, 1)) from None
+
+
+def _plain(fields: list[Any]) -> set[str]:
+    """The columns whose values are the same to Arrow and to DuckDB; none if names could be taken for one another."""
+    import pyarrow as pa
+
+    names = [field.name for field in fields]
+    if len(set(names)) < len(names) or any("." in name for name in names):
+        return set()
+    known = pa.types
+    simple = (known.is_string, known.is_large_string, known.is_boolean, known.is_float32, known.is_float64,
+              known.is_integer)  # fmt: skip
+    return {field.name for field in fields if any(test(field.type) for test in simple)}
 
 
 class Arrow(Stream):

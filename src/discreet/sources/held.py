@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, reduce
 from itertools import chain, islice
 from typing import Any
 
@@ -17,10 +17,11 @@ from discreet.sources.absorb import coded_column, nobody
 from discreet.sources.blocks import Rows
 from discreet.sources.coded import Cells, Held, cells_at, cells_of, hold_rows, side_by_side
 from discreet.sources.columns import GONE, Column, Points
-from discreet.sources.spill import stacked
+from discreet.sources.spill import let_go, stacked
 from discreet.statistics import OVERFLOW, Detail, Statistics
 
 Integers = NDArray[np.int64]
+PIECE = 1 << 20  # rows that are looked at together
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +38,7 @@ class HeldRows:
     places: Integers | None = None
     read: int | None = None
     total: bool = False  # whether sums beyond 64 bits stay at their end instead of being refused
+    progress: Any = None  # is told of every pass over many rows: how many of them are behind
 
     @classmethod
     def of(cls, schema: Schema, rows: Rows, *, total: bool = False) -> HeldRows:
@@ -68,9 +70,10 @@ class HeldRows:
     def __len__(self) -> int:
         return len(self.labels)
 
-    def under(self, schema: Schema) -> HeldRows:
+    def under(self, schema: Schema, progress: Any = None) -> HeldRows:
         """The same rows under a schema that differs from the one they were read by in bins alone."""
-        return self if schema is self.schema else replace(self, schema=schema)
+        same = schema is self.schema and progress is self.progress
+        return self if same else replace(self, schema=schema, progress=progress)
 
     @cached_property
     def counts(self) -> Integers:
@@ -94,9 +97,20 @@ class HeldRows:
         ]
         return Rows(columns, len(self), coded_column(self.schema.label, self.labels))
 
+    def pieces(self) -> Iterator[HeldRows]:
+        """All rows, so many at a time that what is made of them needs little memory; one piece if there are none."""
+        for low in range(0, max(len(self), 1), PIECE):
+            rows = slice(low, min(low + PIECE, len(self)))
+            yield replace(self, columns=[column[rows] for column in self.columns], labels=self.labels[rows])
+            for column in (*self.columns, self.labels):
+                let_go(column, rows)
+            if self.progress is not None and len(self) > PIECE:
+                self.progress(rows.stop, len(self))
+
     def statistics(self, detail: Collection[Detail]) -> Statistics:
         """Exact tables and moments of all rows."""
-        return self.parts(np.zeros(len(self), np.int64), 1, detail).statistics(0)
+        each = (one.parts(np.zeros(len(one), np.int64), 1, detail).statistics(0) for one in self.pieces())
+        return reduce(Statistics.saturated if self.total else Statistics.__add__, each)
 
     def parts(self, where: Integers, count: int, detail: Collection[Detail]) -> Parts:
         """The statistics of parts 0 … count − 1, row i being in part where[i]."""

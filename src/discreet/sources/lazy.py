@@ -152,6 +152,8 @@ class _Dask(Workers):
         work = dask.delayed(lambda frame: list(run(frame)), pure=False)
         parts = [work(part) for part in self._parts(list(task.names))]
         for start in range(0, len(parts), DASK_AT_ONCE):
+            if self.progress:
+                self.progress(start, len(parts))
             some = parts[start : start + DASK_AT_ONCE]
             for found in _told("dask", partial(dask.compute, *some)):
                 yield from found

@@ -73,7 +73,7 @@ class Source:
             if not self.total and not len(found):
                 raise DataError(NO_ROWS)
             self._kept.append(found)
-        return self._kept[0].under(self.schema)
+        return self._kept[0].under(self.schema, self.progress)
 
     def class_counts(self) -> NDArray[np.int64]:
         """Rows per class: of those rows that `statistics` and `held` are about, or would refuse.
@@ -153,8 +153,14 @@ class Source:
 
     @contextmanager
     def _opened(self, *, ordered: bool = False) -> Iterator[Stream]:
-        """The rows to be read, ids first where people have a limit, which needs rows that stay as they are."""
+        """The rows' stream; from here on, before any row is here, it is told how far it is.
+
+        Where people have a limit ids are read first, which needs rows that stay as they are.
+        """
         with opened(self.data, self.labels, ordered=ordered, lenient=self.total) as stream:
+            stream.progress = self.progress
+            if self.progress:
+                self.progress(0, stream.total)
             limited = self.contributions is not None and self.schema.id is not None
             before = stream.state() if limited else None
             yield stream
@@ -189,7 +195,7 @@ class Source:
 
     def held_or_read(self) -> Iterator[tuple[Rows, Absorbed]]:
         """The rows that are held, or else those of the data in any order."""
-        return iter([(self.held().rows(), Absorbed())]) if self._kept else self._read(ordered=False)
+        return ((one.rows(), Absorbed()) for one in self.held().pieces()) if self._kept else self._read(ordered=False)
 
     def _read(self, *, ordered: bool, unknown: bool = False) -> Iterator[tuple[Rows, Absorbed]]:
         """The rows as they are, but for people with too many: those are refused, or reduced to what is allowed.
@@ -208,11 +214,16 @@ class Source:
 
     def label_column(self) -> Iterator[Any]:
         """The labels alone, of data in which nobody has too many rows."""
+        done = 0
         with self._opened() as stream:
             self._fewer(stream, False)
             if stream is not self.data:  # of a partition the labels alone are here
                 require(self.schema, stream.names, labelled=True)
-            yield from (batch[self.schema.target] for batch in stream.batches([self.schema.target]))
+            for batch in stream.batches([self.schema.target]):
+                yield (labels := batch[self.schema.target])
+                done += len(labels)
+                if self.progress:
+                    self.progress(done, stream.total)
 
     def _within(self, stream: Stream) -> bool:
         """Whether everybody keeps to what is allowed; with "refuse" anything else is an error."""

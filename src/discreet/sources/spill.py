@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 import tempfile
 from collections.abc import Iterable
 from typing import Any
@@ -32,8 +33,20 @@ def stacked(parts: Iterable[list[NDArray[Any]]]) -> list[NDArray[Any]]:
         return [np.concatenate(column) for column in zip(*held, strict=True)]
     kinds = [column.dtype for column in part]
     _write(held, files)
-    # Copies on write: what is written to the arrays stays in this process, as with any array.
+    # Copies on write, since compiled loops know no arrays that cannot be written to.
     return [np.memmap(file, kind, "c", shape=(rows,)) for file, kind in zip(files, kinds, strict=True)]
+
+
+def let_go(column: NDArray[Any], rows: slice) -> None:
+    """Take rows of a column out of memory if they lie in a file, from where they come again when they are looked at.
+
+    Columns are never written to: what a process has changed in its copy of a page would be lost.
+    """
+    mapped = getattr(column, "_mmap", None)
+    if mapped is not None and hasattr(mapped, "madvise"):
+        start, stop = (int(row * column.itemsize) for row in (rows.start, rows.stop))
+        start -= start % mmap.PAGESIZE
+        mapped.madvise(mmap.MADV_DONTNEED, start, stop - start)
 
 
 def _write(held: list[list[NDArray[Any]]], files: list[Any]) -> None:

@@ -37,6 +37,7 @@ class Engine(Protocol):
     source: str
     kinds: dict[str, str]  # of the columns that can be counted
     steady: bool  # whether all statements see the same rows
+    progress: Any  # is told how many statements are done, if it is there
 
     def ask(self, query: str) -> list[tuple[Any, ...]]:
         """All rows of the answer."""
@@ -151,9 +152,11 @@ class Counting:
     def _margins(self, where: str) -> dict[str, _Margin] | None:
         """What is counted of the classes and of every feature; features of too many values are left to be streamed."""
         found: dict[str, _Margin] = {}
-        groups = self._grouped()
+        groups, done = self._grouped(), 0
         while groups:
-            members = groups.pop(0)
+            if self.engine.progress:
+                self.engine.progress(done, done + len(groups))
+            members, done = groups.pop(0), done + 1
             part = self._branch(members, where)
             if part is None and len(members) > 1:
                 groups = [*([one] for one in members), *groups]

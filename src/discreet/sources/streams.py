@@ -39,6 +39,7 @@ class Stream:
     names: list[str]
     labels: Any = None  # beside the rows, if they are not a column of them
     paths: Sequence[str] = ()  # of the files that it reads
+    progress: Any = None  # is told how far an engine is that works beside the rows
 
     def batches(self, wanted: list[str]) -> Iterator[dict[str, Any]]:
         """The wanted columns, batch by batch, in the order of the rows."""

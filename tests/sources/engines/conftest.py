@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
+import subprocess
 import sys
+from contextlib import suppress
+from pathlib import Path
 
 import duckdb
 import narwhals as nw
 import polars as pl
 import pytest
+
+from tests.ports import free_ports
 
 
 def absent(reason):
@@ -83,3 +89,46 @@ def engine(request):
     """A function that hands a Parquet file to an engine."""
     make = ENGINES[request.param]
     return lambda path: make(path, request)
+
+
+@pytest.fixture
+def cluster(need_spark, tmp_path):
+    """A master and two workers of one core each, on loopback: the address, and the workers' processes."""
+    import pyspark
+
+    (port,) = free_ports(1)
+    home = Path(pyspark.__file__).parent
+    surroundings = {
+        **os.environ,
+        "SPARK_HOME": str(home),
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        "SPARK_SCALA_VERSION": "2.13",  # spark-class, another Java to start, would find it out
+        "SPARK_WORKER_DIR": str(tmp_path / "work"),
+        "SPARK_LOCAL_DIRS": str(tmp_path / "local"),
+        "PYSPARK_PYTHON": sys.executable,
+    }
+    deploy, master = "org.apache.spark.deploy", f"spark://127.0.0.1:{port}"
+    started = []
+
+    def start(*arguments):
+        quick = ("-Xmx256m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-XX:+IgnoreUnrecognizedVMOptions")
+        command = ["java", *quick, "-cp", str(home / "jars" / "*"), *arguments]
+        with open(tmp_path / f"{len(started)}.log", "wb") as log:
+            started.append(subprocess.Popen(command, env=surroundings, stdout=log, stderr=log, start_new_session=True))
+
+    try:
+        start(f"{deploy}.master.Master", "--host", "127.0.0.1", "--port", str(port), "--webui-port", "0")
+        for _ in range(2):
+            start(f"{deploy}.worker.Worker", "--host", "127.0.0.1", "--webui-port", "0", "--cores", "1",
+                  "--memory", "768m", master)  # fmt: skip
+        yield master, started[1:], surroundings
+    finally:
+        for process in started:
+            kill(process)
+
+
+def kill(process):
+    """End a process and all that it started, at once."""
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()

@@ -147,3 +147,10 @@ def test_no_rows_are_one_sentence(schema, frame, engine, tmp_path):
     frame.iloc[:0].to_parquet(tmp_path / "rows.parquet")
     with pytest.raises(DataError, match="there are no rows"):
         collect(engine(tmp_path / "rows.parquet"), schema)
+
+
+def test_progress_is_told_before_the_first_row_is_here(engine, schema, frame, tmp_path):
+    told = []
+    frame.to_parquet(tmp_path / "rows.parquet")
+    collect(engine(tmp_path / "rows.parquet"), schema, progress=lambda *step: told.append(step))
+    assert told[0][0] == 0 and len(told) > 1

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import signal
 import subprocess
 import sys
 import time
-from contextlib import suppress
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -23,7 +19,7 @@ from discreet.kinds import REGISTRY
 from discreet.sources import beside, open_frame
 from discreet.sources.absorb import Absorbed
 from discreet.spark import predict
-from tests.ports import free_ports
+from tests.sources.engines.conftest import kill
 
 pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning:pyspark", "ignore::DeprecationWarning:pyspark")
 
@@ -211,49 +207,6 @@ spark.stop()
 PARTS = 6
 
 
-@pytest.fixture
-def cluster(need_spark, tmp_path):
-    """A master and two workers of one core each, on loopback: the address, and the workers' processes."""
-    import pyspark
-
-    (port,) = free_ports(1)
-    home = Path(pyspark.__file__).parent
-    surroundings = {
-        **os.environ,
-        "SPARK_HOME": str(home),
-        "SPARK_LOCAL_IP": "127.0.0.1",
-        "SPARK_SCALA_VERSION": "2.13",  # spark-class, another Java to start, would find it out
-        "SPARK_WORKER_DIR": str(tmp_path / "work"),
-        "SPARK_LOCAL_DIRS": str(tmp_path / "local"),
-        "PYSPARK_PYTHON": sys.executable,
-    }
-    deploy, master = "org.apache.spark.deploy", f"spark://127.0.0.1:{port}"
-    started = []
-
-    def start(*arguments):
-        quick = ("-Xmx256m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-XX:+IgnoreUnrecognizedVMOptions")
-        command = ["java", *quick, "-cp", str(home / "jars" / "*"), *arguments]
-        with open(tmp_path / f"{len(started)}.log", "wb") as log:
-            started.append(subprocess.Popen(command, env=surroundings, stdout=log, stderr=log, start_new_session=True))
-
-    try:
-        start(f"{deploy}.master.Master", "--host", "127.0.0.1", "--port", str(port), "--webui-port", "0")
-        for _ in range(2):
-            start(f"{deploy}.worker.Worker", "--host", "127.0.0.1", "--webui-port", "0", "--cores", "1",
-                  "--memory", "768m", master)  # fmt: skip
-        yield master, started[1:], surroundings
-    finally:
-        for process in started:
-            _kill(process)
-
-
-def _kill(process):
-    """End a process and all that it started, at once."""
-    with suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
-
-
 def test_a_worker_that_dies_changes_no_integer_and_costs_nothing_more(cluster, schema, rows, tmp_path):
     master, workers, surroundings = cluster
     begun = tmp_path / "begun"
@@ -273,7 +226,7 @@ def test_a_worker_that_dies_changes_no_integer_and_costs_nothing_more(cluster, s
             fresh = set(begun.iterdir()) - seen
             seen |= fresh
         busy = {int(one.name.split()[0]) for one in fresh}  # has just begun, and takes a while
-        _kill(next(worker for worker in workers if worker.pid in busy))
+        kill(next(worker for worker in workers if worker.pid in busy))
         told, errors = driver.communicate(timeout=300)
     finally:
         driver.kill()
