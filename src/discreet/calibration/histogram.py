@@ -13,13 +13,18 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 BINS = 6
+PART = 1 << 20  # rows that are looked at together
 
 
 def histogram(scores: Floats, labels: NDArray[np.int64]) -> NDArray[np.int64]:
     """Rows by class and bin of the gap between the two scores, which lies between −1 and 1: each row in one cell."""
-    gaps = scores[:, 1] - scores[:, 0]
-    bins = np.clip(np.floor((gaps + 1) * (BINS / 2)), 0, BINS - 1).astype(np.int64)
-    return np.bincount(labels * BINS + bins, minlength=2 * BINS).reshape(2, BINS)
+    counts = np.zeros(2 * BINS, np.int64)
+    for low in range(0, len(scores), PART):
+        part = slice(low, low + PART)
+        gaps = scores[part, 1] - scores[part, 0]
+        bins = np.clip(np.floor((gaps + 1) * (BINS / 2)), 0, BINS - 1).astype(np.int64)
+        counts += np.bincount(labels[part] * BINS + bins, minlength=2 * BINS)
+    return counts.reshape(2, BINS)
 
 
 def fit_histogram(counts: Floats, spread: float, usual: float) -> tuple[float, float]:

@@ -24,9 +24,9 @@ plant("histogram-one-row-per-person", "calibration/plan.py",
       "spread = moved_rows(adjacency) / budget.epsilon",
       "people have several rows, and the noise is for one", TWO)
 plant("histogram-row-in-two-bins", "calibration/histogram.py",
-      "return np.bincount(labels * BINS + bins, minlength=2 * BINS).reshape(2, BINS)",
-      "return (np.bincount(labels * BINS + bins, minlength=2 * BINS) + "
-      "np.bincount((1 - labels) * BINS + bins, minlength=2 * BINS)).reshape(2, BINS)",
+      "counts += np.bincount(labels[part] * BINS + bins, minlength=2 * BINS)",
+      "counts += np.bincount(labels[part] * BINS + bins, minlength=2 * BINS) + "
+      "np.bincount((1 - labels[part]) * BINS + bins, minlength=2 * BINS)",
       "a row moves two counts, and the noise is for one", TWO)
 plant("not-charged", "calibration/calibrate.py",
       "charge(paying(ledger, account), _paid(model, plan), X, schema=model.schema)",
