@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.schema import Numeric
-from discreet.sources.columns import GONE, Codes, Column, Points
+from discreet.sources.columns import GONE, ODD, Codes, Column, Points
 from discreet.sources.kernels import compiled
 
 SMALL = 100_000
@@ -209,7 +209,8 @@ def even_bins(cuts: Sequence[int], half: int) -> tuple[int, int] | None:
 
 class _PointCoder(NumberCoder):
     def index(self, values: NDArray[Any], index: NDArray[np.uint32], lattice: NDArray[np.int32]) -> None:
-        lattice[:] = np.where(values == GONE, self.shape[-1] + 1, values)
+        half = self.shape[-1]
+        lattice[:] = np.where(values == GONE, half + 1, np.where(values == ODD, half + 2, values))
         self.place(lattice, index)
 
 
