@@ -147,6 +147,7 @@ class Postgres(Stream):
                 count = len(whole) // each.itemsize
                 if count:
                     rows = np.frombuffer(whole, each, count)
+                    assert all((rows[f"f{i}"]["size"] == 8).all() for i in range(width))
                     yield np.stack([rows[f"f{i}"]["value"].astype(np.int64) for i in range(width)], 1)
                 if not line:
                     return

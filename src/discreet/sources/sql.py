@@ -152,7 +152,7 @@ class Dialect:
         """How far a column's numbers, clipped to their limits, are from an anchor; NaN if missing, infinite if so."""
         value, number = self.doubled(item, kind), self.number
         return (
-            f"CASE WHEN {value} > {number(feature.lower)} AND {value} < {number(feature.upper)} "
+            f"CASE WHEN {value} < {number(feature.upper)} AND {value} > {number(feature.lower)} "
             f"THEN {value} - {number(anchor)} "
             f"WHEN {item} IS NULL OR {value} = {number(math.nan)} THEN {number(math.nan)} "
             f"WHEN {value} IN ({number(math.inf)}, {number(-math.inf)}) THEN {number(math.inf)} "

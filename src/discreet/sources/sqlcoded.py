@@ -22,6 +22,7 @@ from discreet.sources.columns import GONE, ODD, Codes, Column, Points, make_colu
 from discreet.sources.sql import NUMBERS
 from discreet.sources.sqlcount import Counting
 from discreet.sources.sqlview import Engine, View
+from discreet.sources.stored import objects
 
 LISTED = 1 << 12  # values of a category that a statement tells apart: a column of more comes as it is
 BITS = 62  # of a whole number that hold codes
@@ -100,9 +101,9 @@ class Coding:
 
     def _category(self, feature: Categorical, values: dict[Any, int], view: View) -> _Field:
         cells = feature.cells
-        odd = next((value for value, code in values.items() if code == cells), None)
+        odd = next((make_column(feature, objects([one])) for one, code in values.items() if code == cells), None)
         code = self.engine.dialect.coded(*view[feature.name], values, cells + 1)
-        return _Field(feature, code, cells + 1, odd)
+        return _Field(feature, code, cells + 1, odd.raw(0) if isinstance(odd, Codes) else None)
 
     def _batches(self, fields: dict[str, _Field], raw: list[str], view: View) -> Iterator[tuple[Rows, Any]]:
         words = [
