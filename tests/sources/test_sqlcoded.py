@@ -90,7 +90,7 @@ def test_rows_come_as_memory_holds_them_from_postgresql(drawn, connection):
 @pytest.mark.parametrize("engine", ["duckdb", "postgresql"])
 @pytest.mark.parametrize(
     "lower, upper, integer",
-    [(-1e6, 1e6, False), (0, 2**20, True), (3.0, 1e9, False), (-7.5, -0.1, False), (-1e300, 1e300, False),
+    [(-1e6, 1e6, False), (0, 2**20, True), (3.0, 1e9, False), (-7.5, -0.1, False), (-4.0, 1024.0, False), (-1e300, 1e300, False),
      (-100, 7, True), (-1e-250, 1e-250, False), (-1e-290, 1e-290, False)],
 )  # fmt: skip
 def test_octaves_are_told_apart_to_the_last_bit(engine, lower, upper, integer, connection):
