@@ -15,6 +15,7 @@ from discreet.bounds import settle_schema
 from discreet.bounds.grid import Octaves
 from discreet.bounds.plan import make_settle_plan
 from discreet.bounds.release import count_finest
+from discreet.calibration import calibrated
 from discreet.evaluation.plan import make_evaluation_plan
 from discreet.evaluation.release import count_rows
 from discreet.privacy.budget import Adjacency, Budget
@@ -90,8 +91,8 @@ def test_rows_come_as_memory_holds_them_from_postgresql(drawn, connection):
 @pytest.mark.parametrize("engine", ["duckdb", "postgresql"])
 @pytest.mark.parametrize(
     "lower, upper, integer",
-    [(-1e6, 1e6, False), (0, 2**20, True), (3.0, 1e9, False), (-7.5, -0.1, False), (-4.0, 1024.0, False), (-1e300, 1e300, False),
-     (-100, 7, True), (-1e-250, 1e-250, False), (-1e-290, 1e-290, False)],
+    [(-1e6, 1e6, False), (0, 2**20, True), (3.0, 1e9, False), (-7.5, -0.1, False), (-4.0, 1024.0, False),
+     (-1e300, 1e300, False), (-100, 7, True), (-1e-250, 1e-250, False), (-1e-290, 1e-290, False)],
 )  # fmt: skip
 def test_octaves_are_told_apart_to_the_last_bit(engine, lower, upper, integer, connection):
     feature = Numeric("x", lower, upper, integer=integer, bins=4)
@@ -267,6 +268,23 @@ def test_bounds_and_evaluations_ask_for_no_raw_values(connection, postgres):
     plan = make_evaluation_plan(curves, Budget(1.0), adjacency=Adjacency.of("add-remove"))
     both = [count_rows(curves, plan, one) for one in (table, in_memory(records, MIXED))]
     assert [one.tolist() for one in both[0]] == [one.tolist() for one in both[1]]
+
+
+def test_parted_rows_and_calibrations_ask_for_no_raw_values(connection, postgres):
+    records = damaged(400)
+    table, frame = engines.in_postgres(connection, KINDS, records), in_memory(records, MIXED)
+    fine = rows(400)
+    model = PrivateNB(1.0, schema=MIXED, random_state=1).fit(in_memory(fine, MIXED)).model_
+    with STREAMED:
+        for j in range(4):
+            opened = [sources.open(one, MIXED, unexpected="absorb") for one in (table, frame)]
+            found, expected = (sources.collect_parted(one, lambda size, j=j: np.full(size, j)) for one in opened)
+            assert found == expected and found[j].counts.sum() > 390
+    expected = calibrated(model, in_memory(fine, MIXED), epsilon=1.0, random_state=2)._fields()
+    table = engines.in_postgres(connection, KINDS, fine)
+    with postgres.asked() as asked, STREAMED:
+        assert calibrated(model, table, epsilon=1.0, random_state=2)._fields() == expected
+    assert not handed_out(asked)
 
 
 def test_adult_with_damaged_values_is_held_alike(data_dir, connection):

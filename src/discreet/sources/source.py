@@ -121,7 +121,7 @@ class Source:
         if shared and is_beside(self.data):
             self.held()  # codes come from afar, not rows
         read_by = {"ordered": ordered, "unknown": keep, "coded": coded}
-        for rows, count in self.held_or_read() if shared else self._read(**read_by):
+        for rows, count in self.held_or_read(coded=coded) if shared else self._read(**read_by):
             if columns is not None:
                 rows = rows.only(columns)
             size, seen = size + rows.size, True
@@ -196,9 +196,9 @@ class Source:
                 return
         yield from ask.of(self)
 
-    def held_or_read(self) -> Iterator[tuple[Rows, Absorbed]]:
+    def held_or_read(self, *, coded: bool = True) -> Iterator[tuple[Rows, Absorbed]]:
         """The rows that are held, or else those of the data in any order."""
-        return iter([(self.held().rows(), Absorbed())]) if self._kept else self._read(ordered=False, coded=True)
+        return iter([(self.held().rows(), Absorbed())]) if self._kept else self._read(ordered=False, coded=coded)
 
     def _read(
         self, *, ordered: bool, unknown: bool = False, coded: bool = False
