@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 
 from discreet import Categorical, DataError, Numeric, PrivateNB, Schema, Table, collect, sources
 from discreet.errors import ConnectionLostError
-from discreet.sources import sqlcount, watching
+from discreet.sources import Stream, sqlcount, watching
 from discreet.sources.contract import by_the_rule
+from discreet.sources.postgres import Postgres
 from discreet.statistics import DETAILS
 from tests.sources import typed_tables as engines
 from tests.sources.tables_of import NAMES, SCHEMAS
@@ -94,8 +95,10 @@ def test_generated_sql_counts_as_the_rule_does_on_postgresql(drawn, connection):
 def test_streamed_rows_count_as_the_rule_does_on_postgresql(drawn, connection):
     schema, kinds, records = drawn
     table = engines.in_postgres(connection, kinds, records)
-    with patch("discreet.sources.postgres.Postgres.count", lambda *_, **__: None):
+    with patch.object(Postgres, "count", Stream.count):  # as codes, and as they are
         check(lambda: table, schema, records)
+        with patch.object(Postgres, "coded", Stream.coded):
+            check(lambda: table, schema, records)
 
 
 @pytest.mark.parametrize("engine", ["duckdb", "postgresql"])
