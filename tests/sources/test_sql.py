@@ -86,7 +86,7 @@ def connection(postgres):
 def test_generated_sql_counts_as_the_rule_does_on_postgresql(drawn, connection):
     schema, kinds, records = drawn
     table = engines.in_postgres(connection, kinds, records)
-    with patch("discreet.sources.postgres.Postgres.batches", side_effect=AssertionError("rows are read")):
+    with patch.object(Postgres, "select", side_effect=AssertionError("rows are read")):
         check(lambda: table, schema, records)
 
 
@@ -155,7 +155,7 @@ def test_a_row_is_left_out_for_any_column_and_every_absorbed_value_is_told(conne
         damaged[7 * spot] = damaged[7 * spot] | {name: value}
     damaged[0]["n"] = -math.inf  # in a row that is left out, so that it is not told of
     table = engines.in_postgres(connection, KINDS, damaged)
-    with patch("discreet.sources.postgres.Postgres.batches", side_effect=AssertionError("rows are read")):
+    with patch.object(Postgres, "select", side_effect=AssertionError("rows are read")):
         found = counted(table, MIXED, unexpected="absorb")
     assert found == counted(in_memory(damaged, MIXED), MIXED, unexpected="absorb")
     assert found[1] == [(2, 5)]
