@@ -12,13 +12,18 @@ from tests.postgres import running
 
 from benchmarks.common import best_of, line, made_up_rows, made_up_schema
 from discreet import Table, collect
+from discreet.additive import PrivateAdditiveClassifier
+from discreet.sources import Stream
 from discreet.sources.postgres import Postgres
 
 ROWS = 1_000_000
 
 
 def run(rows: int = ROWS, repeats: int = 2, **_: Any) -> list[dict[str, Any]]:
-    """Seconds to count by SQL and by streaming, of at most a million rows, and the first as a share of the second."""
+    """Seconds to count by SQL and by streaming, of at most a million rows, and the first as a share of the second.
+
+    The same for an additive model, which holds rows: as codes that the server finds, and as raw values.
+    """
     rows = min(rows, ROWS)
     try:
         with running() as server, server.connect() as connection:
@@ -26,9 +31,11 @@ def run(rows: int = ROWS, repeats: int = 2, **_: Any) -> list[dict[str, Any]]:
             table, schema = Table(connection, "rows"), made_up_schema()
             counted = collect(table, schema)
             beside = best_of(repeats, lambda: collect(table, schema))
-            with patch.object(Postgres, "count", lambda *_, **__: None):
+            coded = best_of(repeats, lambda: PrivateAdditiveClassifier(1.0, schema=schema, random_state=0).fit(table))
+            with patch.object(Postgres, "count", Stream.count), patch.object(Postgres, "coded", Stream.coded):
                 assert collect(table, schema) == counted
                 streamed = best_of(1, lambda: collect(table, schema))
+                raw = best_of(1, lambda: PrivateAdditiveClassifier(1.0, schema=schema, random_state=0).fit(table))
     except pytest.skip.Exception as reason:
         return [line(f"PostgreSQL ({reason})", None, "")]
     what = f"PostgreSQL, {rows / 1e6:g} M x {len(schema.features)}"
@@ -36,6 +43,8 @@ def run(rows: int = ROWS, repeats: int = 2, **_: Any) -> list[dict[str, Any]]:
         line(f"{what}, counted by SQL", beside, "s"),
         line(f"{what}, streamed", streamed, "s"),
         line(f"{what}, counted by SQL", beside / streamed, "of streaming's time", "<= 0.5", beside <= streamed / 2),
+        line(f"{what}, additive model, rows as codes", coded, "s"),
+        line(f"{what}, additive model, rows streamed", raw, "s"),
     ]
 
 

@@ -39,6 +39,7 @@ class ReleasedModel(ABC):
     FORMAT: ClassVar[str]  # of its files
     NAME: ClassVar[str]  # in words, with an article
     probabilistic: bool = True  # whether its scores are log-probabilities
+    by_codes: bool = False  # whether a row's scores follow from its cells and lattice points alone
     log_prior: Floats | None = None
     evaluation: PrivateEvaluation | None = None  # figures measured on rows held out, if any
 

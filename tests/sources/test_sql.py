@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 
 from discreet import Categorical, DataError, Numeric, PrivateNB, Schema, Table, collect, sources
 from discreet.errors import ConnectionLostError
-from discreet.sources import sqlcount, watching
+from discreet.sources import Stream, sqlcount, watching
 from discreet.sources.contract import by_the_rule
+from discreet.sources.postgres import Postgres
 from discreet.statistics import DETAILS
 from tests.sources import typed_tables as engines
 from tests.sources.tables_of import NAMES, SCHEMAS
@@ -85,7 +86,7 @@ def connection(postgres):
 def test_generated_sql_counts_as_the_rule_does_on_postgresql(drawn, connection):
     schema, kinds, records = drawn
     table = engines.in_postgres(connection, kinds, records)
-    with patch("discreet.sources.postgres.Postgres.batches", side_effect=AssertionError("rows are read")):
+    with patch.object(Postgres, "select", side_effect=AssertionError("rows are read")):
         check(lambda: table, schema, records)
 
 
@@ -94,8 +95,10 @@ def test_generated_sql_counts_as_the_rule_does_on_postgresql(drawn, connection):
 def test_streamed_rows_count_as_the_rule_does_on_postgresql(drawn, connection):
     schema, kinds, records = drawn
     table = engines.in_postgres(connection, kinds, records)
-    with patch("discreet.sources.postgres.Postgres.count", lambda *_, **__: None):
+    with patch.object(Postgres, "count", Stream.count):  # as codes, and as they are
         check(lambda: table, schema, records)
+        with patch.object(Postgres, "coded", Stream.coded):
+            check(lambda: table, schema, records)
 
 
 @pytest.mark.parametrize("engine", ["duckdb", "postgresql"])
@@ -152,7 +155,7 @@ def test_a_row_is_left_out_for_any_column_and_every_absorbed_value_is_told(conne
         damaged[7 * spot] = damaged[7 * spot] | {name: value}
     damaged[0]["n"] = -math.inf  # in a row that is left out, so that it is not told of
     table = engines.in_postgres(connection, KINDS, damaged)
-    with patch("discreet.sources.postgres.Postgres.batches", side_effect=AssertionError("rows are read")):
+    with patch.object(Postgres, "select", side_effect=AssertionError("rows are read")):
         found = counted(table, MIXED, unexpected="absorb")
     assert found == counted(in_memory(damaged, MIXED), MIXED, unexpected="absorb")
     assert found[1] == [(2, 5)]
@@ -251,9 +254,13 @@ def test_texts_are_copied_as_they_are(connection):
     schema = Schema([Categorical("a", [one for one in texts if one is not None], missing="category")], "y", [0, 1])
     records = [{"a": one, "y": 0} for one in [*texts, *texts[:5]]]
     table = engines.in_postgres(connection, {"a": "text", "y": "integer"}, records)
+    opened = sources.open(table, schema)
     with patch("discreet.sources.postgres.BYTES", 8):
-        held = sources.open(table, schema).held()
-    assert held.columns[0].tolist() == sources.open(in_memory(records, schema), schema).held().columns[0].tolist()
+        found = [rows.columns[0].encode().tolist() for rows in opened.rows()]
+        held = opened.held()
+    expected = sources.open(in_memory(records, schema), schema).held().columns[0].tolist()
+    assert len(found) > 9 and [code for part in found for code in part] == expected
+    assert sorted(held.columns[0].tolist()) == sorted(expected)
 
 
 def test_enumerations_and_columns_of_any_name(connection):

@@ -11,7 +11,9 @@ import numpy as np
 from discreet import Table
 from discreet.sources import Stream, register
 from discreet.sources.sql import DUCKDB, SPARK
+from discreet.sources.sqlcoded import Coding
 from discreet.sources.sqlcount import Counting
+from discreet.sources.stored import objects
 from discreet.sources.streams import require
 
 SINGLE = [float(np.float32(value)) for value in (0.1, 1.5, 0.0, 7.0, 16777217.0)]
@@ -78,9 +80,22 @@ class Generated(Stream):
     def batches(self, wanted):
         raise AssertionError("rows are read, though all of them can be counted")
 
+    def select(self, words, raw, rest):
+        found = self.ask(f"SELECT {', '.join([*words, *(item for item, _ in raw.values())])} FROM {rest}")
+        columns = [[row[i] for row in found] for i in range(len(words) + len(raw))]
+        packed = np.array(columns[: len(words)], np.int64).reshape(len(words), -1).T
+        if found:
+            yield packed, {n: objects(one) for n, one in zip(raw, columns[len(words) :], strict=True)}
+
     def count(self, schema, detail, *, total, absorbed):
         require(schema, self.names, labelled=True)
         return Counting(self, schema, detail, total=total).run(absorbed)
+
+    def histograms(self, schema, grids, *, total, absorbed):
+        return Counting(self, schema, (), total=total).histograms(grids, absorbed)
+
+    def coded(self, schema, *, identified=False):
+        return Coding(self, schema, identified=identified).rows()
 
 
 class OnSpark(Generated):

@@ -26,6 +26,7 @@ class AdditiveModel(ReleasedModel):
 
     FORMAT = "discreet/additive"
     NAME = "an additive model"
+    by_codes = True
 
     def __init__(self, blocks: Blocks, weights: Any, certificate: Certificate) -> None:
         super().__init__(blocks.schema, certificate)

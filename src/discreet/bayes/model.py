@@ -30,6 +30,7 @@ class NaiveBayesModel(ReleasedModel):
         super().__init__(schema, certificate)
         self.log_prior = class_probabilities(schema, log_prior)
         self.likelihoods = tuple(likelihoods)
+        self.by_codes = all(one.by_cell is not None for one in self.likelihoods)  # a curve goes by the number itself
         if [likelihood.name for likelihood in self.likelihoods] != list(schema.names):
             raise ModelError("the model's features are not those of its schema")
         for likelihood, feature in zip(self.likelihoods, schema.features, strict=True):

@@ -47,6 +47,11 @@ class Octaves:
         return cls(anchor, low, below, above, feature.integer)
 
     @property
+    def parts(self) -> int:
+        """The finest parts of an octave."""
+        return PARTS
+
+    @property
     def size(self) -> int:
         """The number of cells: all octaves, and the middle."""
         return self.below + 1 + self.above

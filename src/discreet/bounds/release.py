@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,7 +22,7 @@ from discreet.privacy.ledger import Charge
 from discreet.privacy.payer import Payer, attempt, paying
 from discreet.privacy.unexpected import REFUSE
 from discreet.schema import Schema
-from discreet.sources import Draw, Numbers, Progress, Rows, charge, check_shape
+from discreet.sources import Draw, Progress, charge, check_shape
 
 COVERS = "the bounds and bin edges of this schema and everything computed from them"
 WHAT = "bounds and bins of the schema"
@@ -77,27 +76,12 @@ def settle(data: Any, plan: SettlePlan, sampler: Sampler, *, progress: Progress 
 def count_finest(
     data: Any, plan: SettlePlan, *, draw: Draw | None = None, progress: Progress | None = None
 ) -> dict[str, Integers]:  # fmt: skip
-    """Rows by finest cell of every number, in one pass; missing values are in no cell."""
-    grids = {feature.name: Octaves.of(feature) for feature in plan.features}
-    found = {name: np.zeros(grid.size * PARTS, np.int64) for name, grid in grids.items()}
-    wanted = [j for j, feature in enumerate(plan.schema.features) if feature.name in grids]
+    """Rows by finest cell of every number; missing values are in no cell."""
     source = sources.open(
         data, plan.schema, labelled=False, contributions=plan.contributions, unexpected=plan.unexpected, draw=draw,
         progress=progress,
     )  # fmt: skip
-    for part in source.tables(partial(_finest, grids), columns=wanted):
-        for name, counts in part.items():
-            found[name] += counts
-    return found
-
-
-def _finest(grids: Mapping[str, Octaves], rows: Rows) -> dict[str, Integers]:
-    for column in rows.columns:
-        if column.bad().any():
-            column.complain()
-    numbers = [column for column in rows.columns if isinstance(column, Numbers)]
-    present = [(column.feature.name, column.clipped()) for column in numbers]
-    return {name: grids[name].count(values[~np.isnan(values)]) for name, values in present}
+    return source.histograms({feature.name: Octaves.of(feature) for feature in plan.features})
 
 
 def settled(finest: Mapping[str, Integers], plan: SettlePlan, sampler: Sampler) -> Schema:

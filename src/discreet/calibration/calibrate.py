@@ -114,7 +114,7 @@ def read_scores(model: NaiveBayesModel, rows: Source, reach: int) -> tuple[Float
         whole = whole_scores(rows, model.log_prior, model.likelihoods, UNIT)
         return lowered(whole, reach), cells_of(rows.label).astype(np.int64)
 
-    parts = list(rows.map(read, shared=True))
+    parts = list(rows.map(read, shared=True, coded=model.by_codes))
     return np.concatenate([scores for scores, _ in parts]), np.concatenate([labels for _, labels in parts])
 
 

@@ -22,6 +22,7 @@ class JointModel(ReleasedModel):
 
     FORMAT = "discreet/joint"
     NAME = "a joint histogram"
+    by_codes = True
     log_prior: Floats
 
     def __init__(self, schema: Schema, log_prior: Any, table: Any, certificate: Certificate) -> None:

@@ -26,6 +26,7 @@ class TANModel(ReleasedModel):
 
     FORMAT = "discreet/tan"
     NAME = "a tree-augmented model"
+    by_codes = True
     log_prior: Floats
 
     def __init__(

@@ -21,6 +21,10 @@ class Scoring(Protocol):
     def probabilistic(self) -> bool:
         """Whether its scores are log-probabilities."""
 
+    @property
+    def by_codes(self) -> bool:
+        """Whether a row's scores follow from its cells and lattice points alone."""
+
     def score_rows(self, rows: Rows) -> Any:
         """One score per row and class."""
 

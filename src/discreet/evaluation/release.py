@@ -66,7 +66,7 @@ def count_rows(
         data, model.schema, y, contributions=plan.contributions, unexpected=plan.unexpected, draw=draw,
         progress=progress,
     )  # fmt: skip
-    for found in rows.tables(partial(_counted, model, plan), empty=True):
+    for found in rows.tables(partial(_counted, model, plan), empty=True, coded=model.by_codes):
         tables = [table + more for table, more in zip(tables, found.values(), strict=True)]
     return [table.reshape(size) for table, size in zip(tables, shapes(plan), strict=True)]
 

@@ -26,6 +26,7 @@ class LinearModel(ReleasedModel):
 
     FORMAT = "discreet/linear"
     NAME = "a linear model"
+    by_codes = True
 
     def __init__(
         self,

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from discreet.schema import Categorical, Numeric, Schema
 from discreet.sources.blocks import Rows
-from discreet.sources.columns import Codes, Column, Numbers
+from discreet.sources.columns import GONE, Codes, Column, Numbers, Points
 
 Mask = NDArray[np.bool_]
 
@@ -115,6 +115,8 @@ def _placed(column: Column, bad: Mask) -> tuple[Column, bool]:
     if isinstance(column, Numbers):
         if feature.missing_code is None:
             return column, True
+        if isinstance(column, Points):
+            return replace(column, values=np.where(bad, GONE, column.values)), False
         values = column.values.astype(np.float64)
         values[bad] = np.nan
         return Numbers(column.feature, values), False

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,9 +16,11 @@ from discreet.sources.absorb import Absorbed
 from discreet.sources.beside import Arrays, Ask, Task, answers
 from discreet.sources.blocks import Rows
 from discreet.sources.coded import cells_of
+from discreet.sources.columns import Numbers
 from discreet.sources.count import tally
 from discreet.sources.held import HeldRows
 from discreet.sources.people import People
+from discreet.sources.sql import Grid
 from discreet.sources.streams import Stream, make_label, require
 from discreet.statistics import Detail, Statistics
 
@@ -67,7 +70,8 @@ class Hold(Ask[HeldRows]):
         return _named(source)
 
     def of(self, source: Any) -> Iterator[HeldRows]:
-        return iter(source.map(lambda rows: HeldRows.of(source.schema, rows, total=source.total), empty=True))
+        held = partial(HeldRows.of, source.schema, total=source.total)
+        return iter(source.map(held, empty=True, coded=True))
 
     def pack(self, found: HeldRows) -> Arrays:
         read = len(found) if found.read is None else found.read
@@ -131,12 +135,13 @@ class Each(Ask[Arrays]):
 
     read: Read
     columns: tuple[int, ...] | None = None
+    coded: bool = False
 
     def wanted(self, source: Any) -> list[str]:
         return _named(source)
 
     def of(self, source: Any) -> Iterator[Arrays]:
-        return iter(source.map(self._sized, columns=self.columns, empty=True))
+        return iter(source.map(self._sized, columns=self.columns, empty=True, coded=self.coded))
 
     def _sized(self, rows: Rows) -> Arrays:
         return {**self.read(rows), "": np.array([rows.size])}
@@ -182,6 +187,17 @@ class Workers(Stream):
         for arrays in answers(self.partials(task), task, Absorbed()):
             ask.people.include(arrays)
         return ask.people
+
+
+def finest(grids: Mapping[str, Grid]) -> Read:
+    """The reader of histograms: rows by cell of a grid for some numbers; missing values are in no cell."""
+    return partial(_by_cell, grids)
+
+
+def _by_cell(grids: Mapping[str, Grid], rows: Rows) -> Arrays:
+    numbers = [column for column in checked(rows).columns if isinstance(column, Numbers)]
+    present = [(column.feature.name, column.clipped()) for column in numbers]
+    return {name: grids[name].count(values[~np.isnan(values)]) for name, values in present}
 
 
 def checked(rows: Rows) -> Rows:

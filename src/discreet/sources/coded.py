@@ -40,6 +40,8 @@ def hold(column: Column) -> Held:
     if not isinstance(column, Numbers):
         return cells_of(column)
     if isinstance(column, Points):
+        if column.bad().any():
+            column.complain()
         return column.values
     feature, values = column.feature, column.values
     if len(values) >= SMALL:
@@ -47,7 +49,7 @@ def hold(column: Column) -> Held:
         gone, infinite = points > half, bool((points > half + 1).any())
     else:
         wide, gone = column.points()
-        points, infinite = wide.astype(np.int32), bool(values.dtype.kind == "f" and np.isinf(values).any())
+        points, infinite = wide.astype(np.int32), bool(column.infinite().any())
     if infinite or (feature.missing_code is None and gone.any()):
         column.complain()
     points[gone] = GONE

@@ -14,7 +14,8 @@ from discreet.sources.stored import Distinct, distinct_numbers, doubles, stored
 from discreet.values import Nested, is_missing, text
 
 Array = NDArray[Any]
-GONE = np.int32(-(1 << 31))  # stands for a missing number among lattice points
+GONE = np.int32(-(1 << 31))  # stands for a missing number among lattice points,
+ODD = GONE + np.int32(1)  # and this for one that is infinite or none
 _WIDEST = 1 << 20
 
 
@@ -98,14 +99,18 @@ class Numbers:
 
     def bad(self) -> NDArray[np.bool_]:
         """Which rows hold a value that has no place: none that is finite, and none where missing values may be."""
-        if self.values.dtype.kind != "f":
-            return np.zeros(len(self.values), bool)
-        return np.isinf(self.values) if self.feature.missing_code is not None else ~np.isfinite(self.values)
+        if self.feature.missing_code is not None or self.values.dtype.kind != "f":
+            return self.infinite()
+        return ~np.isfinite(self.values)
+
+    def infinite(self) -> NDArray[np.bool_]:
+        """Which rows hold a value that is infinite, or no number."""
+        return np.isinf(self.values) if self.values.dtype.kind == "f" else np.zeros(len(self.values), bool)
 
     def complain(self) -> None:
         """Raise the error that names the first value that is no number."""
-        name, values = self.feature.name, self.values.astype(np.float64, copy=False)
-        if not np.isinf(values).any():
+        name = self.feature.name
+        if not self.infinite().any():
             raise DataError(f"column {name!r} has a missing value: fill it in, or declare missing = 'bin' for it")
         if self.odd is None:
             raise DataError(f"column {name!r} holds an infinite value: mend it or leave it empty")
@@ -116,16 +121,21 @@ class Numbers:
 
 @dataclass(slots=True)
 class Points(Numbers):
-    """A numeric column that is held as points of its lattice, GONE where missing; every value has its place."""
+    """A numeric column as points of its lattice, GONE where missing; ODD has no place, and is in no rows held."""
 
     def clipped(self) -> NDArray[np.float64]:
         lattice, (points, gone) = self.feature.lattice, self.points()
         values = np.clip(lattice.middle + points * float(lattice.step), self.feature.lower, self.feature.upper)
-        return np.where(gone, np.nan, values)
+        return np.where(gone, np.nan, np.where(self.infinite(), np.inf, values))
 
     def points(self) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-        gone = self.values == GONE
-        return np.where(gone, 0, self.values).astype(np.int64), gone
+        return np.where(self.values <= ODD, 0, self.values).astype(np.int64), self.values == GONE
+
+    def bad(self) -> NDArray[np.bool_]:
+        return self.infinite() if self.feature.missing_code is not None else np.asarray(self.values <= ODD)
+
+    def infinite(self) -> NDArray[np.bool_]:
+        return np.asarray(self.values == ODD)
 
 
 Column = Codes | Numbers

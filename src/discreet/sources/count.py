@@ -171,7 +171,7 @@ class _Tables:
             codes = column.encode()
         else:
             points, gone = column.points()
-            infinite = np.isinf(column.values) if column.values.dtype.kind == "f" else np.zeros(len(points), bool)
+            infinite = column.infinite()
             cuts = np.array(column.feature.cuts if self.binned else (), np.int64)
             codes = np.searchsorted(cuts, points, side="right")
             codes[gone], codes[infinite] = len(cuts) + 1, len(cuts) + 2

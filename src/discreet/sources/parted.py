@@ -37,6 +37,6 @@ def collect_parted(source: Source, deal: Callable[[int], Integers]) -> list[Stat
                 part = tally(one, rows.only([j]).take(mine), BINS, count if total else None)
                 found[j] = found[j].saturated(part) if total else found[j] + part
 
-    for _ in source.map(add):
+    for _ in source.map(add, coded=True):
         pass
     return found

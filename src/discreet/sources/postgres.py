@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,10 @@ from numpy.typing import NDArray
 from discreet.errors import ConnectionLostError, DataError
 from discreet.schema import Schema
 from discreet.sources.absorb import Absorbed
+from discreet.sources.blocks import Rows
 from discreet.sources.people import Counted
-from discreet.sources.sql import NUMBERS, POSTGRESQL
+from discreet.sources.sql import NUMBERS, POSTGRESQL, Grid
+from discreet.sources.sqlcoded import Coding
 from discreet.sources.sqlcount import Counting
 from discreet.sources.stored import objects
 from discreet.sources.streams import Stream, first_line, require
@@ -22,6 +25,7 @@ from discreet.values import Moment
 
 BATCH = 1 << 16
 BYTES = 1 << 24
+_NONE = np.zeros((0, 0), np.int64)
 # What Arrow reads of a column's text, the nearest double of a decimal among it. A decimal without limits may have none.
 _ARROW = {
     "double": "float64", "real": "float64", "decimal": "float64", "integer": "int64", "boolean": "bool_",
@@ -109,27 +113,48 @@ class Postgres(Stream):
         return f"CAST({quoted} AS text)" if self.types[name] == "enum" else quoted
 
     def batches(self, wanted: list[str]) -> Iterator[dict[str, Any]]:
+        for _, batch in self.select([], {one: (self.item(one), self.kinds.get(one)) for one in wanted}, self.source):
+            yield batch
+
+    def select(
+        self, words: list[str], raw: dict[str, tuple[str, str | None]], rest: str
+    ) -> Iterator[tuple[NDArray[np.int64], dict[str, Any]]]:  # fmt: skip
+        """Whole numbers and columns as they are, in batches; the rest of the statement follows FROM."""
         import psycopg
         import pyarrow as pa
 
+        columns: list[tuple[str, str | None]] = [(word, "integer") for word in words]
         # The text of a single-precision number is not that number to a reader of doubles.
-        items = [
-            f"CAST({self.item(one)} AS double precision)" if self.kinds.get(one) == "real" else self.item(one)
-            for one in wanted
-        ]
-        typed = self.utf8 and all(self.kinds.get(one) in _ARROW for one in wanted)
+        columns += [(f"CAST({one} AS double precision)" if kind == "real" else one, kind) for one, kind in raw.values()]
+        kinds = [kind for _, kind in columns]
+        typed = self.utf8 and all(kind in _ARROW for kind in kinds)
+        query = f"SELECT {', '.join(item for item, _ in columns)} FROM {rest}"
         try:
-            yield from self._copied(wanted, items) if typed else self._fetched(wanted, items)
+            if not raw:
+                yield from ((found, {}) for found in self._words(len(words), query))
+                return
+            for found in self._copied(kinds, query) if typed else self._fetched(query):
+                packed = [np.asarray(one, np.int64) for one in found[: len(words)]]
+                yield np.stack(packed, 1) if packed else _NONE, dict(zip(raw, found[len(words) :], strict=True))
         except (psycopg.Error, pa.ArrowException) as error:
             raise self._refusal(error, "cannot read on in") from None
 
-    def _copied(self, wanted: list[str], items: list[str]) -> Iterator[dict[str, Any]]:
+    def _words(self, width: int, query: str) -> Iterator[NDArray[np.int64]]:
+        """Columns of whole numbers through a cursor of the server: a message for each row of a copy takes longer."""
+        from psycopg.rows import tuple_row
+
+        with self.connection.cursor(name="discreet", row_factory=tuple_row, binary=True) as cursor:
+            cursor.execute(query)
+            while rows := cursor.fetchmany(BATCH):
+                yield np.fromiter(chain.from_iterable(rows), np.int64, len(rows) * width).reshape(-1, width)
+
+    def _copied(self, held: list[Any], query: str) -> Iterator[list[Any]]:
         """Columns of simple types, copied as text: digits of doubles tell them apart, and Arrow reads the nearest."""
         import pyarrow as pa
         import pyarrow.csv as csv
 
-        names = [f"c{i}" for i in range(len(wanted) + 1)]  # the first is there so that no line is empty
-        kinds = [pa.int8(), *(getattr(pa, _ARROW[self.kinds[one]])() for one in wanted)]
+        names = [f"c{i}" for i in range(len(held) + 1)]  # the first is there so that no line is empty
+        kinds = [pa.int8(), *(getattr(pa, _ARROW[one])() for one in held)]
         options = {
             "read_options": csv.ReadOptions(column_names=names, use_threads=False, block_size=2 * BYTES),
             "parse_options": csv.ParseOptions(newlines_in_values=True),
@@ -141,28 +166,27 @@ class Postgres(Stream):
         lines: list[Any] = []
         size = 0
         with self.connection.cursor() as cursor:
-            query = f"SELECT 1, {', '.join(items)} FROM {self.source}"
+            query = query.replace("SELECT ", "SELECT 1, ", 1)
             with cursor.copy(f"COPY ({query}) TO STDOUT (FORMAT csv)") as copy:
                 while line := copy.read():  # whole lines, each a row
                     lines.append(line)
                     size += len(line)
                     if size >= BYTES:
-                        yield _table(wanted, csv.read_csv(pa.BufferReader(b"".join(lines)), **options))
+                        yield csv.read_csv(pa.BufferReader(b"".join(lines)), **options).columns[1:]
                         lines, size = [], 0
         if lines:
-            yield _table(wanted, csv.read_csv(pa.BufferReader(b"".join(lines)), **options))
+            yield csv.read_csv(pa.BufferReader(b"".join(lines)), **options).columns[1:]
 
-    def _fetched(self, wanted: list[str], items: list[str]) -> Iterator[dict[str, Any]]:
+    def _fetched(self, query: str) -> Iterator[list[Any]]:
         """Columns of any types as Python's values, through a cursor of the server."""
         from psycopg.rows import tuple_row
 
         with self.connection.cursor(name="discreet", row_factory=tuple_row) as cursor:
             for kind, loader in _loaders().items():
                 cursor.adapters.register_loader(kind, loader)
-            cursor.execute(f"SELECT {', '.join(items)} FROM {self.source}")
+            cursor.execute(query)
             while rows := cursor.fetchmany(BATCH):
-                columns = zip(*rows, strict=True)
-                yield {name: objects(column, len(rows)) for name, column in zip(wanted, columns, strict=True)}
+                yield [objects(column, len(rows)) for column in zip(*rows, strict=True)]
 
     def _refusal(self, error: BaseException, what: str) -> DataError:
         if self.connection.closed:
@@ -190,6 +214,17 @@ class Postgres(Stream):
     ) -> Statistics | None:  # fmt: skip
         require(schema, self.names, labelled=True)
         return Counting(self, schema, detail, total=total).run(absorbed)
+
+    def histograms(
+        self, schema: Schema, grids: Mapping[str, Grid], *, total: bool, absorbed: Absorbed
+    ) -> dict[str, NDArray[np.int64]] | None:  # fmt: skip
+        require(schema, self.names, labelled=False)
+        return Counting(self, schema, (), total=total).histograms(grids, absorbed)
+
+    def coded(self, schema: Schema, *, identified: bool = False) -> Iterator[tuple[Rows, Any]]:
+        require(schema, self.names, labelled=True, identified=identified)
+        found = Coding(self, schema, identified=identified).rows() if self.utf8 else None
+        return self.rows(schema, identified=identified) if found is None else found
 
     def class_counts(self, schema: Schema) -> NDArray[np.int64] | None:
         require(schema, self.names, labelled=True)
@@ -224,10 +259,6 @@ class Postgres(Stream):
         if several:
             return super().people(schema)
         return Counted(missing, int(most), float(first[0]) if kind in NUMBERS and first else None)
-
-
-def _table(wanted: list[str], table: Any) -> dict[str, Any]:
-    return {name: table.column(i + 1) for i, name in enumerate(wanted)}
 
 
 def _kind(name: str | None, size: int) -> str | None:

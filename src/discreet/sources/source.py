@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -16,12 +17,13 @@ from discreet.privacy.unexpected import ABSORB, REFUSE, check_unexpected
 from discreet.schema import Numeric, Schema
 from discreet.sources import streams
 from discreet.sources.absorb import Absorbed, absorb, absorb_all, new_reading, nobody
-from discreet.sources.asks import Count, Each, Hold, Labels, added, checked
+from discreet.sources.asks import Count, Each, Hold, Labels, added, checked, finest
 from discreet.sources.beside import Arrays, Ask, Task, answers
 from discreet.sources.blocks import Rows
 from discreet.sources.fewer import Draw, Fewer, person_keys
 from discreet.sources.held import HeldRows
 from discreet.sources.people import refuse_people
+from discreet.sources.sql import Grid
 from discreet.sources.streams import Stream, is_beside, is_counting, open_stream, opened, require
 from discreet.statistics import Detail, Statistics
 
@@ -106,6 +108,7 @@ class Source:
         empty: bool = False,
         keep: bool = False,
         shared: bool = False,
+        coded: bool = False,
     ) -> Iterator[Read]:
         """What `read` makes of each batch of rows, or of some of their columns.
 
@@ -113,12 +116,13 @@ class Source:
         rows that are left, so that a batch without bad values costs nothing more, and it sees one batch at least, be
         it an empty one. Under "refuse" no rows at all are an error, unless `empty` allows them. With `keep` values
         without a place stand for the first one, and no row is left out for them. With `shared` rows that are held
-        already serve, numbers as points of their lattice.
+        already serve, numbers as points of their lattice. With `coded` an engine may send codes in the place of rows.
         """
         size, seen = 0, False
         if shared and is_beside(self.data):
             self.held()  # codes come from afar, not rows
-        for rows, count in self.held_or_read() if shared else self._read(ordered=ordered, unknown=keep):
+        read_by = {"ordered": ordered, "unknown": keep, "coded": coded}
+        for rows, count in self.held_or_read(coded=coded) if shared else self._read(**read_by):
             if columns is not None:
                 rows = rows.only(columns)
             size, seen = size + rows.size, True
@@ -135,15 +139,31 @@ class Source:
         if not self.total and not empty and not size:
             raise DataError(NO_ROWS)
 
+    def histograms(self, grids: Mapping[str, Grid]) -> dict[str, NDArray[np.int64]]:
+        """Rows by cell of a public grid for each of some numbers, where these are there; at least one row is needed."""
+        there = self._there(lambda one, count: one.histograms(self.schema, grids, total=self.total, absorbed=count))
+        wanted = [j for j, name in enumerate(self.schema.names) if name in grids]
+        if there is not None and (there.pop("").all() or self.total):
+            return there
+        result = {name: grid.count(np.zeros(0)) for name, grid in grids.items()}
+        for part in self.tables(finest(grids), columns=wanted):
+            result = {name: counts + part[name] for name, counts in result.items()}
+        return result
+
     def tables(
-        self, read: Callable[[Rows], Arrays], *, columns: Sequence[int] | None = None, empty: bool = False
+        self,
+        read: Callable[[Rows], Arrays],
+        *,
+        columns: Sequence[int] | None = None,
+        empty: bool = False,
+        coded: bool = False,
     ) -> Iterator[Arrays]:
         """What `read` makes of batches of rows in any order, be it in workers beside them; see `map`.
 
         `read` is sent there as it is: it holds what is public and nothing that draws random numbers.
         """
         size = 0
-        for found in self._asked(Each(read, None if columns is None else tuple(columns))):
+        for found in self._asked(Each(read, None if columns is None else tuple(columns), coded)):
             size += int(found.pop("")[0])
             yield found
         if not self.total and not empty and not size:
@@ -193,19 +213,27 @@ class Source:
                 return
         yield from ask.of(self)
 
-    def held_or_read(self) -> Iterator[tuple[Rows, Absorbed]]:
+    def held_or_read(self, *, coded: bool = True) -> Iterator[tuple[Rows, Absorbed]]:
         """The rows that are held, or else those of the data in any order."""
-        return ((one.rows(), Absorbed()) for one in self.held().pieces()) if self._kept else self._read(ordered=False)
+        if self._kept:
+            return ((one.rows(), Absorbed()) for one in self.held().pieces())
+        return self._read(ordered=False, coded=coded)
 
-    def _read(self, *, ordered: bool, unknown: bool = False) -> Iterator[tuple[Rows, Absorbed]]:
+    def _read(
+        self, *, ordered: bool, unknown: bool = False, coded: bool = False
+    ) -> Iterator[tuple[Rows, Absorbed]]:  # fmt: skip
         """The rows as they are, but for people with too many: those are refused, or reduced to what is allowed.
 
-        A row without an id goes with them, unless `unknown` lets it stand for a person of its own.
+        A row without an id goes with them, unless `unknown` lets it stand for a person of its own. If they may come as
+        codes, and an engine counts these rows where they are, it codes them.
         """
         count, done = new_reading(), 0
         with self._opened(ordered=ordered) as stream:
             fewer = self._fewer(stream, unknown)
-            for rows, ids in stream.rows(self.schema, labelled=self.labelled, identified=fewer is not None):
+            there = coded and self.labelled and is_counting(self.data)
+            reading = stream.coded if there else partial(stream.rows, labelled=self.labelled)
+            # Nothing else holds on to the reading: it ends before its stream is closed.
+            for rows, ids in reading(self.schema, identified=fewer is not None):
                 done += rows.size
                 yield rows if fewer is None else _reduced(rows, person_keys(ids), fewer, count), count
                 if self.progress:

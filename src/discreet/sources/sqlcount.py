@@ -6,9 +6,9 @@ coded in the engine, as `sql` says. What cannot be counted that way is streamed:
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,36 +17,18 @@ from discreet.errors import StatisticsError
 from discreet.features import Categorical, Feature, Numeric
 from discreet.schema import Schema
 from discreet.sources.absorb import Absorbed
-from discreet.sources.blocks import Rows
 from discreet.sources.columns import Codes, Numbers, make_column
 from discreet.sources.count import tally
-from discreet.sources.sql import KINDS, NUMBERS, Dialect, bin_of
+from discreet.sources.sql import KINDS, NUMBERS, Grid, bin_of
+from discreet.sources.sqlview import Engine, View
 from discreet.sources.stored import objects
 from discreet.statistics import OVERFLOW, Detail, Statistics
 
 GROUPS = 1 << 14  # that a statement may have if all values are declared ones: PostgreSQL keeps them in its work_mem
 MOST = 1 << 17  # groups that come here: past it a column is no list of categories, and is streamed
 FEW_BINS = 512  # past it a number is grouped by its points, as for lattice histograms
+FINEST = -1000  # the least octave that a double scales to 1 … 2
 _LIMIT = 2**63 - 1
-
-
-class Engine(Protocol):
-    """An open table of an engine: what each column holds, and answers to queries."""
-
-    dialect: Dialect
-    source: str
-    kinds: dict[str, str]  # of the columns that can be counted
-    steady: bool  # whether all statements see the same rows
-    progress: Any  # is told how many statements are done, if it is there
-
-    def ask(self, query: str) -> list[tuple[Any, ...]]:
-        """All rows of the answer."""
-
-    def item(self, name: str) -> str:
-        """A column in a query."""
-
-    def rows(self, schema: Schema) -> Iterator[tuple[Rows, Any]]:
-        """The rows, streamed."""
 
 
 @dataclass
@@ -116,7 +98,34 @@ class Counting:
         """The statistics, or None if the rows have to be streamed."""
         if self.engine.kinds.get(self.schema.target) not in KINDS or not self.counted:
             return None
-        found = self._margins("")
+        found = self._placed(self._margins, absorbed)
+        return None if found is None else self._joined(found, absorbed)
+
+    def histograms(self, grids: Mapping[str, Grid], absorbed: Absorbed) -> dict[str, NDArray[np.int64]] | None:
+        """Rows by finest cell of some numbers, and under "" all of them; None if the rows have to be streamed."""
+        if self.streamed & set(grids) or any(grid.low < FINEST for grid in grids.values()):
+            return None
+        self.streamed = set()  # of other columns nothing is asked
+        found = self._placed(lambda where: self._spread(grids, where), absorbed)
+        if found is None:
+            return None
+        sizes = {int(margin.table.sum()) for margin in found.values()}
+        tables = {name: np.asarray(margin.there()[0]) for name, margin in found.items()}
+        return {**tables, "": np.array([*sizes])} if len(sizes) == 1 else None
+
+    def values(self) -> dict[str, dict[Any, int]] | None:
+        """The cell of every value of the labels (under "") and of those categories that have few enough."""
+        if self.engine.kinds.get(self.schema.target) not in KINDS:
+            return None
+        self.counted = [one for one in self.counted if not isinstance(one, Numeric)]
+        found = self._margins("") or self._branch([], "")
+        return None if found is None else {name: margin.values for name, margin in found.items()}
+
+    def _placed(
+        self, count: Callable[[str], dict[str, _Margin] | None], absorbed: Absorbed
+    ) -> dict[str, _Margin] | None:  # fmt: skip
+        """What is counted of the rows that stay, by the rule for values without a place."""
+        found = count("")
         if found is None:
             return None
         if not self.total:
@@ -128,13 +137,13 @@ class Counting:
             # Which rows stay is found out row by row, from values that were seen: those of the same rows, then.
             if self.streamed or not self.engine.steady:
                 return None
-            size = int(found[""].table.sum())
-            found = self._margins(" WHERE " + " AND ".join(self._stays(name, one) for name, one in leaving.items()))
+            size = _size(found)
+            found = count(" WHERE " + " AND ".join(self._stays(name, one) for name, one in leaving.items()))
             if found is None or any(one.place is None and one.odd.any() for one in found.values()):
                 return None
-            absorbed.rows += size - int(found[""].table.sum())
+            absorbed.rows += size - _size(found)
         absorbed.values += sum(int(one.odd.sum()) for name, one in found.items() if name)
-        return self._joined(found, absorbed)
+        return found
 
     def classes(self) -> NDArray[np.int64] | None:
         """Rows per class, from the labels alone."""
@@ -178,10 +187,7 @@ class Counting:
         """Features whose joint table stays small, one statement for each group of them."""
         points = [one for one in self.counted if isinstance(one, Numeric) and self._by_points(one)]
         groups: list[list[Feature]] = [[one] for one in points]
-        for number in (
-            False,
-            True,
-        ):  # without numbers a statement needs no fence, and runs in parallel
+        for number in (False, True):  # without numbers a statement needs no fence, and runs in parallel
             room = 0
             for one in self.counted:
                 if isinstance(one, Numeric) != number or one in points or one.name in self.streamed:
@@ -201,13 +207,14 @@ class Counting:
     def _branch(self, members: list[Feature], where: str) -> dict[str, _Margin] | None:
         """One statement: rows by class and by what some features hold; None if there are too many groups."""
         engine, speak = self.engine, self.engine.dialect
-        inner, keys, sums = [f"{self._key(self.schema.target)} AS l"], ["l"], []
+        view = View(engine, [self.schema.target, *(one.name for one in members)], where)
+        inner, keys, sums = [f"{speak.key(*view[self.schema.target])} AS l"], ["l"], []
         for j, one in enumerate(members):
             if not isinstance(one, Numeric):
-                inner.append(f"{self._key(one.name)} AS k{j}")
+                inner.append(f"{speak.key(*view[one.name])} AS k{j}")
                 keys.append(f"k{j}")
                 continue
-            inner.append(f"{speak.point(one, engine.item(one.name), engine.kinds[one.name])} AS p{j}")
+            inner.append(f"{speak.point(one, *view[one.name])} AS p{j}")
             half = one.lattice.half
             if self._by_points(one):
                 keys.append(f"p{j}")
@@ -217,7 +224,7 @@ class Counting:
                 sums += [speak.added.format(f"p{j}"), speak.added.format(f"p{j} * p{j}")]
         points = any(isinstance(one, Numeric) and self._by_points(one) for one in members)
         fence = speak.fence if any(isinstance(one, Numeric) for one in members) else ""
-        rows = f"SELECT {', '.join(inner)} FROM {engine.source}{where}{fence}"
+        rows = f"SELECT {', '.join(inner)} FROM {view}{fence}"
         places = ", ".join(str(i + 1) for i in range(len(keys)))
         query = f"SELECT {', '.join([*keys, 'count(*)', *sums])} FROM ({rows}) one GROUP BY {places}"
         answer = engine.ask(query if points else f"{query} LIMIT {MOST + 1}")
@@ -226,8 +233,19 @@ class Counting:
         columns = [[row[i] for row in answer] for i in range(len(keys) + 1 + len(sums))]
         return self._read(members, columns)
 
-    def _key(self, name: str) -> str:
-        return self.engine.dialect.key(self.engine.item(name), self.engine.kinds[name])
+    def _spread(self, grids: Mapping[str, Grid], where: str) -> dict[str, _Margin]:
+        """Rows by finest cell of each number, a statement for each."""
+        found, speak = {}, self.engine.dialect
+        for one in self.schema.features:
+            if isinstance(one, Numeric) and (grid := grids.get(one.name)) is not None:
+                view = View(self.engine, [one.name], where)
+                away = f"SELECT {speak.distance(one, grid.anchor, *view[one.name])} AS d FROM {view}{speak.fence}"
+                cells = f"SELECT {speak.cell(grid, 'd')} AS c FROM ({away}) one{speak.fence}"
+                answer = self.engine.ask(f"SELECT c, count(*) FROM ({cells}) two GROUP BY 1")
+                codes, rows = np.array(answer, np.int64).reshape(-1, 2).T
+                size = (grid.below + 1 + grid.above) * grid.parts + 2
+                found[one.name] = _Margin(one, _added(rows, (1, size), np.zeros_like(codes), codes))
+        return found
 
     def _read(self, members: list[Feature], columns: list[list[Any]]) -> dict[str, _Margin]:
         """The margins of a joint table, its values coded as those of any column are."""
@@ -323,6 +341,11 @@ class Counting:
                 return None
             absorbed.values += spare.values
         return result
+
+
+def _size(found: dict[str, _Margin]) -> int:
+    """The rows of the labels, or else of the first number."""
+    return int(next(iter(found.values())).table.sum())
 
 
 def _added(rows: NDArray[np.int64], shape: tuple[int, ...], *codes: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -6,7 +6,7 @@ import functools
 import os
 import stat
 import warnings
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -20,6 +20,7 @@ from discreet.sources.absorb import Absorbed
 from discreet.sources.blocks import Rows
 from discreet.sources.columns import Codes, make_column
 from discreet.sources.people import People
+from discreet.sources.sql import Grid
 from discreet.statistics import Detail, Statistics
 
 OUTSIDE_LABELS = "the labels of a file or table are its target column: do not pass y as well"
@@ -105,6 +106,16 @@ class Stream:
         With `total`, values and rows are absorbed and noted in `absorbed`; else a bad value is an error as elsewhere.
         """
         return None
+
+    def histograms(
+        self, schema: Schema, grids: Mapping[str, Grid], *, total: bool, absorbed: Absorbed
+    ) -> dict[str, NDArray[np.int64]] | None:  # fmt: skip
+        """Rows by cell of public grids for some numbers, and under "" all rows, counted in the same way or None."""
+        return None
+
+    def coded(self, schema: Schema, *, identified: bool = False) -> Iterator[tuple[Rows, Any]]:
+        """Labelled rows for readers that go by cells and lattice points alone: an engine may send codes of them."""
+        return self.rows(schema, identified=identified)
 
     def class_counts(self, schema: Schema) -> NDArray[np.int64] | None:
         """Rows per class, if an engine counts its labels; None if they must be streamed."""

@@ -86,7 +86,9 @@ def _sweep(
                             number = np.float64(ints[i])
                             if kind == 7 and ints[i] < 0:
                                 number = np.float64(np.uint64(ints[i]))
-                            own[i] = np.nan if gone != 0 and ints[i] == gone else number
+                            if gone != 0 and ints[i] <= gone + 1:  # a point that stands for missing, or for infinite
+                                number = np.nan if ints[i] == gone else np.inf
+                            own[i] = number
                         reals = own
 
                     # Their codes. A category is found by its distance from the lowest, in a table if need be, of which

@@ -21,6 +21,7 @@ class TreeModel(ReleasedModel):
 
     FORMAT = "discreet/trees"
     NAME = "a tree model"
+    by_codes = True
     log_prior: Floats
 
     def __init__(self, schema: Schema, log_prior: Any, nodes: Nodes, values: Any, certificate: Certificate) -> None:

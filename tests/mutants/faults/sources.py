@@ -191,6 +191,41 @@ plant("ids-by-spelling-in-sql", "sources/postgres.py",
       "        if several:\n", "        if False:\n",
       "ids that write one number in two ways are two people",
       f"{SQL}::test_people_are_counted_by_the_server_as_they_are_here")
+CODED = "sources/test_sqlcoded.py"
+AS_MEMORY = f"{CODED}::test_what_is_absorbed_or_refused_is_what_memory_absorbs_or_refuses"
+OCTAVES = f"{CODED}::test_octaves_are_told_apart_to_the_last_bit"
+plant("ties-away-from-zero-in-postgresql", "sources/sql.py",
+      '"bigint", "round({})"', '"bigint", "round(CAST({} AS numeric))"',
+      "a server rounds ties otherwise than the lattice does", TIES)
+plant("alike-rows-of-a-server-once", "sources/sqlcoded.py",
+      "ends = np.cumsum(packed[:, -1])", "ends = np.cumsum(np.minimum(packed[:, -1], 1))",
+      "rows that are alike count once", f"{CODED}::test_alike_rows_come_once_and_count_as_often_as_they_are")
+plant("infinite-numbers-of-a-server-kept", "sources/sqlcoded.py",
+      "= GONE, ODD", "= GONE, 0",
+      "a row with an infinite number is held as one in the middle, where memory leaves it out", AS_MEMORY)
+plant("bad-categories-of-a-server-kept", "sources/sqlcoded.py",
+      "        code = self.engine.dialect.coded(*view[feature.name], values, cells + 1)\n",
+      "        values = {one: min(code, cells - 1) for one, code in values.items()}\n"
+      "        code = self.engine.dialect.coded(*view[feature.name], values, cells + 1)\n",
+      "rows with a value without a place are held as of the last category", AS_MEMORY)
+plant("unseen-values-of-a-server", "sources/sqlcoded.py",
+      "        if (codes > cells).any():\n", "        if False:\n",
+      "values that another statement has not seen are taken for bad ones",
+      f"{CODED}::test_where_statements_may_see_different_rows_one_statement_reads_them")
+plant("statements-of-other-rows-coded", "sources/sqlcoded.py",
+      ".values() if self.engine.steady else None", ".values()",
+      "values are listed of one state of a table, and rows coded of another",
+      f"{CODED}::test_where_statements_may_see_different_rows_one_statement_reads_them")
+plant("parts-of-octaves-rounded-in-sql", "sources/sql.py",
+      " - 1) * {parts}) AS", " - 1) * {parts} + 0.5) AS",
+      "private bounds count a number in the part next to its own", OCTAVES)
+plant("limits-of-octaves-in-sql", "sources/sql.py",
+      "(parts - 1 if sign > 0 else 0)", "0",
+      "numbers at the upper limit count as the least of their octave", OCTAVES)
+plant("scores-of-curves-by-codes", "bayes/model.py",
+      "self.by_codes = all(one.by_cell is not None for one in self.likelihoods)", "self.by_codes = True",
+      "a private evaluation scores rounded numbers where the model has curves",
+      f"{CODED}::test_bounds_and_evaluations_ask_for_no_raw_values")
 plant("limits-of-merged-parts", "sources/counted.py",
       "(max(most) if apart else sum(most))", "max(most)",
       "a person with rows in two merged files has more than the noise is for",

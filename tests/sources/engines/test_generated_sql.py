@@ -11,6 +11,7 @@ from discreet.sources import watching
 from discreet.statistics import DETAILS
 from tests.sources import typed_tables
 from tests.sources.tables_of import NAMES, SCHEMAS
+from tests.sources.test_sqlcoded import held, spread
 
 KINDS = [
     {"t": "text", "i": "integer", "b": "boolean", "m": "double", "n": "real", "r": "decimal", "c": "text"},
@@ -40,7 +41,10 @@ def test_odd_values_of_every_kind_count_alike_on_spark(which, session):
         for _ in range(150)
     ]
     frame = pd.DataFrame({name: pd.Series([one[name] for one in records], dtype=object) for name in kinds})
-    assert absorbed(typed_tables.in_spark(session, kinds, records), schema) == absorbed(frame, schema)
+    made = typed_tables.in_spark(session, kinds, records)
+    assert absorbed(made, schema) == absorbed(frame, schema)
+    assert held(made, schema, unexpected="absorb") == held(frame, schema, unexpected="absorb")
+    assert spread(made, schema, unexpected="absorb") == spread(frame, schema, unexpected="absorb")
 
 
 def test_ties_are_rounded_alike_on_spark(session):
