@@ -249,6 +249,33 @@ def test_texts_are_parted_by_their_bytes_whatever_the_collation(connection):
     assert collect(Table(connection, "people"), strict, unexpected="absorb").tables["a"].tolist() == [[1, 0], [0, 1]]
 
 
+@pytest.mark.parametrize("value", [1e-100, -1e-300, 5e-324, 1e290])
+def test_products_that_vanish_under_wide_bounds_are_points_too(value, connection):
+    schema = Schema([Numeric("n", -8e307, 8e307, bins=4)], "y", [0, 1])
+    table = engines.in_postgres(connection, {"n": "double", "y": "integer"}, [{"n": value, "y": 0}])
+    assert collect(table, schema, detail=DETAILS) == by_the_rule(schema, [{"n": value, "y": 0}])
+
+
+def test_what_an_owner_makes_of_numbers_changes_no_integer(postgres):
+    from psycopg.types.numeric import FloatLoader
+
+    schema = Schema([Numeric("n", 0, 1, bins=2)], "y", [0, 1])
+    with postgres.connect() as own:
+        own.execute("CREATE TEMP TABLE fine AS SELECT i / 3000.0::float8 AS n, 0 AS y FROM generate_series(1, 2999) i")
+        expected = collect(Table(own, "fine"), schema, detail=DETAILS)
+        for kind in ("numeric", "int8"):
+            own.adapters.register_loader(kind, FloatLoader)
+        assert collect(Table(own, "fine"), schema, detail=DETAILS) == expected
+
+
+def test_a_very_long_text_is_streamed_like_any_other(connection):
+    connection.execute("DROP TABLE IF EXISTS long; CREATE TABLE long AS SELECT repeat('x', 40000000) AS t, 0 AS y")
+    schema = Schema([Categorical("t", ["a"], other="o")], "y", [0, 1])
+    with patch.object(Postgres, "count", lambda *_, **__: None), patch.object(Postgres, "coded", Postgres.rows):
+        assert collect(Table(connection, "long"), schema).tables["t"].tolist() == [[0, 1], [0, 0]]
+    connection.execute("DROP TABLE long")
+
+
 def test_texts_are_copied_as_they_are(connection):
     texts = ["", None, "a", '"', "a,b", "a\nb", "\r\n", "\\.", "\\N", "NULL", " ", "é", "\ufeff", "'"]
     schema = Schema([Categorical("a", [one for one in texts if one is not None], missing="category")], "y", [0, 1])

@@ -95,6 +95,7 @@ class Postgres(Stream):
 
         try:
             with self.connection.cursor(row_factory=tuple_row) as cursor:
+                _adapt(cursor)
                 cursor.execute(query, values)
                 return list(cursor.fetchall()) if answered else []
         except psycopg.Error as error:
@@ -144,6 +145,7 @@ class Postgres(Stream):
         from psycopg.rows import tuple_row
 
         with self.connection.cursor(name="discreet", row_factory=tuple_row, binary=True) as cursor:
+            _adapt(cursor)
             cursor.execute(query)
             while rows := cursor.fetchmany(BATCH):
                 yield np.fromiter(chain.from_iterable(rows), np.int64, len(rows) * width).reshape(-1, width)
@@ -156,13 +158,18 @@ class Postgres(Stream):
         names = [f"c{i}" for i in range(len(held) + 1)]  # the first is there so that no line is empty
         kinds = [pa.int8(), *(getattr(pa, _ARROW[one])() for one in held)]
         options = {
-            "read_options": csv.ReadOptions(column_names=names, use_threads=False, block_size=2 * BYTES),
             "parse_options": csv.ParseOptions(newlines_in_values=True),
             "convert_options": csv.ConvertOptions(
                 column_types=dict(zip(names, kinds, strict=True)), null_values=[""], true_values=["t"],
                 false_values=["f"], strings_can_be_null=True, quoted_strings_can_be_null=False,
             ),
         }  # fmt: skip
+
+        def parsed() -> list[Any]:
+            text = b"".join(lines)
+            whole = csv.ReadOptions(column_names=names, use_threads=False, block_size=len(text) + 1)
+            return list(csv.read_csv(pa.BufferReader(text), read_options=whole, **options).columns[1:])
+
         lines: list[Any] = []
         size = 0
         with self.connection.cursor() as cursor:
@@ -172,16 +179,17 @@ class Postgres(Stream):
                     lines.append(line)
                     size += len(line)
                     if size >= BYTES:
-                        yield csv.read_csv(pa.BufferReader(b"".join(lines)), **options).columns[1:]
+                        yield parsed()
                         lines, size = [], 0
         if lines:
-            yield csv.read_csv(pa.BufferReader(b"".join(lines)), **options).columns[1:]
+            yield parsed()
 
     def _fetched(self, query: str) -> Iterator[list[Any]]:
         """Columns of any types as Python's values, through a cursor of the server."""
         from psycopg.rows import tuple_row
 
         with self.connection.cursor(name="discreet", row_factory=tuple_row) as cursor:
+            _adapt(cursor)
             for kind, loader in _loaders().items():
                 cursor.adapters.register_loader(kind, loader)
             cursor.execute(query)
@@ -269,6 +277,24 @@ def _kind(name: str | None, size: int) -> str | None:
         digits, scale = (size - 4) >> 16, ((size - 4) & 0x7FF ^ 1024) - 1024
         return "decimal" if 0 <= scale <= digits <= 300 else "numeric"
     return _KINDS.get(name or "")
+
+
+def _adapt(cursor: Any) -> None:
+    """Read simple types as psycopg does by itself, whatever the owner of the connection has it make of them."""
+    from psycopg.types import bool as truth
+    from psycopg.types import numeric, string
+
+    whole = numeric.Int8BinaryLoader, numeric.Int4BinaryLoader, numeric.Int2BinaryLoader
+    for kind, *loaders in (
+        ("int8", numeric.IntLoader, whole[0]), ("int4", numeric.IntLoader, whole[1]),
+        ("int2", numeric.IntLoader, whole[2]), ("float8", numeric.FloatLoader, numeric.Float8BinaryLoader),
+        ("float4", numeric.FloatLoader, numeric.Float4BinaryLoader),
+        ("numeric", numeric.NumericLoader, numeric.NumericBinaryLoader),
+        ("bool", truth.BoolLoader, truth.BoolBinaryLoader),
+        *((name, string.TextLoader, string.TextBinaryLoader) for name in ("text", "varchar", "bpchar", "name")),
+    ):  # fmt: skip
+        for loader in loaders:
+            cursor.adapters.register_loader(kind, loader)
 
 
 def _loaders() -> dict[str, Any]:

@@ -19,7 +19,6 @@ from discreet.features import Numeric
 # Numbers whose double every engine finds by itself; `numeric` is a decimal without limits, `boolean` is 1 and 0.
 NUMBERS = frozenset({"double", "real", "integer", "boolean", "decimal", "numeric"})
 KINDS = NUMBERS | {"text"}
-TINY = 1e-290
 _EXACT = Context(prec=1100)
 # From here on a decimal is nearer to no double than to an infinite one, and up to there to none but zero.
 _OVER = str(2**1024 - 2**970)
@@ -127,7 +126,8 @@ class Dialect:
         if max(map(abs, ends)) > half:  # what lies between them is rounded to points between theirs
             rounded = f"greatest(least({rounded}, {number(half)}), {number(-half)})"
         inside = f"{value} > {number(feature.lower)} AND {value} < {number(feature.upper)}"
-        near = f"WHEN {inside} AND {value} - {middle} BETWEEN {number(-TINY)} AND {number(TINY)} THEN 0 "
+        small = number(-0.25 / lattice.inverse), number(0.25 / lattice.inverse)  # nearer to 0 than to any other point
+        near = f"WHEN {inside} AND {value} - {middle} BETWEEN {small[0]} AND {small[1]} THEN 0 "
         infinite = f"WHEN {value} IN ({number(math.inf)}, {number(-math.inf)}) THEN {half + 2} "
         return (
             f"CASE {near if lattice.inverse < 1 else ''}WHEN {inside} THEN CAST({rounded} AS {self.whole}) "

@@ -87,7 +87,7 @@ def _sweep(
                             if kind == 7 and ints[i] < 0:
                                 number = np.float64(np.uint64(ints[i]))
                             if gone != 0 and ints[i] <= gone + 1:  # a point that stands for missing, or for infinite
-                                number = np.nan if ints[i] == gone else np.inf
+                                number = np.float64(np.nan if ints[i] == gone else np.inf)
                             own[i] = number
                         reals = own
 
