@@ -2,8 +2,10 @@
 
 import json
 import re
+from types import SimpleNamespace
 
 import pytest
+from benchmarks.peers import timed
 from benchmarks.peers.environments import ROOT
 
 from benchmarks import table
@@ -11,6 +13,7 @@ from benchmarks import table
 
 def test_a_small_table_is_measured_kept_and_told(tmp_path, monkeypatch):
     monkeypatch.setattr(table.environments, "interpreter", _ours_alone)
+    monkeypatch.setattr(table.subprocess, "run", _here)
     told = table.run(rows=500, repeats=1, datasets=["beside"], folder=tmp_path)
     found = json.loads((tmp_path / "speed.json").read_text())
     assert set(found) == {"beside", "machine"}
@@ -22,6 +25,19 @@ def test_a_small_table_is_measured_kept_and_told(tmp_path, monkeypatch):
     assert {one["unit"] for one in told if one["measured"] is not None} >= {"times one read of the bytes"}
     text = table.full(found)
     assert "scikit-learn, CategoricalNB + GaussianNB" in text and "no environment" not in table.short(found)
+
+
+def _here(command, **_):
+    """What a process of its own would print."""
+    script, spec = command[1:]
+    assert script == timed.__file__
+    return SimpleNamespace(returncode=0, stdout=json.dumps(timed.measure(json.loads(spec))))
+
+
+def test_a_case_runs_in_a_process_of_its_own_and_says_why_it_fails():
+    found = table._case(1, rows=300, codes=2, numbers=0, predicted=100)
+    assert found["fit"] > 0 and found["peak"] > 0 and found["predict"] > 0
+    assert "no model" in table._case(1, rows=30, kind="nonsense")["failed"]
 
 
 def _ours_alone(family, folder):
