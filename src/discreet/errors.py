@@ -18,10 +18,10 @@ class DataError(DiscreetError, ValueError):
 class ConnectionLostError(DataError):
     """A database went away before its rows were read; nothing was made of those that had come.
 
-    `charge` is what an account was charged for the fit that this ended, if it may be given up.
+    `charge` is the receipt of what an account was charged for the fit that this ended, if it may be given up.
     """
 
-    charge: str | None = None
+    charge: tuple[str, int] | None = None
 
 
 class StatisticsError(DiscreetError, ValueError):

@@ -554,7 +554,7 @@ def test_only_the_same_plan_resumes_a_charge(account, amount, more):
 
 def test_a_charge_that_was_used_is_not_resumed(account):
     tab = spend(account)
-    for charge in (tab.receipt, tab.receipt[:12], "", "0" * 12):
+    for charge in (tab.receipt[0], tab.receipt[0][:12], "", "0" * 12):
         with pytest.raises(BudgetError, match="no charge"):
             account.resume(charge)
     assert account.give_up(ConnectionLostError("of a reading that nobody was charged for")) is None
@@ -565,11 +565,39 @@ def test_only_the_charge_of_the_fit_that_was_lost_is_given_up(account):
         used = spend(account, "1/5").receipt
     error = lost(account, "1/4")
     charge = account.give_up(error)
-    assert charge and not used.startswith(charge)
+    assert charge and not used[0].startswith(charge)
     assert account.give_up(error) is None  # once
     assert account.state().unused == {account.entries()[1].hash}
     other = lost(account)  # a later reading of the same fit, for which nothing was charged
     assert other.charge is None and account.give_up(other) is None
+
+
+def test_a_charge_that_was_given_up_pays_for_no_later_batch(account, rows):
+    classifier = PrivateNB(1.0, schema=SCHEMA)
+    with pytest.raises(ConnectionLostError) as caught, pytest.MonkeyPatch.context() as patch, attempt():
+        patch.setattr(PrivateNB, "_release", lambda *_: _lost())
+        classifier.fit(*rows, account=account)
+    charge = account.give_up(caught.value)
+    again = Account.open(account.path)
+    again.resume(charge)
+    PrivateNB(1.0, schema=SCHEMA).fit(*rows, account=again)
+    with pytest.raises(BudgetError, match="left"):
+        classifier.partial_fit(*rows, account=account)
+    assert account.spent == 1
+
+
+def _lost():
+    raise ConnectionLostError("gone")
+
+
+def test_a_copy_of_an_error_gives_nothing_up_that_was_used_since(account):
+    error = lost(account, "1")
+    kept = copy.copy(error)
+    kept.charge = error.charge
+    charge = account.give_up(error)
+    account.resume(charge)
+    spend(account, "1")
+    assert account.give_up(kept) is None and not account.state().unused
 
 
 def test_steps_of_which_one_may_follow_from_another_are_not_given_up(account):
@@ -664,6 +692,8 @@ def test_a_server_that_is_gone_after_the_charge_is_a_lost_connection(account):
 @pytest.mark.parametrize("entering", ["u:p", "u:se#cret", "u:se?cret", ":p", "u:"])
 def test_no_address_brings_a_password(entering):
     with pytest.raises(DataError, match="has a password in it"):
+        Address(f"spark:k8s://https://{entering}@host:443", "rows")
+    with pytest.raises(DataError, match="has a password in it"):
         Address(f"postgresql://{entering}@host/base", "rows")
     Address("postgresql://u@host:5432/base?application_name=a:b@c", "rows")
 
@@ -678,7 +708,7 @@ def test_a_step_costs_no_more_than_was_paid_for_it():
 
 
 def test_a_note_that_does_not_follow_is_damage(account):
-    receipt = spend(account).receipt
+    receipt, _ = spend(account).receipt
     with account._chain(write=True) as chain:
         chain.append(account._note("resumed", [receipt], account._read(chain)))
     with pytest.raises(AccountError, match="damaged"):

@@ -7,12 +7,13 @@ import sys
 import tomllib
 from pathlib import Path
 
+import duckdb
 import numpy as np
 import pandas as pd
 import pyarrow.feather as feather
 import pytest
 
-from discreet import Categorical, DataError, Numeric, PrivateNB, Schema, Table, sources
+from discreet import Address, Categorical, DataError, Numeric, PrivateNB, Schema, Table, sources
 from discreet.additive import PrivateAdditiveClassifier
 from discreet.answers import PrivatePredictor
 from discreet.auto import PrivateClassifier
@@ -179,6 +180,37 @@ def test_a_table_of_sqlite_that_is_written_after_its_ids_were_counted_is_refused
     monkeypatch.setattr(Source, "_within", written_meanwhile)
     with pytest.raises(DataError, match="changed while they were read"):
         source.statistics()
+
+
+def test_a_table_of_duckdb_is_read_as_it_was_when_its_ids_were_counted(tmp_path, monkeypatch):
+    connection = duckdb.connect(str(tmp_path / "rows.db"))
+    connection.execute("CREATE TABLE t AS SELECT 0.5 AS n, 0 AS y, 1 AS who")
+    within = Source._within
+
+    def written_meanwhile(self, stream):
+        kept = within(self, stream)
+        connection.cursor().execute("INSERT INTO t VALUES (0.5, 0, 1)")
+        return kept
+
+    source = sources.open(Table(connection, "t"), IDENTIFIED, contributions=1)
+    with monkeypatch.context() as patch:
+        patch.setattr(Source, "_within", written_meanwhile)
+        assert source.statistics().counts.sum() == 1
+    with pytest.raises(DataError, match="more than 1 row"):
+        source.statistics()
+    connection.execute("BEGIN TRANSACTION")
+    connection.execute("DELETE FROM t")
+    connection.execute("INSERT INTO t VALUES (0.5, 0, 1)")
+    assert source.statistics().counts.sum() == 1
+    connection.execute("COMMIT")  # the owner's own
+
+
+def test_files_at_an_address_count_as_files_do(tmp_path):
+    for name, values in (("a", [1, 2]), ("b", [1.5, 2.5, 7.9])):
+        pd.DataFrame({"n": values, "y": 0}).to_parquet(tmp_path / f"{name}.parquet")
+    schema = Schema([Numeric("n", 0, 10, bins=20)], "y", [0, 1])
+    pattern = str(tmp_path / "*.parquet")
+    assert sources.collect(Address("duckdb:", f"parquet:{pattern}"), schema) == sources.collect(pattern, schema)
 
 
 def test_a_person_keeps_the_same_rows_in_all_that_shares_a_reading():

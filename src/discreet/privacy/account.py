@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Iterator
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from fractions import Fraction
 from numbers import Integral
@@ -52,6 +53,11 @@ class State:
     head: str
     hashes: tuple[str, ...] = ()  # of charges and of notes about them, in order
     unused: frozenset[str] = frozenset()  # charges for which nothing was released, and which may be resumed
+    times: Mapping[str, int] = field(default_factory=dict)  # how often each charge was given up
+
+    def receipt(self, charge: str) -> tuple[str, int]:
+        """What whoever makes or resumes a charge now holds of it, for as long as it is not given up."""
+        return charge, self.times.get(charge, 0)
 
     @property
     def composition(self) -> Composition:
@@ -214,15 +220,15 @@ class Account(BudgetedPayer):
             state = self._read(chain)
             self._check_people(state, schema)
             check_unit(state.unit, unit, self.noun)
-            receipt = self._resumed(state, node, grant, unit, schema)
-            if receipt is not None:
-                chain.append(self._note("resumed", [receipt], state))
+            entered = self._resumed(state, node, grant, unit, schema)
+            if entered is not None:
+                chain.append(self._note("resumed", [entered], state))
             else:
                 state.composition.check(state.totals, node, grant, self.noun)
-                receipt = chain.append(self._entry(node, grant, unit, owner, schema, state))
-        self.charges.append(receipt)
-        note_charge(receipt)
-        return Tab(self, node, owner, receipt)
+                entered = chain.append(self._entry(node, grant, unit, owner, schema, state))
+        self.charges.append(entered)
+        note_charge(state.receipt(entered))
+        return Tab(self, node, owner, state.receipt(entered))
 
     def afford(self, grant: Budget, node: Node | None = None) -> None:
         """Raise if a budget of that size, or the release it is for, could not be charged now or resumed."""
@@ -239,15 +245,17 @@ class Account(BudgetedPayer):
         What anybody sees of that fit and of the one that resumes is what the second releases, which the one charge
         pays for (docs/proofs/composition.md).
         """
-        made, error.charge = error.charge, None
-        if made is None:
+        if error.charge is None:
             return None
+        made = error.charge[0]
         with self._chain(write=True) as chain:
             state = self._read(chain)
-            if made in state.unused or all(entry.hash != made for entry in state.entries):
+            known = any(entry.hash == made for entry in state.entries)
+            if not known or made in state.unused or state.receipt(made) != error.charge:
                 return None
             chain.append(self._note("unused", [made], state))
         self.charges = [one for one in self.charges if one != made]
+        error.charge = None
         return made[:SHORT]
 
     def resume(self, charge: str) -> None:
@@ -286,8 +294,9 @@ class Account(BudgetedPayer):
         )
 
     def holds(self, tab: Tab) -> bool:
-        """Whether the charge is entered in the file that is there now."""
-        return any(entry.hash == tab.receipt for entry in self.entries())
+        """Whether the charge is entered in the file that is there now, and was not given up since."""
+        state = self.state()
+        return any(state.receipt(entry.hash) == tab.receipt for entry in state.entries)
 
     def _check_people(self, state: State, schema: Any) -> None:
         people = state.header["people"]
@@ -327,7 +336,7 @@ class Account(BudgetedPayer):
             entries = tuple(_parse(link) for link in links if "note" not in link.record)
             state = State(
                 header, entries, links[-1].hash if links else chain.origin, tuple(link.hash for link in links),
-                _given_up([link.record for link in links if "note" in link.record]),
+                *_given_up([link.record for link in links if "note" in link.record]),
             )  # fmt: skip
             _ = state.composition, state.unit, header["people"]
         except (KeyError, TypeError, ValueError) as error:
@@ -378,15 +387,17 @@ def _parse(link: Link) -> Entry:
     )  # fmt: skip
 
 
-def _given_up(notes: list[dict[str, Any]]) -> frozenset[str]:
-    """The charges that are unused after these notes."""
+def _given_up(notes: list[dict[str, Any]]) -> tuple[frozenset[str], Counter[str]]:
+    """The charges that are unused after these notes, and how often each was given up."""
     unused: set[str] = set()
+    times: Counter[str] = Counter()
     for note in notes:
         charges = tuple(str(one) for one in note["charges"])
         if note["note"] == "unused":
             unused.update(charges)
+            times.update(charges)
         elif note["note"] == "resumed" and unused.issuperset(charges):
             unused.difference_update(charges)
         else:
             raise ValueError("a note that does not follow from those before it")
-    return frozenset(unused)
+    return frozenset(unused), times

@@ -27,7 +27,7 @@ def unit_of(adjacency: Any, contributions: int) -> str:
 class Tab:
     """A charge that batches of other people may share; a copy of it is worthless."""
 
-    def __init__(self, payer: Payer, node: Node, owner: Any, receipt: str | None = None) -> None:
+    def __init__(self, payer: Payer, node: Node, owner: Any, receipt: tuple[str, int] | None = None) -> None:
         self._payer, self._node, self.receipt = payer, node, receipt
         self._owner = None if owner is None else weakref.ref(owner)
 
@@ -46,7 +46,7 @@ class Tab:
         return type(None), ()
 
 
-_ATTEMPTS: ContextVar[tuple[list[str], ...]] = ContextVar("discreet_attempts", default=())
+_ATTEMPTS: ContextVar[tuple[list[tuple[str, int]], ...]] = ContextVar("discreet_attempts", default=())
 
 
 @contextmanager
@@ -54,7 +54,7 @@ def attempt() -> Iterator[None]:
     """A block that puts out nothing before its end: should it lose its connection to the rows, the error names its
     charge. If it made several, one may have followed from noise of another, and none of them is named.
     """
-    made: list[str] = []
+    made: list[tuple[str, int]] = []
     token = _ATTEMPTS.set((*_ATTEMPTS.get(), made))
     try:
         yield
@@ -65,7 +65,7 @@ def attempt() -> Iterator[None]:
         _ATTEMPTS.reset(token)
 
 
-def note_charge(receipt: str) -> None:
+def note_charge(receipt: tuple[str, int]) -> None:
     """Tell the attempts of this thread or task that an account was charged."""
     for made in _ATTEMPTS.get():
         made.append(receipt)

@@ -12,6 +12,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from discreet.errors import ConnectionLostError, DataError
 from discreet.privacy.payer import is_charged
+from discreet.sources.files import open_files
 from discreet.sources.postgres import Postgres
 from discreet.sources.spark import Spark, session_at, table_of
 from discreet.sources.streams import Stream, register
@@ -21,7 +22,7 @@ _SERVERS = ("postgresql://", "postgres://")
 _FILES = "duckdb:"
 _CLUSTERS = ("spark:", "sc://")
 _PATH = re.compile(r"([A-Za-z]\w*):(.+)", re.DOTALL)  # a table that lies in files, such as delta:/data/visits
-_SCANS = {"delta": "delta_scan(?)", "iceberg": "iceberg_scan(?)", "parquet": "read_parquet(?)"}
+_SCANS = {"delta": "delta_scan(?)", "iceberg": "iceberg_scan(?)"}
 _SECRETS = re.compile(r"password|token|secret", re.IGNORECASE)
 
 
@@ -95,6 +96,8 @@ class Address:
     def _duck(self, file: str) -> Stream:
         import duckdb
 
+        if self.path is not None and self.path[0] == "parquet":
+            return open_files(self.path[1])  # DuckDB would cast the values of one file to the types of another
         if file and not os.path.isfile(file):
             raise DataError(f"there is no file {file}")
         try:
@@ -121,8 +124,8 @@ def _has_secret(address: str) -> bool:
     except ValueError:
         raise DataError("the address of the database is malformed: write postgresql://user@host/database") from None
     # PostgreSQL takes what stands before an "@" for a name and a password, "#" and "?" included.
-    entering, at, _ = address.partition("://")[2].partition("/")[0].partition("@")
-    return bool(at) and ":" in entering
+    hosts = (one.partition("/")[0].partition("@") for one in address.split("://")[1:])
+    return any(at and ":" in entering for entering, at, _ in hosts)
 
 
 def _scan(connection: Any, kind: str) -> str:
@@ -130,15 +133,14 @@ def _scan(connection: Any, kind: str) -> str:
     import duckdb
 
     if kind not in _SCANS:
-        raise DataError(f"DuckDB reads no tables of the format {kind!r} here: it may be {', '.join(_SCANS)}")
-    if kind != "parquet":
-        try:
-            connection.execute(f"LOAD {kind}")
-        except duckdb.Error:
-            raise DataError(
-                f"DuckDB's {kind} extension is not installed: run INSTALL {kind} in DuckDB once "
-                f"(python -c \"import duckdb; duckdb.sql('INSTALL {kind}')\")"
-            ) from None
+        raise DataError(f"DuckDB reads no tables of the format {kind!r} here: it may be parquet, {', '.join(_SCANS)}")
+    try:
+        connection.execute(f"LOAD {kind}")
+    except duckdb.Error:
+        raise DataError(
+            f"DuckDB's {kind} extension is not installed: run INSTALL {kind} in DuckDB once "
+            f"(python -c \"import duckdb; duckdb.sql('INSTALL {kind}')\")"
+        ) from None
     return _SCANS[kind]
 
 

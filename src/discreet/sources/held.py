@@ -54,18 +54,19 @@ class HeldRows:
         if len(few) < 2:
             return few[0] if few else cls.of(schema, nobody(schema), total=total)
         reads: list[int] = []
-        places: list[Integers] = []
+        sizes: list[int] = []
+        places: list[Integers | None] = []  # of parts of which rows were left out
 
         def columns() -> Iterator[list[Held]]:
             for part in chain(few, parts):
-                places.append(sum(reads) + (np.arange(len(part)) if part.places is None else part.places))
+                places.append(part.places)
+                sizes.append(len(part))
                 reads.append(len(part) if part.read is None else part.read)
                 yield [*part.columns, part.labels]
             few.clear()
 
         *held, labels = stacked(columns())
-        left_out = len(labels) < sum(reads)
-        return cls(schema, held, labels, np.concatenate(places) if left_out else None, sum(reads), total)
+        return cls(schema, held, labels, _places(sizes, reads, places), sum(reads), total)
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -168,3 +169,17 @@ def summed(spot: Integers, values: Integers, size: int, *, total: bool = False) 
     found = (upper << 32) + (lower & 0xFFFFFFFF)
     ends = np.iinfo(np.int64)
     return np.where(over, np.where(upper < 0, ends.min, ends.max), found)
+
+
+def _places(sizes: list[int], reads: list[int], places: list[Integers | None]) -> Integers | None:
+    """Where the rows of several parts stood; None if all are there, or if nobody knows."""
+    parts = list(zip(sizes, reads, places, strict=True))
+    if sizes == reads or any(size < read and there is None for size, read, there in parts):
+        return None
+    starts = np.cumsum([0, *reads])
+    return np.concatenate(
+        [
+            start + (np.arange(size) if there is None else there)
+            for start, (size, _, there) in zip(starts, parts, strict=False)
+        ]
+    )

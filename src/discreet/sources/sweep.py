@@ -239,8 +239,11 @@ def _kept_on_disk() -> bool:
     """Whether the compiler's work seems to be kept; where it is not found, it is loaded a little later."""
     places = [Path(os.environ["NUMBA_CACHE_DIR"])] if os.environ.get("NUMBA_CACHE_DIR") else [Path(__file__).parent]
     found = [file for place in places for file in place.rglob(f"{Path(__file__).stem}.{_sweep.__name__}-*.nbi")]
-    written = Path(__file__).stat().st_mtime
-    return any(file.stat().st_mtime >= written for file in found)
+    try:
+        written = Path(__file__).stat().st_mtime
+        return any(file.stat().st_mtime >= written for file in found)
+    except OSError:  # in an archive, or removed meanwhile
+        return False
 
 
 @functools.cache

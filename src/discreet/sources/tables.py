@@ -6,7 +6,7 @@ import functools
 import sqlite3
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -78,7 +78,7 @@ class Duck(Stream):
         self.lenient, self.check = lenient, check  # what is looked at as reading begins, not as the source is opened
         self.folder = folder
         self.connection, self.source, self.parameters = connection, source, parameters
-        self.label, self.texts, self.owned = label, texts, owned
+        self.label, self.texts, self.owned, self.begun = label, texts, owned, False
         try:
             # DuckDB's own progress bar would draw on standard output.
             self.bar = connection.execute("SELECT current_setting('enable_progress_bar')").fetchall()[0][0]
@@ -132,6 +132,14 @@ class Duck(Stream):
             # What follows an open quote belongs to one value: where rows end is then a matter of the file.
             raise DataError(f"{self.label}: {OPEN_QUOTE}")
 
+    def state(self) -> Any:
+        # A transaction sees the rows as they are now; that of the connection's owner does, too.
+        first, second = (self.connection.execute("SELECT txid_current()").fetchall() for _ in range(2))
+        if first != second:  # there is none
+            self.connection.execute("BEGIN TRANSACTION")
+            self.begun = True
+        return super().state()
+
     def _reader(self, items: str) -> Any:
         return self.connection.sql(f"SELECT {items} FROM {self.source}", params=self.parameters).to_arrow_reader(BATCH)
 
@@ -146,6 +154,11 @@ class Duck(Stream):
         return f"CAST({item} AS VARCHAR)" if kind in _WRITTEN else item
 
     def close(self) -> None:
+        import duckdb
+
+        if self.begun:
+            with suppress(duckdb.Error):
+                self.connection.execute("COMMIT")
         if self.owned:
             self.connection.close()
             if self.folder is not None:

@@ -173,13 +173,13 @@ plant("ledger-copied", "privacy/ledger.py",
 plant("checked-outside-the-transaction", "privacy/account.py",
       "        with self._chain(write=True) as chain:\n            state = self._read(chain)\n"
       "            self._check_people(state, schema)\n            check_unit(state.unit, unit, self.noun)\n"
-      "            receipt = self._resumed(state, node, grant, unit, schema)\n            if receipt is not None:\n"
-      '                chain.append(self._note("resumed", [receipt], state))\n            else:\n'
+      "            entered = self._resumed(state, node, grant, unit, schema)\n            if entered is not None:\n"
+      '                chain.append(self._note("resumed", [entered], state))\n            else:\n'
       "                state.composition.check(state.totals, node, grant, self.noun)\n",
       "        before = self.state()\n        with self._chain(write=True) as chain:\n            state = self._read(chain)\n"
       "            self._check_people(state, schema)\n            check_unit(state.unit, unit, self.noun)\n"
-      "            receipt = self._resumed(state, node, grant, unit, schema)\n            if receipt is not None:\n"
-      '                chain.append(self._note("resumed", [receipt], state))\n            else:\n'
+      "            entered = self._resumed(state, node, grant, unit, schema)\n            if entered is not None:\n"
+      '                chain.append(self._note("resumed", [entered], state))\n            else:\n'
       "                state.composition.check(before.totals, node, grant, self.noun)\n",
       "processes pass the same check and overspend together",
       "privacy/test_races.py::test_threads_forks_and_processes_do_not_overspend_an_account")
@@ -189,14 +189,18 @@ plant("charge-resumed-twice", "privacy/account.py",
 plant("charge-resumed-for-anything", "privacy/account.py",
       "            if same and entry.hash == wanted", "            if entry.hash == wanted",
       "a charge that was given up pays for a dearer release", f"{ACCOUNT}::test_only_the_same_plan_resumes_a_charge")
+plant("given-up-charge-pays-for-batches", "privacy/account.py",
+      "any(state.receipt(entry.hash) == tab.receipt for", "any(entry.hash == tab.receipt[0] for",
+      "a batch is paid for by a charge that somebody else has resumed",
+      f"{ACCOUNT}::test_a_charge_that_was_given_up_pays_for_no_later_batch")
 plant("several-steps-given-up", "privacy/payer.py",
       "error.charge = made[0] if len(made) == 1 else None", "error.charge = made[-1] if made else None",
       "a step that may follow from noise of an earlier one is released twice for one charge",
       f"{ACCOUNT}::test_steps_of_which_one_may_follow_from_another_are_not_given_up")
-plant("released-charge-given-up", "privacy/payer.py",
-      "        _ATTEMPTS.reset(token)\n", "        pass\n",
-      "the charge of a fit that was released is given up by a later one",
-      f"{ACCOUNT}::test_only_the_charge_of_the_fit_that_was_lost_is_given_up")
+plant("steps-within-a-step-forgotten", "privacy/payer.py",
+      "for made in _ATTEMPTS.get():", "for made in _ATTEMPTS.get()[-1:]:",
+      "a charge is given up although a step within it was charged, too",
+      f"{ACCOUNT}::test_steps_of_which_one_may_follow_from_another_are_not_given_up")
 plant("step-dearer-than-paid", "privacy/payer.py",
       "held is not None and (cost is None or cost > held)", "False",
       "a fit after bought bounds costs more than was charged", f"{ACCOUNT}::test_a_step_costs_no_more_than_was_paid_for_it")
