@@ -573,7 +573,7 @@ def test_only_the_charge_of_the_fit_that_was_lost_is_given_up(account):
 
 
 def test_a_charge_that_was_given_up_pays_for_no_later_batch(account, rows):
-    classifier = PrivateNB(1.0, schema=SCHEMA)
+    classifier = PrivateNB(1.0, schema=SCHEMA).fit(*rows)  # so that there is something to go on with
     with pytest.raises(ConnectionLostError) as caught, pytest.MonkeyPatch.context() as patch, attempt():
         patch.setattr(PrivateNB, "_release", lambda *_: _lost())
         classifier.fit(*rows, account=account)
