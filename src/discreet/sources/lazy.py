@@ -103,6 +103,9 @@ class _Relation(Duck, Lazy):
         self.names = list(self.relation.columns)
         self._known(self.names, [str(kind) for kind in self.relation.types])
 
+    def state(self) -> None:
+        """Nothing: a relation does not tell its connection, so that no transaction can hold its rows as they are."""
+
     def ask(self, query: str) -> list[tuple[Any, ...]]:
         found = _told("DuckDB", lambda: self.relation.query(self.source, query).fetchall())
         return list(found)
