@@ -23,6 +23,8 @@ demo: $(VENV)/.base  ## the whole job on data that come with the package
 	$(BIN)/discreet demo
 
 test: export PYTHONDONTWRITEBYTECODE =  # compiled once, not in each of some hundred processes
+test: export OMP_NUM_THREADS = 1  # the tests themselves keep the cores busy: threads that wait for one would spin
+test: export OPENBLAS_NUM_THREADS = 1
 test: $(VENV)/.dev  ## the tests, the doctests and the import contract
 	$(BIN)/python -m pytest --durations=25
 
