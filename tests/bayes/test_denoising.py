@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 from discreet import Budget, BudgetError, Categorical, Numeric, PrivateNB, Schema, collect
-from discreet.bayes.denoising import READINGS, NoisyTable, noisy_table, posterior, shrunk
+from discreet.bayes.denoising import READINGS, NoisyTable, noisy_table, posterior
+from discreet.bayes.denoising import shrunk as all_shrunk
 from discreet.bayes.denoising.segments import segments
 from discreet.bayes.estimate import estimate
 from discreet.bayes.plan import make_plan
@@ -25,6 +26,10 @@ ROWS = np.array([3000.0, 2000.0])
 def table(values: Any, variance: float, ordered: int = 0, rows: Any = ROWS) -> Any:
     cells = len(values[0])
     return noisy_table(np.array(values, float), variance, cells * variance, rows, 1.0, ordered)
+
+
+def shrunk(one: Any, plain: Any, rows: Any) -> Any:
+    return all_shrunk([one], [plain], rows)[0]
 
 
 def plain_of(values: Any) -> Any:
@@ -141,6 +146,25 @@ def test_very_many_bins_of_noise_are_read_in_runs() -> None:
     groups = segments(one, ROWS / ROWS.sum())
     assert (np.diff(groups) >= 0).all()
     assert shrunk(one, plain_of(values), ROWS).shape == (2, 300)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_tables_read_together_are_read_as_each_alone(classes: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Near to what four bytes hold, however many are read at once, and whatever stands beside a table."""
+    from discreet.bayes.denoising import shrink
+
+    rng = np.random.default_rng(8)
+    rows = rng.integers(500, 3000, classes).astype(float)
+    tables, plains = [], []
+    for cells, ordered, noise in ((4, 0, 5.0), (16, 15, 80.0), (40, 0, 200.0), (1, 0, 9.0), (16, 16, 1e-3)):
+        values = rows[:, None] * rng.dirichlet(np.ones(cells), classes) + rng.normal(0, noise, (classes, cells))
+        tables.append(table(values, noise**2, ordered, rows))
+        plains.append(plain_of(values))
+    alone = [shrunk(one, plain, rows) for one, plain in zip(tables, plains, strict=True)]
+    for room in (1, 60, 1 << 17):
+        monkeypatch.setattr(shrink, "ROOM", room)
+        for one, other in zip(all_shrunk(tables, plains, rows), alone, strict=True):
+            assert np.allclose(one, other, atol=1e-5)
 
 
 def test_a_hundred_features_are_read_within_a_second_or_so() -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import mpmath
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chi2
 
@@ -160,14 +160,45 @@ def test_bad_sizes_are_refused(sizes: list[int]) -> None:
         KNorm(sizes)
 
 
-def test_geometric_numbers_and_samples() -> None:
-    """χ² at 1e-9 each."""
-    coins, rate, size = seeded(3), Fraction(3, 7), 8000
-    seen = Counter(coins.geometric(rate) for _ in range(size))
-    ratio = math.exp(-3 / 7)
-    expected = [size * (1 - ratio) * ratio**x for x in range(10)]
-    score = sum((seen[x] - e) ** 2 / e for x, e in enumerate(expected))
-    assert chi2.sf(score, 10) > 1e-9
+@settings(max_examples=40)
+@given(st.lists(st.integers(1, 9), min_size=1, max_size=5), st.integers(0, 60), st.data())
+def test_doubles_find_the_common_sum_that_whole_numbers_find(sizes: list[int], radius: int, data: Any) -> None:
+    """At any place, and at both sides of every border: the same sum, or none."""
+    noise, borders = KNorm(sizes), [0]
+    for total in range(min(radius, 6) + 1):
+        weight = noise.weight(total, radius)
+        borders += [borders[-1] + weight] if total == 0 else [borders[-1] + weight, borders[-1] + 2 * weight]
+    inside = data.draw(st.integers(0, noise.count(radius) - 1))
+    for place in [inside, *(spot for border in borders for spot in (border - 1, border, border + 1))]:
+        if 0 <= place < noise.count(radius):
+            assert noise._near(place, radius) in (None, noise._walk(place, radius))
+
+
+def test_doubles_nearly_always_decide_the_common_sum() -> None:
+    noise, coins = KNorm([11] * 10 + [17] * 3), seeded(8)
+    for radius in (5, 300, 1500):
+        count = noise.count(radius)
+        assert None not in [noise._near(coins.below(count), radius) for _ in range(50)]
+    border = noise.weight(0, 1500)
+    assert noise._near(border, 1500) is None is noise._near(border - 1, 1500)
+    assert (noise._walk(border - 1, 1500), noise._walk(border, 1500)) == (0, 1)
+    assert noise._near(0, 1 << 50) is None
+
+
+@pytest.mark.parametrize("size", [1, 2, 5, 13])
+def test_the_bound_on_counts_in_doubles_holds(size: int) -> None:
+    for radius in (0, 1, 7, 60, 901):
+        totals = np.arange(0, radius + 1, max(1, radius // 40))
+        counts, first = knorm._slice_counts(size, totals, radius), slice_count(size, 0, radius)
+        for total, count in zip(totals.tolist(), counts.tolist(), strict=True):
+            exact = Fraction(slice_count(size, total, radius), first)
+            near = Fraction(count) / Fraction(float(counts[0]))
+            assert abs(near - exact) <= exact * Fraction(2.01 * knorm._off(size))
+
+
+def test_samples() -> None:
+    """χ² at 1e-9."""
+    coins, size = seeded(3), 8000
     pairs = Counter(tuple(coins.sample(4, 2)) for _ in range(size))
     assert len(pairs) == 12
     assert chi2.sf(sum((n - size / 12) ** 2 / (size / 12) for n in pairs.values()), 11) > 1e-9

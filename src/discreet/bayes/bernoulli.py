@@ -85,7 +85,7 @@ def parted_estimate(release: Release, smoothing: float) -> tuple[Floats, list[Li
         table, spread = release.values[item.key].astype(np.float64), release.variance(item)
         totals = table.sum(axis=1)
         whole += totals
-        fixed = np.stack([project(row, max(float(row.sum()), 0.0)) for row in table]) if np.any(spread) else table
+        fixed = project(table, np.maximum(table.sum(axis=1), 0.0)) if np.any(spread) else table
         likelihoods.append(TableLikelihood(item.feature, log_table(fixed, totals, spread, smoothing)))
     return log_prior(whole), likelihoods
 

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.bayes.denoising import noisy_table, posterior, shrunk
+from discreet.bayes.denoising import NoisyTable, noisy_table, posterior, shrunk
 from discreet.bayes.items import Item
 from discreet.bayes.likelihoods import Likelihood, likelihood_for
 from discreet.bayes.release import Release
@@ -54,15 +54,15 @@ def consistent(
     own = cells * variance if own is None else own
     gap = (totals - table.sum(axis=1)) * own / (own + total_variance)
     moved = table + gap[:, None] / cells
-    return np.stack([project(row, max(float(row.sum()), 0.0)) for row in moved])
+    return project(moved, np.maximum(moved.sum(axis=1), 0.0))
 
 
-def project(row: Floats, total: float) -> Floats:
-    """The point of {x ≥ 0, Σx = total} nearest to `row`."""
-    falling = np.sort(row)[::-1]
-    excess = (np.cumsum(falling) - total) / np.arange(1, len(row) + 1)
-    kept = int(np.count_nonzero(falling > excess))
-    return np.asarray(np.maximum(row - excess[max(kept - 1, 0)], 0.0))
+def project(table: Floats, totals: Floats) -> Floats:
+    """For each row of a table the nearest point of {x ≥ 0, Σx = its total}."""
+    falling = np.sort(table, axis=1)[:, ::-1]
+    excess = (np.cumsum(falling, axis=1) - totals[:, None]) / np.arange(1, table.shape[1] + 1)
+    kept = np.count_nonzero(falling > excess, axis=1)
+    return np.asarray(np.maximum(table - excess[np.arange(len(table)), np.maximum(kept - 1, 0)][:, None], 0.0))
 
 
 def log_prior(totals: Floats) -> Floats:
@@ -118,17 +118,32 @@ class Released:
 
     def table(self, feature: Feature) -> Floats:
         """log P(cell | class): plain, with shrinkage ("shrunk"), or by a posterior of the counts ("bayes")."""
+        if self.reading == "plain" or not np.any(self.release.variance(self.items["table", feature.name])):
+            return self._plain(feature)
+        if self.reading == "bayes":
+            return posterior(self._noisy(feature), doubtful(self.totals, self.total_variance), self.smoothing)
+        return self._shrunk[feature.name]
+
+    @cached_property
+    def _shrunk(self) -> dict[str, Floats]:
+        """All tables with noise, read with shrinkage at once."""
+        counted = [feature for feature in self.release.plan.schema.features if ("table", feature.name) in self.items]
+        tables = [one for one in counted if np.any(self.release.variance(self.items["table", one.name]))]
+        noisy, plain = [self._noisy(one) for one in tables], [self._plain(one) for one in tables]
+        found = shrunk(noisy, plain, doubtful(self.totals, self.total_variance))
+        return {feature.name: table for feature, table in zip(tables, found, strict=True)}
+
+    def _plain(self, feature: Feature) -> Floats:
         item = self.items["table", feature.name]
         raw, spread = self.release.values[item.key].astype(np.float64), self.release.variance(item)
-        own = self.release.total_variance(item)
-        fixed = consistent(raw, self.totals, spread, self.total_variance, own)
-        plain = log_table(fixed, self.totals, spread, self.smoothing)
-        if self.reading == "plain" or not np.any(spread):
-            return plain
+        fixed = consistent(raw, self.totals, spread, self.total_variance, self.release.total_variance(item))
+        return log_table(fixed, self.totals, spread, self.smoothing)
+
+    def _noisy(self, feature: Feature) -> NoisyTable:
+        item = self.items["table", feature.name]
         bins = feature.cells - (feature.missing_code is not None) if isinstance(feature, Numeric) else 0
-        noisy = noisy_table(raw, spread, own, self.totals, self.total_variance, bins)
-        rows = doubtful(self.totals, self.total_variance)
-        return posterior(noisy, rows, self.smoothing) if self.reading == "bayes" else shrunk(noisy, plain, rows)
+        raw, own = self.release.values[item.key].astype(np.float64), self.release.total_variance(item)
+        return noisy_table(raw, self.release.variance(item), own, self.totals, self.total_variance, bins)
 
     def moments(self, feature: Numeric) -> tuple[Floats, Floats]:
         """Mean and variance per class from noisy lattice sums, inside what the bounds allow."""

@@ -82,7 +82,8 @@ def class_shares(tables: Iterable[Table], classes: int) -> Floats:
     if not pairs:
         return np.full(classes, even)
     weights = np.array([1 / variance for _, variance in pairs])
-    return project(np.tensordot(weights / weights.sum(), np.array([mean for mean, _ in pairs]), axes=1), 1.0)
+    shares = np.tensordot(weights / weights.sum(), np.array([mean for mean, _ in pairs]), axes=1)
+    return np.asarray(project(shares[None, :], np.ones(1))[0])
 
 
 def log_cells(feature: Feature, table: Table | None, prior: Floats, smoothing: float) -> Floats:

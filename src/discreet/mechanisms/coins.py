@@ -6,6 +6,9 @@ import os
 from collections.abc import Callable
 from fractions import Fraction
 
+import numpy as np
+from numpy.typing import NDArray
+
 _forks = 0
 
 
@@ -37,6 +40,10 @@ class Coins:
             return self._pool[at] >> (8 - count)
         return int.from_bytes(self._pool[at : at + size], "little") >> (8 * size - count)
 
+    def words(self, count: int) -> NDArray[np.uint16]:
+        """As many uniform integers of 16 bits; none of them is kept, so that no process shares them."""
+        return np.frombuffer(self._source(2 * count), "<u2")
+
     def below(self, bound: int) -> int:
         """A uniform integer from 0 to bound − 1."""
         count = (bound - 1).bit_length()
@@ -66,21 +73,6 @@ class Coins:
                 return False
             part -= whole
         return self._alternating(part, whole, 1)
-
-    def geometric(self, rate: Fraction) -> int:
-        """A whole number x ≥ 0 with probability proportional to exp(−rate·x).
-
-        A number with rate 1/denominator is drawn as remainder and quotient; every `numerator` of its steps make one.
-        """
-        pieces = rate.denominator
-        while True:
-            rest = self.below(pieces)
-            if self.exp_minus(rest, pieces):
-                break
-        turns = 0
-        while self._alternating(1, 1, 1):
-            turns += 1
-        return (rest + pieces * turns) // rate.numerator
 
     def sample(self, size: int, count: int) -> list[int]:
         """Different whole numbers below `size`, in an even random order of which none is preferred."""

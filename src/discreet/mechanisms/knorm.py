@@ -14,17 +14,20 @@ from collections.abc import Sequence
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from itertools import accumulate, pairwise
-from math import comb, exp
+from math import comb, exp, log
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import BudgetError
 from discreet.mechanisms.coins import Coins
+from discreet.mechanisms.geometric import geometrics
 from discreet.mechanisms.intervals import context, enclose, ends
 
 Integers = NDArray[np.int64]
 STEPS = 64  # common sums at which moments are taken, about
+FAR = 1024  # radius from which on the walk from sum to sum is long
+_UNIT = 2.0**-53  # the share that one rounding of a double is off by
 LARGEST = 20_000  # dimensions: beyond, the polynomial would take minutes
 
 
@@ -33,14 +36,33 @@ def slice_count(size: int, total: int, radius: int) -> int:
     total = abs(total)
     if total > radius:
         return 0
-    low = (radius - total) // 2  # the most that the negative entries can add up to
-    rising, last = low + total, size - 1
-    term = comb(rising + last, last) * comb(low + last, last)
-    count = term
-    for i in range(min(last, low)):  # C(last, i+1)·C(rising−i−1+last, last)·C(low−i−1+last, last), from the term before
-        term = term * ((last - i) * (rising - i) * (low - i)) // ((i + 1) * (rising - i + last) * (low - i + last))
-        count += term if i % 2 else -term
+    low, last = (radius - total) // 2, size - 1  # the most that the negative entries can add up to
+    rising, count = low + total, 0
+    term = comb(low + last, last)
+    for i in range(last + 1):  # C(last, i)·C(rising, i)·C(low+last−i, last−i), from the term before
+        count += term
+        term = term * ((last - i) ** 2 * (rising - i)) // ((i + 1) ** 2 * (low + last - i)) if i < last else 0
     return count
+
+
+def _slice_counts(size: int, totals: Integers, radius: int) -> NDArray[np.float64]:
+    """`slice_count` of sums from 0 on in doubles, over a common factor; each is off by a share of `_off(size)` at most.
+
+    All terms are positive. None has more than 9 roundings for each entry of a vector, sums and the first one included.
+    """
+    low, last = (radius - totals) // 2, size - 1
+    rising, term, count = low + totals, np.ones(len(totals)), np.zeros(len(totals))
+    for i in range(1, size):
+        term *= (low + i) / (radius // 2 + i)
+    for i in range(size):
+        count += term
+        if i < last:
+            term *= ((last - i) / (i + 1)) ** 2 * (np.maximum(rising - i, 0) / (low + last - i))
+    return count
+
+
+def _off(size: int) -> float:
+    return 10 * size * _UNIT
 
 
 def slice_square(size: int, total: int, radius: int) -> int:
@@ -101,7 +123,11 @@ class KNorm:
 
     def count(self, radius: int) -> int:
         """N(radius), by its polynomial."""
-        return sum(h * comb(radius - k + self.dim, self.dim) for k, h in enumerate(self.numerator) if k <= radius)
+        ways, result = comb(radius + self.dim, self.dim), 0  # C(radius − k + dim, dim), from that of the k before
+        for k in range(min(self.dim, radius) + 1):
+            result += self.numerator[k] * ways
+            ways = ways * (radius - k) // (radius - k + self.dim)
+        return result
 
     def moments(self, epsilon: Fraction) -> tuple[dict[int, float], float]:
         """The variance of one cell by the size of its table, and the variance of the common block sum.
@@ -151,8 +177,7 @@ class KNorm:
         return [np.array(self._block(size, total, radius, coins), np.int64) for size in self.sizes]
 
     def _radius(self, epsilon: Fraction, coins: Coins) -> int:
-        start = self._start(epsilon, coins)
-        return start + sum(coins.geometric(epsilon) for _ in range(self.dim + 1))
+        return self._start(epsilon, coins) + int(geometrics(epsilon, self.dim + 1, coins).sum())
 
     def _start(self, epsilon: Fraction, coins: Coins) -> int:
         """k with weight h_k·e^−εk: random bits are drawn until they decide between enclosures of the weights."""
@@ -169,8 +194,14 @@ class KNorm:
             bits, value = bits + 64, value << 64 | coins.bits(64)
 
     def _total(self, radius: int, coins: Coins) -> int:
-        """The common block sum, from zero outwards."""
-        rest, total = coins.below(self.count(radius)), 0
+        """The common block sum: the sums from zero outwards, each as often as there are points of it, up to a place."""
+        place = coins.below(self.count(radius))
+        found = self._near(place, radius) if radius > FAR else None  # a short walk is quicker
+        return self._walk(place, radius) if found is None else found
+
+    def _walk(self, place: int, radius: int) -> int:
+        """The common sum of a place, from zero outwards."""
+        rest, total = place, 0
         while True:
             weight = self.weight(total, radius)
             for sign in (1, -1) if total else (1,):
@@ -179,18 +210,61 @@ class KNorm:
                 rest -= weight
             total += 1
 
+    def _near(self, place: int, radius: int) -> int | None:
+        """The same where doubles with a bound on their error decide it, which is nearly always; else None.
+
+        Weights are in proportion to that of zero. Each is off by at most the share `off`, so that their sums up to any
+        of them are, but for one rounding for each more that is added.
+        """
+        if radius >> 50:  # doubles would not hold whole numbers
+            return None
+        low, high, before = 0, min(radius, radius // 8 + 64) + 1, 0.0
+        target = place / self.weight(0, radius)
+        while True:
+            share, off = self._shares(np.arange(low, high), radius)
+            both = np.repeat(share, 2)[0 if low else 1 :]  # plus, then minus; zero is but one
+            ends = before + np.cumsum(both)
+            if ends[-1] > target or high > radius:
+                break
+            before, low, high = float(ends[-1]), high, min(2 * high, radius + 1)
+        at = int(np.searchsorted(ends, target, side="right"))
+        if at == len(ends):
+            return None
+        error = (off + (2 * high + 8) * _UNIT) * float(ends[at])
+        start = float(ends[at - 1]) if at else before
+        if not (target + error < ends[at] and (start + error < target or start == 0.0)):
+            return None
+        spot = at + (2 * low - 1 if low else 0)
+        return (spot + 1) // 2 * (1 if spot % 2 else -1)
+
+    def _shares(self, totals: Integers, radius: int) -> tuple[NDArray[np.float64], float]:
+        """weight(total)/weight(0) of sums from zero on, and a bound on the share that any of them is off by."""
+        product, worst = np.ones(len(totals)), 0.0
+        for size, times in self._kinds.items():
+            counts = _slice_counts(size, np.append(0, totals), radius)
+            ratio = counts[1:] / counts[0]
+            worst += times * (2 * _off(size) + 3 * _UNIT)
+            for _ in range(times):
+                product *= ratio
+        return product, 1.01 * worst
+
     @staticmethod
     def _block(size: int, total: int, radius: int, coins: Coins) -> list[int]:
         """A whole vector drawn evenly among those with this sum and norm at most `radius`."""
         sign, total = (-1, -total) if total < 0 else (1, total)
-        rest = coins.below(slice_count(size, total, radius))
-        low, high = 0, (radius - total) // 2
+        whole = slice_count(size, total, radius)
+        rest = coins.below(whole)
+        low, high, power = 0, (radius - total) // 2, 1 / max(size - 1, 1)
+        # The root of the count grows nearly like the mass: that tells where to look, and whole numbers what is there.
+        goal, before, after, begin, end = exp(log(rest + 1) * power), 0.0, exp(log(whole) * power), -1, high
         while low < high:  # the least negative mass whose vectors, with all of smaller mass, are more than `rest`
-            middle = (low + high) // 2
-            if slice_count(size, total, total + 2 * middle) > rest:
-                high = middle
+            spot = begin + (end - begin) * (goal - before) / (after - before) if after > before else 0.0
+            middle = min(max(int(spot), (15 * low + high) // 16), (low + 15 * high) // 16, high - 1)
+            count = slice_count(size, total, total + 2 * middle)
+            if count > rest:
+                high, end, after = middle, middle, exp(log(count) * power)
             else:
-                low = middle + 1
+                low, begin, before = middle + 1, middle, exp(log(count) * power)
         return [sign * entry for entry in _signed(size, low + total, low, coins)]
 
 

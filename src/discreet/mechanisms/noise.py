@@ -1,4 +1,4 @@
-"""Samplers of discrete noise: an exact one from OpenDP for releases, a fast twin with the same laws for studies."""
+"""Samplers of discrete noise: an exact one for releases, OpenDP's or our own, and a fast twin of it for studies."""
 
 from __future__ import annotations
 
@@ -14,11 +14,15 @@ from numpy.typing import NDArray
 
 from discreet.errors import BudgetError
 from discreet.mechanisms.coins import Coins
+from discreet.mechanisms.geometric import laplaces
 from discreet.mechanisms.knorm import KNorm
 from discreet.privacy.calibrate import float_up, sqrt_up
+from discreet.statistics import saturated_add
 
 Integers = NDArray[np.int64]
 _LIMIT = 2.0**62
+LONG = 64  # integers that are worth a draw of our own
+WIDEST = 1 << 40  # scale of one
 
 
 class Sampler(Protocol):
@@ -38,12 +42,14 @@ class Sampler(Protocol):
 
 
 class ExactSampler:
-    """OpenDP's exact samplers, seeded by the operating system."""
+    """Exact noise, seeded by the operating system: OpenDP's, but for long vectors, which take it seconds."""
 
-    name = "opendp: exact, seeded by the operating system"
+    name = "opendp, and draws of this library for long vectors: exact, seeded by the operating system"
     simulation = False
 
     def laplace(self, values: Integers, scale: Fraction) -> Integers:
+        if values.size >= LONG and scale < WIDEST:
+            return saturated_add(values, laplaces(scale, values.size, Coins()).reshape(values.shape))
         return _through(_opendp("laplace", float_up(scale)), values)
 
     def gaussian(self, values: Integers, variance: Fraction) -> Integers:
@@ -55,7 +61,7 @@ class ExactSampler:
 
 def _together(values: list[Integers], rate: Fraction, coins: Coins) -> list[Integers]:
     noise = KNorm([len(block) for block in values]).draw(rate, coins)
-    return [_saturate(block, extra) for block, extra in zip(values, noise, strict=True)]
+    return [saturated_add(block, extra) for block, extra in zip(values, noise, strict=True)]
 
 
 def _through(measurement: Any, values: Integers) -> Integers:
@@ -88,10 +94,13 @@ class SimulationSampler:
         self.rng = seed if isinstance(seed, np.random.Generator) else np.random.default_rng(seed)
 
     def laplace(self, values: Integers, scale: Fraction) -> Integers:
-        return _saturate(values, discrete_laplace(values.size, float(scale), rng=self.rng).reshape(values.shape))
+        noise = discrete_laplace(values.size, float(scale), rng=self.rng)
+        return saturated_add(values, noise.reshape(values.shape))
 
     def gaussian(self, values: Integers, variance: Fraction) -> Integers:
-        return _saturate(values, discrete_gaussian(values.size, float(variance), rng=self.rng).reshape(values.shape))
+        return saturated_add(
+            values, discrete_gaussian(values.size, float(variance), rng=self.rng).reshape(values.shape)
+        )
 
     def tables(self, values: list[Integers], rate: Fraction) -> list[Integers]:
         return _together(values, rate, Coins(self.rng.bytes))
@@ -114,11 +123,6 @@ def sampler_for(random_state: Any, stream: int = 0) -> Sampler:
 def bytes_of(sampler: Sampler) -> Callable[[int], bytes] | None:
     """Random bytes of a simulation's seed; None where the operating system is to be asked."""
     return sampler.rng.bytes if isinstance(sampler, SimulationSampler) else None
-
-
-def _saturate(values: Integers, noise: Integers) -> Integers:
-    wide = values.astype(np.float64) + noise
-    return np.where(np.abs(wide) < _LIMIT, values + noise, np.clip(wide, -_LIMIT, _LIMIT).astype(np.int64))
 
 
 def discrete_laplace(size: int, scale: float, *, rng: np.random.Generator) -> Integers:

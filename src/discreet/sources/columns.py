@@ -174,9 +174,10 @@ def _by_number(feature: Categorical, values: Array) -> Codes | None:
         return None
     unknown, missing = _places(feature)
     table = np.full(high - low + 1, unknown, np.int32)
-    for number, code in lookup.numbers.items():
-        if low <= number <= high and number == int(number):
-            table[int(number) - low] = code
+    numbers = np.fromiter(lookup.numbers, np.float64, len(lookup.numbers))
+    codes = np.fromiter(lookup.numbers.values(), np.int32, len(numbers))
+    whole = (low <= numbers) & (numbers <= high) & (numbers == np.floor(numbers))
+    table[numbers[whole].astype(np.int64) - low] = codes[whole]
     return Codes(feature, values, low, table, unknown, missing)
 
 

@@ -5,6 +5,7 @@ from tests.mutants.fault import Room
 plant = Room("mechanisms")
 NOISE = "statistical/test_noise.py"
 CHOOSE = "mechanisms/test_choose.py"
+GEOMETRIC = "mechanisms/test_geometric.py"
 STOP = "mechanisms/test_stopping.py"
 SUBSETS = "mechanisms/test_subsets.py"
 SMOOTH = "mechanisms/test_smooth.py"
@@ -34,9 +35,33 @@ plant("knorm-rate-doubled", "mechanisms/noise.py",
       "noise = KNorm([len(block) for block in values]).draw(2 * rate, coins)",
       "K-norm noise has half of its size", "mechanisms/test_watched_noise.py")
 plant("tables-return-exact-first-block", "mechanisms/noise.py",
-      "return [_saturate(block, extra) for block, extra in zip(values, noise, strict=True)]",
-      "return [values[0], *(_saturate(block, extra) for block, extra in zip(values[1:], noise[1:], strict=True))]",
+      "return [saturated_add(block, extra) for block, extra in zip(values, noise, strict=True)]",
+      "return [values[0], *(saturated_add(block, extra) for block, extra in zip(values[1:], noise[1:], strict=True))]",
       "the first table of a bundle is released as it is", "mechanisms/test_watched_noise.py")
+plant("long-vectors-rate-doubled", "mechanisms/geometric.py",
+      "drawn = geometrics(1 / scale, 2 * count, coins)", "drawn = geometrics(2 / scale, 2 * count, coins)",
+      "Laplace noise of long vectors has half of its size", GEOMETRIC)
+plant("long-vectors-exact", "mechanisms/noise.py",
+      "return saturated_add(values, laplaces(scale, values.size, Coins()).reshape(values.shape))", "return values",
+      "long vectors are released as they are", GEOMETRIC)
+plant("laplace-one-sided", "mechanisms/geometric.py",
+      "return np.asarray(drawn[:count] - drawn[count:])", "return np.asarray(drawn[:count])",
+      "Laplace noise of long vectors never falls below zero", GEOMETRIC)
+plant("digit-odds-as-chance", "mechanisms/geometric.py",
+      "ends(power / (1 + power) if exponent < BEYOND else power)", "ends(power)",
+      "digits of geometric numbers are set too often", GEOMETRIC)
+plant("digit-undecided", "mechanisms/geometric.py",
+      "            given[i, j] = _decided(rate, int(i), int(words[i, j]), coins)", "            given[i, j] = False",
+      "chances of digits are rounded down to 16 bits", GEOMETRIC)
+plant("digits-beyond-left-out", "mechanisms/geometric.py",
+      "            block[j] += times << digits", "            block[j] += 0",
+      "large noise does not occur at all", GEOMETRIC)
+plant("sum-without-margin", "mechanisms/knorm.py",
+      "error = (off + (2 * high + 8) * _UNIT) * float(ends[at])", "error = 0.0",
+      "doubles decide the common sum of K-norm noise where they cannot", "mechanisms/test_knorm.py")
+plant("sum-one-sign", "mechanisms/knorm.py",
+      "return (spot + 1) // 2 * (1 if spot % 2 else -1)", "return (spot + 1) // 2",
+      "the common sum of wide K-norm noise is never negative", "mechanisms/test_knorm.py")
 plant("choice-rate-doubled", "mechanisms/choose.py",
       "return epsilon / (sensitivity if monotone else 2 * sensitivity)", "return epsilon / sensitivity",
       "choices by scores that move apart cost twice what they say", CHOOSE)

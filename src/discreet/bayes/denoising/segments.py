@@ -35,15 +35,15 @@ def segments(table: NoisyTable, shares: Floats) -> NDArray[np.intp]:
     cost = _costs(table, shares, bounds)
     lots = len(bounds) - 1
     penalty = PENALTY * (1.0 if len(shares) == 2 else 0.75 * (len(shares) - 1))
-    best, cut = np.zeros(lots + 1), np.zeros(lots + 1, np.intp)
-    for stop in range(1, lots + 1):
-        options = best[:stop] + cost[:stop, stop] + penalty
-        cut[stop] = int(np.argmin(options))
-        best[stop] = options[cut[stop]]
+    best, cut = [0.0], [0]
+    for stop, costs in enumerate(cost.T.tolist()[1:], start=1):
+        options = [before + own + penalty for before, own in zip(best, costs, strict=False)]
+        cut.append(min(range(stop), key=options.__getitem__))
+        best.append(options[cut[stop]])
     stop, found = lots, []
     while stop:
         found.append(int(bounds[cut[stop]]))
-        stop = int(cut[stop])
+        stop = cut[stop]
     groups[:size] = np.searchsorted(np.array(found[::-1]), np.arange(size), side="right") - 1
     groups[size:] = len(found) + np.arange(table.cells - size)
     return groups

@@ -7,6 +7,8 @@ is all noise gets a width near zero and says next to nothing.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -18,23 +20,33 @@ ODDS = 0.8 * np.sinh(np.linspace(-3, 3, 61))  # a grid for β, finer near zero
 WIDTHS = np.array([0.02, 0.1, 0.2, 0.4, 0.7, 1.1, 1.7, 2.5, 4.0])  # of the prior of β, all equally likely
 POINTS, REACH = 15, 4.5  # of a grid for q, and how many standard deviations it reaches
 NARROW = 0.25  # log-odds known this well are no longer looked for on the grid
-CHUNK = 2048  # cells that are read at once
+CHUNK = 32  # cells whose grids are looked at together, in a core's own cache
+MANY = 4096  # cells among which like ones are looked for
+ROOM = 1 << 17  # cells of classes that are read together
+_STEPS = np.linspace(0, 1, POINTS)
 _PRIOR = np.exp(-0.5 * (ODDS / WIDTHS[:, None]) ** 2) * np.gradient(ODDS)
 _PRIOR = (_PRIOR / _PRIOR.sum(axis=1, keepdims=True)).T
 
 
-def shrunk(table: NoisyTable, plain: Floats, rows: Floats) -> Floats:
-    """log P(cell | class), read with shrinkage; `plain` is the reading without, towards which it tends as noise fades.
+def shrunk(tables: Sequence[NoisyTable], plain: Sequence[Floats], rows: Floats) -> list[Floats]:
+    """log P(cell | class), read with shrinkage; `plain` are readings without, towards which it tends as noise fades.
 
     `rows` are the rows of each class, none zero. Bins of a number are read twice, each on its own and in segments whose
     bins noise does not let one tell apart; the two readings are averaged.
     """
     shares = rows / rows.sum()
-    scores = _scores(table, np.arange(table.cells), rows)
-    groups = segments(table, shares)
-    if len(np.unique(groups)) < table.cells:
-        scores = (scores + _scores(table, groups, rows)) / 2
-    marginal = _marginal(table.values.sum(axis=0), float(table.variance.sum()), float(rows.sum()))
+    scores = _scores(tables, [np.arange(table.cells) for table in tables], rows)
+    groups = [segments(table, shares) for table in tables]
+    runs = [place for place, table in enumerate(tables) if groups[place][-1] + 1 < table.cells]
+    again = _scores([tables[place] for place in runs], [groups[place] for place in runs], rows)
+    for place, other in zip(runs, again, strict=True):
+        scores[place] = (scores[place] + other) / 2
+    return [_read(*each, shares, float(rows.sum())) for each in zip(tables, scores, plain, strict=True)]
+
+
+def _read(table: NoisyTable, scores: Floats, plain: Floats, shares: Floats, rows: float) -> Floats:
+    """The laws of the cells that go with these log-odds."""
+    marginal = _marginal(table.values.sum(axis=0), float(table.variance.sum()), rows)
     joint = np.exp(scores - scores.max(axis=0))
     joint = joint / (shares @ joint) * marginal  # now the classes' probabilities average to the share of the cell
     trust = 1 / (1 + float(table.variance.mean()))  # noise of less than a row is hardly any
@@ -54,75 +66,108 @@ def _marginal(cells: Floats, variance: float, rows: float) -> Floats:
     return np.asarray(found / found.sum())
 
 
-def _scores(table: NoisyTable, groups: NDArray[np.intp], rows: Floats) -> Floats:
-    """For each class and cell the posterior mean of β, with cells of one group read as one."""
-    values, variance, sizes = table.merged(groups)
+def _scores(tables: Sequence[NoisyTable], groups: Sequence[NDArray[np.intp]], rows: Floats) -> list[Floats]:
+    """For each table, class and cell the posterior mean of β, with cells of one group read as one."""
+    result: list[Floats] = []
+    first, room = 0, 0
+    for stop, group in enumerate([*groups, None]):  # so many tables at once that memory does not matter
+        if group is None or (room and room + len(group) * len(rows) > ROOM):
+            result += _scores_at_once(tables[first:stop], groups[first:stop], rows) if stop > first else []
+            first, room = stop, 0
+        room += 0 if group is None else len(group) * len(rows)
+    return result
+
+
+def _scores_at_once(tables: Sequence[NoisyTable], groups: Sequence[NDArray[np.intp]], rows: Floats) -> list[Floats]:
+    merged = [table.merged(group) for table, group in zip(tables, groups, strict=True)]
+    lengths = [len(sizes) for _, _, sizes in merged]
+    starts = np.cumsum([0, *lengths[:-1]])
+    values, variance = (np.concatenate([each[k] for each in merged], axis=1) for k in (0, 1))
     classes, cells = values.shape
-    whole, noise, total = values.sum(axis=0), variance.sum(axis=0), float(rows.sum())
+    kept = np.array([1]) if classes == 2 else np.arange(classes)  # with two classes the second tells all
+    seen, spread = (np.stack([one[kept], one.sum(axis=0) - one[kept]]).reshape(2, -1) for one in (values, variance))
+    sizes = np.tile(np.concatenate([sizes for _, _, sizes in merged]), len(kept))
+    wide = np.tile(np.repeat([float(table.cells) for table in tables], lengths), len(kept))
+    shares = np.repeat(rows[kept] / rows.sum(), cells)
+    evidence, means = (part.reshape(len(kept), cells, -1)
+                       for part in _posterior(seen, spread, sizes, wide, float(rows.sum()), shares))  # fmt: skip
+    weights = np.add.reduceat(evidence, starts, axis=1)  # class, table, width
+    weights = np.exp(weights - weights.max(axis=2, keepdims=True))
+    weights /= weights.sum(axis=2, keepdims=True)
     scores = np.zeros(values.shape)
-    for c in [1] if classes == 2 else range(classes):  # with two classes the second tells all
-        seen, spread = np.stack([values[c], whole - values[c]]), np.stack([variance[c], noise - variance[c]])
-        evidence, means = np.zeros(len(WIDTHS)), []
-        for i in range(0, cells, CHUNK):
-            cut = slice(i, i + CHUNK)
-            one, mean = _posterior(seen[:, cut], spread[:, cut], sizes[cut], table.cells, total, float(rows[c] / total))
-            evidence += one
-            means.append(mean)
-        weights = np.exp(evidence - evidence.max())
-        scores[c] = np.concatenate(means) @ (weights / weights.sum())
-    return scores[:, groups]
+    scores[kept] = (means * np.repeat(weights, lengths, axis=1)).sum(axis=2)
+    return [scores[:, start : start + size][:, group]
+            for start, size, group in zip(starts, lengths, groups, strict=True)]  # fmt: skip
 
 
 def _posterior(
-    seen: Floats, noise: Floats, size: Floats, cells: int, rows: float, share: float
+    seen: Floats, noise: Floats, size: Floats, cells: Floats, rows: float, share: Floats
 ) -> tuple[Floats, Floats]:
-    """The log-evidence of each width, and the posterior mean of the log-odds by cell and width.
+    """By cell and width, the log-evidence of the width and the posterior mean of the log-odds.
 
     `seen` are the noisy rows of the class and of all others. Any shares of the cells are equally likely beforehand, so
     that of a run of `size` of them has a beta law. No class can have more rows in a cell than it has at all.
     """
-    base = float(np.log(share) - np.log1p(-share))
+    base = np.log(share) - np.log1p(-share)
     # Where the data fix the odds within a step or two of the grid, the likelihood is a normal one.
     whole, spread = seen.sum(axis=0), noise.sum(axis=0)
     mass = np.maximum(whole, 0.5)
-    p = np.clip(seen[0] / mass, 1e-6, 1 - 1e-6)
+    p = np.minimum(np.maximum(seen[0] / mass, 1e-6), 1 - 1e-6)
     doubt = (1 - p) ** 2 * noise[0] + p**2 * noise[1] + mass * p * (1 - p)
     width = np.sqrt(doubt) / (mass * p * (1 - p))
     odds = np.log(p) - np.log1p(-p) - base
     close = (width < NARROW) & (np.abs(odds) < 6) & (whole > 6 * np.sqrt(spread))
     total = WIDTHS**2 + width[:, None] ** 2
-    evidence = np.exp(np.maximum(-0.5 * odds[:, None] ** 2 / total, -600)) / np.sqrt(total)
+    evidence = np.maximum(-0.5 * odds[:, None] ** 2 / total, -600) - 0.5 * np.log(total)
     means = odds[:, None] * WIDTHS**2 / total
-    if not close.all():
-        far = ~close
-        evidence[far], means[far] = _on_grid(seen[:, far], noise[:, far], size[far], cells, rows, share, base)
-    return np.log(evidence).sum(axis=0), means
+    far = np.flatnonzero(~close)
+    if not len(far):
+        return evidence, means
+    facts, same = _distinct(np.stack([*seen, *noise, size, cells, share, base])[:, far])
+    found = [_on_grid(facts[:, at : at + CHUNK], rows) for at in range(0, facts.shape[1], CHUNK)]
+    evidence[far], means[far] = (np.concatenate([part[k] for part in found])[same] for k in (0, 1))
+    return evidence, means
 
 
-def _on_grid(
-    seen: Floats, noise: Floats, size: Floats, cells: int, rows: float, share: float, base: float
-) -> tuple[Floats, Floats]:
-    """The evidence of each width and the posterior mean, by cell and width, summed over a grid of odds and shares."""
-    chance = 1 / (1 + np.exp(-(base + ODDS)))
+def _distinct(facts: Floats) -> tuple[Floats, NDArray[np.intp] | slice]:
+    """Columns of which none is there twice, and where each column is among them; of a few, all as they are.
+
+    Noisy counts are whole numbers: among very many cells most are like some other one.
+    """
+    if facts.shape[1] < MANY:
+        return facts, slice(None)
+    keys = np.ascontiguousarray(facts.T).view(np.dtype((np.void, 8 * len(facts))))[:, 0]
+    _, first, same = np.unique(keys, return_index=True, return_inverse=True)
+    return facts[:, first], same
+
+
+def _on_grid(facts: Floats, rows: float) -> tuple[Floats, Floats]:
+    """The log-evidence of each width and the posterior mean, by cell and width, from a grid of odds and shares.
+
+    Logarithms of likelihoods are wanted to a few digits: four bytes hold them, in half of the time.
+    """
+    seen, noise, (size, cells, share, base) = facts[:2], facts[2:4], facts[4:]
+    chance = 1 / (1 + np.exp(-(base[:, None] + ODDS)))
     whole, spread = seen.sum(axis=0), noise.sum(axis=0)
-    unsure = np.sqrt(spread + np.clip(whole, 0.0, rows) + 1.0)
-    low = np.clip(whole - REACH * unsure, 0.0, rows * 0.999) + 0.25
-    high = np.clip(whole + REACH * unsure, low + 1.0, rows + 1.0)
-    q = (low[:, None] + (high - low)[:, None] * np.linspace(0, 1, POINTS)) / (rows + 1.25)
-    logs = (size[:, None] - 1) * np.log(q) + (cells - size[:, None] - 1) * np.log1p(-q)
-    logs = np.repeat(logs[:, :, None], len(ODDS), axis=2)
+    unsure = np.sqrt(spread + np.minimum(np.maximum(whole, 0.0), rows) + 1.0)
+    low = np.minimum(np.maximum(whole - REACH * unsure, 0.0), rows * 0.999) + 0.25
+    high = np.minimum(np.maximum(whole + REACH * unsure, low + 1.0), rows + 1.0)
+    q = (low[:, None] + (high - low)[:, None] * _STEPS) / (rows + 1.25)
+    prior = (size[:, None] - 1) * np.log(q) + (cells - size - 1)[:, None] * np.log1p(-q)
+    prior -= prior.max(axis=1, keepdims=True)
+    logs = np.repeat((2 * prior).astype(np.float32)[:, :, None], len(ODDS), axis=2)  # twice the logarithms, at first
+    all_rows = (rows * q).astype(np.float32)[:, :, None]
     for side, part, limit in ((0, chance, share), (1, 1 - chance, 1 - share)):
-        mean = rows * q[:, :, None] * part
-        variance = noise[side][:, None, None] + mean
-        variance += 0.25
-        gap = seen[side][:, None, None] - mean
-        gap *= gap
-        gap /= variance
-        gap += np.log(variance, out=variance)
-        gap *= 0.5
-        logs -= gap
-        np.putmask(logs, mean > rows * limit * 1.02 + 1, -np.inf)
+        mean = all_rows * part.astype(np.float32)[:, None, :]
+        np.putmask(logs, mean > (rows * limit * 1.02 + 1).astype(np.float32)[:, None, None], -np.inf)
+        variance = mean + (noise[side] + 0.25).astype(np.float32)[:, None, None]
+        mean -= seen[side].astype(np.float32)[:, None, None]
+        mean *= mean
+        mean /= variance
+        logs -= mean
+        logs -= np.log(variance, out=variance)
     logs -= logs.max(axis=(1, 2), keepdims=True)
-    likely = np.exp(logs, out=logs).sum(axis=1)
+    logs *= 0.5
+    likely = np.exp(logs, out=logs).sum(axis=1).astype(np.float64)
     evidence = np.maximum(likely @ _PRIOR, 1e-300)
-    return evidence, (likely * ODDS) @ _PRIOR / evidence
+    return np.log(evidence), (likely * ODDS) @ _PRIOR / evidence

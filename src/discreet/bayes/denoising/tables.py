@@ -30,6 +30,9 @@ class NoisyTable:
 
     def merged(self, groups: NDArray[np.intp]) -> tuple[Floats, Floats, Floats]:
         """Sums over groups of cells, the variance of each, and the number of cells in it."""
+        if groups[-1] + 1 == self.cells:
+            alone = np.ones(self.cells)
+            return self.values, np.maximum(self.variance[:, None] * alone, 1e-12), alone
         sizes = np.bincount(groups).astype(np.float64)
         starts = np.flatnonzero(np.diff(groups, prepend=-1))
         sums = np.add.reduceat(self.values, starts, axis=1)
@@ -50,8 +53,9 @@ def noisy_table(
     `own` is the variance of the noise on a row sum of this table alone.
     """
     classes, cells = values.shape
-    one, whole = np.broadcast_to(variance, classes), np.broadcast_to(own, classes)
-    known = np.minimum(np.broadcast_to(total_variance, classes), whole)
+    each = np.ones(classes)
+    one, whole = each * variance, each * own
+    known = np.minimum(each * total_variance, whole)
     between = (whole - cells * one) / (cells * (cells - 1)) if cells > 1 else np.zeros(classes)
     moved = values + ((totals - values.sum(axis=1)) / cells)[:, None]
     change = (known - whole) / cells**2
