@@ -16,7 +16,7 @@ import pyarrow.feather as feather
 import pyarrow.parquet as parquet
 import pytest
 
-from discreet import DataError, Numeric, Schema, Table, collect
+from discreet import Categorical, DataError, Numeric, Schema, Table, collect
 from discreet.sources import check_people
 from discreet.sources.files import open_files
 from discreet.sources.people import People, _Counter, id_keys
@@ -215,3 +215,15 @@ def test_a_file_of_many_ids_leaves_nothing_behind(tmp_path, monkeypatch):
     assert os.listdir(folder) == os.listdir(work) == []
     stream.close()
     assert not os.path.exists(folder)
+
+
+def test_a_number_that_may_stand_for_several_ids_keeps_none_of_too_many_rows():
+    """Else the rows of one person could take the place of another's: two rows would change for one person's one."""
+    schema = Schema([Categorical("a", ["x", "z"])], "y", [0, 1], id="who")
+    first = pd.DataFrame({"a": ["x", "x"], "y": 0, "who": [2**60, 5]})
+    for more, kept in ((2**60 + 1, {(1,)}), (2**60, {(1,)}), (5, {(2,)}), (6, {(3,)})):
+        rows = pd.concat([first, pd.DataFrame({"a": ["z"], "y": 0, "who": [more]})])
+        found = {
+            tuple(collect(rows, schema, contributions=1, unexpected="absorb").counts[:1].tolist()) for _ in range(20)
+        }
+        assert found == kept

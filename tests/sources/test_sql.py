@@ -208,7 +208,7 @@ def test_no_rows_are_pulled_and_no_star_is_asked_for(connection, postgres):
         assert collect(table, MIXED) == expected
         assert sources.open(table, MIXED).class_counts().tolist() == expected.counts.tolist()
         PrivateNB(1.0, schema=MIXED).fit(table)
-    read = [one for one in asked if "people" in one and "pg_attribute" not in one]
+    read = [one for one in asked if "people" in one and "::regclass" not in one]  # but for the catalogue
     assert read and all("GROUP BY" in one and "CURSOR" not in one and "COPY" not in one for one in read)
     assert not any("*" in one.replace("count(*)", "").replace(" * ", "") for one in read)
 
@@ -338,6 +338,8 @@ IDS = Schema([Numeric("n", 0, 1, bins=2)], "y", [0, 1], id="who")
         ("double", [0.0, -0.0, 1.5], 2, False), ("double", [math.nan, 1.0, 1.0], 2, True),
         ("decimal", [Decimal("1.0"), Decimal("1.5")], 1, False), ("boolean", [True, True, None], 2, True),
         ("text", [" ", "\t", "x"], 1, False),
+        ("numeric", [Decimal("1e400"), Decimal("2e400"), Decimal(7), Decimal(7)], 2, False),
+        ("numeric", [Decimal(2**70), Decimal(2**70 + 1), Decimal("1e400")], 2, False),
     ],
 )  # fmt: skip
 def test_people_are_counted_by_the_server_as_they_are_here(kind, ids, most, missing, connection):
@@ -428,6 +430,47 @@ def test_ids_and_rows_that_two_statements_see_differently_are_refused(postgres, 
         own.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
         assert collect(table, schema, contributions=1).counts.sum() == 1
     connection.execute("DROP TABLE people")
+
+
+def test_a_view_that_answers_differently_each_time_is_refused_where_people_have_a_limit(connection):
+    schema, limited = IDS.having(id=None), IDS
+    base = "CREATE TEMP TABLE drawn AS SELECT 0.5::float8 AS n, i % 2 AS y, i AS who FROM generate_series(1, 9) i;"
+    connection.execute(f"DROP TABLE IF EXISTS drawn CASCADE; {base}")
+    views = {
+        "plain": ("SELECT n, y, round(who) AS who FROM drawn", True),
+        "now": ("SELECT n, y, who FROM drawn WHERE now() > '2000-01-01'", True),
+        "random": ("SELECT n, y, who FROM drawn WHERE random() < 2", False),
+        "shuffled": ("SELECT n, y, who + (floor(random() * 9))::int AS who FROM drawn", False),
+        "within": ('SELECT * FROM "pg_temp".random', False),
+        "sampled": ("SELECT * FROM drawn TABLESAMPLE bernoulli (100)", False),
+    }
+    for name, (made, fine) in views.items():
+        connection.execute(f"CREATE TEMP VIEW {name} AS {made}")
+        table = Table(connection, name)
+        assert collect(table, schema).counts.sum() == 9  # nobody is counted before
+        if fine:
+            assert collect(table, limited, contributions=1).counts.sum() == 9
+            continue
+        for unexpected in ("refuse", "absorb"):
+            with pytest.raises(DataError, match="may answer differently each time"):
+                collect(table, limited, contributions=1, unexpected=unexpected)
+    connection.execute("DROP TABLE drawn CASCADE")
+
+
+def test_a_server_without_an_encoding_has_names_too(postgres, connection):
+    connection.execute("CREATE DATABASE old ENCODING 'SQL_ASCII' TEMPLATE template0 LC_COLLATE 'C' LC_CTYPE 'C'")
+    frame = pd.DataFrame({"größe": ["klein", "groß", "klein"], "n": [0.5, 0.25, 0.5], "y": [0, 1, 1], "who": [1, 1, 2]})
+    schema = Schema([Categorical("größe", ["klein", "groß"]), Numeric("n", 0, 1)], "y", [0, 1], id="who")
+    with postgres.connect(dbname="old") as own:
+        own.execute('CREATE TABLE "maße" ("größe" text, n float8, y int, who int)'.encode())
+        for row in frame.itertuples(index=False):
+            values = ", ".join(f"'{one}'" for one in row)
+            own.execute(f'INSERT INTO "maße" VALUES ({values})'.encode())
+        table = Table(own, "maße")
+        assert collect(table, schema, contributions=2) == collect(frame, schema)
+        assert sources.open(table, schema).held().counts.tolist() == [1, 2]
+        assert collect(table, schema, contributions=1, unexpected="absorb").counts.sum() == 2
+    connection.execute("DROP DATABASE old")
 
 
 @contextmanager

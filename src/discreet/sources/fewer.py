@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.sources.people import id_keys
+from discreet.sources.people import EXACT, id_keys
 
 Draw = Callable[[int], bytes]
 
@@ -28,12 +28,14 @@ def choose_places(size: int, most: int, draw: Draw | None = None) -> frozenset[i
 class Fewer:
     """Keeps at most so many rows of each person, in whatever order the rows come by.
 
-    Rows without a key (None) go, or with `unknown` stay, whatever their number.
+    Rows without a key (None) go, or with `unknown` stay, whatever their number. A number that may stand for several ids
+    keeps none of too many rows: a choice among them would let one person's rows push out another's and take their
+    place, which is twice what one person may change. Without any, at most as many go as one person may have.
     """
 
     def __init__(self, counts: Counter[Any], most: int, draw: Draw | None = None, *, unknown: bool = False) -> None:
         many = [(key, size) for key, size in counts.items() if size > most and key is not None]
-        self.chosen = {key: choose_places(size, most, draw) for key, size in many}
+        self.chosen = {key: frozenset() if _several(key) else choose_places(size, most, draw) for key, size in many}
         self.unknown = unknown
         self.met: Counter[Any] = Counter()
 
@@ -48,6 +50,11 @@ class Fewer:
             kept.append(self.met[key] in places)
             self.met[key] += 1
         return np.array(kept, bool)
+
+
+def _several(key: Any) -> bool:
+    """Whether ids that differ may have this key: of the doubles of longer numbers only small whole ones are exact."""
+    return isinstance(key, float) and not (abs(key) < EXACT and key.is_integer())
 
 
 def person_keys(raw: Any) -> list[Any]:

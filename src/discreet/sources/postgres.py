@@ -39,8 +39,20 @@ _KINDS = {
 _COLUMNS = (
     "SELECT a.attname, CASE WHEN t.typtype = 'e' THEN 'enum' WHEN t.typnamespace = 'pg_catalog'::regnamespace "
     "THEN t.typname::text END, a.atttypmod FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid "
-    "WHERE a.attrelid = %s::regclass AND a.attnum > 0 AND NOT a.attisdropped "
+    "WHERE a.attrelid = {}::regclass AND a.attnum > 0 AND NOT a.attisdropped "
     "AND has_column_privilege(a.attrelid, a.attnum, 'SELECT') ORDER BY a.attnum"
+)
+# Whether a view, or one that it is made of, calls what may answer otherwise the next time. What a function is called
+# in a definition is told by the server, so that names are as they are in its catalogue.
+_VOLATILE = (
+    "WITH RECURSIVE seen(oid) AS (SELECT {}::regclass::oid UNION SELECT d.refobjid FROM seen "
+    "JOIN pg_rewrite r ON r.ev_class = seen.oid JOIN pg_depend d ON d.objid = r.oid "
+    "AND d.classid = 'pg_rewrite'::regclass AND d.refclassid = 'pg_class'::regclass), "
+    "views AS (SELECT pg_get_viewdef(c.oid) AS made FROM seen JOIN pg_class c ON c.oid = seen.oid "
+    "WHERE c.relkind = 'v'), "
+    "called AS (SELECT (regexp_matches(made, E'([^\\\\s.,()\"]+)\"?\\\\(', 'g'))[1] AS name FROM views) "
+    "SELECT EXISTS (SELECT 1 FROM called JOIN pg_proc p ON p.proname = name WHERE p.provolatile = 'v') "
+    "OR EXISTS (SELECT 1 FROM views WHERE made ~* E'\\\\mtablesample\\\\M')"
 )
 _DIGITS, _SIGNS = "'0123456789'", "'0123456789+-. ' || chr(9) || chr(10) || chr(11) || chr(12) || chr(13)"
 
@@ -73,9 +85,14 @@ class Postgres(Stream):
                 self.ask(f"BEGIN {level}" if connection.autocommit else f"SET TRANSACTION {level}", answered=False)
             # Else a server may be set to write doubles with fewer digits than they have.
             self.ask("SET LOCAL extra_float_digits = 1", answered=False)
-            self.steady = self.ask("SHOW transaction_isolation")[0][0] in {"repeatable read", "serializable"}
-            self.utf8 = self.ask("SHOW client_encoding")[0][0] == self.ask("SHOW server_encoding")[0][0] == "UTF8"
-            columns = self.ask(_COLUMNS, [source])
+            level, sent, held = (
+                self._texts(f"SHOW {one}")[0][0]
+                for one in ("transaction_isolation", "client_encoding", "server_encoding")
+            )
+            self.utf8 = sent == held == "UTF8"
+            columns = self._texts(_COLUMNS.format(POSTGRESQL.literal(source)))
+            self.volatile = bool(columns) and self.ask(_VOLATILE.format(POSTGRESQL.literal(source)))[0][0]
+            self.steady = level in {"repeatable read", "serializable"} and not self.volatile
             if not columns:
                 raise DataError(f"the database refuses to read {source}: this user may read none of its columns")
         except DataError:
@@ -88,7 +105,7 @@ class Postgres(Stream):
 
     # ---- queries
 
-    def ask(self, query: str, values: list[Any] | None = None, *, answered: bool = True) -> list[tuple[Any, ...]]:
+    def ask(self, query: str, *, answered: bool = True) -> list[tuple[Any, ...]]:
         """All rows that answer a query."""
         import psycopg
         from psycopg.rows import tuple_row
@@ -96,12 +113,28 @@ class Postgres(Stream):
         try:
             with self.connection.cursor(row_factory=tuple_row) as cursor:
                 _adapt(cursor)
-                cursor.execute(query, values)
+                cursor.execute(self._sent(query))
                 return list(cursor.fetchall()) if answered else []
         except psycopg.Error as error:
             raise self._refusal(error, "refuses to read") from None
 
+    def _sent(self, query: str) -> Any:
+        """A query as it is sent: a server without an encoding (SQL_ASCII) takes the bytes of UTF-8 as they are."""
+        return query.encode("utf-8", "surrogateescape") if self.connection.info.encoding == "ascii" else query
+
+    def _texts(self, query: str) -> list[list[Any]]:
+        """What answers a query about names, which such a server sends as bytes."""
+        return [
+            [one.decode("utf-8", "surrogateescape") if isinstance(one, bytes) else one for one in row]
+            for row in self.ask(query)
+        ]
+
     def state(self) -> None:
+        if self.volatile:
+            raise DataError(
+                f"{self.source} is a view that may answer differently each time (it calls a volatile function, or "
+                "samples), and ids and rows are read one after the other: copy its rows into a table first"
+            )
         if not self.steady:
             raise DataError(
                 "ids and rows are read by two statements, which may see different rows in a transaction of this "
@@ -146,7 +179,7 @@ class Postgres(Stream):
 
         with self.connection.cursor(name="discreet", row_factory=tuple_row, binary=True) as cursor:
             _adapt(cursor)
-            cursor.execute(query)
+            cursor.execute(self._sent(query))
             while rows := cursor.fetchmany(BATCH):
                 yield np.fromiter(chain.from_iterable(rows), np.int64, len(rows) * width).reshape(-1, width)
 
@@ -174,7 +207,7 @@ class Postgres(Stream):
         size = 0
         with self.connection.cursor() as cursor:
             query = query.replace("SELECT ", "SELECT 1, ", 1)
-            with cursor.copy(f"COPY ({query}) TO STDOUT (FORMAT csv)") as copy:
+            with cursor.copy(self._sent(f"COPY ({query}) TO STDOUT (FORMAT csv)")) as copy:
                 while line := copy.read():  # whole lines, each a row
                     lines.append(line)
                     size += len(line)
@@ -186,15 +219,21 @@ class Postgres(Stream):
 
     def _fetched(self, query: str) -> Iterator[list[Any]]:
         """Columns of any types as Python's values, through a cursor of the server."""
+        import psycopg
         from psycopg.rows import tuple_row
 
-        with self.connection.cursor(name="discreet", row_factory=tuple_row) as cursor:
+        with self.connection.cursor(row_factory=tuple_row) as cursor:
             _adapt(cursor)
             for kind, loader in _loaders().items():
                 cursor.adapters.register_loader(kind, loader)
-            cursor.execute(query)
-            while rows := cursor.fetchmany(BATCH):
-                yield [objects(column, len(rows)) for column in zip(*rows, strict=True)]
+            # Declared here, since psycopg's own cursor of the server decodes the names in a query.
+            cursor.execute(self._sent(f"DECLARE discreet NO SCROLL CURSOR FOR {query}"))
+            try:
+                while rows := cursor.execute(f"FETCH FORWARD {BATCH} FROM discreet").fetchall():
+                    yield [objects(column, len(rows)) for column in zip(*rows, strict=True)]
+            finally:
+                with suppress(psycopg.Error):  # of a transaction or a connection that is at its end
+                    cursor.execute("CLOSE discreet")
 
     def _refusal(self, error: BaseException, what: str) -> DataError:
         if self.connection.closed:

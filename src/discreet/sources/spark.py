@@ -1,6 +1,7 @@
 """Spark: rows of a cluster, counted and coded by this package in its executors; integers and codes come back.
 
-The plan of a reading is a projection to the schema's columns and one `mapInArrow`. Spark hands on the result of each
+The plan of a reading is a projection to the schema's columns and one `mapInArrow`, which for plain Parquet files gets
+the numbers of row groups in the place of rows (`sparkfiles`). Spark hands on the result of each
 partition once per job, whatever attempts, copies and lost workers it took, so nothing is counted twice.
 """
 
@@ -17,6 +18,7 @@ from discreet.errors import DataError
 from discreet.sources.asks import Hold, Workers
 from discreet.sources.beside import INSTALL, Task, checked_run, own_version
 from discreet.sources.lazy import home, native
+from discreet.sources.sparkfiles import laid_out, read_there
 from discreet.sources.streams import first_line, register
 
 COLUMN = "part"
@@ -48,7 +50,13 @@ class Spark(Workers):
         return known.select(*(f"c{self.names.index(name)}" for name in wanted))
 
     def partials(self, task: Task) -> Iterator[bytes]:
-        made = self._only(list(task.names)).mapInArrow(in_batches(checked_run(task.payload())), SHAPE)
+        names, run = list(task.names), in_batches(checked_run(task.payload()))
+        tasks = laid_out(self.frame, names)
+        if tasks is None:
+            made = self._only(names).mapInArrow(run, SHAPE)
+        else:
+            numbers = self.frame.sparkSession.range(0, len(tasks), 1, len(tasks))
+            made = numbers.mapInArrow(read_there(run, tasks, names), SHAPE)
         if isinstance(task.ask, Hold):
             yield from _fetched(made, self.progress)
         else:

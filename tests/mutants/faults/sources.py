@@ -12,6 +12,7 @@ MANY = "test_total.py::test_every_source_keeps_as_many_rows_of_a_person"
 SUMS = "sources/test_held.py::test_sums_are_exact_or_at_the_end_of_64_bits"
 ONE = "sources/test_people.py::test_spellings_of_one_id_are_one_person_everywhere"
 TRUST = "sources/test_counted.py::test_a_certificate_says_that_counts_were_taken_on_trust"
+FILES = "sources/engines/test_spark_files.py::test"
 SIDES = "evaluation/test_holdout.py::test_a_row_is_on_one_side_and_not_by_where_it_stands"
 
 plant("read-before-the-charge", "sources/shape.py",
@@ -233,3 +234,18 @@ plant("limits-of-merged-parts", "sources/counted.py",
 plant("password-in-an-address", "sources/addresses.py",
       "        if self.file is None and _has_secret(self.address):\n", "        if False:\n",
       "passwords stand on command lines", "e2e/test_database_cli.py::test_a_bad_address_is_one_sentence")
+plant("plans-taken-for-plain-files", "sources/sparkfiles.py",
+      "        if not all(_is(listed.apply(i), _ATTRIBUTE) for i in range(listed.size())):\n            return None\n", "",
+      "columns that a query computes are read from its files as they were", f"{FILES}_no_other_plan_is_taken_for_plain_files")
+plant("changed-files-read-by-executors", "sources/sparkfiles.py",
+      "if (found.st_size, found.st_mtime_ns) != stamp:", "if False:",
+      "tasks read different states of a file, and a row in two of them",
+      f"{FILES}_a_file_that_changes_before_it_is_read_is_refused")
+plant("numbers-of-several-ids-choose-rows", "sources/fewer.py",
+      "frozenset() if _several(key) else choose_places(size, most, draw)", "choose_places(size, most, draw)",
+      "rows of a person push out those of another whose long id has the same double, and take their place",
+      "sources/test_people.py::test_a_number_that_may_stand_for_several_ids_keeps_none_of_too_many_rows")
+plant("volatile-views-read-twice", "sources/postgres.py",
+      "        if self.volatile:\n            raise", "        if False:\n            raise",
+      "ids of a view are counted in one answer of it, and rows in another",
+      "sources/test_sql.py::test_a_view_that_answers_differently_each_time_is_refused_where_people_have_a_limit")
