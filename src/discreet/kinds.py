@@ -23,7 +23,7 @@ class Facts:
     """What a choice among kinds may go by: the schema, ε for one row, and the noisy number of rows.
 
     `weights` are those that an additive model would have to find for each class, and `support` is rows times ε for
-    each weight of all classes.
+    each weight of all classes. `largest` is the noisy share of the largest class.
     """
 
     schema: Any
@@ -31,6 +31,7 @@ class Facts:
     epsilon: float
     weights: int
     support: float
+    largest: float = 0.5
 
     @property
     def features(self) -> int:
@@ -71,8 +72,9 @@ class Facts:
 class Promise:
     """How much a kind of model promises, and why; the kind of the highest merit is taken, and none has no merit.
 
-    The merits here: 1 counting features one by one, 2 weights fitted together, 3 a tree of pairs, 4 weights of pairs,
-    5 all features together. A kind promises what it can express only where the budget carries it.
+    The merits here: 1 counting features one by one, 1.5 counting a few that are chosen first, 2 weights fitted
+    together, 3 a tree of pairs, 4 weights of pairs, 5 all features together. A kind promises what it can express only
+    where the budget carries it.
     """
 
     merit: float | None

@@ -54,3 +54,23 @@ def fit_naive_bayes(
         X.held()  # for the calibration too
     model = PrivateNB(kept, schema=public, **settings).fit(X, y, ledger=ledger, progress=progress).model_
     return calibrated(model, X, y, share, rows=counts.rows, keep=True, ledger=ledger, **settings) if share else model
+
+
+def fit_selective(
+    kind: Kind, X: Any, y: Any, *, schema: Schema, counts: ClassCounts, epsilon: Any, bins: str, ledger: Any,
+    progress: Any, **settings: Any,
+) -> ReleasedModel:  # fmt: skip
+    """Naive Bayes on chosen features, numbers in as many bins as a table of each of those can feed."""
+    from discreet.bayes.bins import binned
+    from discreet.selection.classifier import features_worth
+
+    public = schema
+    if bins == "auto" and isinstance(epsilon, Fraction):
+        steps = moved_rows(Adjacency.of(settings["adjacency"]), settings["contributions"])
+        half = max(epsilon / 2 / steps, LEAST)
+        public = binned(schema, counts.rows, half, features_worth(int(counts.rows), half, 1, len(schema.features)))
+    if public != schema and counts.certificate is not None and counts.certificate.private:
+        public = public.having(provenance=(*public.provenance, counts.certificate.provenance(WHAT)))
+    estimator = kind.make(schema=public, epsilon=epsilon, **settings)
+    model: ReleasedModel = estimator.fit(X, y, counts=counts, ledger=ledger, progress=progress).model_
+    return model

@@ -44,7 +44,8 @@ def choose(
     worth = min(float(epsilon), PLENTY) / steps
     rows, classes = counts.rows, len(schema.classes)
     weights = sum(cells - 1 for cells in _cells(schema, rows, worth))
-    known = Facts(schema, rows, worth, weights, rows * worth / max(weights * (1 if classes == 2 else classes), 1))
+    support = rows * worth / max(weights * (1 if classes == 2 else classes), 1)
+    known = Facts(schema, rows, worth, weights, support, float(counts.shares.max()))
     facts: dict[str, float] = {
         "rows": rows,
         "epsilon": worth,
