@@ -16,7 +16,15 @@ from rich.table import Table
 from discreet.errors import DiscreetError, RepeatedFitWarning
 
 ALL = tuple(sorted(file.stem for file in Path(__file__).parent.glob("[a-z]*.py") if file.stem != "common"))
-LONG = {"before", "identical", "large", "row_rule", "table", "utility"}  # minutes and hours: run when they are named
+LONG = {
+    "before",
+    "identical",
+    "large",
+    "row_rule",
+    "table",
+    "thresholds",
+    "utility",
+}  # minutes and hours: run when they are named
 
 
 def main() -> None:

@@ -23,7 +23,7 @@ class Facts:
     """What a choice among kinds may go by: the schema, ε for one row, and the noisy number of rows.
 
     `weights` are those that an additive model would have to find for each class, and `support` is rows times ε for
-    each weight of all classes.
+    each weight of all classes, less for two classes of unequal size. `largest` is the noisy share of the largest class.
     """
 
     schema: Any
@@ -31,6 +31,7 @@ class Facts:
     epsilon: float
     weights: int
     support: float
+    largest: float = 0.5
 
     @property
     def features(self) -> int:
@@ -49,8 +50,14 @@ class Facts:
 
     @property
     def needed(self) -> float:
-        """Rows times ε for each free weight, below which weights are not worth fitting: more with several classes."""
-        return 25.0 if self.classes == 2 else 40.0  # residuals of several classes get half the rate each
+        """Rows times ε for each free weight, below which weights are not worth fitting.
+
+        More with several classes, whose residuals get half the rate each. Fewer where most features are numbers: the
+        weights of a line through knots are alike, so that each of them leans on its neighbours.
+        """
+        numbers = 2 * len(self.schema.numeric) >= self.features
+        two, several = (8.0, 12.0) if numbers else (25.0, 40.0)
+        return two if self.classes == 2 else several
 
     def supported(self, needed: float) -> str:
         """Why weights can be found, in words."""
@@ -71,8 +78,9 @@ class Facts:
 class Promise:
     """How much a kind of model promises, and why; the kind of the highest merit is taken, and none has no merit.
 
-    The merits here: 1 counting features one by one, 2 weights fitted together, 3 a tree of pairs, 4 weights of pairs,
-    5 all features together. A kind promises what it can express only where the budget carries it.
+    The merits here: 1 counting features one by one, 1.5 counting a few that are chosen first, 2 weights fitted
+    together, 3 a tree of pairs, 4 weights of pairs, 5 all features together. A kind promises what it can express only
+    where the budget carries it.
     """
 
     merit: float | None

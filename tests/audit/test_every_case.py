@@ -23,7 +23,7 @@ WHOLE = {  # rooms whose tests go through all cases
     "discreet.linear.audits": "linear/test_audits.py",
 }
 PARTS = (  # and those whose tests name the ones that they audit
-    "answers", "bounds", "dependence", "evaluation", "gossip", "sources", "trees", "tuning",
+    "answers", "bounds", "dependence", "evaluation", "gossip", "resolution", "sources", "trees", "tuning",
 )  # fmt: skip
 NAMED = {
     name for room in PARTS for name in re.findall(r'"([a-z0-9-]+)"', (TESTS / room / "test_audits.py").read_text())

@@ -11,6 +11,7 @@ from discreet.auto.rule import choose
 from discreet.bayes.bins import bin_count
 from discreet.estimators.counts import ClassCounts
 from discreet.privacy.ledger import cost
+from discreet.selection.classifier import features_worth
 from tests.recorder import recorded, replayed, with_rows
 
 BITS = Schema([Categorical(f"f{j}", [0, 1]) for j in range(4)], "y", ["n", "p"])
@@ -56,10 +57,17 @@ def call(schema, model, epsilon=1, **settings):
 
 @pytest.mark.parametrize(("adjacency", "moved"), [("add-remove", 1), ("add-remove", 2), ("replace", 1)])
 @pytest.mark.parametrize(
-    ("schema", "model"), [(BITS, "naive-bayes"), (BITS, "tan"), (FREE, "joint"), (FREE, "naive-bayes")]
+    ("schema", "model"),
+    [
+        (BITS, "naive-bayes"),
+        (BITS, "tan"),
+        (BITS, "selective"),
+        (FREE, "joint"),
+        (FREE, "naive-bayes"),
+    ],
 )
 def test_counts_and_model_cost_epsilon_together(monkeypatch, schema, model, adjacency, moved):
-    data = (bits if schema is BITS else points)(1600 * moved)
+    data = (bits if schema is BITS else points)((60 if model == "selective" else 1600) * moved)
     other, inserted = neighbour(data, adjacency, moved)
     fit = call(schema, model, adjacency=adjacency, contributions=moved)
     tape = replayed(monkeypatch, fit, data, other, inserted=inserted)
@@ -68,6 +76,10 @@ def test_counts_and_model_cost_epsilon_together(monkeypatch, schema, model, adja
     assert tape.events[0].loss == pytest.approx(1 / 25 if data[1][0] != other[1][0] or inserted else 0)
     if model == "tan":  # scores of pairs rarely move by all that they might
         assert tape.loss() <= 1 + 1e-9 and tape.loss("laplace", "tables") == pytest.approx(0.04 + 0.96 * 0.7)
+    elif model == "selective":  # the counts were bought: nothing more is paid for a number of rows
+        (drawn,) = (event for event in tape.events if "several" in event.kind)
+        assert drawn.public[0] == Fraction(96, 200) / (drawn.public[1] * steps) and drawn.loss <= 0.48 + 1e-9
+        assert tape.loss("laplace", "tables") == pytest.approx(0.04 + 0.48)
     else:
         assert tape.loss() == pytest.approx(1)
     calibrations = [event for event in tape.of("laplace") if event.public[1] == (2, 6)]
@@ -116,3 +128,21 @@ def test_bins_follow_the_noisy_counts(monkeypatch):
         other, inserted = neighbour(data, "add-remove")
         tape = replayed(monkeypatch, call(FREE, "naive-bayes"), data, other, inserted=inserted, loudness=0)
         assert tape.loss() == pytest.approx(1)
+
+
+@pytest.mark.parametrize("schema", [BITS, FREE])
+def test_how_many_features_are_chosen_follows_the_noisy_counts(monkeypatch, schema):
+    """The draw and the tables are alike for a row more, where an exact number of rows would change them."""
+    features, half = len(schema.features), Fraction(48, 100)
+
+    def shape(n):
+        kept = features_worth(n, half, 1, features)
+        return kept, bin_count(n, 0.48, kept, 2) if schema is FREE else 0
+
+    turns = [n for n in range(30, 400) if shape(n) != shape(n + 1)]
+    assert turns
+    for size in turns[:3]:
+        data = (bits if schema is BITS else points)(size)
+        other, inserted = neighbour(data, "add-remove")
+        tape = replayed(monkeypatch, call(schema, "selective"), data, other, inserted=inserted, loudness=0)
+        assert tape.loss() <= 1 + 1e-9

@@ -18,7 +18,8 @@ from discreet.kinds import Kind, Kinds, find, kinds, names, resolve
 from tests.pages import blocks, entry_point, install
 
 OLD = {"nb": "naive-bayes", "lr": "logistic"}
-ALL = ["naive-bayes", "svm", "logistic", "tree", "forest", "additive", "additive-pairs", "tan", "joint", "auto"]
+ALL = ["naive-bayes", "svm", "logistic", "tree", "forest", "additive", "additive-pairs", "tan", "joint", "selective",
+       "auto"]  # fmt: skip
 
 
 def test_the_rooms_declare_every_kind():

@@ -101,7 +101,7 @@ def test_k_follows_what_is_public():
 @pytest.mark.parametrize("contributions", [1, 64])
 def test_k_does_not_depend_on_the_units_of_a_score(contributions):
     models = [SelectiveNB(3.0, SCHEMA, score=score, contributions=contributions) for score in ("hits", "balanced")]
-    plain, weighted = (model._number(SCHEMA, 200 * contributions) for model in models)
+    plain, weighted = (model._number(SCHEMA, 200 * contributions, model._parts()) for model in models)
     assert 1 < plain == weighted < 13
 
 

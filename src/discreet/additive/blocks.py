@@ -28,12 +28,24 @@ FINEST = 6
 
 
 @dataclass(frozen=True)
+class Level:
+    """Cells of a number put together: the lattice points at which cells begin, and the column of each cell."""
+
+    feature: int
+    cuts: tuple[int, ...]
+    columns: tuple[int, ...]
+
+
+@dataclass(frozen=True)
 class Blocks:
-    """Which blocks there are: the knots of every number (lattice points, None for categories) and pairs of features."""
+    """Which blocks there are: the knots of every number (lattice points, None for categories), levels of numbers that
+    no line describes, and pairs of features.
+    """
 
     schema: Schema
     knots: tuple[tuple[int, ...] | None, ...]
     pairs: tuple[tuple[int, int], ...] = ()
+    levels: tuple[Level, ...] = ()
 
     @cached_property
     def singles(self) -> tuple[int, ...]:
@@ -65,9 +77,15 @@ class Blocks:
 
     @cached_property
     def sizes(self) -> tuple[int, ...]:
-        """The columns of each block: features first, then pairs."""
+        """The columns of each block: features first, then levels, then pairs."""
         crossed = (self.pair_cells(a) * self.pair_cells(b) for a, b in self.pairs)
-        return (*(self._feature_sizes[j] for j in self.singles), *crossed)
+        leveled = (self._level_table(one).max() + 1 for one in self.levels)
+        return (*(self._feature_sizes[j] for j in self.singles), *(int(size) for size in leveled), *crossed)
+
+    def _level_table(self, level: Level) -> NDArray[np.int64]:
+        """The column of each cell, missing numbers last if there may be any."""
+        gone = self.schema.features[level.feature].missing_code is not None
+        return np.array([*level.columns, *[max(level.columns) + 1] * gone], np.int64)
 
     @cached_property
     def ordered(self) -> tuple[int, ...]:
@@ -79,7 +97,7 @@ class Blocks:
                 lines.append(len(knots))
             else:
                 lines.append(len(feature.cuts) + 1 if isinstance(feature, Numeric) else 0)
-        return (*lines, *(0 for _ in self.pairs))
+        return (*lines, *(0 for _ in (*self.levels, *self.pairs)))
 
     @cached_property
     def starts(self) -> tuple[int, ...]:
@@ -94,7 +112,7 @@ class Blocks:
     @cached_property
     def entries(self) -> int:
         """The entries of a row: two for a number between knots, one for anything else, the constant left out."""
-        return sum(1 if self.knots[j] is None else 2 for j in self.singles) + len(self.pairs)
+        return sum(1 if self.knots[j] is None else 2 for j in self.singles) + len(self.levels) + len(self.pairs)
 
     def encode(self, held: Sequence[Held]) -> tuple[NDArray[Any], NDArray[np.int16]]:
         """The columns of every row and their weights in units of 1/UNIT, the constant's last."""
@@ -120,7 +138,10 @@ class Blocks:
             values[:, at + 1] = np.where(gone, 0, right)
             values[:, at] = UNIT - values[:, at + 1]
             at += 2
-        for (a, b), start in zip(self.pairs, self.starts[len(self.singles) :], strict=False):
+        for level, start in zip(self.levels, self.starts[len(self.singles) :], strict=False):
+            codes[:, at] = start + self._level_table(level)[_binned(held[level.feature], level.cuts)]
+            at += 1
+        for (a, b), start in zip(self.pairs, self.starts[len(self.singles) + len(self.levels) :], strict=False):
             codes[:, at] = start + self.pair_codes(a, held[a]) * self.pair_cells(b) + self.pair_codes(b, held[b])
             at += 1
         return codes, values
@@ -156,7 +177,9 @@ def between(points: Held, knots: Sequence[int]) -> tuple[NDArray[np.int64], NDAr
 # ---- where knots lie
 
 
-def place_knots(schema: Schema, count: int, *, finer: bool = False, numeric: str = "smooth") -> Blocks:
+def place_knots(
+    schema: Schema, count: int, *, finer: bool = False, numeric: str = "smooth", levels: tuple[Level, ...] = ()
+) -> Blocks:
     """Blocks with about `count` gaps between the knots of a number; `finer` halves the first gap again and again.
 
     Bins that the schema declares (edges, or a number other than the usual one) are kept: their edges are the knots.
@@ -171,7 +194,7 @@ def place_knots(schema: Schema, count: int, *, finer: bool = False, numeric: str
             knots.append(_lattice(feature, spread))
         else:
             knots.append(_lattice(feature, [exact(edge) for edge in feature.edges]))
-    return Blocks(schema, tuple(knots))
+    return Blocks(schema, tuple(knots), levels=levels)
 
 
 def _spread(feature: Numeric, count: int, finer: int) -> list[Fraction]:
@@ -204,8 +227,26 @@ def check_blocks(blocks: Blocks) -> None:
             raise ValueError(f"the knots of {feature.name!r} do not run from its lower to its upper bound")
         if not all(a < b for a, b in pairwise(knots)):
             raise ValueError(f"the knots of {feature.name!r} do not rise")
+    for level in blocks.levels:
+        _check_level(blocks, level)
     for pair in blocks.pairs:
         if len(pair) != 2 or any(type(j) is not int for j in pair) or not 0 <= pair[0] < pair[1] < len(features):
             raise ValueError("a pair of features is none of this schema")
     if len(set(blocks.pairs)) != len(blocks.pairs):
         raise ValueError("a pair of features is listed twice")
+
+
+def _check_level(blocks: Blocks, level: Level) -> None:
+    features = blocks.schema.features
+    if type(level.feature) is not int or not 0 <= level.feature < len(features):
+        raise ValueError("levels belong to no feature of this schema")
+    feature = features[level.feature]
+    if not isinstance(feature, Numeric):
+        raise ValueError(f"the feature {feature.name!r} is no number and has no levels")
+    half, whole = feature.lattice.half, (*level.cuts, *level.columns)
+    if any(type(k) is not int for k in whole) or not all(-half < cut <= half for cut in level.cuts):
+        raise ValueError(f"the cells behind the levels of {feature.name!r} do not lie inside its bounds")
+    if not all(a < b for a, b in pairwise(level.cuts)) or len(level.columns) != len(level.cuts) + 1:
+        raise ValueError(f"the cells behind the levels of {feature.name!r} do not rise")
+    if set(level.columns) != set(range(max(level.columns) + 1)):
+        raise ValueError(f"the levels of {feature.name!r} are not numbered one by one")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from discreet import sources
+from discreet.additive.blocks import Level
 from discreet.additive.budget import AdditivePlan, plan_additive
 from discreet.additive.fit import Fitted, fit_additive, start_at
 from discreet.additive.model import AdditiveModel
@@ -21,6 +22,7 @@ from discreet.privacy.budget import Budget
 from discreet.privacy.certificate import Certificate
 from discreet.privacy.certifier import certify
 from discreet.privacy.ledger import Charge, Node, Sequential
+from discreet.privacy.payer import Payer, attempt, paying
 from discreet.privacy.unexpected import ABSORB, FIXED
 from discreet.schema import Schema
 from discreet.sources import Progress, Source
@@ -54,21 +56,38 @@ class PrivateAdditiveClassifier(CountedEstimator):
     ) -> None:  # fmt: skip
         self._configure(locals())
 
-    def _plan(self, schema: Schema, counts: ClassCounts | None = None) -> AdditivePlan:
+    def fit(
+        self, X: Any, y: Any = None, *, ledger: Payer | None = None, account: Any = None,
+        progress: Progress | None = None, counts: ClassCounts | None = None, levels: tuple[Level, ...] = (),
+    ) -> Self:  # fmt: skip
+        """Fit to an array or data frame with labels `y`, or to a file or database table that has the target.
+
+        The whole cost is known and charged to the `account` (or `ledger`), if there is one, before a row is read.
+        `counts` are noisy rows by class that the caller has bought, as the certificate says; `levels` are groups of
+        cells of numbers that are public, or that were read off a release which was paid for.
+        """
+        with attempt():
+            return self._fit(X, y, paying(ledger, account, X, self), progress, counts, levels)
+
+    def _plan(self, schema: Schema, counts: ClassCounts | None = None, *_: Any) -> AdditivePlan:
         return plan_additive(
             schema, self._budget(), **self._people(), pairs=self.pairs, numeric=self.numeric, buys_counts=counts is None
         )
 
-    def _known_cost(self, counts: ClassCounts | None = None) -> Node:
+    def _known_cost(self, counts: ClassCounts | None = None, *_: Any) -> Node:
         settings = self._people() | {"buys_counts": counts is None}
         return plan_additive(self.schema, self._budget(), **settings).node  # whatever the schema will be
 
+    def _check_bought(self, plan: Any, counts: ClassCounts | None = None, *_: Any) -> None:
+        super()._check_bought(plan, counts)
+
     def _release(
-        self, source: Source, plan: AdditivePlan, sampler: Sampler, counts: ClassCounts | None = None
-    ) -> AdditiveModel:
+        self, source: Source, plan: AdditivePlan, sampler: Sampler, counts: ClassCounts | None = None,
+        levels: tuple[Level, ...] = (),
+    ) -> AdditiveModel:  # fmt: skip
         rows = source.held()
         known = counts if counts is not None else noisy_counts(rows.counts, plan.count_charge, sampler)
-        fitted = fit_additive(rows, plan, known, sampler)
+        fitted = fit_additive(rows, plan, known, sampler, levels)
         return AdditiveModel(fitted.blocks, fitted.weights, release_certificate(fitted, plan, sampler, known))
 
 

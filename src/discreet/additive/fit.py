@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.additive.blocks import Blocks, place_knots
+from discreet.additive.blocks import Blocks, Level, place_knots
 from discreet.additive.budget import CHOICE, FIRST, USUAL_PAIRS, AdditivePlan
 from discreet.additive.kernels import compiled
 from discreet.additive.pairs import WHOLE, candidates, choose_pairs, masses, residuals
@@ -37,9 +37,11 @@ class Fitted:
     charges: tuple[Charge, ...]
 
 
-def fit_additive(rows: HeldRows, plan: AdditivePlan, counts: ClassCounts, sampler: Sampler) -> Fitted:
+def fit_additive(
+    rows: HeldRows, plan: AdditivePlan, counts: ClassCounts, sampler: Sampler, levels: tuple[Level, ...] = ()
+) -> Fitted:
     """Release a model. The caller has charged the plan before reading any rows."""
-    blocks = choose_knots(plan, counts)
+    blocks = choose_knots(plan, counts, levels)
     pairs = candidates(blocks) if plan.pairs != 0 else []
     count = min(pair_count(plan, blocks, counts), len(pairs))
     start = start_at(blocks, counts)
@@ -54,7 +56,7 @@ def fit_additive(rows: HeldRows, plan: AdditivePlan, counts: ClassCounts, sample
     weights = released_weights(design, first, start, sampler)
     share = None if rest is None else rest * CHOICE
     chosen = choose_pairs(_masses(rows, design, weights, blocks, pairs), pairs, count, share, plan.moved, sampler)
-    both = Blocks(blocks.schema, blocks.knots, chosen)
+    both = replace(blocks, pairs=chosen)
     scales = [AGAIN] * len(blocks.sizes) + [TOGETHER] * len(chosen)
     left = None if rest is None else rest * (1 - FIRST - CHOICE)
     late = plan_fit(both, left, counts, moved=plan.moved, scales=scales)
@@ -67,10 +69,11 @@ def fit_additive(rows: HeldRows, plan: AdditivePlan, counts: ClassCounts, sample
     return Fitted(both, final, tuple(charges))
 
 
-def choose_knots(plan: AdditivePlan, counts: ClassCounts) -> Blocks:
+def choose_knots(plan: AdditivePlan, counts: ClassCounts, levels: tuple[Level, ...] = ()) -> Blocks:
     """Knots as many as the noise lets be told apart: the cube root of rows·ε per feature."""
     per_feature = counts.rows * _size(plan.rest) / len(plan.schema.features)
-    return place_knots(plan.schema, gaps_for(per_feature), finer=per_feature > 1000, numeric=plan.numeric)
+    finer = per_feature > 1000
+    return place_knots(plan.schema, gaps_for(per_feature), finer=finer, numeric=plan.numeric, levels=levels)
 
 
 def gaps_for(per_feature: float) -> int:

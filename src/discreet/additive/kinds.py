@@ -25,6 +25,7 @@ _additive = partial(
     model="discreet.additive.model:AdditiveModel",
     as_declared={"numeric": "binned"},
     counted=True,
+    automatic="discreet.auto.families:fit_additive",
 )
 KINDS = (
     _additive("additive", "additive logistic regression", settings={"pairs": 0}, promise=single),

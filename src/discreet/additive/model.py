@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from discreet.additive.blocks import Blocks, check_blocks
+from discreet.additive.blocks import Blocks, Level, check_blocks
 from discreet.errors import ModelError
 from discreet.linear.encode import UNIT
 from discreet.linear.kernels import compiled
@@ -45,6 +45,8 @@ class AdditiveModel(ReleasedModel):
         for j, (feature, knots) in enumerate(zip(self.schema.features, self.blocks.knots, strict=True)):
             kind = f"a line through {len(knots)} knots" if knots is not None else f"{feature.cells} cells"
             paired = sum(j in pair for pair in self.blocks.pairs)
+            if any(one.feature == j for one in self.blocks.levels):
+                kind += " and levels"
             if j not in shaped:
                 kind = "none"
             kinds.append({"name": feature.name, "kind": kind + (f", in {paired} pair(s)" if paired else "")})
@@ -96,16 +98,23 @@ class AdditiveModel(ReleasedModel):
         return {
             "knots": [None if knots is None else list(knots) for knots in self.blocks.knots],
             "pairs": [list(pair) for pair in self.blocks.pairs],
+            **({"levels": [_written(one) for one in self.blocks.levels]} if self.blocks.levels else {}),
             "weights": self.weights.tolist(),
         }
 
     @classmethod
     def _build(cls, schema: Schema, fields: dict[str, Any], certificate: Certificate) -> AdditiveModel:
         knots = tuple(None if one is None else tuple(one) for one in fields["knots"])
-        return cls(
-            Blocks(schema, knots, tuple(tuple(pair) for pair in fields["pairs"])), fields["weights"], certificate
+        levels = tuple(
+            Level(one["feature"], tuple(one["cuts"]), tuple(one["columns"])) for one in fields.get("levels", ())
         )
+        pairs = tuple(tuple(pair) for pair in fields["pairs"])
+        return cls(Blocks(schema, knots, pairs, levels), fields["weights"], certificate)
 
     def __repr__(self) -> str:
         blocks, classes = len(self.blocks.sizes), len(self.schema.classes)
         return f"<AdditiveModel: {blocks} blocks, {self.blocks.columns} columns, {classes} classes>"
+
+
+def _written(level: Level) -> dict[str, Any]:
+    return {"feature": level.feature, "cuts": list(level.cuts), "columns": list(level.columns)}

@@ -22,7 +22,8 @@ from discreet.privacy.ledger import Charge, Node, Sequential, SmoothCharge
 from discreet.privacy.payer import PAID, Payer
 from discreet.privacy.plan import Protected, checked_contributions
 from discreet.schema import Schema
-from discreet.sources import Progress, Source, check_lasting
+from discreet.selection.kbest import narrowed
+from discreet.sources import Progress, Source, check_lasting, is_outside
 
 
 @dataclass(frozen=True)
@@ -90,7 +91,7 @@ class PrivateClassifier(ScoreEstimator):
     epsilon : float, default 1.0
         The privacy budget of each fit, the number of rows included; `math.inf` gives a fit without privacy.
     {schema}
-    model : {"auto", "naive-bayes", "additive", "additive-pairs", "tan", "joint"}
+    model : {"auto", "naive-bayes", "selective", "additive", "additive-pairs", "tan", "joint"}
         The kind of model; "auto" chooses one, and `choice_` says which and why.
     {adjacency}
     bins : {"auto", "schema"}
@@ -153,10 +154,14 @@ class PrivateClassifier(ScoreEstimator):
             bins=self.bins, contributions=plan.contributions, random_state=getattr(sampler, "rng", None), ledger=PAID,
             progress=source.progress, unexpected=plan.unexpected,
         )  # fmt: skip
-        self.counts_, self.choice_ = counts, choice
+        self.counts_, self.choice_, self._among = counts, choice, schema.names
         if counts.certificate is None or not counts.certificate.private:
             return fitted
         return fitted.with_certificate(counts.certificate.then(fitted.certificate, plan.node.what))
+
+    def _narrowed(self, X: Any) -> Any:
+        asked = self.model_.schema.names  # fewer than those of the fit, where features were chosen
+        return X if asked == self._among or is_outside(X) else narrowed(X, asked, self._among)
 
 
 def _spent(counts: ClassCounts) -> Fraction:

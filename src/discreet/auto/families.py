@@ -32,15 +32,36 @@ def fit_estimator(
     return model
 
 
+def fit_additive(
+    kind: Kind, X: Any, y: Any, *, schema: Schema, counts: ClassCounts, epsilon: Any, bins: str, ledger: Any,
+    progress: Any, **settings: Any,
+) -> ReleasedModel:  # fmt: skip
+    """Weights of numbers with knots where their rows lie, and levels for spikes, where looking for them pays."""
+    from discreet.auto.shapes import Shaped, shaped
+
+    found = Shaped(schema, (), epsilon, None)
+    if bins == "auto":
+        found = shaped(X, y, schema, counts, epsilon, weights=True, progress=progress, **settings)
+    given = {**settings, **(kind.as_declared if bins == "schema" else {})}
+    estimator = kind.make(schema=found.schema, epsilon=found.epsilon, **given)
+    fitted = estimator.fit(X, y, counts=counts, levels=found.levels, ledger=ledger, progress=progress)
+    return found.covering(fitted.model_)
+
+
 def fit_naive_bayes(
     kind: Kind, X: Any, y: Any, *, schema: Schema, counts: ClassCounts, epsilon: Any, bins: str, ledger: Any,
     progress: Any, **settings: Any,
 ) -> ReleasedModel:  # fmt: skip
     """Naive Bayes with as many bins as the counts can feed, calibrated where there is enough for it."""
+    from discreet.auto.shapes import Shaped, shaped
     from discreet.bayes import PrivateNB
     from discreet.bayes.bins import binned
     from discreet.calibration import calibrated, calibration_share
 
+    shape = Shaped(schema, (), epsilon, None)
+    if bins == "auto":
+        shape = shaped(X, y, schema, counts, epsilon, weights=False, progress=progress, **settings)
+    schema, epsilon = shape.schema, shape.epsilon
     # As in the rule: a replaced row, and each row of a person, makes the noise that of a smaller ε.
     steps = moved_rows(Adjacency.of(settings["adjacency"]), settings["contributions"])
     share = Fraction(0)
@@ -53,4 +74,26 @@ def fit_naive_bayes(
     if share:
         X.held()  # for the calibration too
     model = PrivateNB(kept, schema=public, **settings).fit(X, y, ledger=ledger, progress=progress).model_
-    return calibrated(model, X, y, share, rows=counts.rows, keep=True, ledger=ledger, **settings) if share else model
+    if share:
+        model = calibrated(model, X, y, share, rows=counts.rows, keep=True, ledger=ledger, **settings)
+    return shape.covering(model)
+
+
+def fit_selective(
+    kind: Kind, X: Any, y: Any, *, schema: Schema, counts: ClassCounts, epsilon: Any, bins: str, ledger: Any,
+    progress: Any, **settings: Any,
+) -> ReleasedModel:  # fmt: skip
+    """Naive Bayes on chosen features, numbers in as many bins as a table of each of those can feed."""
+    from discreet.bayes.bins import binned
+    from discreet.selection.classifier import features_worth
+
+    public = schema
+    if bins == "auto" and isinstance(epsilon, Fraction):
+        steps = moved_rows(Adjacency.of(settings["adjacency"]), settings["contributions"])
+        half = max(epsilon / 2 / steps, LEAST)
+        public = binned(schema, counts.rows, half, features_worth(int(counts.rows), half, 1, len(schema.features)))
+    if public != schema and counts.certificate is not None and counts.certificate.private:
+        public = public.having(provenance=(*public.provenance, counts.certificate.provenance(WHAT)))
+    estimator = kind.make(schema=public, epsilon=epsilon, **settings)
+    model: ReleasedModel = estimator.fit(X, y, counts=counts, ledger=ledger, progress=progress).model_
+    return model

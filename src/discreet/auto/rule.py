@@ -44,7 +44,11 @@ def choose(
     worth = min(float(epsilon), PLENTY) / steps
     rows, classes = counts.rows, len(schema.classes)
     weights = sum(cells - 1 for cells in _cells(schema, rows, worth))
-    known = Facts(schema, rows, worth, weights, rows * worth / max(weights * (1 if classes == 2 else classes), 1))
+    largest = float(counts.shares.max())
+    # Of two classes a row tells p(1 − p) about a weight: as much as fewer rows of classes of equal size.
+    balance = 4 * largest * (1 - largest) if classes == 2 else 1.0
+    support = rows * worth * balance / max(weights * (1 if classes == 2 else classes), 1)
+    known = Facts(schema, rows, worth, weights, support, largest)
     facts: dict[str, float] = {
         "rows": rows,
         "epsilon": worth,

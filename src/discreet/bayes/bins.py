@@ -35,19 +35,20 @@ def bin_count(rows: float, epsilon: float, features: int, classes: int) -> int:
     return max(LEAST, min(MOST, round(min(noise, enough, sampled))))
 
 
-def binned(schema: Schema, rows: float, epsilon: Any) -> Schema:
+def binned(schema: Schema, rows: float, epsilon: Any, features: int | None = None) -> Schema:
     """The schema with bins by `bin_count` for numbers whose bins were not declared (that have the default number).
 
     `rows` must be public or bought, and `epsilon` is what the tables will cost. With plenty of rows the first bin is
     halved six times, for amounts that are mostly small and sometimes large. No integer gets more bins than values.
+    `features` is how many share the budget, if not all of them.
     """
     if isinstance(rows, bool) or not isinstance(rows, int | float) or not math.isfinite(rows):
         raise BudgetError(f"the number of rows must be a number, not {rows!r}")
     budget = Budget(epsilon).epsilon
     rate = math.inf if budget is None else float(budget)
-    rows, features, classes = max(float(rows), 1.0), len(schema.features), len(schema.classes)
-    count = bin_count(rows, rate, features, classes)
-    fine = rows * min(rate, 1e6) / (features * classes) >= FINE
+    rows, sharing, classes = max(float(rows), 1.0), features or len(schema.features), len(schema.classes)
+    count = bin_count(rows, rate, sharing, classes)
+    fine = rows * min(rate, 1e6) / (sharing * classes) >= FINE
     found = [
         rebinned(feature, count, HALVINGS if fine else 0)
         if isinstance(feature, Numeric) and feature.bins == DEFAULT_BINS

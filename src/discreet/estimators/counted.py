@@ -21,7 +21,7 @@ class CountedEstimator(ScoreEstimator):
 
         The whole cost is known and charged to the `account` (or `ledger`), if there is one, before a row is read.
         `counts` are noisy rows by class that the caller has bought; the certificate says that they were paid for
-        elsewhere. Without them 4 % of the budget buy them.
+        elsewhere. Without them a small part of the budget buys what is needed of them.
         """
         with attempt():
             return self._fit(X, y, paying(ledger, account, X, self), progress, counts)

@@ -16,6 +16,8 @@ from discreet.bayes.model import NaiveBayesModel
 from discreet.bayes.plan import Plan, make_plan
 from discreet.bayes.release import release
 from discreet.errors import BudgetError
+from discreet.estimators.counted import CountedEstimator
+from discreet.estimators.counts import ClassCounts
 from discreet.estimators.settings import check_smoothing
 from discreet.mechanisms.joint import MOST_EVENTS
 from discreet.mechanisms.noise import Sampler
@@ -34,12 +36,13 @@ from discreet.sources import BINS, Source, check_shape, is_outside
 from discreet.statistics import Statistics
 
 Floats = NDArray[np.float64]
+Parts = tuple[Fraction, Fraction, Fraction] | None
 COUNTED = Fraction(1, 50)  # of the budget buys the number of rows that k="auto" follows
 
 LATER = "selection and training at this cost at most"
 
 
-class SelectiveNB(NaiveBayesEstimator):
+class SelectiveNB(NaiveBayesEstimator, CountedEstimator):
     """Naive Bayes on the features that a private selection keeps; one budget pays for choice and training.
 
     Parameters
@@ -88,12 +91,14 @@ class SelectiveNB(NaiveBayesEstimator):
         check_shape(X, y, schema, who=type(self).__name__)
         return schema
 
-    def _release(self, source: Source, plan: Paid, sampler: Sampler, *_: Any) -> NaiveBayesModel:
-        return self._chosen(source.statistics(BINS), plan, sampler)
+    def _release(
+        self, source: Source, plan: Paid, sampler: Sampler, counts: ClassCounts | None = None
+    ) -> NaiveBayesModel:
+        return self._chosen(source.statistics(BINS), plan, sampler, counts=counts)
 
     # ---- what it costs
 
-    def _parts(self) -> tuple[Fraction, Fraction, Fraction] | None:
+    def _parts(self, counts: ClassCounts | None = None) -> Parts:
         """ε of the number of rows, of the choice and of the training; None without privacy."""
         budget, share = self._budget(), number(self.share, "share")
         if not 0 < share < 1:
@@ -102,7 +107,7 @@ class SelectiveNB(NaiveBayesEstimator):
             return None
         # Where rows are replaced their number is public, but not how many of them are left out.
         hidden = Adjacency.of(self.adjacency) is Adjacency.ADD_REMOVE or check_unexpected(self.unexpected) != REFUSE
-        bought = self.k == "auto" and hidden
+        bought = self.k == "auto" and hidden and counts is None
         counted = budget.epsilon * COUNTED if bought else Fraction(0)
         rest = budget.epsilon - counted
         return counted, rest * share, rest * (1 - share)
@@ -113,28 +118,29 @@ class SelectiveNB(NaiveBayesEstimator):
         assert isinstance(node, Sequential)
         return node
 
-    def _plan(self, schema: Schema, *_: Any) -> Paid:
+    def _plan(self, schema: Schema, counts: ClassCounts | None = None) -> Paid:
         check_smoothing(self.smoothing)
         people = self._people()
         return Paid(
             schema, self._budget(), people["adjacency"], checked_contributions(people["contributions"]),
-            self._node(schema), unexpected=check_unexpected(people["unexpected"]),
+            self._node(schema, counts), unexpected=check_unexpected(people["unexpected"]),
         )  # fmt: skip
 
-    def _node(self, schema: Schema) -> Sequential:
+    def _node(self, schema: Schema, counts: ClassCounts | None) -> Sequential:
         """The ledger entry; every check is made here.
 
         With k="auto" the choice and the training are one entry, because a noisy number of rows shapes them later.
         """
         k = 1 if self.k == "auto" else self.k
-        chosen, parts = self._selection_plan(schema, k), self._parts()
+        parts = self._parts(counts)
+        chosen = self._selection_plan(schema, k, parts)
         everything = chosen.k == len(schema.features)
-        trained = self._training_plan(reduced_schema(schema, schema.names[: chosen.k]), everything)
+        trained = self._training_plan(reduced_schema(schema, schema.names[: chosen.k]), parts, everything)
         if parts is None:
             return Sequential("selection and training", ())
         counted = (self._count_charge(parts[0]),) if parts[0] else ()
         if self.k == "auto":
-            known = f"by the {'noisy' if counted else 'public'} number of rows"
+            known = f"by the {'noisy' if counted or counts else 'public'} number of rows"
             decided = (("number of features", f"from 1 to {len(schema.features)}, {known}"),)
             rest = parts[1] + parts[2]
             later = SmoothCharge(LATER, "the chosen features and their tables", "epsilon", rest, parameters=decided)
@@ -146,8 +152,7 @@ class SelectiveNB(NaiveBayesEstimator):
         moved = Fraction(checked_contributions(self.contributions))
         return Charge("discrete Laplace", "number of rows", "L1", str(moved), moved / spent, "epsilon", spent)
 
-    def _selection_plan(self, schema: Schema, k: int) -> SelectionPlan:
-        parts = self._parts()
+    def _selection_plan(self, schema: Schema, k: int, parts: Parts) -> SelectionPlan:
         return make_selection_plan(
             schema,
             Budget(math.inf if parts is None else parts[1]),
@@ -159,8 +164,7 @@ class SelectiveNB(NaiveBayesEstimator):
             threshold=self.threshold,
         )
 
-    def _training_plan(self, schema: Schema, everything: bool = False) -> Plan:
-        parts = self._parts()
+    def _training_plan(self, schema: Schema, parts: Parts, everything: bool = False) -> Plan:
         return make_plan(
             schema,
             Budget(math.inf if parts is None else parts[2] + (parts[1] if everything else 0)),
@@ -170,18 +174,21 @@ class SelectiveNB(NaiveBayesEstimator):
 
     # ---- fitting
 
-    def _chosen(self, statistics: Statistics, whole: Paid, sampler: Sampler, *, read: bool = True) -> NaiveBayesModel:
-        schema, parts = whole.schema, self._parts()
+    def _chosen(
+        self, statistics: Statistics, whole: Paid, sampler: Sampler, *, read: bool = True,
+        counts: ClassCounts | None = None,
+    ) -> NaiveBayesModel:  # fmt: skip
+        schema, parts = whole.schema, self._parts(counts)
         nodes: list[Node] = []
         k = self.k
         if k == "auto":
-            rows = np.array([int(statistics.counts.sum())])
+            rows = np.array([int(statistics.counts.sum() if counts is None else counts.rows)])
             if parts is not None and parts[0]:
                 charge = self._count_charge(parts[0])
                 nodes.append(charge)
                 rows = sampler.laplace(rows, charge.spread)
-            k = self._number(schema, int(rows[0]))
-        plan = self._selection_plan(schema, k)
+            k = self._number(schema, int(rows[0]), parts)
+        plan = self._selection_plan(schema, k, parts)
         everything = plan.k == len(schema.features)  # then there is nothing to choose and nothing to pay for it
         if everything:
             self.selection_ = Selection(plan, tuple(range(plan.k)), sampler.name, sampler.simulation)
@@ -189,7 +196,7 @@ class SelectiveNB(NaiveBayesEstimator):
             self.selection_ = select(statistics, plan, sampler=sampler, odds=odds_for(self.random_state, 1))
             nodes.append(plan.node)
         kept = reduced_schema(self.selection_.plan.schema, self.selection_.names)
-        trained = self._training_plan(kept, everything)
+        trained = self._training_plan(kept, parts, everything)
         released = release(reduced_statistics(statistics, kept), trained, sampler)
         nodes.append(released.node)
         self.release_ = released
@@ -202,6 +209,7 @@ class SelectiveNB(NaiveBayesEstimator):
             accounting=trained.accounting,
             read=read,
             named=True,
+            elsewhere=() if counts is None else counts.elsewhere(),
         )
         self.selection_ = replace(self.selection_, read=read)
         if certificate.private and not everything:
@@ -209,12 +217,11 @@ class SelectiveNB(NaiveBayesEstimator):
         prior, likelihoods = estimate(released, float(self.smoothing))
         return NaiveBayesModel(kept, prior, likelihoods, certificate)
 
-    def _number(self, schema: Schema, rows: int) -> int:
+    def _number(self, schema: Schema, rows: int, parts: Parts) -> int:
         """k from what is public by now: as many features as the noise on scores leaves apart."""
-        parts = self._parts()
         if parts is None:
             return len(schema.features)
-        score = self._selection_plan(schema, 1).score
+        score = self._selection_plan(schema, 1, parts).score
         size = len(schema.features)
         k = features_worth(rows, parts[1], Fraction(score.reach, score.unit), size)
         return min(k, max(MOST_EVENTS // size, 1)) if self.selector == "joint" and k < size else k
@@ -222,7 +229,7 @@ class SelectiveNB(NaiveBayesEstimator):
     # ---- prediction
 
     def _narrowed(self, X: Any) -> Any:
-        return X if is_outside(X) else narrowed(X, self.selection_)
+        return X if is_outside(X) else narrowed(X, self.selection_.names, self.selection_.plan.schema.names)
 
     def to_sklearn(self) -> Any:
         """The released model as a scikit-learn pipeline that takes the columns of the fit."""

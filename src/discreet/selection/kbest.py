@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Self
 
@@ -131,7 +132,7 @@ class PrivateSelectKBest(TransformerMixin, PrivateEstimator):
     def transform(self, X: Any) -> Any:
         """The chosen columns of an array or data frame; costs nothing."""
         check_is_fitted(self)
-        return narrowed(X, self.selection_)
+        return narrowed(X, self.selection_.names, self.selection_.plan.schema.names)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -152,21 +153,20 @@ def select_with(statistics: Statistics, plan: SelectionPlan, random_state: Any) 
     return select(statistics, plan, sampler=sampler_for(random_state, 1), odds=odds_for(random_state, 2))
 
 
-def narrowed(X: Any, selection: Selection) -> Any:
-    """The chosen columns of rows in memory, or of a lazy frame."""
+def narrowed(X: Any, names: Sequence[str], among: Sequence[str]) -> Any:
+    """The columns of these names, which were chosen among those: of rows in memory, or of a lazy frame."""
     if is_lazy(X):
-        return picked(X, list(selection.names))
+        return picked(X, list(names))
     if is_outside(X):
         raise DataError("transform takes rows in memory; for a file, fit a model with the reduced schema instead")
     frame = open_frame(X)
     if frame is not None:
         columns = {text(name): name for name in frame.columns}
-        absent = [name for name in selection.names if name not in columns]
+        absent = [name for name in names if name not in columns]
         if absent:
             raise DataError(f"the data frame has no column {absent[0]!r}")
-        return frame[[columns[name] for name in selection.names]].to_native()
+        return frame[[columns[name] for name in names]].to_native()
     matrix = as_matrix(X)
-    expected = len(selection.plan.schema.features)
-    if matrix.shape[1] != expected:
-        raise DataError(f"X has {matrix.shape[1]} features, but the choice was made among {expected}")
-    return matrix[:, sorted(selection.chosen)]
+    if matrix.shape[1] != len(among):
+        raise DataError(f"X has {matrix.shape[1]} features, but the choice was made among {len(among)}")
+    return matrix[:, [j for j, name in enumerate(among) if name in set(names)]]

@@ -63,3 +63,15 @@ plant("certificate-forgets-counts", "auto/classifier.py",
 plant("certificate-understates-counts", "privacy/certificate.py",
       '"epsilon": _added(self.epsilon, other.epsilon),', '"epsilon": other.epsilon,',
       "the certificate states the cost of the model without that of the counts", WHOLE)
+SELECTED = f"{WATCHED}::test_how_many_features_are_chosen_follows_the_noisy_counts"
+plant("number-of-features-by-exact-rows", "selection/classifier.py",
+      "rows = np.array([int(statistics.counts.sum() if counts is None else counts.rows)])",
+      "rows = np.array([int(statistics.counts.sum())])",
+      "with bought counts, how many features are chosen follows the exact number of rows", SELECTED)
+plant("selective-bins-by-exact-rows", "auto/families.py",
+      "public = binned(schema, counts.rows, half,", "public = binned(schema, len(X), half,",
+      "the bins that features are chosen by follow the exact number of rows", SELECTED)
+plant("selection-spends-the-counts-again", "auto/families.py",
+      "estimator = kind.make(schema=public, epsilon=epsilon, **settings)",
+      "estimator = kind.make(schema=public, epsilon=epsilon + counts.charge.cost, **settings)",
+      "a selection is given what the class counts have spent", WHOLE)

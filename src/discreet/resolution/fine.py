@@ -1,0 +1,128 @@
+"""Fine tables: every number by class in some 500 public cells, bought once, for knots and for levels of spikes."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from discreet.additive.blocks import Level
+from discreet.bayes.certificates import release_certificate
+from discreet.bayes.plan import Plan, make_plan
+from discreet.bayes.release import Release, release
+from discreet.estimators.counts import ClassCounts
+from discreet.features import DEFAULT_BINS
+from discreet.mechanisms.noise import Sampler
+from discreet.privacy.budget import Budget
+from discreet.privacy.certificate import Certificate
+from discreet.resolution.grids import fine_cells, with_edges
+from discreet.resolution.reading import Reading, left_over, levels, quantiles, read
+from discreet.schema import Numeric, Schema
+from discreet.sources import BINS, Source
+from discreet.statistics import Statistics
+
+SHARE = Fraction(1, 5)  # of the budget
+RICH = 1500.0  # rows times ε for each number, from which on fine tables are worth it
+WHAT = "the fine tables that knots and levels are read off"
+COVERS = "rows by class and fine cell of each number, and everything computed from them"
+
+
+@dataclass(frozen=True)
+class Finely:
+    """A schema whose numbers have their knots as edges, levels of those that have spikes, and what it cost."""
+
+    schema: Schema
+    levels: tuple[Level, ...]
+    certificate: Certificate
+
+
+def free_numbers(schema: Schema) -> tuple[Numeric, ...]:
+    """The numbers whose bins nobody declared."""
+    return tuple(one for one in schema.numeric if one.bins == DEFAULT_BINS)
+
+
+def worth_fine(schema: Schema, rows: float, epsilon: float) -> bool:
+    """Whether fine tables pay, by what is public: two classes and many rows times ε for each number."""
+    numbers = free_numbers(schema)
+    return len(schema.classes) == 2 and bool(numbers) and rows * min(epsilon, 1e6) >= RICH * len(numbers)
+
+
+def fine_plan(schema: Schema, budget: Budget, **people: Any) -> Plan:
+    """One table by class for each number that nobody declared bins of, all of them in very fine public cells."""
+    numbers = [fine_cells(one) for one in free_numbers(schema)]
+    return make_plan(schema.having(numbers), budget, mechanism="laplace", **people)
+
+
+def fine_statistics(source: Source, plan: Plan) -> Statistics:
+    """The exact tables of the plan's numbers; the source holds its rows, in cells that are as fine."""
+    found = source.statistics(BINS)
+    return Statistics(plan.schema, found.counts, tables={name: found.tables[name] for name in plan.schema.names})
+
+
+def finely(schema: Schema) -> Schema:
+    """The schema with the cells of fine tables, for a source."""
+    free = {one.name for one in free_numbers(schema)}
+    return schema.having([fine_cells(one) if one.name in free else one for one in schema.features])  # type: ignore[arg-type]
+
+
+def buy_fine(
+    source: Source, plan: Plan, schema: Schema, counts: ClassCounts, left: float, gaps: int, sampler: Sampler
+) -> Finely:
+    """Release the tables and read them. The caller has charged the plan before reading any rows.
+
+    `source` is of the schema that `finely` makes; `left` is the ε of one row in the fit to come, and `gaps` how many
+    there should be between the knots of a number.
+    """
+    released = release(fine_statistics(source, plan), plan, sampler)
+    certificate = release_certificate(released, released.node, covers=COVERS, kind="these tables are")
+    changed, found = read_fine(released, schema, counts, left, gaps)
+    if certificate.private:
+        changed = changed.having(provenance=(*changed.provenance, certificate.provenance(WHAT)))
+    return Finely(changed, found, certificate)
+
+
+def read_fine(
+    released: Release, schema: Schema, counts: ClassCounts, left: float, gaps: int
+) -> tuple[Schema, tuple[Level, ...]]:
+    """Knots and levels, from released tables and bought counts alone."""
+    second, rows = float(counts.shares[1]), counts.rows
+    spread, noise = second * (1 - second), 2 * (len(schema.features) / left) ** 2
+    items = {item.feature: item for item in released.plan.items if item.kind == "table"}
+    features, found = list(schema.features), []
+    for j, feature in enumerate(features):
+        if feature.name not in items:
+            continue
+        assert isinstance(feature, Numeric)
+        cells = released.plan.schema.numeric[released.plan.schema.names.index(feature.name)]
+        table = np.asarray(released.values["table", feature.name], np.float64)[:, : len(cells.cuts) + 1]
+        seen = read(table, float(np.mean(released.variance(items[feature.name]))), rows, second)
+        edges = [cells.edges[spot] for spot in quantiles(seen.shares, gaps)]
+        features[j] = with_edges(feature, edges)
+        made = _levels(seen, cells, features[j], rows, spread, noise)  # type: ignore[arg-type]
+        if made is not None:
+            found.append(Level(j, cells.cuts, made))
+    return schema.having(features), tuple(found)
+
+
+def _levels(
+    seen: Reading, cells: Numeric, knotted: Numeric, rows: float, spread: float, noise: float
+) -> tuple[int, ...] | None:
+    """The level of each cell, if lines through the knots leave something over."""
+    starts = np.array([cells.lower, *cells.edges[1:-1]])
+    ends = np.array([*cells.edges[1:-1], cells.upper])
+    spots = starts if cells.integer and len(starts) > (cells.upper - cells.lower) else (starts + ends) / 2
+    over = left_over(seen, spots, np.array(knotted.edges))
+    label, count = levels(seen.shares, seen.excess, rows, spread, noise)
+    if count == 1 or levels(seen.shares, over, rows, spread, noise)[1] == 1:
+        return None
+    return tuple(int(one) for one in label)
+
+
+def shared(epsilon: Any) -> tuple[Budget, Any]:
+    """What fine tables may cost, and what is left."""
+    if not isinstance(epsilon, Fraction):
+        return Budget(math.inf), epsilon
+    return Budget(epsilon * SHARE), epsilon * (1 - SHARE)

@@ -1,0 +1,136 @@
+"""The pooled table: where in their ranges all numbers lie together, for tables of many skewed numbers and few rows."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.estimators.counts import ClassCounts
+from discreet.mechanisms.laws import laplace_variance
+from discreet.mechanisms.noise import Sampler
+from discreet.privacy.budget import Adjacency, Budget
+from discreet.privacy.certificate import Certificate
+from discreet.privacy.certifier import certify
+from discreet.privacy.ledger import Charge, Sequential
+from discreet.privacy.plan import Protected
+from discreet.privacy.unexpected import REFUSE
+from discreet.resolution.fine import free_numbers
+from discreet.resolution.grids import PARTS, relative_cells, with_edges
+from discreet.resolution.reading import Floats, quantiles, shares
+from discreet.schema import Numeric, Schema
+from discreet.sources import BINS, Source
+
+Integers = NDArray[np.int64]
+SHARE = Fraction(1, 25)  # of the budget
+NUMBERS = 8  # at least, and half of the features, for one shape to speak for all
+LOW, SKEWED = 1 / 16, 0.6  # a lowest part of the ranges, and the share of all values in it that makes numbers skewed
+WHAT = "the pooled table that bin edges are read off"
+COVERS = "where in their ranges all numbers together lie, and everything computed from it"
+
+
+@dataclass(frozen=True)
+class PooledPlan(Protected):
+    """The purchase of one table of relative positions, all numbers counted together."""
+
+    charge: Charge | None
+
+    @property
+    def node(self) -> Sequential:
+        """The ledger entry."""
+        return Sequential("relative positions of numbers", () if self.charge is None else (self.charge,))
+
+
+@dataclass(frozen=True)
+class Pooled:
+    """A schema whose numbers have edges by their common shape, or that is as it was, and what the look cost."""
+
+    schema: Schema
+    skewed: bool
+    certificate: Certificate
+
+
+def worth_pooled(schema: Schema) -> bool:
+    """Whether a pooled table may pay, by what is public: many numbers, and half of all features."""
+    numbers = len(free_numbers(schema))
+    return numbers >= NUMBERS and 2 * numbers >= len(schema.features)
+
+
+def pooled_plan(
+    schema: Schema, budget: Budget, *, adjacency: Adjacency = Adjacency.ADD_REMOVE, contributions: int = 1,
+    unexpected: str = REFUSE,
+) -> PooledPlan:  # fmt: skip
+    """A row is in at most one cell for each number, and all of these cells are of the same table."""
+    plan = PooledPlan(schema, budget, adjacency, contributions, None, unexpected=unexpected)
+    if budget.epsilon is None:
+        return plan
+    moved = Fraction(plan.moves * len(free_numbers(schema)))
+    words = f"values of {len(free_numbers(schema))} numbers by relative position"
+    charge = Charge("discrete Laplace", words, "L1", str(moved), moved / budget.epsilon, "epsilon", budget.epsilon)
+    return PooledPlan(schema, budget, adjacency, contributions, charge, unexpected=unexpected)
+
+
+def relatively(schema: Schema) -> Schema:
+    """The schema with the cells of the pooled table, for a source."""
+    free = {one.name for one in free_numbers(schema)}
+    made = [relative_cells(one)[0] if one.name in free else one for one in schema.features]  # type: ignore[arg-type]
+    return schema.having(made)
+
+
+def pooled_counts(source: Source, schema: Schema) -> Integers:
+    """Values of all numbers by relative position; the source is of the schema that `relatively` makes.
+
+    Missing values are in no cell.
+    """
+    tables = source.statistics(BINS).tables
+    result = np.zeros(len(PARTS) + 1, np.int64)
+    for one in free_numbers(schema):
+        places = relative_cells(one)[1]
+        np.add.at(result, list(places), tables[one.name].sum(axis=0)[: len(places)])
+    return result
+
+
+def buy_pooled(
+    source: Source, plan: PooledPlan, schema: Schema, counts: ClassCounts, bins: int, sampler: Sampler
+) -> Pooled:
+    """Release the table and read it. The caller has charged the plan before reading any rows."""
+    exact = pooled_counts(source, schema)
+    noisy = exact if plan.charge is None else sampler.laplace(exact, plan.charge.spread)
+    certificate = certify(
+        plan, sampler=sampler.name, simulation=sampler.simulation, covers=COVERS, kind="this table is", named=True
+    )
+    scale = 0.0 if plan.charge is None else float(plan.charge.spread)
+    edges = read_pooled(noisy, scale, len(free_numbers(schema)), counts.rows, bins)
+    if edges is None:
+        return Pooled(schema, False, certificate)
+    free = {one.name for one in free_numbers(schema)}
+    made = [_edged(one, edges) if one.name in free else one for one in schema.features]  # type: ignore[arg-type]
+    changed = schema.having(made)
+    if certificate.private:
+        changed = changed.having(provenance=(*changed.provenance, certificate.provenance(WHAT)))
+    return Pooled(changed, True, certificate)
+
+
+def read_pooled(noisy: Integers, scale: float, numbers: int, rows: float, bins: int) -> list[float] | None:
+    """Relative edges of `bins` bins with about as many values each, if most values lie low; from noisy counts alone."""
+    variance = laplace_variance(scale) if scale else 0.0
+    part: Floats = shares(noisy / numbers, variance / numbers**2, rows)
+    if part[: PARTS.index(LOW) + 1].sum() < SKEWED:
+        return None
+    return [PARTS[spot - 1] for spot in quantiles(part, bins)]
+
+
+def _edged(feature: Numeric, edges: list[float]) -> Numeric:
+    span = feature.upper - feature.lower
+    return with_edges(feature, (feature.lower + span * edge for edge in edges))
+
+
+def shared(epsilon: Any) -> tuple[Budget, Any]:
+    """What a pooled table may cost, and what is left."""
+    if not isinstance(epsilon, Fraction):
+        return Budget(math.inf), epsilon
+    return Budget(epsilon * SHARE), epsilon * (1 - SHARE)

@@ -1,0 +1,167 @@
+"""Reading a noisy fine table at several scales at once: post-processing, which sees noisy counts and nothing else.
+
+A curve over the cells is a smooth chain (Ornstein-Uhlenbeck) plus a part that is each cell's own (atoms, sentinel
+values). How far either goes and how long the chain remembers is not chosen: readings of all tried scales are averaged
+by their evidence, so that noise pools many cells and signal few.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.loops import machine_code
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+LEVELS = 12  # of a number's excess, at most
+PRICE = 1.0  # of a level, beside the logarithm of the number of cells
+
+
+def chain(seen: Any, size: Any, noise: Any, spread: float, memory: float, own: float, out: Any) -> float:
+    """Log-evidence of seen = size·(f + w) + noise, f a chain and w white; `out` gets the posterior mean of f + w.
+
+    A Kalman filter forth and a Rauch-Tung-Striebel smoother back. `noise` are variances, `spread` and `own` those of f
+    and w, `memory` is the correlation of f between neighbours.
+    """
+    cells = len(seen)
+    mean, width = np.empty(cells), np.empty(cells)
+    ahead, broad = np.empty(cells), np.empty(cells)
+    evidence, m, p = 0.0, 0.0, spread
+    for c in range(cells):
+        if c > 0:
+            m, p = memory * m, memory * memory * p + (1 - memory * memory) * spread
+        ahead[c], broad[c] = m, p
+        total = size[c] * size[c] * (p + own) + noise[c]
+        rest = seen[c] - size[c] * m
+        evidence -= 0.5 * (rest * rest / total + np.log(total))
+        gain = p * size[c] / total
+        m, p = m + gain * rest, p - gain * size[c] * p
+        mean[c], width[c] = m, p
+    out[cells - 1] = mean[cells - 1]
+    for c in range(cells - 2, -1, -1):
+        back = width[c] * memory / broad[c + 1] if broad[c + 1] > 0 else 0.0
+        out[c] = mean[c] + back * (out[c + 1] - ahead[c + 1])
+    for c in range(cells):
+        out[c] += own * size[c] * (seen[c] - size[c] * out[c]) / (size[c] * size[c] * own + noise[c])
+    return evidence
+
+
+def _averaged(seen: Floats, size: Floats, noise: Floats, tries: Iterable[tuple[float, float, float]]) -> Floats:
+    """Readings weighted by their evidence; each try is a variance of the chain, its memory, a variance of cells."""
+    run, found = machine_code(chain).chain, []
+    for spread, memory, own in tries:
+        out = np.empty(len(seen))
+        found.append((run(seen, size, noise, spread, memory, own, out), out))
+    evidence = np.array([one for one, _ in found])
+    weights = np.exp(evidence - evidence.max())
+    return np.asarray(np.average([out for _, out in found], axis=0, weights=weights))
+
+
+def shares(table: Floats, variance: float, rows: float) -> Floats:
+    """Shares of the rows by cell, from noisy counts of that variance."""
+    cells = len(table)
+    even = rows / cells
+    tries = [
+        ((a * even) ** 2, math.exp(-1 / (cells * far)), (b * even) ** 2)
+        for a in (0.3, 1.0, 2.0, 4.0)
+        for far in (0.03, 0.15, 0.6)
+        for b in (0.05, 0.5, 5.0, 30.0)
+    ]
+    more = _averaged(table - even, np.ones(cells), np.full(cells, variance + even), tries)
+    found = np.maximum(even + more, 0.02 * even)
+    return np.asarray(found / found.sum())
+
+
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """What a noisy table of two classes says of a number: shares of the rows by cell, and by how much the second class
+    is more probable in a cell than at large.
+    """
+
+    shares: Floats
+    excess: Floats
+
+
+def read(table: Floats, variance: float, rows: float, second: float) -> Reading:
+    """Read noisy counts by class and cell; `second` is the share of the second class, `variance` that of each count."""
+    total, spread = table.sum(axis=0), second * (1 - second)
+    part, cells = shares(total, 2 * variance, rows), table.shape[1]
+    noise = variance * ((1 - second) ** 2 + second**2) + rows * part * spread + 0.25
+    tries = [
+        (a * a * spread, math.exp(-1 / (cells * far)), b * b)
+        for a in (0.03, 0.12, 0.4, 1.0)
+        for far in (0.02, 0.1, 0.5)
+        for b in (0.0, 0.1, 0.4)
+    ]
+    found = _averaged(table[1] - second * total, rows * part, noise, tries)
+    found = np.clip(found, -second + 0.002, 1 - second - 0.002)
+    return Reading(part, np.asarray(found - found @ part))
+
+
+def quantiles(part: Floats, count: int) -> list[int]:
+    """Where `count` runs of cells begin, but for the first, with the least Σ share²: heavy cells stay alone."""
+    below, cells = np.concatenate([[0.0], np.cumsum(part)]), len(part)
+    cost = (below[None] - below[:, None]) ** 2
+    cost[np.tril_indices(cells + 1)] = np.inf
+    best, back = np.full(cells + 1, np.inf), []
+    best[0] = 0.0
+    for _ in range(min(count, cells)):
+        step = best[:, None] + cost
+        back.append(step.argmin(axis=0))
+        best = step.min(axis=0)
+    found = [cells]
+    for one in back[::-1]:
+        found.append(int(one[found[-1]]))
+    return sorted({spot for spot in found if 0 < spot < cells})
+
+
+def levels(
+    part: Floats, excess: Floats, rows: float, spread: float, noise: float, most: int = LEVELS
+) -> tuple[Integers, int]:
+    """Cells put together by their excess: which level each cell has, and how many levels there are, `most` at most.
+
+    Least Σ rows·(excess − that of its level)²/spread + Σ over levels (price + noise/(rows of the level·spread)): what a
+    level hides, and what another weight costs under the noise of the fit to come. The price is the logarithm of the
+    number of cells that it might have been, and twice as much again and again until there are few enough levels.
+    """
+    price = PRICE * math.log(len(part))
+    while True:
+        label, count = _levels(part, excess, rows, spread, noise, price)
+        if count <= most:
+            return label, count
+        price *= 2
+
+
+def _levels(
+    part: Floats, excess: Floats, rows: float, spread: float, noise: float, price: float
+) -> tuple[Integers, int]:
+    order = np.argsort(excess, kind="stable")
+    weight, value, cells = rows * part[order], excess[order] / math.sqrt(spread), len(part)
+    sums = (np.concatenate([[0.0], np.cumsum(one)]) for one in (weight, weight * value, weight * value * value))
+    mass, first, square = (one[None] - one[:, None] for one in sums)
+    cost = square - first**2 / np.maximum(mass, 1e-12) + price + noise / np.maximum(spread * mass, 1e-9)
+    cost[np.tril_indices(cells + 1)] = np.inf
+    best, cut = np.zeros(cells + 1), np.zeros(cells + 1, np.int64)
+    for stop in range(1, cells + 1):
+        options = best[:stop] + cost[:stop, stop]
+        cut[stop] = options.argmin()
+        best[stop] = options[cut[stop]]
+    label, stop, count = np.zeros(cells, np.int64), cells, 0
+    while stop:
+        label[order[cut[stop] : stop]] = count
+        stop, count = int(cut[stop]), count + 1
+    return label, count
+
+
+def left_over(reading: Reading, spots: Floats, knots: Floats) -> Floats:
+    """What straight lines through the knots leave of the excess, cell by cell."""
+    hats = np.stack([np.interp(spots, knots, row) for row in np.eye(len(knots))], axis=1)
+    root = np.sqrt(reading.shares)[:, None]
+    weights = np.linalg.lstsq(hats * root, reading.excess * root[:, 0], rcond=1e-8)[0]
+    return np.asarray(reading.excess - hats @ weights)
