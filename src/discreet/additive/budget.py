@@ -10,7 +10,7 @@ from discreet.errors import BudgetError
 from discreet.estimators.counts import SHARE, count_charge
 from discreet.privacy.budget import Adjacency, Budget
 from discreet.privacy.ledger import Charge, Sequential, SmoothCharge
-from discreet.privacy.plan import Protected, checked_contributions, only_pure
+from discreet.privacy.plan import Protected, checked_contributions
 from discreet.privacy.unexpected import REFUSE, check_unexpected
 from discreet.schema import Schema
 
@@ -75,7 +75,7 @@ def plan_additive(
     unexpected: str = REFUSE,
 ) -> AdditivePlan:
     """Check the settings, or say what stands in the way."""
-    only_pure(budget, "additive models are released")
+    budget = budget.pure
     contributions = checked_contributions(contributions)
     whole = isinstance(pairs, Integral) and not isinstance(pairs, bool) and 0 <= int(pairs) <= 1000
     if not (whole or (isinstance(pairs, str) and pairs == "auto")):

@@ -37,7 +37,7 @@ class PrivateAdditiveClassifier(CountedEstimator):
         unexplained; "auto" looks for pairs where there are several classes and budget to spare.
     numeric : {"smooth", "binned"}
         Numbers as a line through public knots, as many as the noise lets be told apart, or by the schema's bins.
-    {contributions, random_state, unexpected}
+    {contributions, random_state, unexpected, delta}
 
     Attributes
     ----------
@@ -51,6 +51,7 @@ class PrivateAdditiveClassifier(CountedEstimator):
         self, epsilon: float = 1.0, schema: Schema | str | None = None, adjacency: str = "add-remove",
         pairs: int | str = "auto", numeric: str = "smooth", contributions: int = 1, random_state: Any = None,
         unexpected: str = "refuse",
+        delta: float = 0.0,
     ) -> None:  # fmt: skip
         self._configure(locals())
 

@@ -22,10 +22,13 @@ def fit_family(name: str, X: Any, y: Any, **settings: Any) -> ReleasedModel:
 
 
 def fit_estimator(
-    kind: Kind, X: Any, y: Any, *, counts: ClassCounts, bins: str, ledger: Any, progress: Any, **settings: Any
-) -> ReleasedModel:
-    """Fit a kind by its own estimator, which is told the counts if it asks for them."""
+    kind: Kind, X: Any, y: Any, *, counts: ClassCounts, bins: str, ledger: Any, progress: Any, delta: Any = 0,
+    **settings: Any,
+) -> ReleasedModel:  # fmt: skip
+    """Fit a kind by its own estimator, which is told the counts if it asks for them, and δ if it knows one."""
     estimator = kind.make(**(kind.as_declared if bins == "schema" else {}), **settings)
+    if delta and "delta" in estimator.get_params(deep=False):
+        estimator.set_params(delta=delta)
     given = {"ledger": ledger, "progress": progress, "counts": counts}
     asked = inspect.signature(estimator.fit).parameters
     model: ReleasedModel = estimator.fit(X, y, **{key: one for key, one in given.items() if key in asked}).model_
@@ -34,7 +37,7 @@ def fit_estimator(
 
 def fit_naive_bayes(
     kind: Kind, X: Any, y: Any, *, schema: Schema, counts: ClassCounts, epsilon: Any, bins: str, ledger: Any,
-    progress: Any, **settings: Any,
+    progress: Any, delta: Any = 0, **settings: Any,
 ) -> ReleasedModel:  # fmt: skip
     """Naive Bayes with as many bins as the counts can feed, calibrated where there is enough for it."""
     from discreet.bayes import PrivateNB
@@ -52,5 +55,5 @@ def fit_naive_bayes(
         public = public.having(provenance=(*public.provenance, counts.certificate.provenance(WHAT)))
     if share:
         X.held()  # for the calibration too
-    model = PrivateNB(kept, schema=public, **settings).fit(X, y, ledger=ledger, progress=progress).model_
+    model = PrivateNB(kept, delta, public, **settings).fit(X, y, ledger=ledger, progress=progress).model_
     return calibrated(model, X, y, share, rows=counts.rows, keep=True, ledger=ledger, **settings) if share else model

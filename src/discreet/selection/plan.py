@@ -12,7 +12,7 @@ from discreet.errors import BudgetError
 from discreet.mechanisms.joint import check_events
 from discreet.privacy.budget import Adjacency, Budget
 from discreet.privacy.ledger import Charge, Sequential
-from discreet.privacy.plan import Protected, checked_contributions, moved_rows, only_pure
+from discreet.privacy.plan import Protected, checked_contributions, moved_rows
 from discreet.privacy.unexpected import REFUSE, check_unexpected
 from discreet.schema import Schema
 from discreet.selection.scores import SCORES, Score, make_score
@@ -104,7 +104,7 @@ def make_selection_plan(
     """Check what the user asked for and price it."""
     if selector not in SELECTORS:
         raise BudgetError(f"selector must be one of {', '.join(SELECTORS)}, not {selector!r}")
-    only_pure(budget, "features are selected")
+    budget = budget.pure
     count, rows = feature_count(k, schema), checked_contributions(contributions)
     if selector == "joint":
         check_events(count, len(schema.features))

@@ -54,8 +54,8 @@ plant("network-one-row-per-person", "auto/families.py",
       'estimator = kind.make(**(kind.as_declared if bins == "schema" else {}), **(settings | {"contributions": 1}))',
       "tables are noised for one row per person", WHOLE)
 plant("bayes-add-remove", "auto/families.py",
-      "model = PrivateNB(kept, schema=public, **settings)",
-      'model = PrivateNB(kept, schema=public, **(settings | {"adjacency": "add-remove"}))',
+      "model = PrivateNB(kept, delta, public, **settings)",
+      'model = PrivateNB(kept, delta, public, **(settings | {"adjacency": "add-remove"}))',
       "tables are noised for a row that comes or goes, not for a replaced one", WHOLE)
 plant("certificate-forgets-counts", "auto/classifier.py",
       "return fitted.with_certificate(counts.certificate.then(fitted.certificate, plan.node.what))", "return fitted",
@@ -63,3 +63,8 @@ plant("certificate-forgets-counts", "auto/classifier.py",
 plant("certificate-understates-counts", "privacy/certificate.py",
       '"epsilon": _added(self.epsilon, other.epsilon),', '"epsilon": other.epsilon,',
       "the certificate states the cost of the model without that of the counts", WHOLE)
+
+plant("the-rest-is-charged-without-delta", "auto/classifier.py",
+      "rest = _rest(self.budget.epsilon - self.charge.cost, self.budget.delta)",
+      "rest = _rest(self.budget.epsilon - self.charge.cost)",
+      "a model that spends delta is charged as pure epsilon", "privacy/test_delta.py")
