@@ -30,6 +30,11 @@ def sqrt_up(value: Fraction) -> float:
     return result
 
 
+def root_down(square: Fraction) -> Fraction:
+    """A fraction just below a root, with few digits, so that coins of its odds are cheap."""
+    return Fraction(math.isqrt((square.numerator << 60) // square.denominator), 1 << 30)
+
+
 def fraction_down(value: float) -> Fraction:
     """A fraction with a denominator of 2**64 that is not above a double."""
     return Fraction(math.floor(Fraction(value) * 2**64), 2**64)

@@ -74,6 +74,7 @@ class PrivateSelectKBest(TransformerMixin, PrivateEstimator):
     """
 
     _texts = SCORE
+    _spends_delta = True
 
     def __init__(
         self, k: int = 10, epsilon: float = 1.0, schema: Schema | None = None, score: str = "hits",
