@@ -30,6 +30,7 @@ CURVATURE = 0.1  # of a cell, relative to evenly filled cells of unrelated featu
 SCORE, TERMS = 32.0, 1024.0  # of a score and of its terms, added up: more than they come to at a minimum
 COMMON = 0.1  # the weight of the sum that blocks share under normal noise, against one of all they have beside it
 SPREADS = (0.05, 0.1, 0.2, 0.4, 0.7, 1.0, 1.5, 2.5, 4.0, 7.0, 12.0)  # of scores, that normal noise is weighed against
+GAIN = 1.1  # how much more than K-norm noise, of what a fit can learn, normal noise must promise: level on Adult below
 FINER = 8  # bits by which the lattice is finer than it need be
 SHARES = (1.0, 0.99, 0.98, 0.97, 0.96, 0.95, 0.94, 0.92, 0.9, 0.875, 0.85, 0.8, 0.75, 0.7, 0.6, 0.5, 0.35, 0.2, 0.1)
 
@@ -152,16 +153,18 @@ def plan_fit(
 ) -> FitPlan:  # fmt: skip
     """Noise and penalties for ε per row; `scales` are the prior deviations of the blocks (default: 1).
 
-    With a δ, which is that of all rows of a person, noise is normal where that promises less error. Everything follows
-    from the schema, ε, δ and the noisy class counts.
+    With a δ, which is that of all rows of a person, noise is normal where that promises clearly less error.
+    Everything follows from the schema, ε, δ and the noisy class counts.
     """
     scale = np.array(scales) if len(scales) else np.ones(len(blocks.sizes))
     scale = scale * min(1.0, math.sqrt(PRIOR / len(blocks.sizes)))
     if epsilon is None:
         return _finished(blocks, moved, (ZERO, ZERO), (), 1 / scale**2, 1.0, counts, NONE)
     tried = [_plan_finish(blocks, epsilon, share, counts, moved, scale) for share in FINISH]
+    error, best = min(tried, key=lambda found: found[0])
     normal = plan_normal(blocks, epsilon, delta, counts, moved, contributions, scale) if delta else None
-    return min([*tried, *([] if normal is None else [normal])], key=lambda found: found[0])[1]
+    known = float(np.sum(scale**2))  # the error of a score before anything is fitted
+    return normal[1] if normal is not None and known - normal[0] > GAIN * (known - error) else best
 
 
 def plan_normal(blocks: Blocks, epsilon: Fraction, delta: Fraction, counts: ClassCounts, moved: int,
