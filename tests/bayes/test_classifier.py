@@ -184,9 +184,10 @@ def test_certificate_and_model_carry_no_exact_count(mixed):
 
 def test_gaussian_mechanism_with_delta(mixed):
     frame, y, schema = mixed
-    fitted = PrivateNB(1.0, 1e-6, schema=schema, random_state=0).fit(frame, y)
+    fitted = PrivateNB(1.0, 1e-6, schema=schema, mechanism="gaussian", random_state=0).fit(frame, y)
     assert fitted.certificate_.rho is not None and "privacy loss" in fitted.certificate_.accounting
-    moments = PrivateNB(1.0, 1e-6, schema=schema, numeric="gaussian", random_state=0).fit(frame, y)
+    given = {"schema": schema, "numeric": "gaussian", "mechanism": "gaussian"}
+    moments = PrivateNB(1.0, 1e-6, **given, random_state=0).fit(frame, y)
     assert "tight conversion" in moments.certificate_.accounting
     assert {c.mechanism for c in moments.certificate_.charges()} == {"discrete Gaussian"}
 

@@ -186,7 +186,7 @@ def test_twins_and_simulations_of_fits_that_buy_bounds_still_work(people):
 def test_with_a_delta_the_bounds_are_added(people):
     X, y = people.drop(columns="y"), people["y"]
     ledger = Ledger(Budget(1, 1e-6), composition="basic")
-    fitted = PrivateNB(1.0, 1e-6, schema=OPEN, bounds_share=0.2).fit(X, y, ledger=ledger)
+    fitted = PrivateNB(1.0, 1e-6, schema=OPEN, bounds_share=0.2, mechanism="gaussian").fit(X, y, ledger=ledger)
     assert fitted.certificate_.epsilon == "1" and fitted.certificate_.delta == "1/1000000"
     rhos = [Fraction(charge.cost) for charge in fitted.certificate_.charges() if charge.measure == "rho"]
     assert Fraction(fitted.certificate_.rho) >= sum(rhos) + Fraction(1, 50) > Fraction(1, 50)  # ε = 1/5 is ρ = 1/50

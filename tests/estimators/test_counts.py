@@ -44,7 +44,7 @@ def test_the_certificate_of_the_whole_adds_up():
 
 
 def test_a_stated_rho_grows_with_the_counts():
-    model = PrivateNB(Fraction(9, 10), delta=1e-6, schema=SCHEMA, random_state=0).fit(X, Y).model_
+    model = PrivateNB(Fraction(9, 10), delta=1e-6, schema=SCHEMA, mechanism="gaussian", random_state=0).fit(X, Y).model_
     whole = bought().certificate.then(model.certificate)
     assert Fraction(whole.rho) == Fraction(model.certificate.rho) + Fraction(1, 200)
     assert whole.delta == model.certificate.delta

@@ -307,7 +307,7 @@ def test_both_sides_get_all_of_epsilon(monkeypatch):
 
 
 def test_approximate_budgets():
-    held = PrivateHoldout(PrivateNB(1.0, schema=SCHEMA, delta=1e-6)).fit(frame())
+    held = PrivateHoldout(PrivateNB(1.0, schema=SCHEMA, delta=1e-6, mechanism="gaussian")).fit(frame())
     assert held.certificate_.epsilon == "1" and held.certificate_.delta == "1/1000000"
     assert Fraction(held.certificate_.rho) >= Fraction(1, 2)
     ledger = Ledger(Budget(2, 4e-6))
@@ -317,7 +317,7 @@ def test_approximate_budgets():
 
 def test_a_fit_with_a_delta_keeps_its_rho():
     """The larger of the fit's ρ and ε²/2 of the measurement; budgets of ρ, and zCDP composition, can pay for it."""
-    nb = PrivateNB(1.0, schema=SCHEMA, delta=1e-6)
+    nb = PrivateNB(1.0, schema=SCHEMA, delta=1e-6, mechanism="gaussian")
     alone, ledger = concentrated(nb.plan().node), Ledger(Budget(10, 1e-5), composition="zcdp")
     assert concentrated(PrivateHoldout(nb).plan().node) == max(alone, Fraction(1, 2))
     held = PrivateHoldout(nb)

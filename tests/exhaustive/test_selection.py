@@ -1,15 +1,22 @@
 """Every neighbour of every small data set: how far scores move, and what that does to each selector's law."""
 
 import math
+from fractions import Fraction
+from functools import cache
 from itertools import combinations_with_replacement, product
 
 import numpy as np
 import pytest
 
+from discreet.errors import BudgetError
 from discreet.privacy.budget import Adjacency, Budget
+from discreet.privacy.calibrate import zcdp_rho
+from discreet.privacy.ledger import Ledger, cost
 from discreet.schema import Categorical, Schema
+from discreet.selection import PrivateSelectKBest
 from discreet.selection.plan import make_selection_plan
 from discreet.selection.scores import BIT, information, information_bound, make_score
+from discreet.selection.select import DRAWS
 from tests.mechanisms.selection_laws import LAWS, sparse_law
 
 SCHEMA = Schema([Categorical("a", [0, 1]), Categorical("b", [0, 1]), Categorical("c", [0, 1, 2])], "y", [0, 1, 2])
@@ -160,3 +167,78 @@ def test_leaving_out_the_number_of_features_breaks_the_promise():
     """Masks of T features need T times the reach of one: without it the loss is near Tε."""
     plan = make_selection_plan(FOUR, Budget(1), 2, score="hits", selector="mask")
     assert loss(lambda scores: LAWS["mask"](scores, 2, 2 * float(plan.rate)), (0, 1)) > 1.9
+
+
+# ---- zCDP: draws of the exponential mechanism with a delta
+
+
+def renyi(first, second, order):
+    """D of a finite law from another."""
+    return math.log(sum(first[key] * (first[key] / second[key]) ** (order - 1) for key in first)) / (order - 1)
+
+
+def worst_rho(law, changes):
+    """The largest D_α/α over score vectors of four items, neighbours and orders."""
+    found = 0.0
+    for scores in product(LEVELS[:2], repeat=4):
+        for change in product(changes, repeat=4):
+            moved = tuple(a + b for a, b in zip(scores, change, strict=True))
+            first, second = law(scores), law(moved)
+            found = max(found, *(renyi(first, second, order) / order for order in (1.01, 3, 20)))
+    return found
+
+
+@pytest.mark.parametrize("moves", [(0, 1), (-1, 0, 1)])
+def test_peeling_costs_an_eighth_of_the_square_of_epsilon_for_each_draw(moves):
+    """A rate of ε over the range of changes; permute-and-flip at the same rate costs more, and stays at pure ε."""
+    epsilon = 1.5
+    rate = epsilon / (max(moves) - min(moves))
+    laws = {name: cache(lambda scores, law=LAWS[name]: law(scores, 2, rate)) for name in ("gumbel", "permute-and-flip")}
+    bound = 2 * epsilon**2 / 8
+    assert 0.6 * bound < worst_rho(laws["gumbel"], moves) <= bound * (1 + 1e-9)
+    assert worst_rho(laws["permute-and-flip"], moves) > bound
+
+
+MANY = Schema([Categorical(str(j), [0, 1, 2]) for j in range(40)], "y", [0, 1])
+
+
+@pytest.mark.parametrize(("score", "adjacency"), [*CASES, ("balanced", Adjacency.REPLACE)])
+@pytest.mark.parametrize("contributions", [1, 3])
+def test_with_a_delta_the_rho_of_all_draws_is_that_of_the_budget(score, adjacency, contributions):
+    given = {"score": score, "adjacency": adjacency, "contributions": contributions}
+    pure, plan = (
+        make_selection_plan(MANY, budget, 30, selector="gumbel", **given) for budget in (Budget(2), Budget(2, 1e-6))
+    )
+    spent, choice = cost(plan.node, "epsilon"), plan.node.parts[-1]
+    assert spent == (Fraction(1, 5) if score == "balanced" else 0)
+    ranged = plan.rate * plan.score.reach
+    assert choice.measure == "rho" and choice.cost == 30 * ranged**2 / 8 <= zcdp_rho(2 - spent, Fraction(1, 10**6))
+    assert choice.cost > 0.999 * zcdp_rho(2 - spent, Fraction(1, 10**6))
+    assert plan.rate > pure.rate and choice.spread == 1 / plan.rate
+    assert plan.rho == choice.cost + spent**2 / 2 and plan.budget.delta == Fraction(1, 10**6)
+
+
+def test_few_draws_and_other_selectors_stay_at_pure_epsilon():
+    for k, selector in ((2, "gumbel"), (30, "permute-and-flip"), (30, "mask"), (30, "noisy-scores")):
+        plan = make_selection_plan(MANY, Budget(2, 1e-6), k, selector=selector)
+        assert plan.each is None and plan.rho is None and plan.budget == Budget(2)
+        assert plan.rate == make_selection_plan(MANY, Budget(2), k, selector=selector).rate
+    with pytest.raises(BudgetError, match="instead of rho"):
+        make_selection_plan(MANY, Budget(rho=1), 2)
+
+
+def test_a_choice_with_a_delta_draws_at_its_rate_and_says_so(monkeypatch):
+    rates, draw = [], DRAWS["gumbel"]
+
+    def watched(scores, k, rate, *, odds):
+        rates.append(rate)
+        return draw(scores, k, rate, odds=odds)
+
+    monkeypatch.setitem(DRAWS, "gumbel", watched)
+    X = np.random.default_rng(0).integers(0, 3, (60, 40))
+    ledger = Ledger(Budget(2, 1e-6), "basic")
+    chooser = PrivateSelectKBest(30, 2.0, MANY, selector="gumbel", delta=1e-6).fit(X, X[:, 0] % 2, ledger=ledger)
+    found = chooser.certificate_
+    assert rates == [chooser.plan().rate] and len(chooser.names_) == 30
+    assert (found.epsilon, found.delta) == ("2", "1/1000000") and Fraction(found.rho) == chooser.plan().rho
+    assert "epsilon²/8" in found.accounting and ledger.totals.delta == Fraction(1, 10**6)

@@ -14,6 +14,7 @@ from discreet.mechanisms.vectors import (
     exponentials,
     laplace_vector,
     noise_vector,
+    normal_vector,
     spherical_vector,
 )
 
@@ -41,6 +42,14 @@ def test_laws(bits, size):
         assert stats.kstest(lengths, stats.gamma(size, scale=scale).cdf).pvalue > ALARM
         for wrong in (0.7, 1.3):
             assert stats.kstest(lengths, stats.gamma(size, scale=wrong * scale).cdf).pvalue < ALARM
+
+
+@pytest.mark.parametrize("bits", [SystemBits(), SeededBits(np.random.default_rng(0))])
+def test_normal_variables(bits):
+    drawn = normal_vector(8000, 2.5, bits).vector
+    assert stats.kstest(drawn, stats.norm(scale=2.5).cdf).pvalue > ALARM
+    for wrong in (0.7, 1.3):
+        assert stats.kstest(drawn, stats.norm(scale=2.5 * wrong).cdf).pvalue < ALARM
 
 
 def test_directions_are_uniform():
@@ -134,7 +143,7 @@ def distance(found, exact):
 @pytest.mark.parametrize("small", [False, True])
 @pytest.mark.parametrize("size", [2, 5, 60])
 def test_vectors_are_within_their_stated_distance_of_an_exact_draw(size, small):
-    scale, worst = 3.7, {"laplace": 0.0, "spherical": 0.0}
+    scale, worst = 3.7, {"laplace": 0.0, "spherical": 0.0, "normal": 0.0}
     with mpmath.workdps(60):
         for seed in range(20):
             bits = Lengthened(seed, small)
@@ -155,4 +164,12 @@ def test_vectors_are_within_their_stated_distance_of_an_exact_draw(size, small):
             off = distance(found, [scale * length * value / norm for value in normal])
             assert off <= found.error
             worst["spherical"] = max(worst["spherical"], float(off / found.error))
+            bits = Lengthened(seed, small)
+            found = normal_vector(size, scale, bits)
+            doubled = [2 * value for value in bits.exponentials()]
+            (turns,) = bits.taken
+            off = distance(found, [scale * mpmath.sqrt(two) * mpmath.cos(2 * mpmath.pi * bits.uniform(word))
+                                   for two, word in zip(doubled, turns, strict=True)])  # fmt: skip
+            assert off <= found.error
+            worst["normal"] = max(worst["normal"], float(off / found.error))
     assert min(worst.values()) > 1e-3  # the bounds are not empty

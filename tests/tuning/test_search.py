@@ -171,7 +171,7 @@ def test_a_candidate_that_overspends_is_found_out(parity, monkeypatch):
         ({"eta": 3}, BudgetError, "eta"),
         ({"gamma": 0}, BudgetError, "gamma"),
         ({"estimator": []}, BudgetError, "no candidates"),
-        ({"estimator": PrivateNB(schema=SCHEMA, delta=1e-6)}, BudgetError, "delta"),
+        ({"estimator": PrivateNB(schema=SCHEMA, delta=1e-6)}, BudgetError, "delta of its own"),
         ({"estimator": PrivateNB(schema=SCHEMA, contributions=2)}, BudgetError, "contributions"),
         ({"estimator": [PrivateNB(schema=SCHEMA), PrivateNB()]}, SchemaError, "one schema"),
         ({"estimator": PrivateNB()}, SchemaError, "one schema"),

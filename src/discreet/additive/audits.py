@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from discreet import sources
 from discreet.additive.blocks import place_knots
 from discreet.additive.fit import start_at
-from discreet.additive.plan import Bundle, FitPlan, plan_fit
+from discreet.additive.plan import Bundle, FitPlan, plan_fit, plan_normal
 from discreet.additive.release import released_weights
 from discreet.additive.solve import Objective
 from discreet.audit import AuditCase, case_at_one, contradicted
@@ -31,6 +31,7 @@ Row = tuple[int, float, int]
 AGREED: tuple[Row, ...] = ((1, 1.0, 1),) * 20
 PULLED: Row = (1, 1.0, 0)
 REACH = 20.0
+DELTA = 1e-5
 
 
 @dataclass(frozen=True)
@@ -78,6 +79,22 @@ class ReleasedWeights:
 
 
 @dataclass(frozen=True)
+class NormalWeights(ReleasedWeights):
+    """The same with normal noise in the objective; a control takes less of it."""
+
+    less: float = 1.0
+
+    @cached_property
+    def plan(self) -> FitPlan:
+        """The plan of a fit with normal noise, whatever other noise would promise."""
+        found = plan_normal(
+            place_knots(self.schema, 2), exact(self.epsilon), exact(DELTA), self.counts, self.moved, 1, np.ones(2)
+        )
+        assert found is not None
+        return replace(found[1], deviations=tuple(self.less * one for one in found[1].deviations))
+
+
+@dataclass(frozen=True)
 class Heavy(ReleasedWeights):
     """A control: the weights of a row's block add up to more than one."""
 
@@ -117,13 +134,25 @@ def audit_cases() -> list[AuditCase]:
         for classes in (2, 3)
         for near, moved in (("add-remove", 1), ("replace", 2))
     ]  # fmt: skip
+    honest += [
+        case_at_one(
+            f"additive-normal-{classes}-classes-{near}", partial(NormalWeights, classes=classes, moved=moved),
+            [contradicted(AGREED, PULLED, near)], "released weights with normal noise, by the simulation twin",
+            adjacency=near, samples=3_000, delta=DELTA,
+        )
+        for classes, near, moved in ((2, "add-remove", 1), (3, "add-remove", 1), (2, "replace", 2))
+    ]  # fmt: skip
     broken: list[tuple[str, type[ReleasedWeights], str]] = [
         ("heavy", Heavy, "rows heavier than the noise is for"),
         ("quiet", TooQuiet, "noise vectors at several times their rate"),
         ("untilted", Untilted, "only the final rounding is noised"),
     ]
     pairs = [contradicted(AGREED, PULLED, "add-remove")]  # a control is so far off that few runs show it
-    return honest + [
+    quiet = case_at_one(
+        "control-additive-normal-quiet", partial(NormalWeights, classes=2, moved=1, less=0.02), pairs,
+        "normal noise of a fiftieth of its deviation", samples=600, delta=DELTA,
+    )  # fmt: skip
+    return [*honest, quiet] + [
         case_at_one(f"control-additive-{name}", partial(kind, classes=2, moved=1), pairs, note, samples=600)
         for name, kind, note in broken
     ]

@@ -10,7 +10,7 @@ from discreet.errors import BudgetError
 from discreet.estimators.counts import SHARE, count_charge
 from discreet.privacy.budget import Adjacency, Budget
 from discreet.privacy.ledger import Charge, Sequential, SmoothCharge
-from discreet.privacy.plan import Protected, checked_contributions, only_pure
+from discreet.privacy.plan import Protected, checked_contributions
 from discreet.privacy.unexpected import REFUSE, check_unexpected
 from discreet.schema import Schema
 
@@ -53,10 +53,11 @@ class AdditivePlan(Protected):
                 parts.append(self.count_charge)
             parts.append(
                 SmoothCharge(
-                    "objective perturbation, K-norm noise",
+                    f"objective perturbation, K-norm{' or normal' if self.budget.delta else ''} noise",
                     "weights, and a choice of pairs if there are any",
                     "epsilon",
                     self.rest * self.contributions,
+                    self.budget.delta,
                     parameters=(("noise", "decided by the class counts"),),
                 )
             )
@@ -75,7 +76,8 @@ def plan_additive(
     unexpected: str = REFUSE,
 ) -> AdditivePlan:
     """Check the settings, or say what stands in the way."""
-    only_pure(budget, "additive models are released")
+    if budget.rho is not None:
+        raise BudgetError("additive models are released within epsilon and delta: give those instead of rho")
     contributions = checked_contributions(contributions)
     whole = isinstance(pairs, Integral) and not isinstance(pairs, bool) and 0 <= int(pairs) <= 1000
     if not (whole or (isinstance(pairs, str) and pairs == "auto")):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -21,7 +22,7 @@ from discreet.mechanisms.vectors import bits_of
 from discreet.privacy.budget import Budget
 from discreet.privacy.certificate import Certificate
 from discreet.privacy.certifier import certify
-from discreet.privacy.ledger import Charge, Node, Sequential
+from discreet.privacy.ledger import Charge, Node, Sequential, cost
 from discreet.privacy.payer import Payer, attempt, paying
 from discreet.privacy.unexpected import ABSORB, FIXED
 from discreet.schema import Schema
@@ -29,7 +30,9 @@ from discreet.sources import Progress, Source
 
 
 class PrivateAdditiveClassifier(CountedEstimator):
-    """Log-odds as a sum of one shape per feature (and tables of pairs), by K-norm objective perturbation.
+    """Log-odds as a sum of one shape per feature (and tables of pairs), by objective perturbation.
+
+    The noise is that of the K-norm; with a `delta` it is normal where that promises less error.
 
     Parameters
     ----------
@@ -39,7 +42,7 @@ class PrivateAdditiveClassifier(CountedEstimator):
         unexplained; "auto" looks for pairs where there are several classes and budget to spare.
     numeric : {"smooth", "binned"}
         Numbers as a line through public knots, as many as the noise lets be told apart, or by the schema's bins.
-    {contributions, random_state, unexpected}
+    {contributions, random_state, unexpected, delta}
 
     Attributes
     ----------
@@ -48,11 +51,13 @@ class PrivateAdditiveClassifier(CountedEstimator):
     """
 
     model_: AdditiveModel
+    _spends_delta = True
 
     def __init__(
         self, epsilon: float = 1.0, schema: Schema | str | None = None, adjacency: str = "add-remove",
         pairs: int | str = "auto", numeric: str = "smooth", contributions: int = 1, random_state: Any = None,
         unexpected: str = "refuse",
+        delta: float = 0.0,
     ) -> None:  # fmt: skip
         self._configure(locals())
 
@@ -95,17 +100,19 @@ def release_certificate(
     fitted: Fitted, plan: AdditivePlan, sampler: Sampler, counts: ClassCounts | None = None
 ) -> Certificate:
     """What an additive release guarantees."""
-    parts: tuple[Charge, ...] = fitted.charges if plan.count_charge is None else (plan.count_charge, *fitted.charges)
+    parts: tuple[Node, ...] = fitted.charges if plan.count_charge is None else (plan.count_charge, *fitted.charges)
+    node = Sequential("additive model", parts)
+    spends = bool(cost(node, "delta"))
     machine = "logarithm, root and exponential of this machine are exact to two units in the last place"
     return certify(
-        plan,
-        node=Sequential("additive model", parts),
+        plan if spends else replace(plan, budget=plan.budget.pure),
+        node=node,
         sampler=(
             f"noise vectors from {bits_of(sampler).name}, within the solver's tolerance of exact draws",
             sampler.name,
         ),
         simulation=sampler.simulation,
-        accounting="pure epsilon, added up over steps",
+        accounting=f"{'epsilon and delta' if spends else 'pure epsilon'}, added up over steps",
         assumptions=(machine, FIXED if plan.unexpected == ABSORB else REFUSALS) if plan.budget.private else (),
         elsewhere=() if counts is None else counts.elsewhere(),
     )

@@ -19,7 +19,7 @@ from discreet.estimators.counts import ClassCounts
 from discreet.linear.encode import Design
 from discreet.mechanisms.choose import choice_rate
 from discreet.mechanisms.noise import Sampler
-from discreet.privacy.ledger import Charge
+from discreet.privacy.ledger import Charge, SmoothCharge
 from discreet.sources import HeldRows
 
 Floats = NDArray[np.float64]
@@ -34,7 +34,7 @@ class Fitted:
 
     blocks: Blocks
     weights: Floats
-    charges: tuple[Charge, ...]
+    charges: tuple[Charge | SmoothCharge, ...]
 
 
 def fit_additive(
@@ -46,12 +46,11 @@ def fit_additive(
     count = min(pair_count(plan, blocks, counts), len(pairs))
     start = start_at(blocks, counts)
     if not count:
-        only = replace(plan_fit(blocks, plan.rest, counts, moved=plan.moved), unexpected=plan.unexpected)
+        only = _planned(plan, blocks, plan.rest, counts, plan.budget.delta)
         weights = released_weights(blocks.design(rows), only, start, sampler)
         return Fitted(blocks, weights, tuple(only.charges(plan.contributions, "weights")))
     rest = plan.rest
-    early = plan_fit(blocks, None if rest is None else rest * FIRST, counts, moved=plan.moved)
-    first = replace(early, unexpected=plan.unexpected)
+    first = _planned(plan, blocks, None if rest is None else rest * FIRST, counts, plan.budget.delta / 2)
     design = blocks.design(rows)
     weights = released_weights(design, first, start, sampler)
     share = None if rest is None else rest * CHOICE
@@ -59,14 +58,21 @@ def fit_additive(
     both = replace(blocks, pairs=chosen)
     scales = [AGAIN] * len(blocks.sizes) + [TOGETHER] * len(chosen)
     left = None if rest is None else rest * (1 - FIRST - CHOICE)
-    late = plan_fit(both, left, counts, moved=plan.moved, scales=scales)
-    second = replace(late, unexpected=plan.unexpected)
+    second = _planned(plan, both, left, counts, plan.budget.delta / 2, scales=scales)
     final = released_weights(both.design(rows), second, _centre(weights, blocks, both), sampler)
     charges = first.charges(plan.contributions, "weights of features")
     if share is not None:
         charges.append(_choice_charge(share, count, plan))
     charges += second.charges(plan.contributions, "weights of features and pairs")
     return Fitted(both, final, tuple(charges))
+
+
+def _planned(
+    plan: AdditivePlan, blocks: Blocks, epsilon: Fraction | None, counts: ClassCounts, delta: Fraction, **more: Any
+) -> FitPlan:
+    """One fit of a plan at that part of its budget."""
+    made = plan_fit(blocks, epsilon, counts, delta=delta, moved=plan.moved, contributions=plan.contributions, **more)
+    return replace(made, unexpected=plan.unexpected)
 
 
 def choose_knots(plan: AdditivePlan, counts: ClassCounts, levels: tuple[Level, ...] = ()) -> Blocks:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
 
@@ -12,20 +12,25 @@ import numpy as np
 
 from discreet.additive.blocks import Blocks
 from discreet.additive.bound import check_cost, objective_cost, reach, widest
+from discreet.additive.normal import check_normal, widest_slope
 from discreet.additive.penalty import Chain, make_chain
 from discreet.additive.solve import row_errors, row_rounding
 from discreet.bayes.bundles import bundle_cost, bundle_tables, cell_square
 from discreet.estimators.counts import ClassCounts
 from discreet.mechanisms.kvectors import KVector
-from discreet.privacy.calibrate import float_up, fraction_down
-from discreet.privacy.ledger import Charge
+from discreet.privacy.calibrate import float_up, fraction_down, sqrt_up, step_delta
+from discreet.privacy.ledger import Charge, SmoothCharge
 from discreet.privacy.unexpected import REFUSE
 
+ZERO = Fraction(0)
 FINISH = (Fraction(1, 128), Fraction(1, 64), Fraction(1, 16))  # of the budget: covers the solver's inexactness
 CONSTANT = 0.1  # the part of the spread of scores that the constant may have
 PRIOR = 8.0  # the variance of a score before anything is known, shared out over the blocks; at most one for each
 CURVATURE = 0.1  # of a cell, relative to evenly filled cells of unrelated features at the class shares
 SCORE, TERMS = 32.0, 1024.0  # of a score and of its terms, added up: more than they come to at a minimum
+COMMON = 0.1  # the weight of the sum that blocks share under normal noise, against one of all they have beside it
+SPREADS = (0.05, 0.1, 0.2, 0.4, 0.7, 1.0, 1.5, 2.5, 4.0, 7.0, 12.0)  # of scores, that normal noise is weighed against
+GAIN = 1.1  # how much more than K-norm noise, of what a fit can learn, normal noise must promise: level on Adult below
 FINER = 8  # bits by which the lattice is finer than it need be
 SHARES = (1.0, 0.99, 0.98, 0.97, 0.96, 0.95, 0.94, 0.92, 0.9, 0.875, 0.85, 0.8, 0.75, 0.7, 0.6, 0.5, 0.35, 0.2, 0.1)
 
@@ -45,6 +50,10 @@ class FitPlan:
     `strengths` are the inverse prior variances of the blocks, `constant` that of the constant. `epsilons` are the costs
     of the noise vector and of the last step for one row; `lattice` and `steps` as in linear models. The common sum of
     the bundle at `anchor` is the constant's noise.
+
+    Normal noise has `deviations` in place of bundles: of what each block has beside the common sum of all, and of that
+    sum, which is the constant's noise, last. Its costs are those of one row that comes or goes, and `delta` is that of
+    all rows that do between neighbours.
     """
 
     blocks: Blocks
@@ -58,11 +67,13 @@ class FitPlan:
     steps: int
     anchor: int = 0
     unexpected: str = REFUSE
+    deviations: tuple[float, ...] = ()
+    delta: Fraction = Fraction(0)
 
     @property
     def private(self) -> bool:
         """Whether there is any noise."""
-        return bool(self.bundles)
+        return bool(self.bundles or self.deviations)
 
     @property
     def classes(self) -> int:
@@ -90,6 +101,16 @@ class FitPlan:
         return sum((bundle.rate for bundle in self.bundles), Fraction(0))
 
     @property
+    def slope(self) -> float:
+        """a: the largest √(xᵀΣ⁻¹x) of a row under normal noise, from above.
+
+        A row's block has a square of at most 1 − 1/cells beside its sum, which is one.
+        """
+        *blocks, common = (1 / Fraction(deviation) ** 2 for deviation in self.deviations)
+        parts = zip(self.blocks.sizes, blocks, strict=True)
+        return sqrt_up(common + sum((weight * Fraction(size - 1, size) for size, weight in parts), Fraction(0)))
+
+    @property
     def final_deviation(self) -> float:
         """The standard deviation of what the last step adds to a weight."""
         return (
@@ -98,34 +119,86 @@ class FitPlan:
             else 0.0
         )
 
-    def charges(self, contributions: int, what: str) -> list[Charge]:
+    def charges(self, contributions: int, what: str) -> list[Charge | SmoothCharge]:
         """The ledger entries."""
         if not self.private:
             return []
-        first, second = self.epsilons
+        first = self.epsilons[0]
+        if self.deviations:
+            moves = contributions * self.moved
+            public = (("a", f"{self.slope:.6g}"), ("q", f"{self.spread:.6g}"), ("rows that come or go", str(moves)))
+            return [
+                SmoothCharge(
+                    "objective perturbation, normal noise", what, "epsilon", first * moves, self.delta, public
+                ),
+                self._last_charge(moves, what),
+            ]
         row = f"one row: residual up to {self.moved * reach(self.classes)} in the K-norm, and its curvature"
         return [
             Charge("objective perturbation, K-norm noise", what, "K", row, 1 / self.rate, "epsilon",
                    first * contributions),
-            Charge("discrete laplace", f"{what}: distance of the solver's answer from the exact one", "L1",
-                   f"{self.steps} lattice steps of 2^-{self.lattice}", Fraction(self.steps) / second, "epsilon",
-                   second * contributions),
+            self._last_charge(contributions, what),
         ]  # fmt: skip
+
+    def _last_charge(self, times: int, what: str) -> Charge:
+        second = self.epsilons[1]
+        return Charge("discrete laplace", f"{what}: distance of the solver's answer from the exact one", "L1",
+                      f"{self.steps} lattice steps of 2^-{self.lattice}", Fraction(self.steps) / second, "epsilon",
+                      second * times)  # fmt: skip
 
 
 def plan_fit(
-    blocks: Blocks, epsilon: Fraction | None, counts: ClassCounts, *, moved: int = 1, scales: Sequence[float] = ()
-) -> FitPlan:
+    blocks: Blocks, epsilon: Fraction | None, counts: ClassCounts, *, moved: int = 1, scales: Sequence[float] = (),
+    delta: Fraction = ZERO, contributions: int = 1,
+) -> FitPlan:  # fmt: skip
     """Noise and penalties for ε per row; `scales` are the prior deviations of the blocks (default: 1).
 
-    Everything follows from the schema, ε and the noisy class counts.
+    With a δ, which is that of all rows of a person, noise is normal where that promises clearly less error.
+    Everything follows from the schema, ε, δ and the noisy class counts.
     """
     scale = np.array(scales) if len(scales) else np.ones(len(blocks.sizes))
     scale = scale * min(1.0, math.sqrt(PRIOR / len(blocks.sizes)))
     if epsilon is None:
-        return _finished(blocks, moved, (Fraction(0), Fraction(0)), (), 1 / scale**2, 1.0, counts)
+        return _finished(blocks, moved, (ZERO, ZERO), (), 1 / scale**2, 1.0, counts, NONE)
     tried = [_plan_finish(blocks, epsilon, share, counts, moved, scale) for share in FINISH]
-    return min(tried, key=lambda found: found[0])[1]
+    error, best = min(tried, key=lambda found: found[0])
+    normal = plan_normal(blocks, epsilon, delta, counts, moved, contributions, scale) if delta else None
+    known = float(np.sum(scale**2))  # the error of a score before anything is fitted
+    return normal[1] if normal is not None and known - normal[0] > GAIN * (known - error) else best
+
+
+def plan_normal(blocks: Blocks, epsilon: Fraction, delta: Fraction, counts: ClassCounts, moved: int,
+                 contributions: int, scale: np.ndarray) -> tuple[float, FitPlan] | None:  # fmt: skip
+    """The plan with normal noise and the error that it promises; None if the budget leaves no room for it.
+
+    A changed row is one that goes and one that comes, and so are all rows of a person: each step has its part of ε
+    and of δ.
+    """
+    classes, sizes = len(blocks.schema.classes), np.array(blocks.sizes, np.float64)
+    each = epsilon / moved
+    epsilons = (each * (1 - FINISH[1]), each * FINISH[1])
+    goal, tail = float(epsilons[0]), float(step_delta(delta, each, moved * contributions))
+    weights = np.sqrt(sizes) / max(float(np.sum(np.sqrt(sizes) * (1 - 1 / sizes))), 1e-9)
+    best: tuple[float, float, np.ndarray, float, Noise, np.ndarray] | None = None
+    for spread in SPREADS:
+        slope = widest_slope(goal, tail, spread, classes) * (1 - 1e-4)
+        if slope <= 0:
+            continue
+        common = (1 + COMMON) / slope**2 / COMMON
+        own = (1 + COMMON) / slope**2 / weights
+        deviations = np.sqrt(np.append(own, common)) * (1 + 1e-9)
+        # The sum that all blocks share tilts every score alike: the constant answers for it.
+        noise = Noise(own * (1 - 1 / sizes), common, float(np.sum(deviations * np.append(sizes, 1))))
+        strengths, constant, error = _penalties(blocks, noise, spread, counts, scale)
+        if best is None or error < best[0]:
+            best = (error, spread, strengths, constant, noise, deviations)
+    if best is None:
+        return None
+    error, _, strengths, constant, noise, deviations = best
+    finished = _finished(blocks, moved, epsilons, (), strengths, constant, counts, noise)
+    plan = replace(finished, deviations=tuple(float(one) for one in deviations), delta=delta)
+    check_normal(plan.slope, plan.spread, goal, tail, classes)
+    return error + (len(blocks.sizes) + 1) * plan.final_deviation**2, plan
 
 
 def _plan_finish(blocks: Blocks, epsilon: Fraction, finish: Fraction, counts: ClassCounts, moved: int,
@@ -143,7 +216,9 @@ def _plan_finish(blocks: Blocks, epsilon: Fraction, finish: Fraction, counts: Cl
         spread = widest(rate, goal, classes, moved)
         if spread <= 0:
             continue
-        strengths, constant, error = _penalties(blocks, groups, weights * rate, spread, counts, scale)
+        strengths, constant, error = _penalties(
+            blocks, _bundle_noise(blocks, groups, weights * rate), spread, counts, scale
+        )
         if best is None or error < best[0]:
             best = (error, rate, strengths, constant)
     assert best is not None
@@ -151,23 +226,43 @@ def _plan_finish(blocks: Blocks, epsilon: Fraction, finish: Fraction, counts: Cl
     bundles = tuple(
         Bundle(tuple(group), fraction_down(weight * rate)) for group, weight in zip(groups, weights, strict=True)
     )
-    plan = _finished(blocks, moved, epsilons, bundles, strengths, constant, counts)
+    noise = _bundle_noise(blocks, groups, np.array([float(bundle.rate) for bundle in bundles]))
+    plan = _finished(blocks, moved, epsilons, bundles, strengths, constant, counts, noise)
     check_cost(float_up(plan.rate), plan.spread, goal, classes, moved)
     return error + (len(blocks.sizes) + 1) * plan.final_deviation**2, plan
 
 
-def _penalties(blocks: Blocks, groups: list[list[int]], rates: np.ndarray, spread: float, counts: ClassCounts,
+@dataclass(frozen=True, eq=False)
+class Noise:
+    """Variances of the noise of a cell, by block, and of the constant's; and the size of all draws, about."""
+
+    cells: np.ndarray
+    constant: float
+    size: float
+
+
+NONE = Noise(np.zeros(1), 0.0, 0.0)
+
+
+def _bundle_noise(blocks: Blocks, groups: Sequence[Sequence[int]], rates: np.ndarray) -> Noise:
+    drawn = sum(
+        len(group) * sum(blocks.sizes[j] for j in group) / rate for group, rate in zip(groups, rates, strict=True)
+    )
+    return Noise(_cell_noise(blocks, groups, rates), _sum_noise(blocks, groups, rates), float(drawn))
+
+
+def _penalties(blocks: Blocks, drawn: Noise, spread: float, counts: ClassCounts,
                scale: np.ndarray) -> tuple[np.ndarray, float, float]:  # fmt: skip
     """Strengths for that noise within that spread, and the mean square error of a score that they promise.
 
     A column of a block of s cells sees a share 1/s of the rows' curvature h; noise of variance V and a prior of
     variance τ² give the error (strength²·τ² + V + h)/(h + strength)², least at strength = (V/h + 1)/τ².
     """
-    sizes, noise = np.array(blocks.sizes, np.float64), _cell_noise(blocks, groups, rates)
+    sizes, noise = np.array(blocks.sizes, np.float64), drawn.cells
     shares = counts.shares
     bend = CURVATURE * counts.rows * (1 - float(shares @ shares)) / len(shares) / sizes
     strengths = (noise / bend + 1) / scale**2
-    swing = _sum_noise(blocks, groups, rates) / (CURVATURE * counts.rows * (1 - float(shares @ shares)) / len(shares))
+    swing = drawn.constant / (CURVATURE * counts.rows * (1 - float(shares @ shares)) / len(shares))
     constant = max(1.0 + swing, 1 / (CONSTANT * spread))
     room = (spread - 1 / constant) * (1 - 1e-9)
     strengths = strengths * max(1.0, float(np.sum(1 / strengths)) / room)
@@ -204,11 +299,11 @@ def _sum_square(sizes: tuple[int, ...]) -> float:
 
 
 def _finished(blocks: Blocks, moved: int, epsilons: tuple[Fraction, Fraction], bundles: tuple[Bundle, ...],
-              strengths: np.ndarray, constant: float, counts: ClassCounts) -> FitPlan:  # fmt: skip
+              strengths: np.ndarray, constant: float, counts: ClassCounts, noise: Noise) -> FitPlan:  # fmt: skip
     vectors = 1 if len(blocks.schema.classes) == 2 else len(blocks.schema.classes)
     chain = make_chain(blocks, [float(s) for s in strengths], constant)
     groups, rates = [b.places for b in bundles], [float(b.rate) for b in bundles]
-    tolerance = _tolerance(blocks, groups, rates, chain, strengths, counts.rows, vectors)
+    tolerance = _tolerance(blocks, noise, chain, strengths, counts.rows, vectors)
     total, row = chain.reach()
     # Neighbours' answers are within this of each other in L1: twice √(1ᵀΓ⁻¹1)·√‖Γ⁻¹‖·tolerance.
     apart = 2 * math.sqrt(vectors * total * row) * tolerance * (1 + 1e-9)
@@ -219,8 +314,8 @@ def _finished(blocks: Blocks, moved: int, epsilons: tuple[Fraction, Fraction], b
                    steps, anchor)  # fmt: skip
 
 
-def _tolerance(blocks: Blocks, groups: Sequence[Sequence[int]], rates: Sequence[float], chain: Chain,
-               strengths: np.ndarray, rows: float, vectors: int) -> float:  # fmt: skip
+def _tolerance(blocks: Blocks, noise: Noise, chain: Chain, strengths: np.ndarray, rows: float,
+               vectors: int) -> float:  # fmt: skip
     """What the certificate of the solver will have to allow for: rounding over the rows, the noise's and the chain's.
 
     It is no part of the proof: a minimum that cannot be certified to it is refused.
@@ -229,12 +324,9 @@ def _tolerance(blocks: Blocks, groups: Sequence[Sequence[int]], rates: Sequence[
     score, terms = np.full((1, vectors), SCORE), np.full((1, vectors), TERMS)
     errors = rows * row_errors(blocks.entries, score, terms)
     summed = row_rounding(len(sizes) + 1, errors, rows, vectors)
-    drawn = sum(
-        len(group) * sum(blocks.sizes[j] for j in group) / rate for group, rate in zip(groups, rates, strict=True)
-    )
-    spread = np.sum(_cell_noise(blocks, groups, rates) * sizes) if groups else 0.0
+    spread = np.sum(noise.cells * sizes)
     pulled = math.sqrt(vectors * float(spread + np.sum(strengths**2 * sizes)))
-    return max(2.0**-28, 2 * (summed + 2.0**-44 * drawn * vectors + 2.0**-46 * chain.strain() * pulled))
+    return max(2.0**-28, 2 * (summed + 2.0**-44 * noise.size * vectors + 2.0**-46 * chain.strain() * pulled))
 
 
-__all__ = ["Bundle", "FitPlan", "objective_cost", "plan_fit"]
+__all__ = ["Bundle", "FitPlan", "objective_cost", "plan_fit", "plan_normal"]

@@ -15,7 +15,7 @@ from discreet.linear.encode import Design
 from discreet.linear.release import finish, settled
 from discreet.mechanisms.kvectors import KVector
 from discreet.mechanisms.noise import Sampler
-from discreet.mechanisms.vectors import Bits, Drawn, bits_of, laplace_vector
+from discreet.mechanisms.vectors import Bits, Drawn, bits_of, laplace_vector, normal_vector
 from discreet.privacy.calibrate import float_up
 
 Floats = NDArray[np.float64]
@@ -31,6 +31,8 @@ class Tilt:
 
 def draw_tilt(plan: FitPlan, bits: Bits) -> Tilt:
     """One draw for every bundle and row of weights; the constant's noise is the common sum of one bundle."""
+    if plan.deviations:
+        return _draw_normal(plan, bits)
     starts, sizes = plan.blocks.starts, plan.blocks.sizes
     result, errors = np.zeros((plan.vectors, plan.blocks.columns)), [0.0]
     for row in result:
@@ -45,6 +47,24 @@ def draw_tilt(plan: FitPlan, bits: Bits) -> Tilt:
             if number == plan.anchor:
                 row[-1] = total
     return Tilt(result, math.hypot(*errors))
+
+
+def _draw_normal(plan: FitPlan, bits: Bits) -> Tilt:
+    """Normal noise with the same sum in all blocks, which is the constant's: where rows are, too."""
+    starts, sizes = plan.blocks.starts, plan.blocks.sizes
+    *own, common = plan.deviations
+    result, errors = np.zeros((plan.vectors, plan.blocks.columns)), [0.0]
+    for row in result:
+        total = normal_vector(1, common, bits)
+        row[-1] = total.vector[0]
+        errors.append(total.error)
+        for start, size, deviation in zip(starts, sizes, own, strict=False):
+            drawn = normal_vector(size, deviation, bits)
+            row[start : start + size] = drawn.vector - math.fsum(drawn.vector) / size + row[-1] / size
+            # Taking the mean away shortens errors; what is computed is rounded four times.
+            rounded = math.sqrt(size) * 2.0**-50 * float(np.abs(drawn.vector).max() + abs(row[-1]))
+            errors.append(drawn.error + total.error / math.sqrt(size) + rounded)
+    return Tilt(result, math.fsum(errors))
 
 
 def _draw(sizes: list[int], rate: Fraction, bits: Bits) -> tuple[Drawn, float]:

@@ -12,7 +12,7 @@ from typing import Any
 from discreet.errors import BudgetError
 from discreet.mechanisms.choose import choice_rate, concentrated_cost
 from discreet.privacy.budget import Adjacency, Budget
-from discreet.privacy.calibrate import zcdp_rho
+from discreet.privacy.calibrate import root_down, zcdp_rho
 from discreet.privacy.ledger import Charge, Sequential
 from discreet.privacy.plan import Protected, checked_contributions, checked_count
 from discreet.privacy.unexpected import REFUSE, check_unexpected
@@ -101,7 +101,7 @@ def make_answer_plan(
     each, law, rho, accounting = left / queries, "permute-and-flip", None, "pure epsilon, costs added up exactly"
     if budget.delta:
         rho = zcdp_rho(left, budget.delta)
-        joint = _root_down(8 * rho / queries)
+        joint = root_down(8 * rho / queries)
         if joint > each:
             each, law = joint, "exponential"
             accounting = "rho of zCDP over all answers (bounded range: epsilon²/8 each), then the tight conversion"
@@ -116,8 +116,3 @@ def make_answer_plan(
         rho += count.cost**2 / 2
         accounting += f"; pure epsilon of the rows ({count.cost}) added to epsilon, and its square over two to rho"
     return make(law, each, count, answers, rho, accounting)
-
-
-def _root_down(square: Fraction) -> Fraction:
-    """A fraction just below a root, with few digits, so that coins of its odds are cheap."""
-    return Fraction(math.isqrt((square.numerator << 60) // square.denominator), 1 << 30)

@@ -69,6 +69,8 @@ class PrivatePredictor(SchemaEstimator):
     {classes_}
     """
 
+    _spends_delta = True
+
     def __init__(
         self, epsilon: float = 1.0, delta: float = 0.0, schema: Schema | str | None = None, queries: int = 100,
         parts: int | str = "auto", voter: Any = None, adjacency: str = "add-remove", contributions: int = 1,

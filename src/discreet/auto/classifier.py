@@ -44,7 +44,7 @@ class AutoPlan(Protected):
         """The ledger entry, as far as it is known before the counts are."""
         if self.charge is None or self.budget.epsilon is None:
             return Sequential("class counts, then the model", ())
-        rest = _rest(self.budget.epsilon - self.charge.cost)
+        rest = _rest(self.budget.epsilon - self.charge.cost, self.budget.delta)
         return Sequential("class counts, then the model", (self.charge, rest))
 
     def rows(self) -> list[dict[str, Any]]:
@@ -76,8 +76,8 @@ class AutoPlan(Protected):
         return "\n".join([f"{self.budget}, {self.adjacency} neighbours, model {self.model}", *lines])
 
 
-def _rest(epsilon: Fraction) -> SmoothCharge:
-    return SmoothCharge("that of the chosen kind of model", "the model", "epsilon", epsilon)
+def _rest(epsilon: Fraction, delta: Fraction = Fraction(0)) -> SmoothCharge:
+    return SmoothCharge("that of the chosen kind of model", "the model", "epsilon", epsilon, delta)
 
 
 class PrivateClassifier(ScoreEstimator):
@@ -97,7 +97,7 @@ class PrivateClassifier(ScoreEstimator):
     bins : {"auto", "schema"}
         Numbers in as many bins as rows and budget can fill, or in those of the schema. Edges that the schema lists one
         by one are always kept.
-    {contributions, random_state, bounds, edges, bounds_share, unexpected}
+    {contributions, random_state, bounds, edges, bounds_share, unexpected, delta}
 
     Attributes
     ----------
@@ -110,11 +110,13 @@ class PrivateClassifier(ScoreEstimator):
     """
 
     model_: ReleasedModel
+    _spends_delta = True
 
     def __init__(
         self, epsilon: float = 1.0, schema: Schema | str | None = None, model: str = "auto",
         adjacency: str = "add-remove", bins: str = "auto", contributions: int = 1, random_state: Any = None,
         bounds: str = "declared", edges: str | None = None, bounds_share: float = 0.1, unexpected: str = "refuse",
+        delta: float = 0.0,
     ) -> None:  # fmt: skip
         self._configure(locals())
 
@@ -150,9 +152,10 @@ class PrivateClassifier(ScoreEstimator):
             schema, counts, rest, adjacency=plan.adjacency, contributions=plan.contributions, model=self.model
         )
         fitted = fit_family(
-            choice.model, source, None, schema=schema, counts=counts, epsilon=rest, adjacency=str(plan.adjacency),
-            bins=self.bins, contributions=plan.contributions, random_state=getattr(sampler, "rng", None), ledger=PAID,
-            progress=source.progress, unexpected=plan.unexpected,
+            choice.model, source, None, schema=schema, counts=counts, epsilon=rest, delta=budget.delta,
+            adjacency=str(plan.adjacency), bins=self.bins, contributions=plan.contributions,
+            random_state=getattr(sampler, "rng", None), ledger=PAID, progress=source.progress,
+            unexpected=plan.unexpected,
         )  # fmt: skip
         self.counts_, self.choice_, self._among = counts, choice, schema.names
         if counts.certificate is None or not counts.certificate.private:

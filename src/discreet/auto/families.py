@@ -22,10 +22,13 @@ def fit_family(name: str, X: Any, y: Any, **settings: Any) -> ReleasedModel:
 
 
 def fit_estimator(
-    kind: Kind, X: Any, y: Any, *, counts: ClassCounts, bins: str, ledger: Any, progress: Any, **settings: Any
-) -> ReleasedModel:
-    """Fit a kind by its own estimator, which is told the counts if it asks for them."""
+    kind: Kind, X: Any, y: Any, *, counts: ClassCounts, bins: str, ledger: Any, progress: Any, delta: Any = 0,
+    **settings: Any,
+) -> ReleasedModel:  # fmt: skip
+    """Fit a kind by its own estimator, which is told the counts if it asks for them, and δ if it knows one."""
     estimator = kind.make(**(kind.as_declared if bins == "schema" else {}), **settings)
+    if delta and "delta" in estimator.get_params(deep=False):
+        estimator.set_params(delta=delta)
     given = {"ledger": ledger, "progress": progress, "counts": counts}
     asked = inspect.signature(estimator.fit).parameters
     model: ReleasedModel = estimator.fit(X, y, **{key: one for key, one in given.items() if key in asked}).model_
@@ -34,7 +37,7 @@ def fit_estimator(
 
 def fit_additive(
     kind: Kind, X: Any, y: Any, *, schema: Schema, counts: ClassCounts, epsilon: Any, bins: str, ledger: Any,
-    progress: Any, **settings: Any,
+    progress: Any, delta: Any = 0, **settings: Any,
 ) -> ReleasedModel:  # fmt: skip
     """Weights of numbers with knots where their rows lie, and levels for spikes, where looking for them pays."""
     from discreet.auto.shapes import Shaped, shaped
@@ -43,14 +46,14 @@ def fit_additive(
     if bins == "auto":
         found = shaped(X, y, schema, counts, epsilon, weights=True, progress=progress, **settings)
     given = {**settings, **(kind.as_declared if bins == "schema" else {})}
-    estimator = kind.make(schema=found.schema, epsilon=found.epsilon, **given)
+    estimator = kind.make(schema=found.schema, epsilon=found.epsilon, delta=delta, **given)
     fitted = estimator.fit(X, y, counts=counts, levels=found.levels, ledger=ledger, progress=progress)
     return found.covering(fitted.model_)
 
 
 def fit_naive_bayes(
     kind: Kind, X: Any, y: Any, *, schema: Schema, counts: ClassCounts, epsilon: Any, bins: str, ledger: Any,
-    progress: Any, **settings: Any,
+    progress: Any, delta: Any = 0, **settings: Any,
 ) -> ReleasedModel:  # fmt: skip
     """Naive Bayes with as many bins as the counts can feed, calibrated where there is enough for it."""
     from discreet.auto.shapes import Shaped, shaped
@@ -73,7 +76,7 @@ def fit_naive_bayes(
         public = public.having(provenance=(*public.provenance, counts.certificate.provenance(WHAT)))
     if share:
         X.held()  # for the calibration too
-    model = PrivateNB(kept, schema=public, **settings).fit(X, y, ledger=ledger, progress=progress).model_
+    model = PrivateNB(kept, delta, public, **settings).fit(X, y, ledger=ledger, progress=progress).model_
     if share:
         model = calibrated(model, X, y, share, rows=counts.rows, keep=True, ledger=ledger, **settings)
     return shape.covering(model)
@@ -81,7 +84,7 @@ def fit_naive_bayes(
 
 def fit_selective(
     kind: Kind, X: Any, y: Any, *, schema: Schema, counts: ClassCounts, epsilon: Any, bins: str, ledger: Any,
-    progress: Any, **settings: Any,
+    progress: Any, delta: Any = 0, **settings: Any,
 ) -> ReleasedModel:  # fmt: skip
     """Naive Bayes on chosen features, numbers in as many bins as a table of each of those can feed."""
     from discreet.bayes.bins import binned
@@ -94,6 +97,6 @@ def fit_selective(
         public = binned(schema, counts.rows, half, features_worth(int(counts.rows), half, 1, len(schema.features)))
     if public != schema and counts.certificate is not None and counts.certificate.private:
         public = public.having(provenance=(*public.provenance, counts.certificate.provenance(WHAT)))
-    estimator = kind.make(schema=public, epsilon=epsilon, **settings)
+    estimator = kind.make(schema=public, epsilon=epsilon, delta=delta, **settings)
     model: ReleasedModel = estimator.fit(X, y, counts=counts, ledger=ledger, progress=progress).model_
     return model

@@ -61,6 +61,8 @@ class PrivateNB(NaiveBayesEstimator):
     {certificate_, classes_}
     """
 
+    _spends_delta = True
+
     @refusing_moved
     def __init__(
         self, epsilon: float = 1.0, delta: float = 0.0, schema: Schema | str | None = None,

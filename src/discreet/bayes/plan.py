@@ -41,9 +41,9 @@ def make_plan(
 ) -> Plan:
     """Split a budget over the statistics that Naive Bayes needs; raises if it does not suffice.
 
-    With `together` the mechanism "auto" may noise count tables together (K-norm), where that errs less: for whoever
-    releases all tables of a class at once. `numbers` are the settings of `smooth_settings`: sensitivity, estimator,
-    noise, trim and spread.
+    With `together` the mechanism "auto" may noise count tables together (K-norm), where that errs less, and take pure ε
+    where that errs less than Gaussian noise: for whoever releases all tables of a class at once. `numbers` are the
+    settings of `smooth_settings`: sensitivity, estimator, noise, trim and spread.
     """
     settings: dict[str, Any] = {
         "adjacency": adjacency, "numeric": numeric, "split": split, "contributions": contributions,
@@ -54,6 +54,9 @@ def make_plan(
     # Shares by feature, in any form, leave nothing to bundle.
     if not together or mechanism != "auto" or split != "weighted" or _weight(numeric_weight) != 2:
         return plan
+    if plan.smooth is None and budget.kind == "approximate":  # what is pure is valid for every δ, and may err less
+        pure = make_plan(schema, budget.pure, together=True, unexpected=policy, **settings)
+        return pure if error_of(pure) < error_of(plan) else plan
     if plan.mechanism != "laplace" or plan.smooth is not None or budget.kind != "pure":
         return plan
     try:
@@ -94,7 +97,7 @@ def _make_plan(
         check_bundles(budget, smooth, split)
         items = bundled(items)
     if mechanism == "laplace" and budget.delta and (smooth is None or smooth.accounting == "epsilon"):
-        budget = Budget(budget.epsilon)  # it spends no delta, and the certificate should not claim that it did
+        budget = budget.pure  # it spends no delta, and the certificate should not claim that it did
     shares = _shares(schema, items, split, mechanism, _weight(numeric_weight))
     items = [replace(item, share=share) for item, share in zip(items, shares, strict=True)]
     items = [item for item in items if item.share]

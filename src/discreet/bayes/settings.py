@@ -15,7 +15,7 @@ from discreet.mechanisms.heavy import LaplaceLogNormal, NoiseLaw, StudentT
 from discreet.mechanisms.heavy_approx import Gaussian, Laplace
 from discreet.mechanisms.smooth import ROUNDING
 from discreet.privacy.budget import Budget, number
-from discreet.privacy.calibrate import zcdp_rho
+from discreet.privacy.calibrate import step_delta, zcdp_rho
 from discreet.schema import Numeric, Schema
 
 SENSITIVITIES = ("global", "smooth", "auto")
@@ -66,13 +66,8 @@ class Smooth:
         return Fraction(math.isqrt((doubled.numerator << 256) // doubled.denominator), (1 << 128) * self.steps)
 
     def step_delta(self, epsilon: Fraction) -> Fraction:
-        """The δ of one step: k steps of (ε, δ) are (kε, δ(1 + e^ε + … + e^{(k−1)ε})), rounded down."""
-        growth = sum(math.exp(min(j * float(epsilon), 700.0)) for j in range(self.steps))
-        if (self.steps - 1) * float(epsilon) > 700:
-            raise BudgetError(
-                "the budget is too large for a delta shared by several rows: lower epsilon or contributions"
-            )
-        return self.delta if self.steps == 1 else Fraction(float(self.delta) / growth * (1 - 1e-9))
+        """The δ of one step of several."""
+        return step_delta(self.delta, epsilon, self.steps)
 
     def laws(self, epsilon: Fraction) -> tuple[NoiseLaw, ...]:
         """The laws to choose from for one release at this ε per step."""

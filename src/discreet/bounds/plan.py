@@ -11,7 +11,7 @@ from discreet.bounds.grid import Octaves
 from discreet.errors import BudgetError, SchemaError
 from discreet.privacy.budget import Adjacency, Budget
 from discreet.privacy.ledger import Charge, Sequential
-from discreet.privacy.plan import Protected, checked_contributions, only_pure
+from discreet.privacy.plan import Protected, checked_contributions
 from discreet.privacy.unexpected import REFUSE, check_unexpected
 from discreet.schema import Numeric, Schema
 
@@ -101,7 +101,7 @@ def make_settle_plan(
         raise BudgetError(f"bounds must be one of {', '.join(CHOICES)}, not {bounds!r}")
     if edges is not None and edges not in CHOICES:
         raise BudgetError(f"edges must be one of {', '.join(CHOICES)}, not {edges!r}")
-    epsilon = only_pure(budget, "bounds and bins are bought")
+    budget = budget.pure
     counted = {feature.name for feature in schema.numeric if isinstance(feature.bins, int)}
     open_ = set(schema.unsettled) | (counted if bounds == "private" else set())
     cut = counted if edges == "private" else (open_ & counted) if edges is None else set()
@@ -112,7 +112,7 @@ def make_settle_plan(
         schema, budget, adjacency, checked_contributions(contributions), bought,
         tuple(name for name in bought if name in cut), None, None, unexpected=check_unexpected(unexpected),
     )  # fmt: skip
-    return plan if epsilon is None else _charged(plan, epsilon)
+    return plan if budget.epsilon is None else _charged(plan, budget.epsilon)
 
 
 def _charged(plan: SettlePlan, epsilon: Fraction) -> SettlePlan:

@@ -41,19 +41,20 @@ class Settlement:
 def settle_schema(
     schema: Schema, data: Any, epsilon: float, *, bounds: str = "declared", edges: str | None = None,
     adjacency: str = "add-remove", contributions: int = 1, unexpected: str = REFUSE, random_state: Any = None,
-    ledger: Payer | None = None, account: Any = None, progress: Progress | None = None,
+    ledger: Payer | None = None, account: Any = None, progress: Progress | None = None, delta: float = 0.0,
 ) -> Settlement:  # fmt: skip
     """Buy the bounds and bin edges that a schema leaves open, from an array, a data frame, a file or a table.
 
     `bounds` "private" buys the bounds of every number, "declared" those of numbers whose schema says private. `edges`
     "private" buys bins of about equal weight too, "declared" leaves them equally wide; None follows the bounds.
     With `unexpected="absorb"` rows with a number that is none are left out instead of being refused. The cost is
-    charged to the `account` (or `ledger`), if there is one, before the first row is read.
+    charged to the `account` (or `ledger`), if there is one, before the first row is read. A `delta` is allowed and not
+    spent: what is bought is pure ε.
     """
     if not isinstance(schema, Schema):
         raise SchemaError("a schema is needed: declare one with Schema(...), or draft one with 'discreet schema'")
     plan = make_settle_plan(
-        schema, Budget(epsilon), bounds=bounds, edges=edges, adjacency=Adjacency.of(adjacency),
+        schema, Budget(epsilon, delta), bounds=bounds, edges=edges, adjacency=Adjacency.of(adjacency),
         contributions=contributions, unexpected=unexpected,
     )  # fmt: skip
     sampler = sampler_for(random_state)

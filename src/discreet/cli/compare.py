@@ -24,6 +24,7 @@ def command(
     data: Annotated[str, typer.Argument(help="A labelled CSV, Parquet or Arrow file.")],
     schema: options.Schema = None,
     epsilons: Annotated[str, typer.Option(help="Budgets, separated by commas.")] = "0.1,1",
+    delta: options.Delta = 0.0,
     models: Annotated[str, typer.Option(help=f"Some of {', '.join(names())}.")] = ",".join(names(usual=True)),
     public: Annotated[bool, typer.Option("--public", help="I say that these rows are public.")] = False,
     spend: Annotated[bool, typer.Option("--spend", help="I accept that these rows lose their protection.")] = False,
@@ -55,7 +56,7 @@ def command(
     with progress("comparing", quiet=as_json) as report:
         figures = compare_models(
             data, declared, models=asked, epsilons=levels, repeats=repeats, test_share=test_share, seed=seed,
-            progress=report,
+            progress=report, delta=delta,
         )  # fmt: skip
     if plot is not None:
         _draw(figures, plot)

@@ -26,6 +26,7 @@ def command(
     table: options.Table = None,
     k: Annotated[int, typer.Option("--k", "-k", help="How many features to keep.")] = 10,
     epsilon: Annotated[float, typer.Option(help="The privacy budget of the choice; inf for no privacy.")] = 1.0,
+    delta: options.Delta = 0.0,
     score: Annotated[str, Score] = "hits",
     selector: Annotated[str, Selector] = "permute-and-flip",
     adjacency: options.Adjacency = "add-remove",
@@ -58,7 +59,7 @@ def command(
 
     chooser = PrivateSelectKBest(
         k, epsilon, public, score, selector, adjacency, contributions, max_rows, threshold, seed,
-        unexpected,
+        unexpected, delta,
     )  # fmt: skip
     with charged(rows, public, paying, "discreet select", unexpected, quiet=as_json) as job:
         chooser.fit(rows, **job)

@@ -22,6 +22,7 @@ def command(
     out: Annotated[Path, typer.Option("--out", "-o", help="Where to write the settled schema.")],
     settings: dict[str, Any],
     paying: dict[str, Any],
+    delta: options.Delta = 0.0,
     schema: options.Schema = None,
     table: options.Table = None,
     seed: options.Seed = None,
@@ -46,7 +47,7 @@ def command(
         raise DiscreetError("the schema and its certificate need files of their own: choose another --certificate")
     policy = settings["unexpected"]
     with charged(private, public, paying, "discreet settle", policy, quiet=as_json, labelled=False) as job:
-        found = settle_schema(public, private, epsilon, random_state=seed, **settings, **job)
+        found = settle_schema(public, private, epsilon, delta=delta, random_state=seed, **settings, **job)
         write_text(record, found.certificate.model_dump_json(indent=2) + "\n")  # what was spent must not be forgotten
         cost = f"The bounds and bins of {', '.join(found.plan.bounds)} were bought with {spent(found.certificate)}."
         found.schema.save(out, comment=cost + "\nA guarantee for what is made with this schema must count that too.")

@@ -62,7 +62,7 @@ class PrivateJointHistogram(NetworkEstimator):
     {adjacency, contributions, random_state}
     prior_share : float, default 0.2
         The part of the budget for the tables of each feature; what is left buys the joint table.
-    {unexpected}
+    {unexpected, delta}
 
     Attributes
     ----------
@@ -75,12 +75,13 @@ class PrivateJointHistogram(NetworkEstimator):
     def __init__(
         self, epsilon: float = 1.0, schema: Schema | str | None = None, adjacency: str = "add-remove",
         contributions: int = 1, random_state: Any = None, prior_share: float = 0.2, unexpected: str = "refuse",
+        delta: float = 0.0,
     ) -> None:  # fmt: skip
         self._configure(locals())
 
     def _plan(self, schema: Schema, counts: ClassCounts | None = None) -> NetworkPlan:
         share = checked_share(self.prior_share, "prior_share")
-        return plan_joint(schema, Budget(self.epsilon), share, counts=counts, **self._people())
+        return plan_joint(schema, self._budget(), share, counts=counts, **self._people())
 
     def _model(self, held: HeldRows, plan: NetworkPlan, counts: ClassCounts, sampler: Sampler) -> JointModel:
         released = release_joint(held, plan, counts, sampler)

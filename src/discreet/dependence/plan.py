@@ -14,7 +14,7 @@ from discreet.privacy.budget import Adjacency, Budget, number
 from discreet.privacy.certificate import Certificate
 from discreet.privacy.certifier import certify
 from discreet.privacy.ledger import Charge, Node, Sequential, SmoothCharge
-from discreet.privacy.plan import Protected, checked_contributions, only_pure
+from discreet.privacy.plan import Protected, checked_contributions
 from discreet.privacy.unexpected import REFUSE, check_unexpected
 from discreet.schema import Schema
 
@@ -65,7 +65,8 @@ def plan_network(
     unexpected: str = REFUSE,
 ) -> NetworkPlan:
     """Split a budget over the parts; shares are relative and rows by class, if not given, come first."""
-    epsilon, contributions = only_pure(budget, "networks are released"), checked_contributions(contributions)
+    budget, contributions = budget.pure, checked_contributions(contributions)
+    epsilon = budget.epsilon
     policy = check_unexpected(unexpected)
     free = NetworkPlan(schema, budget, adjacency, contributions, what, None, {}, unexpected=policy)
     if epsilon is None:

@@ -64,7 +64,7 @@ class PrivateTAN(NetworkEstimator):
         The part of the budget for choosing pairs; the rest buys their tables.
     choice : {"permute-and-flip", "exponential"}
         The law of each private choice.
-    {unexpected}
+    {unexpected, delta}
 
     Attributes
     ----------
@@ -78,6 +78,7 @@ class PrivateTAN(NetworkEstimator):
         self, epsilon: float = 1.0, schema: Schema | str | None = None, adjacency: str = "add-remove",
         contributions: int = 1, random_state: Any = None, choice_share: float = 0.3, choice: str = CHOICES[0],
         unexpected: str = "refuse",
+        delta: float = 0.0,
     ) -> None:  # fmt: skip
         self._configure(locals())
 
@@ -85,7 +86,7 @@ class PrivateTAN(NetworkEstimator):
         if self.choice not in CHOICES:
             raise BudgetError(f"choice must be one of {', '.join(CHOICES)}, not {self.choice!r}")
         share = checked_share(self.choice_share, "choice_share")
-        return plan_tan(schema, Budget(self.epsilon), share, counts=counts, **self._people())
+        return plan_tan(schema, self._budget(), share, counts=counts, **self._people())
 
     def _model(self, held: HeldRows, plan: NetworkPlan, counts: ClassCounts, sampler: Sampler) -> TANModel:
         released = release_tan(held, plan, counts, sampler, law=self.choice)

@@ -41,6 +41,7 @@ class PrivateEstimator(Carrier, BaseEstimator):
 
     model_: Any
     certificate_: Any
+    _spends_delta = False  # whether a release may cost a δ: what has no Gaussian mechanism leaves it whole
     _texts = ""  # of parameters that several classes of a room share
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -72,7 +73,8 @@ class PrivateEstimator(Carrier, BaseEstimator):
         raise NotImplementedError
 
     def _budget(self) -> Budget:
-        return Budget(self.epsilon, getattr(self, "delta", 0))
+        asked = Budget(self.epsilon, getattr(self, "delta", 0))
+        return asked if self._spends_delta else asked.pure
 
     def _people(self) -> dict[str, Any]:
         """Whom the release protects, as settings of a plan."""

@@ -11,7 +11,8 @@ SHARED = """
 epsilon : float, default 1.0
     The privacy budget of each fit; `math.inf` gives the non-private baseline.
 delta : float, default 0.0
-    The probability with which ε may be exceeded; above zero it selects Gaussian noise.
+    The probability with which ε may be exceeded. Above zero it allows Gaussian noise, where there is a mechanism with
+    it; a release without one spends ε alone, which is valid for every δ, and the certificate says so.
 schema : Schema or "infer"
     What is public about the data. "infer" reads it off the training data, which is a disclosure that the
     certificate states; without a schema there is no fit.

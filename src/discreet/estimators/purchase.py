@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 from sklearn.base import clone
@@ -40,15 +41,19 @@ class Purchase:
         fitted = self.rest.set_params(random_state=self.owner.random_state)
         # A plan for the limits of the schema costs what the fit will, so that both steps are charged as one.
         rest = fitted.plan()
-        left: Node = rest.node
-        if rest.budget.kind == "pure" and rest.budget.epsilon is not None:
+        left: Node
+        left, grant = rest.node, rest.budget
+        # Whether noise is Gaussian may follow from the settled bins: the δ is charged where it is not said beforehand.
+        tail = self.whole.delta if getattr(self.owner, "mechanism", "auto") == "auto" else Fraction(0)
+        if grant.epsilon is not None and (grant.kind == "pure" or tail):
             # However the settled bins share it out: the squares of shares are no more than that of the whole.
-            left = SmoothCharge("that of the fit", "the model", "epsilon", rest.budget.epsilon)
+            left = SmoothCharge("that of the fit", "the model", "epsilon", grant.epsilon, tail)
+            grant = Budget(grant.epsilon, tail)
         node = Sequential("bounds and bins, then a fit", (self.plan.node, left))
         people = (self.plan.adjacency, self.plan.contributions)
         whole = Paid(self.plan.schema, self.whole, *people, node, unexpected=self.plan.unexpected)
         charge(payer, whole, X, self.owner, schema=self.plan.schema)
-        paid = Prepaid(amounts(left, rest.budget), payer)
+        paid = Prepaid(amounts(left, grant), payer)
         settlement = settle(X, self.plan, sampler_for(self.owner.random_state, STREAM), progress=progress)
         fitted.set_params(schema=settlement.schema)
         known = inspect.signature(fitted.fit).parameters  # not every estimator shows its progress

@@ -10,7 +10,7 @@ from discreet.evaluation.edges import Scale, scales
 from discreet.evaluation.exact import Scoring
 from discreet.privacy.budget import Adjacency, Budget
 from discreet.privacy.ledger import Charge, Node, Sequential
-from discreet.privacy.plan import Protected, checked_contributions, moved_rows, only_pure
+from discreet.privacy.plan import Protected, checked_contributions, moved_rows
 from discreet.privacy.unexpected import REFUSE, check_unexpected
 
 CONFUSION_SHARE = Fraction(1, 4)  # of the budget, if there are more than two classes; the scores' tables share the rest
@@ -43,7 +43,7 @@ def make_evaluation_plan(
 ) -> EvaluationPlan:
     """The plan for a released model, from public knowledge alone."""
     contributions = checked_contributions(contributions)
-    only_pure(budget, "figures are released")
+    budget = budget.pure
     classes = len(model.schema.classes)
     charges = evaluation_charges(budget, classes, adjacency=adjacency, contributions=contributions)
     return EvaluationPlan(

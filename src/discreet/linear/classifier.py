@@ -113,7 +113,7 @@ class PrivateSVC(LinearEstimator):
     {epsilon, schema, adjacency}
     h : float, default 0.05
         Half the width over which the corner of the hinge loss is rounded off.
-    {numeric, regularisation, noise, tolerance, contributions, random_state, unexpected}
+    {numeric, regularisation, noise, tolerance, contributions, random_state, unexpected, delta}
 
     Attributes
     ----------
@@ -128,6 +128,7 @@ class PrivateSVC(LinearEstimator):
         self, epsilon: float = 1.0, schema: Schema | str | None = None, adjacency: str = "add-remove",
         numeric: str = "binned", h: float = 0.05, regularisation: float | None = None, noise: str = "auto",
         tolerance: float | None = None, contributions: int = 1, random_state: Any = None, unexpected: str = "refuse",
+        delta: float = 0.0,
     ) -> None:  # fmt: skip
         self._configure(locals())
 
@@ -149,7 +150,7 @@ class PrivateLogisticRegression(LinearEstimator):
     {epsilon, schema}
     method : {"objective", "output", "functional"}
         Noise in the objective, on its minimum, or on the coefficients of its second-order polynomial.
-    {adjacency, numeric, regularisation, noise, tolerance, contributions, random_state, unexpected}
+    {adjacency, numeric, regularisation, noise, tolerance, contributions, random_state, unexpected, delta}
 
     Attributes
     ----------
@@ -165,6 +166,7 @@ class PrivateLogisticRegression(LinearEstimator):
         adjacency: str = "add-remove", numeric: str = "binned", regularisation: float | None = None,
         noise: str = "auto", tolerance: float | None = None, contributions: int = 1, random_state: Any = None,
         unexpected: str = "refuse",
+        delta: float = 0.0,
     ) -> None:  # fmt: skip
         self._configure(locals())
 

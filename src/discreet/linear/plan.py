@@ -15,7 +15,7 @@ from discreet.mechanisms.vectors import LAWS
 from discreet.privacy.budget import Adjacency, Budget, number
 from discreet.privacy.calibrate import fraction_down, halved, sqrt_up
 from discreet.privacy.ledger import Charge, Sequential
-from discreet.privacy.plan import Protected, checked_contributions, moved_rows, only_pure
+from discreet.privacy.plan import Protected, checked_contributions, moved_rows
 from discreet.privacy.unexpected import REFUSE, check_unexpected
 
 METHODS = ("objective", "output", "functional")
@@ -117,7 +117,7 @@ def make_plan(
     """Split the budget and calibrate the noise, or say what stands in the way."""
     if method not in METHODS:
         raise BudgetError(f"method must be 'objective', 'output' or 'functional', not {method!r}")
-    only_pure(budget, "linear models are released")
+    budget = budget.pure
     contributions = checked_contributions(contributions)
     law = _law(encoding, method, noise)
     problems = 1 if len(encoding.schema.classes) == 2 else len(encoding.schema.classes)

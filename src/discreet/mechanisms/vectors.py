@@ -85,19 +85,30 @@ def laplace_vector(size: int, scale: float, bits: Bits) -> Drawn:
     return Drawn(signs * sizes * scale, error)
 
 
+def _normals(size: int, bits: Bits) -> tuple[Floats, Floats]:
+    """Standard normal variables, and how far each may be from an exact one."""
+    doubled = 2 * exponentials(size, bits)
+    turns = bits.words(size).astype(np.float64) * 2.0**-64
+    radius = np.sqrt(doubled)
+    # A root of a small number is off by more than its last bits; the bound says by how much.
+    slack = 4 * _ULP * (1 + doubled)
+    off = 2 * slack / np.sqrt(np.maximum(doubled, slack)) + 16 * _ULP * radius
+    return radius * np.cos(2 * np.pi * turns), off
+
+
+def normal_vector(size: int, deviation: float, bits: Bits) -> Drawn:
+    """Independent normal variables of that standard deviation."""
+    normal, off = _normals(size, bits)
+    return Drawn(normal * deviation, deviation * float(np.linalg.norm(off + _ULP * np.abs(normal))) * (1 + 1e-9))
+
+
 def spherical_vector(size: int, scale: float, bits: Bits) -> Drawn:
     """A direction at random and a length of a Gamma law: density ∝ exp(−‖v‖₂/scale)."""
     if size == 1:
         return laplace_vector(1, scale, bits)
     steps = exponentials(size, bits)
     length = math.fsum(steps)
-    doubled = 2 * exponentials(size, bits)
-    turns = bits.words(size).astype(np.float64) * 2.0**-64
-    radius = np.sqrt(doubled)
-    normal = radius * np.cos(2 * np.pi * turns)
-    # A root of a small number is off by more than its last bits; the bound says by how much.
-    slack = 4 * _ULP * (1 + doubled)
-    off = 2 * slack / np.sqrt(np.maximum(doubled, slack)) + 16 * _ULP * radius
+    normal, off = _normals(size, bits)
     norm = float(np.linalg.norm(normal))
     if norm <= 0:
         raise BudgetError("the random direction came out as zero: fit again")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from fractions import Fraction
 from typing import Any
@@ -52,6 +52,7 @@ class Budget:
     epsilon: Fraction | None
     delta: Fraction
     rho: Fraction | None
+    unspent: Fraction = field(compare=False, repr=False)  # a δ that was allowed and that nothing is spent of
 
     def __init__(self, epsilon: Any = None, delta: Any = 0, *, rho: Any = None) -> None:
         if (epsilon is None) == (rho is None):
@@ -73,6 +74,16 @@ class Budget:
         object.__setattr__(self, "epsilon", spent if epsilon is not None else None)
         object.__setattr__(self, "delta", delta)
         object.__setattr__(self, "rho", spent if rho is not None else None)
+        object.__setattr__(self, "unspent", Fraction(0))
+
+    @property
+    def pure(self) -> Budget:
+        """The same ε without δ, for releases that spend none: ε-DP is (ε, δ)-DP for every δ."""
+        if self.rho is not None:
+            raise BudgetError("a budget of rho is for Gaussian noise, and this is released with pure epsilon")
+        found = Budget(math.inf if self.epsilon is None else self.epsilon)
+        object.__setattr__(found, "unspent", self.delta or self.unspent)
+        return found
 
     @property
     def private(self) -> bool:

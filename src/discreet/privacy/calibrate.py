@@ -10,6 +10,8 @@ from typing import Any
 
 from scipy.optimize import minimize_scalar
 
+from discreet.errors import BudgetError
+
 COUNTING_FACTOR = Fraction(8, 5)  # how far above the conversion `counting_rho` looks
 _SAFETY = 1e-9  # covers the rounding of the floating-point formulas below
 
@@ -28,6 +30,11 @@ def sqrt_up(value: Fraction) -> float:
     return result
 
 
+def root_down(square: Fraction) -> Fraction:
+    """A fraction just below a root, with few digits, so that coins of its odds are cheap."""
+    return Fraction(math.isqrt((square.numerator << 60) // square.denominator), 1 << 30)
+
+
 def fraction_down(value: float) -> Fraction:
     """A fraction with a denominator of 2**64 that is not above a double."""
     return Fraction(math.floor(Fraction(value) * 2**64), 2**64)
@@ -39,6 +46,14 @@ def halved(holds: Callable[[float], bool], low: float, high: float, rounds: int)
         middle = (low + high) / 2
         low, high = (middle, high) if holds(middle) else (low, middle)
     return low, high
+
+
+def step_delta(delta: Fraction, epsilon: Fraction, steps: int) -> Fraction:
+    """The δ of one step: k steps of (ε, δ) are (kε, δ(1 + e^ε + … + e^{(k−1)ε})), rounded down."""
+    if (steps - 1) * float(epsilon) > 700:
+        raise BudgetError("the budget is too large for a delta shared by several rows: lower epsilon or contributions")
+    growth = sum(math.exp(j * float(epsilon)) for j in range(steps))
+    return delta if steps == 1 else fraction_down(float(delta) / growth * (1 - 1e-9))
 
 
 def zcdp_delta(rho: float, epsilon: float) -> float:

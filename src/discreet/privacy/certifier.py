@@ -8,7 +8,7 @@ from fractions import Fraction
 from functools import cache
 from importlib.metadata import version
 
-from discreet.privacy.budget import Adjacency
+from discreet.privacy.budget import Adjacency, Budget
 from discreet.privacy.certificate import NOBODY, NOTHING, Certificate, paid_elsewhere, record
 from discreet.privacy.nodes import Node, Parallel, Sequential
 from discreet.privacy.plan import Planned
@@ -78,7 +78,7 @@ def certify(
         epsilon=None if plan.budget.epsilon is None else str(plan.budget.epsilon),
         delta=str(plan.budget.delta),
         rho=None if rho is None else str(rho),
-        accounting=accounting if private else UNNOISED,
+        accounting=_accounted(accounting, plan.budget) if private else UNNOISED,
         covers=_covers(covers, public) if usable else f"{NOTHING}: {kind} for study, not for release",
         assumptions=tuple(dict.fromkeys((*stated, *plan.trusts, *map(paid_elsewhere, bought), *assumptions))),
         tables=tables_clause(plan.unexpected if read else REFUSE) if private else "",
@@ -94,6 +94,12 @@ def _assumed(node: Node) -> Iterator[str]:
         yield node.assumption
     for part in node.parts if isinstance(node, Parallel | Sequential) else ():
         yield from _assumed(part)
+
+
+def _accounted(how: str, budget: Budget) -> str:
+    """How costs add up, and that a δ which the user allowed stays whole where it does."""
+    spare = f"; nothing is spent of the delta of {float(budget.unspent):g} that was allowed"
+    return how + spare if budget.unspent and not budget.delta else how
 
 
 def _covers(what: str, schema: Schema) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from fractions import Fraction
 from numbers import Integral
 from typing import Any, Protocol
 
@@ -32,13 +31,6 @@ def checked_contributions(given: Any) -> int:
 def moved_rows(adjacency: Adjacency, contributions: int = 1) -> int:
     """Rows that come or go between neighbours: a replaced row leaves one place and enters another."""
     return contributions * (1 if adjacency is Adjacency.ADD_REMOVE else 2)
-
-
-def only_pure(budget: Budget, what: str) -> Fraction | None:
-    """The ε of a pure budget, None for no privacy; a δ or ρ would buy nothing here."""
-    if budget.kind not in {"pure", "none"}:
-        raise BudgetError(f"{what} with pure epsilon: leave delta at 0")
-    return budget.epsilon
 
 
 class Planned(Protocol):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -27,6 +27,8 @@ Rows = Sequence[tuple[int, ...]]
 FEW = ((1, 1, 0, 0, 1), (0, 0, 0, 0, 0), (1, 1, 0, 1, 1))
 LIFTING = (0, 0, 1, 1, 1)
 WIDE = 32
+VAST = 60  # enough draws for their rho to add up to less than their epsilon
+DELTA = 1e-5
 
 
 def _schema(width: int) -> Schema:
@@ -51,6 +53,8 @@ class Choices:
     settings: dict[str, Any] = field(default_factory=dict)
     k: int = K
     halves: bool = False
+    delta: float = 0.0
+    louder: int = 1  # a control takes a rate that many times too high
 
     def sample(self, data: Rows, size: int, *, rng: np.random.Generator) -> NDArray[Any]:
         """The chosen features in the order of choice, one selection per row; the draws are exact and ignore `rng`."""
@@ -58,7 +62,9 @@ class Choices:
         schema = _schema(X.shape[1])
         statistics = collect(X, schema, y, detail=BINS)
         given = {**self.settings, "adjacency": Adjacency.of(self.settings["adjacency"])}
-        plan = make_selection_plan(schema, Budget(self.epsilon), self.k, **given)
+        plan = make_selection_plan(schema, Budget(self.epsilon, self.delta), self.k, **given)
+        if plan.each is not None:
+            plan = replace(plan, each=self.louder * plan.each)
         sampler, odds = ExactSampler(), Odds()
         chosen = np.array([select(statistics, plan, sampler=sampler, odds=odds).chosen for _ in range(size)])
         return (chosen < X.shape[1] // 2).sum(axis=1, keepdims=True) if self.halves else chosen
@@ -111,6 +117,24 @@ def _sharp_cases() -> list[AuditCase]:
     ]  # fmt: skip
 
 
+def _concentrated_cases() -> list[AuditCase]:
+    """Half of many features by draws whose rho add up, and a control whose draws are forty times too sure."""
+    half = VAST // 2
+    pairs = [
+        Pair(_anchored(VAST), _anchored(VAST, (1,) * half + (0,) * half + (1,)), "one row lifts half the features")
+    ]
+    settings = {"selector": "gumbel", "score": "hits", "adjacency": "add-remove"}
+    build = partial(Choices, settings=settings, k=half, halves=True, delta=DELTA)
+    note = "how many of the first half of the features are chosen"
+    return [
+        case_at_one("selection-gumbel-with-delta", build, pairs, note, samples=2_000, delta=DELTA),
+        case_at_one(
+            "control-selection-gumbel-with-delta", partial(build, louder=40), pairs, "draws at forty times their rate",
+            samples=2_000, delta=DELTA,
+        ),
+    ]  # fmt: skip
+
+
 def audit_cases() -> list[AuditCase]:
     """Every selector under add-remove neighbours, every score, both adjacencies, and a whole fit."""
     asked = [(name, "count" if name == "sparse-vector" else "hits", "add-remove") for name in SELECTORS]
@@ -126,4 +150,4 @@ def audit_cases() -> list[AuditCase]:
         cases.append(case_at_one(name, build, _pairs(near), note, adjacency=near, samples=6_000))
     note = "the features chosen and the noisy counts of a fitted SelectiveNB"
     fitted = case_at_one("selective-naive-bayes-fit", SelectiveFit, _pairs("add-remove"), note, samples=1_000)
-    return [*cases, fitted, *_sharp_cases()]
+    return [*cases, fitted, *_sharp_cases(), *_concentrated_cases()]

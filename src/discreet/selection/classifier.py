@@ -55,7 +55,7 @@ class SelectiveNB(NaiveBayesEstimator, CountedEstimator):
         How many features to keep; "auto" follows a noisy number of rows, the budget and the number of features.
     share : float, default 0.5
         The part of the budget that pays for the choice.
-    {score, selector, max_rows, threshold, adjacency, contributions, split, smoothing, random_state, unexpected}
+    {score, selector, max_rows, threshold, adjacency, contributions, split, smoothing, random_state, unexpected, delta}
 
     Attributes
     ----------
@@ -73,6 +73,7 @@ class SelectiveNB(NaiveBayesEstimator, CountedEstimator):
         score: str = "hits", selector: str = "permute-and-flip", adjacency: str = "add-remove", contributions: int = 1,
         max_rows: int | None = None, threshold: int | None = None, split: Any = "weighted", smoothing: float = 1.0,
         random_state: Any = None, unexpected: str = "refuse",
+        delta: float = 0.0,
     ) -> None:  # fmt: skip
         self._configure(locals())
 

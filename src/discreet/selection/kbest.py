@@ -63,7 +63,7 @@ class PrivateSelectKBest(TransformerMixin, PrivateEstimator):
         The privacy budget of the choice; `math.inf` chooses without privacy.
     schema : Schema
         What is public about the data; numbers are scored by their bins.
-    {score, selector, max_rows, threshold, adjacency, contributions, random_state, unexpected}
+    {score, selector, max_rows, threshold, adjacency, contributions, random_state, unexpected, delta}
 
     Attributes
     ----------
@@ -75,11 +75,13 @@ class PrivateSelectKBest(TransformerMixin, PrivateEstimator):
     """
 
     _texts = SCORE
+    _spends_delta = True
 
     def __init__(
         self, k: int = 10, epsilon: float = 1.0, schema: Schema | None = None, score: str = "hits",
         selector: str = "permute-and-flip", adjacency: str = "add-remove", contributions: int = 1,
         max_rows: int | None = None, threshold: int | None = None, random_state: Any = None, unexpected: str = "refuse",
+        delta: float = 0.0,
     ) -> None:  # fmt: skip
         self._configure(locals())
 

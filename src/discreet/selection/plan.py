@@ -9,10 +9,12 @@ from numbers import Integral
 from typing import Any, ClassVar
 
 from discreet.errors import BudgetError
+from discreet.mechanisms.choose import concentrated_cost
 from discreet.mechanisms.joint import check_events
 from discreet.privacy.budget import Adjacency, Budget
-from discreet.privacy.ledger import Charge, Sequential
-from discreet.privacy.plan import Protected, checked_contributions, moved_rows, only_pure
+from discreet.privacy.calibrate import root_down, zcdp_rho
+from discreet.privacy.ledger import Charge, Sequential, concentrated
+from discreet.privacy.plan import Protected, checked_contributions, moved_rows
 from discreet.privacy.unexpected import REFUSE, check_unexpected
 from discreet.schema import Schema
 from discreet.selection.scores import SCORES, Score, make_score
@@ -40,6 +42,7 @@ class SelectionPlan(Protected):
     selector: str
     threshold: int | None
     node: Sequential = field(repr=False)
+    each: Fraction | None = None  # ε of every draw where their ρ add up
     counts_alone: ClassVar[tuple[str, ...]] = ("bins",)  # that stand in for rows
 
     @property
@@ -56,7 +59,23 @@ class SelectionPlan(Protected):
     @property
     def rate(self) -> Fraction:
         """What a unit of score multiplies the chance of an item by, as a power of e."""
+        if self.each is not None:
+            return self.each / self.score.reach
         return _rate(self.selector, self.epsilon, self.k, self.score)
+
+    @property
+    def rho(self) -> Fraction | None:
+        """The ρ of everything, ε²/2 for what is pure; None where costs add up as ε."""
+        return None if self.each is None else concentrated(self.node)
+
+    @property
+    def accounting(self) -> str:
+        """How costs add up."""
+        if self.each is None:
+            return "pure epsilon, costs added up exactly"
+        how = "rho of zCDP over all draws (bounded range: epsilon²/8 each), then the tight conversion"
+        bought = self.budget.epsilon * self.counted if self.budget.epsilon is not None else 0
+        return f"{how}; pure epsilon of the class counts ({bought}) added to epsilon" if bought else how
 
     @property
     def scales(self) -> tuple[Fraction, Fraction]:
@@ -79,6 +98,18 @@ class SelectionPlan(Protected):
 
 def _rate(selector: str, epsilon: Fraction, k: int, score: Score) -> Fraction:
     return epsilon / (2 * score.reach) if selector == "joint" else epsilon / (k * score.reach)
+
+
+def _each(selector: str, budget: Budget, k: int, score: Score) -> Fraction | None:
+    """ε of every draw of the exponential mechanism if k of them share the ρ of (ε, δ); None if adding up ε gives more.
+
+    Permute-and-flip has no bounded range: it stays at pure ε.
+    """
+    if selector != "gumbel" or not budget.delta or budget.epsilon is None:
+        return None
+    left = budget.epsilon * (1 - (COUNTED if score.name == "balanced" else 0))
+    found = root_down(8 * zcdp_rho(left, budget.delta) / k)
+    return found if found > left / k else None
 
 
 def _scales(epsilon: Fraction, k: int, score: Score) -> tuple[Fraction, Fraction]:
@@ -104,15 +135,18 @@ def make_selection_plan(
     """Check what the user asked for and price it."""
     if selector not in SELECTORS:
         raise BudgetError(f"selector must be one of {', '.join(SELECTORS)}, not {selector!r}")
-    only_pure(budget, "features are selected")
+    if budget.rho is not None:
+        raise BudgetError("features are selected within epsilon and delta: give those instead of rho")
     count, rows = feature_count(k, schema), checked_contributions(contributions)
     if selector == "joint":
         check_events(count, len(schema.features))
     policy = check_unexpected(unexpected)
     scored = make_score(score, schema, adjacency, rows, max_rows, varying=policy != REFUSE)
     bar = _threshold(threshold, selector, budget, count, scored, len(schema.features))
-    node = Sequential("feature selection", _charges(schema, budget, count, scored, selector, adjacency, rows))
-    return SelectionPlan(schema, budget, adjacency, rows, count, scored, selector, bar, node, unexpected=policy)
+    each = _each(selector, budget, count, scored)
+    budget = budget.pure if each is None else budget
+    node = Sequential("feature selection", _charges(schema, budget, count, scored, selector, adjacency, rows, each))
+    return SelectionPlan(schema, budget, adjacency, rows, count, scored, selector, bar, node, each, unexpected=policy)
 
 
 def _threshold(given: Any, selector: str, budget: Budget, k: int, score: Score, size: int) -> int | None:
@@ -135,8 +169,9 @@ def _threshold(given: Any, selector: str, budget: Budget, k: int, score: Score, 
 
 
 def _charges(
-    schema: Schema, budget: Budget, k: int, score: Score, selector: str, adjacency: Adjacency, contributions: int
-) -> tuple[Charge, ...]:
+    schema: Schema, budget: Budget, k: int, score: Score, selector: str, adjacency: Adjacency, contributions: int,
+    each: Fraction | None,
+) -> tuple[Charge, ...]:  # fmt: skip
     if budget.epsilon is None:
         return ()
     charges = []
@@ -165,5 +200,9 @@ def _charges(
         reach, norm = score.reach, "range of score changes"
     else:
         reach, norm, spread = score.reach, "range of score changes", 1 / _rate(selector, epsilon, k, score)
+    if each is not None:
+        spent = concentrated_cost(each, "exponential") * k
+        charges.append(Charge(MECHANISMS[selector], what, norm, str(reach), score.reach / each, "rho", spent))
+        return tuple(charges)
     charges.append(Charge(MECHANISMS[selector], what, norm, str(reach), spread, "epsilon", epsilon))
     return tuple(charges)

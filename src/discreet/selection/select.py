@@ -59,7 +59,7 @@ class Selection:
         """What the choice guarantees."""
         return certify(
             self.plan, sampler=self.sampler, simulation=self.simulation, covers=COVERS, kind="this choice is",
-            read=self.read, named=True,
+            read=self.read, named=True, rho=self.plan.rho, accounting=self.plan.accounting,
         )  # fmt: skip
 
 

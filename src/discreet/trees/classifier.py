@@ -67,7 +67,7 @@ class PrivateTreeClassifier(_TreeEstimator):
         counts of every question, each at ε/(questions·(depth + 1)).
     leaf_share : float, default 0.4
         The part of the budget that the leaves' class counts get; with noisy counts it is 1/(depth + 1).
-    {smoothing, contributions, random_state, unexpected}
+    {smoothing, contributions, random_state, unexpected, delta}
 
     Attributes
     ----------
@@ -79,6 +79,7 @@ class PrivateTreeClassifier(_TreeEstimator):
         self, epsilon: float = 1.0, schema: Schema | str | None = None, adjacency: str = "add-remove",
         depth: int | None = None, split: str = "permute-and-flip", leaf_share: float = 0.4, smoothing: float = 1.0,
         contributions: int = 1, random_state: Any = None, unexpected: str = "refuse",
+        delta: float = 0.0,
     ) -> None:  # fmt: skip
         self._configure(locals())
 
@@ -105,7 +106,7 @@ class PrivateForestClassifier(_TreeEstimator):
     {depth}
     leaves : {"counts", "labels"}
         What a leaf releases: noisy counts of its classes, or one class by permute-and-flip.
-    {smoothing, contributions, random_state, unexpected}
+    {smoothing, contributions, random_state, unexpected, delta}
 
     Attributes
     ----------
@@ -117,6 +118,7 @@ class PrivateForestClassifier(_TreeEstimator):
         self, epsilon: float = 1.0, schema: Schema | str | None = None, adjacency: str = "add-remove",
         n_estimators: int | str = "auto", depth: int | None = None, leaves: str = "counts", smoothing: float = 1.0,
         contributions: int = 1, random_state: Any = None, unexpected: str = "refuse",
+        delta: float = 0.0,
     ) -> None:  # fmt: skip
         self._configure(locals())
 

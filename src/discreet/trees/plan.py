@@ -11,12 +11,11 @@ from discreet.errors import BudgetError
 from discreet.mechanisms.choose import CHOICES, choice_rate
 from discreet.privacy.budget import Adjacency, Budget, number
 from discreet.privacy.ledger import Charge, Node, Parallel, Sequential
-from discreet.privacy.plan import Protected, checked_contributions, checked_count, moved_rows, only_pure
+from discreet.privacy.plan import Protected, checked_contributions, checked_count, moved_rows
 from discreet.privacy.unexpected import REFUSE, check_unexpected
 from discreet.schema import Schema
 from discreet.trees.questions import Questions
 
-RELEASED = "trees are released"
 STEPS = 1024  # a Gini score is a whole number of these parts of a row
 DEEPEST = 20
 MOST_TREES = 10_000
@@ -86,7 +85,8 @@ def plan_tree(
     contributions = checked_contributions(contributions)
     asked = len(Questions.of(schema))
     deep = checked_depth(depth, schema) if asked else 0
-    epsilon, steps = only_pure(budget, RELEASED), moved_rows(adjacency, contributions)
+    budget, steps = budget.pure, moved_rows(adjacency, contributions)
+    epsilon = budget.epsilon
     row_split = row_leaf = None
     parts: list[Node] = []
     if epsilon is not None:
@@ -137,7 +137,8 @@ def plan_forest(
     contributions, count = checked_contributions(contributions), checked_trees(trees)
     asked = len(Questions.of(schema))
     deep = checked_depth(depth, schema) if asked else 0
-    epsilon, steps = only_pure(budget, RELEASED), moved_rows(adjacency, contributions)
+    budget, steps = budget.pure, moved_rows(adjacency, contributions)
+    epsilon = budget.epsilon
     row_leaf: Fraction | None = None
     row_count: Fraction | None = None
     parts: tuple[Node, ...] = ()

@@ -16,6 +16,7 @@ from discreet.privacy.budget import Adjacency
 from discreet.privacy.unexpected import REFUSE
 from discreet.schema import Schema
 
+ZERO = Fraction(0)
 NEEDED = ("epsilon", "schema", "adjacency", "random_state", "unexpected")
 SET_BY_SEARCH = ("epsilon", "schema", "adjacency", "random_state", "delta", "contributions", "unexpected")
 
@@ -78,7 +79,7 @@ def require_private(estimator: Any) -> None:
     if known.get("bounds") == "private" or known.get("edges") == "private":
         raise BudgetError(f"{name} would buy bounds in every fit of the search: settle the schema first")
     if known.get("delta"):
-        raise BudgetError(f"{name} has a delta, and a search is for pure epsilon: leave delta at 0")
+        raise BudgetError(f"{name} has a delta of its own: it belongs to the search, PrivateGridSearch(delta=...)")
     if known.get("contributions", 1) != 1:
         raise BudgetError("a search deals rows, so it protects one row per person: leave contributions at 1")
 
@@ -102,15 +103,19 @@ def common_schema(candidates: list[tuple[str, Any]], given: Any) -> Schema | Non
 
 
 def prepared(
-    estimator: Any, epsilon: Any, schema: Schema, adjacency: Adjacency, seed: int | None, unexpected: str = REFUSE
-) -> Any:
-    """A copy of a candidate that will spend exactly `epsilon` under the search's terms."""
-    return clone(estimator).set_params(
+    estimator: Any, epsilon: Any, schema: Schema, adjacency: Adjacency, seed: int | None, unexpected: str = REFUSE,
+    delta: Fraction = ZERO,
+) -> Any:  # fmt: skip
+    """A copy of a candidate that will spend `epsilon`, and `delta` at most, under the search's terms."""
+    fresh = clone(estimator).set_params(
         epsilon=epsilon, schema=schema, adjacency=adjacency.value, random_state=seed, unexpected=unexpected
     )
+    return fresh.set_params(delta=delta) if delta and "delta" in fresh.get_params(deep=False) else fresh
 
 
-def require_certificate(fitted: Any, epsilon: Fraction | None, schema: Schema, adjacency: Adjacency) -> None:
+def require_certificate(
+    fitted: Any, epsilon: Fraction | None, schema: Schema, adjacency: Adjacency, delta: Fraction = ZERO
+) -> None:
     """Check what a fitted candidate says that it spent against what it was given."""
     certificate = fitted.certificate_
     spent = None if certificate.epsilon is None else Fraction(certificate.epsilon)
@@ -118,7 +123,8 @@ def require_certificate(fitted: Any, epsilon: Fraction | None, schema: Schema, a
     study = certificate.simulation or not certificate.private  # edges of what is not for release are read off the data
     kept = kept and _but_for_bins(fitted.model_.schema, study) == _but_for_bins(schema, study)
     if epsilon is not None:
-        kept = kept and certificate.private and spent is not None and spent <= epsilon and certificate.delta == "0"
+        kept = kept and certificate.private and spent is not None and spent <= epsilon
+        kept = kept and Fraction(certificate.delta) <= delta
     if not kept:
         raise BudgetError(
             f"{type(fitted).__name__} did not keep to the budget that the search gave it: nothing is released"

@@ -41,8 +41,9 @@ def compare_models(
     test_share: float = 0.3,
     seed: int = 0,
     progress: Callable[[int, int | None], None] | None = None,
+    delta: float = 0.0,
 ) -> list[Figure]:
-    """Fit every model at every ε (and without privacy) on part of the rows and measure it on the rest.
+    """Fit every model at every ε (and without privacy) on part of the rows and measure it on the rest; all share a δ.
 
     Models go by their names in the registry of kinds; None are all of them. Each repeat draws the `test_share` of the
     rows to test on anew. The figures are exact statistics of the rows and the noise is simulated: nothing of this is
@@ -54,11 +55,11 @@ def compare_models(
     models = [kind.name for kind in kinds()] if models is None else models
     for name in models:
         for epsilon in levels:
-            find(name).make(epsilon=epsilon, schema=schema).plan()  # mistakes show before any work is done
+            _made(name, epsilon, delta, schema=schema).plan()  # mistakes show before any work is done
     rows = RowTable.of(data, schema, y)
     tasks = [(repeat, name, epsilon) for repeat in range(repeats) for name in models for epsilon in levels]
     found: dict[tuple[str, float], list[tuple[float, float]]] = {}
-    for done, (key, result) in enumerate(_measure(rows, tasks, test_share, seed), start=1):
+    for done, (key, result) in enumerate(_measure(rows, tasks, test_share, seed, delta), start=1):
         found.setdefault(key, []).append(result)
         if progress:
             progress(done, len(tasks) + repeats)
@@ -66,7 +67,7 @@ def compare_models(
 
 
 def _measure(
-    rows: RowTable, tasks: list[tuple[int, str, float]], share: float, seed: int
+    rows: RowTable, tasks: list[tuple[int, str, float]], share: float, seed: int, delta: float
 ) -> Iterator[tuple[tuple[str, float], tuple[float, float]]]:
     classes, last = len(rows.schema.classes), -1
     for repeat, name, epsilon in tasks:
@@ -80,11 +81,17 @@ def _measure(
             truth, labels = rows.truth(test), rows.truth(train)
             common = np.full(len(test), int(np.bincount(labels, minlength=classes).argmax()))
             yield (MAJORITY, math.inf), _rates(truth, common, classes)
-        fitted = find(name).make(epsilon=epsilon, schema=rows.schema, random_state=seed + repeat)
+        fitted = _made(name, epsilon, delta, schema=rows.schema, random_state=seed + repeat)
         fitted.fit(*rows.take(train), ledger=PAID)  # the rows were given up
         label = rows.schema.label.lookup
         answers = np.array([label.find(one) for one in fitted.predict(rows.take(test)[0]).tolist()])
         yield (name, epsilon), _rates(truth, answers, classes)
+
+
+def _made(name: str, epsilon: float, delta: float, **settings: Any) -> Any:
+    """The estimator of a kind at (ε, δ); kinds of plug-ins may know no δ, and pure ε is valid for every one."""
+    found = find(name).make(epsilon=epsilon, **settings)
+    return found.set_params(delta=delta) if delta and "delta" in found.get_params(deep=False) else found
 
 
 def _rates(truth: Any, answers: Any, classes: int) -> tuple[float, float]:

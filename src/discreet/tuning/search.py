@@ -22,7 +22,7 @@ from discreet.mechanisms.stopping import best_of_random_runs, check_stopping, re
 from discreet.privacy.budget import Adjacency, number
 from discreet.privacy.certificate import Certificate
 from discreet.privacy.certifier import certify
-from discreet.privacy.ledger import Charge, Node, Parallel, Sequential
+from discreet.privacy.ledger import Charge, Node, Parallel, Sequential, SmoothCharge
 from discreet.privacy.payer import PAID, Payer, Unpaid
 from discreet.privacy.plan import Protected
 from discreet.privacy.unexpected import REFUSE, check_unexpected
@@ -30,6 +30,7 @@ from discreet.schema import Schema
 from discreet.sources import Progress, RowTable, charge, check_shape
 from discreet.tuning.candidates import common_schema, list_candidates, prepared, require_certificate
 
+ZERO = Fraction(0)
 METHODS = ("holdout", "random-stopping")
 DEALT = "every row is dealt to training or to validation by a random draw of its own, whatever the rows say"
 EMPTY = (
@@ -51,6 +52,10 @@ class SearchPlan(Protected):
     eta: Fraction
     gamma: Fraction
     node: Node
+    tails: tuple[Fraction, Fraction] = (
+        ZERO,
+        ZERO,
+    )  # δ of each candidate's fit, and of the fit of the chosen one
 
 
 def _gives_probabilities(search: Any) -> bool:
@@ -68,7 +73,8 @@ class PrivateGridSearch(SchemaEstimator):
     estimator : a private estimator, or a list or dict of them
     param_grid : dict or list of dicts, as in scikit-learn; only with a single estimator
     epsilon : float, default 1.0
-        The budget of everything together: fits, choice and released model.
+        The budget of everything together: fits, choice and released model. With a `delta` the fits of a "holdout"
+        share it as they share epsilon; the choice, and all of "random-stopping", are pure ε.
     schema : Schema, "infer" or None
         None takes the one that all candidates share.
     {adjacency}
@@ -86,7 +92,7 @@ class PrivateGridSearch(SchemaEstimator):
         times the number of candidates, by which one of two is never tried with chance 0.215 (0.048 if eta is 1).
     random_state : int, Generator or None
         A seed makes the search a reproducible simulation, which is not for release.
-    {unexpected}
+    {unexpected, delta}
 
     Attributes
     ----------
@@ -94,12 +100,14 @@ class PrivateGridSearch(SchemaEstimator):
     {classes_}
     """
 
+    _spends_delta = True
     of_kinds = True  # what it fits is of a registered kind
 
     def __init__(
         self, estimator: Any = None, param_grid: Any = None, epsilon: float = 1.0, schema: Schema | str | None = None,
         adjacency: str = "add-remove", method: str = "holdout", validation: float = 0.25, refit: float = 0.5,
         eta: float = 0, gamma: float | None = None, random_state: Any = None, unexpected: str = "refuse",
+        delta: float = 0.0,
     ) -> None:  # fmt: skip
         self._configure(locals())
 
@@ -126,13 +134,14 @@ class PrivateGridSearch(SchemaEstimator):
         if self.method == "random-stopping":
             each = None if epsilon is None else epsilon / (2 + eta)
             node = _stopping_node(each, eta, gamma, count)
-            return make(each, each, None, eta, gamma, node)
+            return replace(make(each, each, None, eta, gamma, node), budget=budget.pure)
         if epsilon is None:
             return make(None, None, None, eta, gamma, Sequential("a search", ()))
         look, again = epsilon * (1 - kept), epsilon * kept
-        node = _holdout_node(candidates, look, again, adjacency)
+        tails = budget.delta * (1 - kept) / count, budget.delta * kept
+        node = _holdout_node(candidates, look, again, adjacency, tails)
         each = look / count
-        return make(each, look, again or None, eta, gamma, node)
+        return replace(make(each, look, again or None, eta, gamma, node), tails=tails)
 
     def _fit(self, X: Any, y: Any, payer: Payer, progress: Progress | None, *_: Any) -> Self:
         candidates = list_candidates(self.estimator, self.param_grid)
@@ -178,14 +187,14 @@ class _Search:
     share: float
     progress: Progress | None = None
 
-    def _fit(self, index: int, epsilon: Fraction | None, rows: NDArray[np.int64]) -> Any:
+    def _fit(self, index: int, epsilon: Fraction | None, rows: NDArray[np.int64], delta: Fraction = ZERO) -> Any:
         seed = int(self.sampler.rng.integers(2**31)) if isinstance(self.sampler, SimulationSampler) else None
         amount: Any = math.inf if epsilon is None else epsilon
         fitted = prepared(
-            self.candidates[index][1], amount, self.schema, self.plan.adjacency, seed, self.plan.unexpected
+            self.candidates[index][1], amount, self.schema, self.plan.adjacency, seed, self.plan.unexpected, delta
         )
         fitted.fit(*self.rows.take(rows), ledger=PAID)  # as a part of the search
-        require_certificate(fitted, epsilon, self.schema, self.plan.adjacency)
+        require_certificate(fitted, epsilon, self.schema, self.plan.adjacency, delta)
         return fitted
 
     def _correct(self, fitted: Any, rows: NDArray[np.int64], truth: NDArray[np.int64]) -> int:
@@ -205,7 +214,7 @@ class _Search:
         train, held = self._deal()
         fitted = []
         for index in range(len(self.candidates)):
-            fitted.append(self._fit(index, self.plan.fit, train))
+            fitted.append(self._fit(index, self.plan.fit, train, self.plan.tails[0]))
             if self.progress is not None:
                 self.progress(index + 1, len(self.candidates))
         truth = self.rows.truth(held)
@@ -216,7 +225,7 @@ class _Search:
         index = choose(scores, rate, coins=coins_of(self.sampler))
         if self.plan.refit is None and self.plan.budget.private:
             return index, fitted[index]
-        return index, self._fit(index, self.plan.refit, np.arange(self.rows.size))
+        return index, self._fit(index, self.plan.refit, np.arange(self.rows.size), self.plan.tails[1])
 
     def stop_at_random(self) -> tuple[int, Any]:
         """Candidates drawn evenly, fitted and scored a random number of times; the best run is released."""
@@ -235,11 +244,13 @@ class _Search:
         return best
 
 
-def _holdout_node(candidates: list[tuple[str, Any]], look: Fraction, again: Fraction, adjacency: Adjacency) -> Node:
+def _holdout_node(
+    candidates: list[tuple[str, Any]], look: Fraction, again: Fraction, adjacency: Adjacency,
+    tails: tuple[Fraction, Fraction],
+) -> Node:  # fmt: skip
     each, monotone = look / len(candidates), adjacency is Adjacency.ADD_REMOVE
     fits = tuple(
-        Charge(type(one).__name__, f"fit of candidate {i}: {name}"[:200], "fit", "as its own certificate", Fraction(0),
-               "epsilon", each)
+        _fit_charge(type(one).__name__, f"fit of candidate {i}: {name}"[:200], each, tails[0])
         for i, (name, one) in enumerate(candidates)
     )  # fmt: skip
     chosen = Charge(
@@ -249,10 +260,14 @@ def _holdout_node(candidates: list[tuple[str, Any]], look: Fraction, again: Frac
     looked = Parallel("training and validation rows", DEALT, (Sequential("fits on the training rows", fits), chosen))
     if not again:
         return looked
-    final = Charge(
-        "fit", "the chosen candidate, on all rows", "fit", "as its own certificate", Fraction(0), "epsilon", again
-    )
+    final = _fit_charge("fit", "the chosen candidate, on all rows", again, tails[1])
     return Sequential("a search and a fit", (looked, final))
+
+
+def _fit_charge(mechanism: str, what: str, epsilon: Fraction, delta: Fraction) -> Charge | SmoothCharge:
+    if delta:
+        return SmoothCharge(mechanism, what, "epsilon", epsilon, delta)
+    return Charge(mechanism, what, "fit", "as its own certificate", ZERO, "epsilon", epsilon)
 
 
 def _stopping_node(each: Fraction | None, eta: Fraction, gamma: Fraction, count: int) -> Node:
@@ -275,7 +290,7 @@ def _certificate(plan: SearchPlan, schema: Schema, sampler: Sampler, own: Certif
         schema=schema,
         sampler=f"{sampler.name}; choices by exact coins",
         simulation=sampler.simulation,
-        accounting=f"pure epsilon of a whole search by {plan.method}",
+        accounting=f"{'epsilon and delta' if plan.budget.delta else 'pure epsilon'} of a whole search by {plan.method}",
         covers=COVERS,
         assumptions=(*own.assumptions, DEALT, *empty, "what the certificates of the candidates assume"),
     )

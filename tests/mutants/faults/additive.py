@@ -48,3 +48,38 @@ plant("pairs-not-shared", "additive/pairs.py",
 plant("pairs-of-half-the-reach", "additive/pairs.py",
       "choice_rate(epsilon / count, 2 * WHOLE * moved)", "choice_rate(epsilon / count, WHOLE * moved)",
       "a row moves a score by twice what the choice is made for", "additive/test_pairs.py::test_choice_asks_for_its_share")
+
+NORMAL = "additive/test_normal.py"
+plant("normal-noise-halved", "additive/release.py",
+      "drawn = normal_vector(size, deviation, bits)", "drawn = normal_vector(size, deviation / 2, bits)",
+      "normal noise of a block has half its deviation",
+      f"{NORMAL}::test_rows_lie_where_the_noise_is_and_no_row_reaches_beyond_the_slope")
+plant("normal-sum-without-noise", "additive/release.py",
+      "total = normal_vector(1, common, bits)", "total = normal_vector(1, 1e-3 * common, bits)",
+      "the sum that all blocks share has hardly any noise",
+      f"{NORMAL}::test_rows_lie_where_the_noise_is_and_no_row_reaches_beyond_the_slope")
+plant("normal-slope-forgets-the-sum", "additive/plan.py",
+      "return sqrt_up(common + sum(", "return sqrt_up(sum(",
+      "what a row adds to the common sum is not paid for",
+      f"{NORMAL}::test_rows_lie_where_the_noise_is_and_no_row_reaches_beyond_the_slope")
+plant("normal-replace-as-add-remove", "additive/plan.py",
+      "each = epsilon / moved\n", "each = epsilon\n",
+      "a replaced row has the normal noise of one that comes or goes", f"{NORMAL}::test_steps_between_neighbours_add_up")
+plant("normal-delta-of-every-step", "additive/plan.py",
+      "float(step_delta(delta, each, moved * contributions))", "float(delta)",
+      "each row of a person spends the delta of all", f"{NORMAL}::test_steps_between_neighbours_add_up")
+plant("normal-jacobian-free", "additive/normal.py",
+      "inside = 1 + spread * s * (1 - s)\n        return np.log(inside),", "inside = 1 + spread * s * (1 - s)\n        return 0 * s,",
+      "the curvature that a row adds is not paid for", f"{NORMAL}::test_the_loss_is_bounded_at_every_residual")
+plant("normal-square-halved", "additive/normal.py",
+      "square = (0.5 if classes == 2 else 1.0) * slope**2", "square = 0.5 * slope**2",
+      "residuals of several classes are longer than those of two", f"{NORMAL}::test_the_loss_is_bounded_at_every_residual")
+plant("normal-tail-of-one-class", "additive/normal.py",
+      "return np.asarray(np.minimum((classes - 1) * ndtr(-u / math.sqrt(2)), 1.0))", "return np.asarray(ndtr(-u))",
+      "differences of normal variables are taken for single ones", f"{NORMAL}::test_the_normal_part_of_several_classes")
+plant("normal-unchecked", "additive/plan.py",
+      "    check_normal(plan.slope, plan.spread, goal, tail, classes)\n", "",
+      "noise is drawn whatever it costs", f"{NORMAL}::test_a_budget_that_is_not_kept_is_refused")
+plant("step-delta-undivided", "privacy/calibrate.py",
+      "growth = sum(math.exp(j * float(epsilon)) for j in range(steps))", "growth = 1.0",
+      "several rows share a delta that each of them spends", f"{NORMAL}::test_steps_between_neighbours_add_up")

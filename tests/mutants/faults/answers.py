@@ -43,7 +43,7 @@ plant("answers-have-all", "answers/plan.py",
       "each, law, rho, accounting = left / queries,", "each, law, rho, accounting = left,",
       "each answer spends what all have together", VOTE)
 plant("answers-concentrated-twice", "answers/plan.py",
-      "joint = _root_down(8 * rho / queries)", "joint = _root_down(16 * rho / queries)",
+      "joint = root_down(8 * rho / queries)", "joint = root_down(16 * rho / queries)",
       "answers under a delta cost twice the rho that is stated", DELTA)
 plant("permute-and-flip-as-bounded-range", "answers/plan.py",
       'each, law = joint, "exponential"', 'each, law = joint, "permute-and-flip"',

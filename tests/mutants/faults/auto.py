@@ -54,8 +54,8 @@ plant("network-one-row-per-person", "auto/families.py",
       'estimator = kind.make(**(kind.as_declared if bins == "schema" else {}), **(settings | {"contributions": 1}))',
       "tables are noised for one row per person", WHOLE)
 plant("bayes-add-remove", "auto/families.py",
-      "model = PrivateNB(kept, schema=public, **settings)",
-      'model = PrivateNB(kept, schema=public, **(settings | {"adjacency": "add-remove"}))',
+      "model = PrivateNB(kept, delta, public, **settings)",
+      'model = PrivateNB(kept, delta, public, **(settings | {"adjacency": "add-remove"}))',
       "tables are noised for a row that comes or goes, not for a replaced one", WHOLE)
 plant("certificate-forgets-counts", "auto/classifier.py",
       "return fitted.with_certificate(counts.certificate.then(fitted.certificate, plan.node.what))", "return fitted",
@@ -72,6 +72,11 @@ plant("selective-bins-by-exact-rows", "auto/families.py",
       "public = binned(schema, counts.rows, half,", "public = binned(schema, len(X), half,",
       "the bins that features are chosen by follow the exact number of rows", SELECTED)
 plant("selection-spends-the-counts-again", "auto/families.py",
-      "estimator = kind.make(schema=public, epsilon=epsilon, **settings)",
-      "estimator = kind.make(schema=public, epsilon=epsilon + counts.charge.cost, **settings)",
+      "estimator = kind.make(schema=public, epsilon=epsilon, delta=delta, **settings)",
+      "estimator = kind.make(schema=public, epsilon=epsilon + counts.charge.cost, delta=delta, **settings)",
       "a selection is given what the class counts have spent", WHOLE)
+
+plant("the-rest-is-charged-without-delta", "auto/classifier.py",
+      "rest = _rest(self.budget.epsilon - self.charge.cost, self.budget.delta)",
+      "rest = _rest(self.budget.epsilon - self.charge.cost)",
+      "a model that spends delta is charged as pure epsilon", "privacy/test_delta.py")

@@ -272,3 +272,11 @@ plant("equal-purchases-are-one", "privacy/certifier.py",
       'release=secrets.token_hex(16) if named and usable else "",', 'release="",',
       "of two purchases at one price a composition counts one",
       "privacy/test_certificates.py::test_two_purchases_at_the_same_price_are_two")
+
+plant("an-unspent-delta-is-not-told", "privacy/certifier.py",
+      "return how + spare if budget.unspent and not budget.delta else how", "return how",
+      "a certificate does not say that the delta stays whole", "privacy/test_delta.py")
+plant("pure-keeps-the-delta", "privacy/budget.py",
+      'object.__setattr__(found, "unspent", self.delta or self.unspent)',
+      'object.__setattr__(found, "unspent", self.delta)',
+      "a delta that was allowed is forgotten by the second plan that leaves it", "privacy/test_delta.py")

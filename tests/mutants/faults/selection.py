@@ -103,3 +103,21 @@ plant("model-of-statistics-not-charged", "selection/classifier.py",
       "paying(ledger, account, statistics, self).charge(plan.node, plan.budget, plan.unit, self, schema=plan.schema)",
       "paying(ledger, account, statistics, self).afford(plan.budget, plan.node)",
       "a model of exact statistics costs nothing in the ledger", PAID)
+
+PEELED = "exhaustive/test_selection.py"
+plant("permute-and-flip-at-an-eighth", "selection/plan.py",
+      'if selector != "gumbel" or not budget.delta', 'if selector not in {"gumbel", "permute-and-flip"} or not budget.delta',
+      "permute-and-flip, which has no bounded range, is charged as the exponential mechanism",
+      f"{PEELED}::test_few_draws_and_other_selectors_stay_at_pure_epsilon")
+plant("every-draw-has-all-rho", "selection/plan.py",
+      "found = root_down(8 * zcdp_rho(left, budget.delta) / k)", "found = root_down(8 * zcdp_rho(left, budget.delta))",
+      "each of k draws spends the rho of all",
+      f"{PEELED}::test_with_a_delta_the_rho_of_all_draws_is_that_of_the_budget")
+plant("rate-without-the-reach", "selection/plan.py",
+      "return self.each / self.score.reach", "return self.each",
+      "scores of which a row moves several units are drawn as if it moved one",
+      f"{PEELED}::test_with_a_delta_the_rho_of_all_draws_is_that_of_the_budget")
+plant("counts-of-classes-forgotten", "selection/plan.py",
+      'left = budget.epsilon * (1 - (COUNTED if score.name == "balanced" else 0))', "left = budget.epsilon",
+      "the draws spend what bought the class counts",
+      f"{PEELED}::test_with_a_delta_the_rho_of_all_draws_is_that_of_the_budget")

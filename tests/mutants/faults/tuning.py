@@ -27,7 +27,7 @@ plant("fits-have-the-whole-look", "tuning/search.py",
       "each = look / count", "each = look",
       "every candidate spends what all of them have together", MORE)
 plant("validation-rows-trained-on", "tuning/search.py",
-      "fitted.append(self._fit(index, self.plan.fit, train))",
+      "fitted.append(self._fit(index, self.plan.fit, train, self.plan.tails[0]))",
       "fitted.append(self._fit(index, self.plan.fit, np.arange(self.rows.size)))",
       "a row is trained on and scored on, at full cost each", MORE)
 plant("training-rows-scored-on", "tuning/search.py",
@@ -35,8 +35,8 @@ plant("training-rows-scored-on", "tuning/search.py",
       "        held = np.arange(self.rows.size)\n        truth = self.rows.truth(held)\n",
       "a row is trained on and scored on, at full cost each", MORE)
 plant("refit-at-the-whole-budget", "tuning/search.py",
-      "return index, self._fit(index, self.plan.refit, np.arange(self.rows.size))",
-      "return index, self._fit(index, self.plan.budget.epsilon, np.arange(self.rows.size))",
+      "return index, self._fit(index, self.plan.refit, np.arange(self.rows.size), self.plan.tails[1])",
+      "return index, self._fit(index, self.plan.budget.epsilon, np.arange(self.rows.size), self.plan.tails[1])",
       "the second fit spends everything once more", MORE)
 plant("run-score-exact", "tuning/search.py",
       "score = self.sampler.laplace(score, 1 / self.plan.choice)", "pass",
@@ -64,3 +64,10 @@ plant("model-claims-its-fit-alone", "tuning/search.py",
 plant("candidates-may-spend-more", "tuning/candidates.py",
       "spent is not None and spent <= epsilon", "spent is not None",
       "a candidate that spends more than it was given is released", "tuning/test_search.py")
+
+plant("a-search-ignores-the-delta-of-its-fits", "tuning/candidates.py",
+      "kept = kept and Fraction(certificate.delta) <= delta", "kept = kept and Fraction(certificate.delta) < 1",
+      "a fit of a search may spend any delta", "privacy/test_delta.py")
+plant("a-search-gives-each-fit-the-whole-delta", "tuning/search.py",
+      "tails = budget.delta * (1 - kept) / count, budget.delta * kept", "tails = budget.delta, budget.delta",
+      "every fit of a search spends the delta of the whole search", "privacy/test_delta.py")
