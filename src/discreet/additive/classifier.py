@@ -22,7 +22,7 @@ from discreet.mechanisms.vectors import bits_of
 from discreet.privacy.budget import Budget
 from discreet.privacy.certificate import Certificate
 from discreet.privacy.certifier import certify
-from discreet.privacy.ledger import Charge, Node, Sequential, cost
+from discreet.privacy.ledger import Node, Sequential, cost
 from discreet.privacy.payer import Payer, attempt, paying
 from discreet.privacy.unexpected import ABSORB, FIXED
 from discreet.schema import Schema
