@@ -228,7 +228,7 @@ def test_the_certificate_and_the_ledger_add_up() -> None:
 def test_a_stated_rho_grows_with_the_calibration(classes: int) -> None:
     """A pure ε of one half is an eighth of ρ."""
     schema, X, y = data(300, classes=classes)
-    model = PrivateNB(1, delta=1e-6, schema=schema, random_state=0).fit(X, y).model_
+    model = PrivateNB(1, delta=1e-6, schema=schema, mechanism="gaussian", random_state=0).fit(X, y).model_
     found = calibrated(model, X, y, 0.5, random_state=0).certificate
     assert model.certificate.rho is not None and found.rho is not None and found.epsilon == "3/2"
     assert Fraction(found.rho) == Fraction(model.certificate.rho) + Fraction(1, 8)

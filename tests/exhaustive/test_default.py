@@ -77,7 +77,7 @@ MANY = Schema([Categorical(f"f{i}", [0, 1]) for i in range(600)], target="y", cl
 @pytest.mark.parametrize(
     "settings",
     [
-        {"delta": 1e-6},
+        {"delta": 1e-6, "mechanism": "gaussian"},
         {"split": "equal"},
         {"split": {"a": 0.3, "b": 0.3, "c": 0.4}},
         {"strategy": "partition"},

@@ -96,7 +96,6 @@ def test_fit_and_plan_take_the_names_of_compare(name, schema, frame, tmp_path):
     [
         ("svm", ["--mechanism", "laplace"], "--mechanism is a setting of Naive Bayes"),
         ("tree", ["--bounds", "private"], "settle the schema first"),
-        ("tan", ["--delta", "0.001"], "--delta is a setting of Naive Bayes"),
         ("forest", ["--bounds-share", "0.2"], "settle the schema first"),
     ],
 )

@@ -58,6 +58,7 @@ from discreet.privacy.budget import Adjacency
 from discreet.privacy.certifier import INFERRED, certify
 from discreet.privacy.ledger import Parallel, Sequential
 from discreet.privacy.plan import Paid
+from discreet.resolution.pooled import buy_pooled, pooled_plan, relatively
 
 DECLARED = Schema(
     [Categorical("a", ["p", "q"]), Categorical("b", [1, 2, 3]), Numeric("x", 0, 8, bins=4)], target="y", classes=[0, 1]
@@ -152,6 +153,15 @@ def shares(schema: Schema, epsilon: Any, seed: Any) -> list[Certificate]:
     return found
 
 
+def pooled_look(schema: Schema, epsilon: Any, seed: Any) -> list[Certificate]:
+    X, y = frame()
+    free = schema.having([*schema.features[:2], Numeric("x", 0, 8)])  # in bins that nobody declared
+    sampler, exactly = sampler_for(seed), CountPlan(free, Budget(math.inf), Adjacency.ADD_REMOVE, 1, None)
+    counts = bought_counts(np.array([60, 60]), exactly, sampler)
+    source = discreet.sources.open(X, relatively(free), y)
+    return [buy_pooled(source, pooled_plan(free, Budget(epsilon)), free, counts, 4, sampler).certificate]
+
+
 def collected(schema: Schema, epsilon: Any, seed: Any) -> list[Certificate]:
     collector = Collector(schema)
     for word in ("p", "q"):
@@ -182,6 +192,7 @@ KINDS: dict[str, tuple[str, Callable[..., list[Certificate]]]] = {
     "choice of features": ("selection.select", chosen),
     "choice and training": ("selection.classifier", fitted(SelectiveNB, k=2)),
     "settlement": ("bounds.release", settlement),
+    "look at numbers": ("resolution.pooled", pooled_look),
     "search by hold-out": ("tuning.search", searched("holdout")),
     "search by stopping": ("tuning.search", searched("random-stopping")),
     "answers": ("answers.predictor", fitted(PrivatePredictor, queries=5, parts=5)),

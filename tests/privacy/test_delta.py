@@ -9,8 +9,10 @@ from discreet import (
     Budget,
     BudgetError,
     Categorical,
+    FederatedNB,
     Ledger,
     Numeric,
+    PrivateAdditiveClassifier,
     PrivateClassifier,
     PrivateGridSearch,
     PrivateNB,
@@ -24,6 +26,7 @@ from discreet.bayes.plan import make_plan
 from discreet.cli.plan import described
 from discreet.evaluation.plan import evaluation_charges
 from discreet.kinds import names
+from discreet.privacy.certificate import WHICHEVER
 from discreet.privacy.ledger import cost
 from discreet.tuning.compare import compare_models
 
@@ -60,11 +63,12 @@ def test_what_has_no_gaussian_mechanism_is_pure_and_says_that_the_delta_stays_wh
 def test_every_kind_plans_within_epsilon_and_delta(name, adjacency):
     from discreet.kinds import find
 
-    plan = find(name).make(epsilon=1.0, schema=SCHEMA, delta=1e-6, adjacency=adjacency).plan()
+    plan = find(name).make(epsilon=1.0, schema=SCHEMA, delta=1e-6, adjacency=adjacency)._plan(SCHEMA)
     ledger = Ledger(Budget(1, 1e-6), "basic")
     ledger.charge(plan.node, plan.budget)
     assert ledger.totals.epsilon == 1 and ledger.totals.delta <= DELTA
-    assert described(plan)["delta"] in {0.0, 1e-6}
+    assert plan.budget.delta in {0, DELTA}
+    assert name == "selective" or described(plan)["delta"] in {0.0, 1e-6}
 
 
 def test_bounds_are_bought_with_pure_epsilon():
@@ -121,7 +125,7 @@ def test_the_automatic_choice_adds_up_to_epsilon_and_delta():
     """Naive Bayes on many columns spends the δ; the counts before it are pure."""
     schema = Schema([Categorical(str(j), [0, 1]) for j in range(200)], "t", [0, 1])
     data = np.random.default_rng(1).integers(0, 2, (120, 200))
-    model = PrivateClassifier(1.0, schema, delta=1e-6, random_state=0)
+    model = PrivateClassifier(1.0, schema, "naive-bayes", delta=1e-6, random_state=0)
     ledger = Ledger(Budget(1, 1e-6), "basic")
     found = model.fit(data, data[:, 0], ledger=ledger).certificate_
     assert ledger.totals.epsilon == 1 and ledger.totals.delta == cost(model.plan().node, "delta") == DELTA
@@ -132,3 +136,27 @@ def test_the_automatic_choice_adds_up_to_epsilon_and_delta():
 def test_a_comparison_is_made_at_that_delta():
     figures = compare_models(X, SCHEMA, Y, models=["naive-bayes"], epsilons=[1.0], repeats=1, delta=1e-6)
     assert {one.epsilon for one in figures} == {1.0, float("inf")}
+
+
+def test_a_way_that_noisy_counts_decide_for_has_the_delta_of_all_of_them():
+    """Few features take K-norm noise: the output spends no δ, and the procedure may."""
+    settings = {"schema": SCHEMA, "delta": 1e-6, "random_state": 0}
+    for estimator in (PrivateAdditiveClassifier(1.0, **settings), PrivateClassifier(1.0, **settings)):
+        found = estimator.fit(X, Y).certificate_
+        assert found.delta == "1/1000000" and WHICHEVER in found.assumptions
+    assert PrivateNB(1.0, 1e-6, SCHEMA).fit(X, Y).certificate_.delta == "0"  # by what is public
+
+
+def test_k_norm_noise_and_budgets_beyond_all_steps_leave_delta_whole():
+    assert PrivateNB(1.0, 1e-6, SCHEMA, mechanism="knorm").fit(X, Y).certificate_.delta == "0"
+    many = PrivateAdditiveClassifier(1600, SCHEMA, "replace", delta=1e-6, random_state=0).fit(X, Y)
+    assert many.certificate_.epsilon == "1600"
+
+
+def test_nodes_that_spend_delta_are_refused_before_their_rows_are_looked_at():
+    class Rows:
+        def __array__(self, *_: object, **__: object) -> np.ndarray:
+            raise AssertionError("looked at")
+
+    with pytest.raises(BudgetError):
+        FederatedNB(1.0, delta=1e-6, schema="infer", n_nodes=2).fit(Rows(), Y, ledger=Ledger(Budget(1)))

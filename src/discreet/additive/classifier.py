@@ -104,7 +104,7 @@ def release_certificate(
     node = Sequential("additive model", parts)
     spends = bool(cost(node, "delta"))
     machine = "logarithm, root and exponential of this machine are exact to two units in the last place"
-    return certify(
+    found = certify(
         plan if spends else replace(plan, budget=plan.budget.pure),
         node=node,
         sampler=(
@@ -116,6 +116,7 @@ def release_certificate(
         assumptions=(machine, FIXED if plan.unexpected == ABSORB else REFUSALS) if plan.budget.private else (),
         elsewhere=() if counts is None else counts.elsewhere(),
     )
+    return found.whichever(plan.budget.delta)  # noisy counts decide which noise it is
 
 
 def twin_of(model: AdditiveModel, data: Any, y: Any = None, *, progress: Progress | None = None) -> AdditiveModel:

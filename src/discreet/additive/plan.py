@@ -176,6 +176,8 @@ def plan_normal(blocks: Blocks, epsilon: Fraction, delta: Fraction, counts: Clas
     """
     classes, sizes = len(blocks.schema.classes), np.array(blocks.sizes, np.float64)
     each = epsilon / moved
+    if (moved * contributions - 1) * each > 700:
+        return None  # no δ is left for one step
     epsilons = (each * (1 - FINISH[1]), each * FINISH[1])
     goal, tail = float(epsilons[0]), float(step_delta(delta, each, moved * contributions))
     weights = np.sqrt(sizes) / max(float(np.sum(np.sqrt(sizes) * (1 - 1 / sizes))), 1e-9)

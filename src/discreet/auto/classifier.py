@@ -160,11 +160,12 @@ class PrivateClassifier(ScoreEstimator):
         self.counts_, self.choice_, self._among = counts, choice, schema.names
         if counts.certificate is None or not counts.certificate.private:
             return fitted
-        return fitted.with_certificate(counts.certificate.then(fitted.certificate, plan.node.what))
+        whole = counts.certificate.then(fitted.certificate, plan.node.what)
+        return fitted.with_certificate(whole.whichever(budget.delta))
 
     def _narrowed(self, X: Any) -> Any:
         asked = self.model_.schema.names  # fewer than those of the fit, where features were chosen
-        return X if asked == self._among or is_outside(X) else narrowed(X, asked, self._among)
+        return X if asked == getattr(self, "_among", asked) or is_outside(X) else narrowed(X, asked, self._among)
 
 
 def _spent(counts: ClassCounts) -> Fraction:

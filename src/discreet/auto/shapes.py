@@ -56,7 +56,8 @@ def shaped(
         return max(min(float(amount), PLENTY) / steps, float(LEAST))
 
     def opened(public: Schema) -> Source:
-        X.held()
+        if weights:
+            X.held()  # for the fit too
         return sources.open(
             X, public, y, contributions=contributions, unexpected=unexpected, draw=bytes_of(sampler), progress=progress
         )

@@ -14,7 +14,7 @@ BATCHES = (
 
 
 def release_certificate(
-    released: Release, node: Node, *, covers: str = MODEL, kind: str = "this model is"
+    released: Release, node: Node, *, covers: str = MODEL, kind: str = "this model is", named: bool = False
 ) -> Certificate:
     """What the release guarantees; batches of it cannot be checked for people who are in several."""
     plan = released.plan
@@ -29,4 +29,5 @@ def release_certificate(
         kind=kind,
         where="in the data, all batches together",
         checked=not isinstance(node, Parallel),
+        named=named,
     )

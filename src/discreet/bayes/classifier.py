@@ -33,8 +33,8 @@ class PrivateNB(NaiveBayesEstimator):
     {epsilon, delta, schema, adjacency}
     mechanism : {"auto", "laplace", "gaussian", "knorm"}
         The noise. "knorm" (pure ε) draws one noise for bundles of count tables, shaped by what one row can change: far
-        less noise for many features. "auto" is Gaussian if there is a delta; at pure ε it is "knorm" where that errs
-        less and the budget is split by "weighted", and else Laplace.
+        less noise for many features. "auto" is Gaussian where there is a delta and that errs less; else it is "knorm"
+        where that errs less and the budget is split by "weighted", and else Laplace.
     numeric : {"histogram", "gaussian", "truncated-gaussian"} or any likelihood that is registered
         How numbers are modelled: by bins, by a bell curve per class, or as docs/how-to-add/likelihood.md shows.
     {split, smoothing, contributions, random_state}

@@ -94,6 +94,7 @@ def _make_plan(
     if mechanism == "auto":
         mechanism = "laplace" if budget.kind in {"pure", "none"} else "gaussian"
     if mechanism == "knorm":
+        budget = budget.pure if smooth is None and budget.kind == "approximate" else budget
         check_bundles(budget, smooth, split)
         items = bundled(items)
     if mechanism == "laplace" and budget.delta and (smooth is None or smooth.accounting == "epsilon"):

@@ -124,7 +124,7 @@ Mechanism = Annotated[
     str,
     one_of(
         "auto", "laplace", "gaussian", "knorm",
-        help="The noise; auto: tables noised together (knorm) where that errs less, gaussian with a delta.",
+        help="The noise; auto: tables noised together (knorm), or gaussian with a delta, where that errs less.",
     ),
 ]  # fmt: skip
 

@@ -58,7 +58,7 @@ class Purchase:
         fitted.set_params(schema=settlement.schema)
         known = inspect.signature(fitted.fit).parameters  # not every estimator shows its progress
         fitted.fit(X, y, **{k: v for k, v in {"ledger": paid, "progress": progress}.items() if k in known})
-        fitted.certificate_ = settlement.certificate.then(fitted.certificate_, node.what)
+        fitted.certificate_ = settlement.certificate.then(fitted.certificate_, node.what).whichever(tail)
         fitted.model_ = fitted.model_.with_certificate(fitted.certificate_)
         return fitted
 

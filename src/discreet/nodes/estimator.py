@@ -49,6 +49,7 @@ class NodesNB(NaiveBayesEstimator):
     """Naive Bayes of nodes that each hold a part of the rows; subclasses say how their updates come together."""
 
     secure = False
+    _spends_delta = True
     nodes_: list[dict[str, Any]]
 
     @abstractmethod

@@ -87,6 +87,12 @@ Leaf = ChargeRecord | SmoothRecord | ResponseRecord
 LedgerRecord = Annotated[Leaf | GroupRecord, Field(discriminator="node")]
 
 
+WHICHEVER = (
+    "delta is that of every way to go on that earlier noise might have decided for; what is said of rho, or of a delta "
+    "that stays whole, is of the way that was taken"
+)
+
+
 class Certificate(_Record):
     """What was guaranteed when this model was released."""
 
@@ -197,6 +203,16 @@ class Certificate(_Record):
             "ledger": _group("parallel", what, assumption, self, other),
         })  # fmt: skip
         return whole.assuming(assumption)
+
+    def whichever(self, delta: Fraction) -> Certificate:
+        """This release as one of those that noise of an earlier step decides among: its δ is that of them all.
+
+        What an output says of the way that was taken holds for this output; the procedure has the δ of the dearest way.
+        """
+        if not self.private or not delta:
+            return self
+        raised = self.model_copy(update={"delta": str(max(Fraction(self.delta), delta))})
+        return raised.assuming(WHICHEVER) if raised.delta != self.delta or self.rho is not None else raised
 
     def assuming(self, *more: str) -> Certificate:
         """The same, resting on more."""

@@ -77,11 +77,18 @@ def buy_fine(
     there should be between the knots of a number.
     """
     released = release(fine_statistics(source, plan), plan, sampler)
-    certificate = release_certificate(released, released.node, covers=COVERS, kind="these tables are")
+    certificate = release_certificate(released, released.node, covers=COVERS, kind="these tables are", named=True)
     changed, found = read_fine(released, schema, counts, left, gaps)
-    if certificate.private:
-        changed = changed.having(provenance=(*changed.provenance, certificate.provenance(WHAT)))
-    return Finely(changed, found, certificate)
+    return Finely(stating(changed, schema, certificate, WHAT), found, certificate)
+
+
+def stating(changed: Schema, schema: Schema, certificate: Certificate, what: str) -> Schema:
+    """The changed schema, saying what its edges were read off: a release, or the data where that is but a study."""
+    study = certificate.simulation or not certificate.private
+    paid = (certificate.provenance(what),) if certificate.private else ()
+    return changed.having(
+        inferred=changed.inferred or (study and changed != schema), provenance=(*changed.provenance, *paid)
+    )
 
 
 def read_fine(

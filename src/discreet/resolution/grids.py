@@ -16,7 +16,7 @@ PARTS = tuple(
 def fine_cells(feature: Numeric) -> Numeric:
     """The number in some 500 cells: each whole number by itself if there are no more of them, else even cells."""
     span = feature.upper - feature.lower
-    if feature.integer and span < EVEN:
+    if feature.integer and span < EVEN and feature.lattice.step <= 1:
         return feature.having(int(span) + 1)
     first = span / EVEN
     even = [feature.lower + first * i for i in range(1, EVEN)]

@@ -19,7 +19,7 @@ from discreet.privacy.certifier import certify
 from discreet.privacy.ledger import Charge, Sequential
 from discreet.privacy.plan import Protected
 from discreet.privacy.unexpected import REFUSE
-from discreet.resolution.fine import free_numbers
+from discreet.resolution.fine import free_numbers, stating
 from discreet.resolution.grids import PARTS, relative_cells, with_edges
 from discreet.resolution.reading import Floats, quantiles, shares
 from discreet.schema import Numeric, Schema
@@ -109,10 +109,7 @@ def buy_pooled(
         return Pooled(schema, False, certificate)
     free = {one.name for one in free_numbers(schema)}
     made = [_edged(one, edges) if one.name in free else one for one in schema.features]  # type: ignore[arg-type]
-    changed = schema.having(made)
-    if certificate.private:
-        changed = changed.having(provenance=(*changed.provenance, certificate.provenance(WHAT)))
-    return Pooled(changed, True, certificate)
+    return Pooled(stating(schema.having(made), schema, certificate, WHAT), True, certificate)
 
 
 def read_pooled(noisy: Integers, scale: float, numbers: int, rows: float, bins: int) -> list[float] | None:

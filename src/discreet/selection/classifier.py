@@ -197,6 +197,8 @@ class SelectiveNB(NaiveBayesEstimator, CountedEstimator):
             self.selection_ = select(statistics, plan, sampler=sampler, odds=odds_for(self.random_state, 1))
             nodes.append(plan.node)
         kept = reduced_schema(self.selection_.plan.schema, self.selection_.names)
+        study = sampler.simulation or parts is None
+        kept = kept.having(inferred=kept.inferred or (study and not everything))
         trained = self._training_plan(kept, parts, everything)
         released = release(reduced_statistics(statistics, kept), trained, sampler)
         nodes.append(released.node)

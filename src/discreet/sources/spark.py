@@ -18,7 +18,7 @@ from discreet.errors import DataError
 from discreet.sources.asks import Hold, Workers
 from discreet.sources.beside import INSTALL, Task, checked_run, own_version
 from discreet.sources.lazy import home, native
-from discreet.sources.sparkfiles import laid_out, read_there
+from discreet.sources.sparkfiles import laid_out, plain_files, read_there, stamp_of
 from discreet.sources.streams import first_line, register
 
 COLUMN = "part"
@@ -36,13 +36,16 @@ class Spark(Workers):
         if twice:
             raise DataError(f"the data frame has several columns of one name: {', '.join(twice)}")
 
-    def state(self) -> None:
+    def state(self) -> Any:
         plan = getattr(self._only(self.names), "_jdf", None)  # a frame of Spark Connect does not show its plan
         if plan is not None and not told(lambda: plan.queryExecution().withCachedData().deterministic()):
             raise DataError(
                 "the query of this data frame draws random numbers, and ids and rows are read one after the other: "
                 "write its rows, or persist them, first"
             )
+        with suppress(Exception):  # of files that are not there, or sessions of another make, Spark tells
+            return [stamp_of(path) for path in plain_files(self.frame) or ()]
+        return None
 
     def _only(self, wanted: list[str]) -> Any:
         """The wanted columns, by their places: Spark reads names in any case and takes dots apart."""

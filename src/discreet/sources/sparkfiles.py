@@ -69,6 +69,7 @@ def pieces_of(paths: list[str], wanted: dict[str, str], cores: int) -> list[list
     if not 0 < len(paths) <= FILES or not all(kind in TYPES for kind in wanted.values()):
         return None
     groups: list[tuple[Piece, int]] = []
+    stored: dict[str, str] = {}
     for path in paths:
         try:
             stamp = stamp_of(path)
@@ -80,6 +81,8 @@ def pieces_of(paths: list[str], wanted: dict[str, str], cores: int) -> list[list
                     spots = [i for i, one in enumerate(held.names) if one.casefold() == name.casefold()]
                     if [held.names[i] for i in spots] != [name] or str(held.field(spots[0]).type) not in TYPES[kind]:
                         return None
+                    if stored.setdefault(name, str(held.field(spots[0]).type)) != str(held.field(spots[0]).type):
+                        return None  # one task reads of several files, and its batches are of one type
                 sizes = [file.metadata.row_group(i).num_rows for i in range(file.metadata.num_row_groups)]
         except (OSError, pa.ArrowException):  # Spark says what is wrong with it, or knows better
             return None

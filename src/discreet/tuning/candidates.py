@@ -71,7 +71,12 @@ def require_private(estimator: Any) -> None:
         raise BudgetError(f"{estimator.__name__} is a class, not a private estimator: pass {estimator.__name__}(...)")
     known: dict[str, Any] = getattr(estimator, "get_params", dict)()
     takes = inspect.signature(estimator.fit).parameters if hasattr(estimator, "fit") else {}
-    if not of_a_kind(estimator) or any(needed not in known for needed in NEEDED) or "ledger" not in takes:
+    if (
+        not of_a_kind(estimator)
+        or not hasattr(estimator, "predict")
+        or any(needed not in known for needed in NEEDED)
+        or "ledger" not in takes
+    ):
         raise BudgetError(
             f"{name} is not a private estimator that a search can fit: it would leak; use one of "
             f"{', '.join(kind.name for kind in kinds())}"
@@ -121,7 +126,7 @@ def require_certificate(
     spent = None if certificate.epsilon is None else Fraction(certificate.epsilon)
     kept = certificate.schema_hash == fitted.model_.schema.hash and certificate.adjacency == adjacency
     study = certificate.simulation or not certificate.private  # edges of what is not for release are read off the data
-    kept = kept and _but_for_bins(fitted.model_.schema, study) == _but_for_bins(schema, study)
+    kept = kept and _follows(fitted.model_.schema, schema, study)
     if epsilon is not None:
         kept = kept and certificate.private and spent is not None and spent <= epsilon
         kept = kept and Fraction(certificate.delta) <= delta
@@ -131,7 +136,16 @@ def require_certificate(
         )
 
 
-def _but_for_bins(schema: Schema, study: bool) -> Any:
-    """A schema without the bins, which some kinds cut anew by what they bought, which a study says of itself."""
-    fields = schema.to_dict() | ({"inferred": True} if study else {})
-    return fields | {"features": [{key: one[key] for key in one if key != "bins"} for one in fields["features"]]}
+def _follows(found: Schema, given: Schema, study: bool) -> bool:
+    """Whether a model's schema is the given one, but for bins that were cut anew and features that were not chosen.
+
+    What it says of purchases is not compared, nor that edges of a study are read off the data.
+    """
+    told = {"bins", "provenance"} | ({"inferred"} if study else set())
+    one, other = ({key: part for key, part in each.to_dict().items() if key not in told} for each in (found, given))
+    mine, all_of_them = (
+        [{key: part for key, part in feature.items() if key not in told} for feature in fields.pop("features")]
+        for fields in (one, other)
+    )
+    rest = iter(all_of_them)
+    return one == other and all(feature in rest for feature in mine)  # in their order

@@ -166,6 +166,9 @@ class PrivateGridSearch(SchemaEstimator):
         self._describe(X, schema)
         return self
 
+    def _narrowed(self, X: Any) -> Any:
+        return self.best_estimator_._narrowed(X) if hasattr(self.best_estimator_, "_narrowed") else X
+
     @available_if(_gives_probabilities)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """P(class | features) by the chosen estimator, columns in the order of `classes_`."""

@@ -58,7 +58,7 @@ plant("bayes-add-remove", "auto/families.py",
       'model = PrivateNB(kept, delta, public, **(settings | {"adjacency": "add-remove"}))',
       "tables are noised for a row that comes or goes, not for a replaced one", WHOLE)
 plant("certificate-forgets-counts", "auto/classifier.py",
-      "return fitted.with_certificate(counts.certificate.then(fitted.certificate, plan.node.what))", "return fitted",
+      "return fitted.with_certificate(whole.whichever(budget.delta))", "return fitted",
       "the certificate leaves out the class counts", WHOLE)
 plant("certificate-understates-counts", "privacy/certificate.py",
       '"epsilon": _added(self.epsilon, other.epsilon),', '"epsilon": other.epsilon,',

@@ -280,3 +280,10 @@ plant("pure-keeps-the-delta", "privacy/budget.py",
       'object.__setattr__(found, "unspent", self.delta or self.unspent)',
       'object.__setattr__(found, "unspent", self.delta)',
       "a delta that was allowed is forgotten by the second plan that leaves it", "privacy/test_delta.py")
+plant("a-branch-hides-the-delta-of-the-others", "privacy/certificate.py",
+      "raised = self.model_copy(update={\"delta\": str(max(Fraction(self.delta), delta))})", "raised = self",
+      "the certificate of an output says that the procedure has no delta, which it would have spent on other noise",
+      "privacy/test_delta.py")
+plant("nodes-look-before-they-can-pay-delta", "nodes/estimator.py",
+      "    _spends_delta = True\n", "",
+      "rows are looked at for a schema though nobody can pay for the delta", "privacy/test_delta.py")

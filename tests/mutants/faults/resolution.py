@@ -46,3 +46,10 @@ plant("fine-one-row-per-person", "auto/shapes.py",
 plant("certificate-forgets-the-look", "auto/shapes.py",
       "return model.with_certificate(self.certificate.then(model.certificate, TOGETHER))", "return model",
       "the certificate leaves out the look at the numbers", WHOLE)
+STATED = "resolution/test_stated.py"
+plant("edges-of-a-study-pass-for-public", "resolution/fine.py",
+      "inferred=changed.inferred or (study and changed != schema), provenance", "provenance",
+      "edges that were read off the data without noise are taken for public", STATED)
+plant("looks-have-one-name", "resolution/fine.py",
+      'kind="these tables are", named=True)', 'kind="these tables are")',
+      "a later certificate takes one purchase of fine tables for another, and adds up one of them", STATED)
