@@ -1,4 +1,4 @@
-"""Every registered case but one is audited in each run of the tests: by those of its room, else here.
+"""Every registered case but two is audited in each run of the tests: by those of its room, else here.
 
 Confidence is 1 − 1e-8 per audit, so that the sound cases give a false alarm in under 1e-6 of the runs. So few runs
 find gross leaks alone: faults planted by tests of the rooms show that the cases have power, and `make slow` audits all
@@ -38,7 +38,10 @@ def home(case):
     return getattr(case.build, "func", case.build).__module__  # of what a partial call calls
 
 
-SLOW = {"search-random-stopping"}  # some ten fits a run: what it is made of, stopping and trees, is audited in each
+SLOW = {
+    "search-random-stopping",  # some ten fits a run: what it is made of, stopping and trees, is audited in each
+    "control-selection-gumbel-with-delta",  # tells by very many runs what an enumeration tells at once
+}
 LEFT = [
     pytest.param(case, marks=pytest.mark.slow if case.name in SLOW else ())
     for case in list_cases()

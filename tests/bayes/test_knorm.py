@@ -125,7 +125,6 @@ def test_batches_add_up_and_numbers_keep_their_own_noise() -> None:
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"budget": Budget(1, 1e-6)}, "pure epsilon"),
         ({"budget": Budget(rho=1)}, "pure epsilon"),
         ({"split": {"a": 0.5, "b": 0.5}}, "together"),
     ],
