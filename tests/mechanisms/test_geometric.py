@@ -124,3 +124,13 @@ def test_long_vectors_get_one_exact_number_each_at_the_scale_asked_for(monkeypat
     assert asked == [(Fraction(22, 7), 200, __import__("os").urandom)]
     ends = np.full(100, np.iinfo(np.int64).max)
     assert (ExactSampler().laplace(ends, Fraction(1)) == ends).all()
+
+
+def test_short_vectors_get_noise_of_opendp_at_no_smaller_scale(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+    monkeypatch.setattr(noise, "_opendp", lambda law, scale: asked.append((law, scale)))
+    monkeypatch.setattr(noise, "_through", lambda _, values: values + 1)
+    values = np.arange(noise.LONG - 1)
+    assert (ExactSampler().laplace(values, Fraction(22, 7)) == values + 1).all()
+    ((law, scale),) = asked
+    assert law == "laplace" and Fraction(22, 7) <= Fraction(scale) < Fraction(22, 7) * (1 + Fraction(1, 10**12))
