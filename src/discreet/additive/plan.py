@@ -30,7 +30,7 @@ CURVATURE = 0.1  # of a cell, relative to evenly filled cells of unrelated featu
 SCORE, TERMS = 32.0, 1024.0  # of a score and of its terms, added up: more than they come to at a minimum
 COMMON = 0.1  # the weight of the sum that blocks share under normal noise, against one of all they have beside it
 SPREADS = (0.05, 0.1, 0.2, 0.4, 0.7, 1.0, 1.5, 2.5, 4.0, 7.0, 12.0)  # of scores, that normal noise is weighed against
-GAIN = 1.1  # how much more than K-norm noise, of what a fit can learn, normal noise must promise: level on Adult below
+GAIN = 1.1  # how much more than K-norm noise, of what a fit can learn, normal noise must promise: set on Adult
 FINER = 8  # bits by which the lattice is finer than it need be
 SHARES = (1.0, 0.99, 0.98, 0.97, 0.96, 0.95, 0.94, 0.92, 0.9, 0.875, 0.85, 0.8, 0.75, 0.7, 0.6, 0.5, 0.35, 0.2, 0.1)
 
