@@ -15,7 +15,7 @@ from discreet.additive.bound import check_cost, objective_cost, reach, widest
 from discreet.additive.normal import check_normal, widest_slope
 from discreet.additive.penalty import Chain, make_chain
 from discreet.additive.solve import row_errors, row_rounding
-from discreet.bayes.bundles import bundle_cost, bundle_tables, cell_square
+from discreet.bayes.bundling import bundle_cost, bundle_tables, cell_square
 from discreet.estimators.counts import ClassCounts
 from discreet.mechanisms.kvectors import KVector
 from discreet.privacy.calibrate import float_up, fraction_down, sqrt_up, step_delta

@@ -13,8 +13,8 @@ from types import ModuleType
 from typing import Any
 
 from discreet.audit.engine import DEFAULT_SAMPLES, audit
-from discreet.audit.errors import AuditError
 from discreet.audit.result import AuditResult, Pair
+from discreet.errors import AuditError
 
 ENTRY_POINTS = "discreet.audits"
 DECLARING = "audit_cases"

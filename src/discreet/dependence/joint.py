@@ -21,8 +21,7 @@ from discreet.dependence.plan import NetworkPlan, checked_share, network_certifi
 from discreet.dependence.pyramid import Axis, class_shares
 from discreet.errors import BudgetError
 from discreet.estimators.counts import ClassCounts
-from discreet.mechanisms.laws import laplace_variance
-from discreet.mechanisms.noise import Sampler
+from discreet.mechanisms.noise import Sampler, laplace_variance
 from discreet.privacy.budget import Adjacency, Budget
 from discreet.privacy.ledger import Charge
 from discreet.schema import Numeric, Schema

@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.bayes import make_plan
-from discreet.bayes.bundles import bundle_cost, bundle_tables, cell_square
-from discreet.bayes.bundling import is_slow
+from discreet.bayes.bundling import bundle_cost, bundle_tables, cell_square, is_slow
 from discreet.dependence.base import NetworkEstimator
 from discreet.dependence.grid import is_free, with_features
 from discreet.dependence.pairs import REACH, STEPS, Pair, candidates, dependence, pair_tables
@@ -25,8 +24,7 @@ from discreet.errors import BudgetError
 from discreet.estimators.counts import ClassCounts
 from discreet.mechanisms.choose import CHOICES, choice_rate, coins_of
 from discreet.mechanisms.knorm import KNorm
-from discreet.mechanisms.laws import laplace_variance
-from discreet.mechanisms.noise import Sampler
+from discreet.mechanisms.noise import Sampler, laplace_variance
 from discreet.privacy.budget import Budget
 from discreet.privacy.ledger import Charge, Node
 from discreet.schema import Numeric, Schema

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from discreet import sources
 from discreet.errors import DataError, SchemaError
+from discreet.estimators.counts import ClassCounts, checked_counts
 from discreet.estimators.documented import filled
 from discreet.estimators.purchase import Purchase, purchase
 from discreet.mechanisms.noise import Sampler, bytes_of, sampler_for
@@ -258,3 +259,23 @@ class ScoreEstimator(SchemaEstimator):
     def predict_proba(self, X: Any) -> Floats:
         """P(class | features), columns in the order of `classes_`."""
         return np.exp(self.predict_log_proba(X))
+
+
+class CountedEstimator(ScoreEstimator):
+    """An estimator whose `_plan` and `_release` take class counts that were bought, or None to buy them."""
+
+    def fit(
+        self, X: Any, y: Any = None, *, ledger: Payer | None = None, account: Any = None,
+        progress: Progress | None = None, counts: ClassCounts | None = None,
+    ) -> Self:  # fmt: skip
+        """Fit to an array or data frame with labels `y`, or to a file or database table that has the target.
+
+        The whole cost is known and charged to the `account` (or `ledger`), if there is one, before a row is read.
+        `counts` are noisy rows by class that the caller has bought; the certificate says that they were paid for
+        elsewhere. Without them a small part of the budget buys what is needed of them.
+        """
+        with attempt():
+            return self._fit(X, y, paying(ledger, account, X, self), progress, counts)
+
+    def _check_bought(self, plan: Any, counts: ClassCounts | None = None) -> None:
+        checked_counts(counts, plan, simulation=self.random_state is not None)

@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 
 from discreet.additive.blocks import Level
-from discreet.bayes.certificates import release_certificate
 from discreet.bayes.plan import Plan, make_plan
-from discreet.bayes.release import Release, release
+from discreet.bayes.release import Release, release, release_certificate
 from discreet.estimators.counts import ClassCounts
 from discreet.features import DEFAULT_BINS
 from discreet.mechanisms.noise import Sampler

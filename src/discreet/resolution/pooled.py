@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.estimators.counts import ClassCounts
-from discreet.mechanisms.laws import laplace_variance
-from discreet.mechanisms.noise import Sampler
+from discreet.mechanisms.noise import Sampler, laplace_variance
 from discreet.privacy.budget import Adjacency, Budget
 from discreet.privacy.certificate import Certificate
 from discreet.privacy.certifier import certify
