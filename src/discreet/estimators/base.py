@@ -98,6 +98,13 @@ class PrivateEstimator(Carrier, BaseEstimator):
             "leak: pass schema=Schema(...) or Schema.load(file); 'discreet schema DATA --target COLUMN' drafts one"
         )
 
+    def _name_columns(self, schema: Schema, named: bool) -> None:
+        """What scikit-learn asks about the columns of a fit; names are of this fit or of none."""
+        self.n_features_in_ = len(schema.features)
+        self.__dict__.pop("feature_names_in_", None)
+        if named:
+            self.feature_names_in_ = np.array(schema.names, dtype=object)
+
 
 class SchemaEstimator(ClassifierMixin, PrivateEstimator):
     """The road that every classifier walks: check, plan, charge, read, release, certify, model.
@@ -203,11 +210,7 @@ class SchemaEstimator(ClassifierMixin, PrivateEstimator):
         except TypeError:  # labels of several types have no order but the schema's
             self._order = np.arange(len(labels))
         self.classes_ = labels[self._order]
-        self.n_features_in_ = len(schema.features)
-        if has_names(X):
-            self.feature_names_in_ = np.array(schema.names, dtype=object)
-        elif hasattr(self, "feature_names_in_"):
-            del self.feature_names_in_
+        self._name_columns(schema, has_names(X))
 
     # ---- prediction
 

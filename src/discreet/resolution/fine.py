@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -43,6 +44,12 @@ def free_numbers(schema: Schema) -> tuple[Numeric, ...]:
     return tuple(one for one in schema.numeric if one.bins == DEFAULT_BINS)
 
 
+def recut(schema: Schema, cut: Callable[[Numeric], Numeric]) -> Schema:
+    """The schema with other bins of the numbers whose bins nobody declared."""
+    free = {one.name for one in free_numbers(schema)}
+    return schema.having([cut(one) if one.name in free else one for one in schema.features])  # type: ignore[arg-type]
+
+
 def worth_fine(schema: Schema, rows: float, epsilon: float) -> bool:
     """Whether fine tables pay, by what is public: two classes and many rows times ε for each number."""
     numbers = free_numbers(schema)
@@ -63,8 +70,7 @@ def fine_statistics(source: Source, plan: Plan) -> Statistics:
 
 def finely(schema: Schema) -> Schema:
     """The schema with the cells of fine tables, for a source."""
-    free = {one.name for one in free_numbers(schema)}
-    return schema.having([fine_cells(one) if one.name in free else one for one in schema.features])  # type: ignore[arg-type]
+    return recut(schema, fine_cells)
 
 
 def buy_fine(
@@ -127,8 +133,8 @@ def _levels(
     return tuple(int(one) for one in label)
 
 
-def shared(epsilon: Any) -> tuple[Budget, Any]:
-    """What fine tables may cost, and what is left."""
+def shared(epsilon: Any, share: Fraction) -> tuple[Budget, Any]:
+    """What a look may cost that is given this share of ε, and what is left."""
     if not isinstance(epsilon, Fraction):
         return Budget(math.inf), epsilon
-    return Budget(epsilon * SHARE), epsilon * (1 - SHARE)
+    return Budget(epsilon * share), epsilon * (1 - share)
