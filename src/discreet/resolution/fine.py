@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -11,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from discreet.additive.blocks import Level
+from discreet.bayes.bins import free_numbers, recut
 from discreet.bayes.plan import Plan, make_plan
 from discreet.bayes.release import Release, release, release_certificate
 from discreet.estimators.counts import ClassCounts
-from discreet.features import DEFAULT_BINS
 from discreet.mechanisms.noise import Sampler
 from discreet.privacy.budget import Budget
 from discreet.privacy.certificate import Certificate
@@ -37,17 +36,6 @@ class Finely:
     schema: Schema
     levels: tuple[Level, ...]
     certificate: Certificate
-
-
-def free_numbers(schema: Schema) -> tuple[Numeric, ...]:
-    """The numbers whose bins nobody declared."""
-    return tuple(one for one in schema.numeric if one.bins == DEFAULT_BINS)
-
-
-def recut(schema: Schema, cut: Callable[[Numeric], Numeric]) -> Schema:
-    """The schema with other bins of the numbers whose bins nobody declared."""
-    free = {one.name for one in free_numbers(schema)}
-    return schema.having([cut(one) if one.name in free else one for one in schema.features])  # type: ignore[arg-type]
 
 
 def worth_fine(schema: Schema, rows: float, epsilon: float) -> bool:

@@ -9,6 +9,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.bayes.bins import free_numbers, recut
 from discreet.estimators.counts import ClassCounts, CountPlan
 from discreet.mechanisms.noise import Sampler, laplace_variance
 from discreet.privacy.budget import Adjacency, Budget
@@ -16,7 +17,7 @@ from discreet.privacy.certificate import Certificate
 from discreet.privacy.certifier import certify
 from discreet.privacy.ledger import Charge
 from discreet.privacy.unexpected import REFUSE
-from discreet.resolution.fine import free_numbers, recut, stating
+from discreet.resolution.fine import stating
 from discreet.resolution.grids import PARTS, relative_cells, with_edges
 from discreet.resolution.reading import Floats, quantiles, shares
 from discreet.schema import Numeric, Schema
