@@ -119,6 +119,7 @@ def loss(law, changes, vectors=tuple(combinations_with_replacement(LEVELS, 4))):
 
     Vectors in ascending order are enough for a law that is the same whatever the items are called.
     """
+
     @cache
     def of(scores):
         return np.log(list(law(scores).values()))
