@@ -112,9 +112,10 @@ def test_information_moves_within_its_bound(shape, most, cap):
 
 EPSILON = 2.0
 LEVELS = (0, 3, 9)
+ASCENDING = list(combinations_with_replacement(LEVELS, 4))
 
 
-def loss(law, changes, vectors=tuple(combinations_with_replacement(LEVELS, 4))):
+def loss(law, changes, vectors=ASCENDING):
     """The largest log-ratio of a law over score vectors of four items and everything a neighbour may do to them.
 
     Vectors in ascending order are enough for a law that is the same whatever the items are called.
