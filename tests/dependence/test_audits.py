@@ -2,8 +2,8 @@
 
 Confidence is 1 − 1e-8 per audit: a false alarm on an honest case has odds below 1e-6 for the whole file.
 Networks of K-norm tables are audited at a claim of 3, where fewer runs tell as much. The controls' bounds are about
-1.6 where 1 is claimed (joint, deviation 0.06) and 3.5 where 3 is (tan, 0.065); the honest bounds are above 0.6 against
-0.2 and above 1.2 against 0.6, with deviations below 0.1: a miss of any is five deviations away or more.
+1.6 where 1 is claimed (joint, deviation 0.06) and 3.6 where 3 is (tan, 0.1); the honest bounds are above 0.6 against
+0.2 (joint, 0.065) and above 1.8 against 0.6 (tan, 0.15): a miss of any is five deviations away or more.
 """
 
 import pytest
@@ -29,7 +29,7 @@ def test_honest_releases_are_consistent(name, claim, samples):
 
 
 @pytest.mark.parametrize(
-    ("name", "claim", "samples"), [("control-joint-replaced-row", 1.0, None), ("control-tan-replaced-row", 3.0, 4000)]
+    ("name", "claim", "samples"), [("control-joint-replaced-row", 1.0, None), ("control-tan-replaced-row", 3.0, 5000)]
 )
 def test_controls_are_flagged(name, claim, samples):
     assert run_case(name, claim, samples, **SURE).violated
