@@ -504,9 +504,9 @@ def test_a_killed_fit_keeps_the_old_model(model, here):
 # ---- the same through a real process
 
 
-def test_a_real_process_prints_one_sentence(here, script):
+def test_a_real_process_prints_one_sentence(here, discreet):
     Path("bad.csv").write_text(GOOD + "blue,5,no\n")
-    done = script("fit", "bad.csv", "--schema", "s.toml", "--out", "m.json", cwd=here)
+    done = discreet("fit", "bad.csv", "--schema", "s.toml", "--out", "m.json", cwd=here)
     assert done.returncode == 2 and done.stdout == ""
     assert done.stderr.startswith("error: column 'colour' holds 'blue'") and done.stderr.count("\n") == 1
     assert not (here / "m.json").exists()

@@ -28,11 +28,17 @@ from discreet.privacy.budget import Adjacency
 @pytest.mark.usefixtures("one_engine")
 @parametrize_with_checks(
     [
-        PrivateAdditiveClassifier(schema="infer", epsilon=math.inf),
         PrivateAdditiveClassifier(schema="infer", epsilon=50.0, random_state=0),
     ],
 )
 def test_estimator_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow  # the same checks of the same class once more
+@pytest.mark.usefixtures("one_engine")
+@parametrize_with_checks([PrivateAdditiveClassifier(schema="infer", epsilon=math.inf)])
+def test_estimator_checks_without_noise(estimator, check):
     check(estimator)
 
 

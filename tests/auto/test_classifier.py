@@ -22,10 +22,16 @@ KINDS = [kind.name for kind in kinds() if kind.promise]
 @parametrize_with_checks(
     [
         PrivateClassifier(schema="infer", epsilon=math.inf),
-        PrivateClassifier(schema="infer", epsilon=50.0, random_state=0, model="naive-bayes"),
     ]
 )
 def test_estimator_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow  # the same checks of the same class once more
+@pytest.mark.usefixtures("one_engine")
+@parametrize_with_checks([PrivateClassifier(schema="infer", epsilon=50.0, random_state=0, model="naive-bayes")])
+def test_estimator_checks_with_a_given_kind(estimator, check):
     check(estimator)
 
 

@@ -11,10 +11,16 @@ from discreet import PrivateNB
 @pytest.mark.usefixtures("one_engine")
 @parametrize_with_checks(
     [
-        PrivateNB(schema="infer", epsilon=math.inf),
         PrivateNB(schema="infer", epsilon=20.0, random_state=0),
         PrivateNB(schema="infer", epsilon=math.inf, numeric="gaussian"),
     ],
 )
 def test_estimator_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow  # the same checks of the same class once more
+@pytest.mark.usefixtures("one_engine")
+@parametrize_with_checks([PrivateNB(schema="infer", epsilon=math.inf)])
+def test_estimator_checks_without_noise(estimator, check):
     check(estimator)

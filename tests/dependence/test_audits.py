@@ -1,8 +1,9 @@
 """Audits of networks: honest releases are consistent, and noise for one row is flagged where a row is replaced.
 
 Confidence is 1 − 1e-8 per audit: a false alarm on an honest case has odds below 1e-6 for the whole file.
-The controls' bounds are about 1.6 (joint) and 1.4 (tan), with deviations of 0.06 and 0.07 against a claim of 1; the
-honest bounds are above 0.6 with deviations below 0.065 against 0.2: a miss of either is five deviations away or more.
+Networks of K-norm tables are audited at a claim of 3, where fewer runs tell as much. The controls' bounds are about
+1.6 where 1 is claimed (joint, deviation 0.06) and 3.6 where 3 is (tan, 0.1); the honest bounds are above 0.6 against
+0.2 (joint, 0.065) and above 1.8 against 0.6 (tan, 0.15): a miss of any is five deviations away or more.
 """
 
 import pytest
@@ -13,14 +14,22 @@ SURE = {"confidence": 1 - 1e-8, "seed": 5, "processes": 1}
 
 
 @pytest.mark.parametrize(
-    "name", ["joint-histogram-add-remove", "joint-histogram-replace", "tan-add-remove", "tan-replace"]
+    ("name", "claim", "samples"),
+    [
+        ("joint-histogram-add-remove", 1.0, None),
+        ("joint-histogram-replace", 1.0, None),
+        ("tan-add-remove", 3.0, 3000),
+        ("tan-replace", 3.0, 3000),
+    ],
 )
-def test_honest_releases_are_consistent(name):
-    result = run_case(name, **SURE)
+def test_honest_releases_are_consistent(name, claim, samples):
+    result = run_case(name, claim, samples, **SURE)
     assert not result.violated
-    assert result.lower_bound > 0.2
+    assert result.lower_bound > 0.2 * claim
 
 
-@pytest.mark.parametrize("name", ["control-joint-replaced-row", "control-tan-replaced-row"])
-def test_controls_are_flagged(name):
-    assert run_case(name, **SURE).violated
+@pytest.mark.parametrize(
+    ("name", "claim", "samples"), [("control-joint-replaced-row", 1.0, None), ("control-tan-replaced-row", 3.0, 5000)]
+)
+def test_controls_are_flagged(name, claim, samples):
+    assert run_case(name, claim, samples, **SURE).violated

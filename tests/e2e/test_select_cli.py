@@ -27,8 +27,8 @@ def job(tmp_path_factory):
     return folder
 
 
-def test_features_and_schema(job, discreet, script):
-    done = script(
+def test_features_and_schema(job, discreet):
+    done = discreet(
         "select", "rows.csv", "--schema", "schema.toml", "--k", 2, "--epsilon", 0.2, "--out", "kept.toml",
         "--certificate", "choice.json", cwd=job,
     )  # fmt: skip

@@ -20,13 +20,13 @@ def place(tmp_path_factory):
     return folder
 
 
-def test_from_a_draft_to_a_model(discreet, script, place):
+def test_from_a_draft_to_a_model(discreet, place):
     drafted = discreet("schema", "rows.csv", "-t", "y", "--bounds", "private", "-o", "open.toml", cwd=place)
     assert drafted.returncode == 0 and "bounds are left to be bought" in drafted.stderr
     assert Schema.load(place / "open.toml").unsettled == ("wage", "age")
     assert "lower" not in (place / "open.toml").read_text()
 
-    settled = script(
+    settled = discreet(
         "settle", "rows.csv", "-s", "open.toml", "--epsilon", 1, "-o", "settled.toml", "--certificate", "cost.json",
         cwd=place,
     )  # fmt: skip

@@ -63,7 +63,9 @@ def test_auc_is_held_on_these_rows_and_for_the_population(rows, scale):
     assert at_least(here, trials, 0.95) and at_least(drawn, trials, 0.95)
 
 
-@pytest.mark.parametrize(("rows", "epsilon"), [(10, 10), (40, 10), (200, 10), (200, 5)])
+@pytest.mark.parametrize(
+    ("rows", "epsilon"), [(10, 10), pytest.param(40, 10, marks=pytest.mark.slow), (200, 10), (200, 5)]
+)
 def test_auc_of_few_rows_with_little_noise_is_held(rows, epsilon):
     """The order of these rows within a bin is hidden, and with little noise that is nearly all there is to err by."""
     rng, trials, here, right = np.random.default_rng(rows), 120, 0, 0

@@ -125,7 +125,7 @@ def item_rho(item: Item, gap: tuple[int, ...]) -> float:
     return sum(renyi2(abs(d), sqrt_up(item.charge.spread)) for d in gap) / 2
 
 
-GRID = 2e-5
+GRID = 1e-4  # rounded outward: a coarser one makes the checks stricter
 
 
 @functools.lru_cache(None)

@@ -27,12 +27,18 @@ def rows():
 @pytest.mark.usefixtures("one_engine")
 @parametrize_with_checks(
     [
-        FederatedNB(schema="infer", epsilon=math.inf, n_nodes=3),
         FederatedNB(schema="infer", epsilon=30.0, n_nodes=2, random_state=0),
         FederatedNB(schema="infer", epsilon=20.0, n_nodes=3, secure=True, random_state=0, numeric="gaussian"),
     ],
 )
 def test_estimator_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow  # the same checks of the same class once more
+@pytest.mark.usefixtures("one_engine")
+@parametrize_with_checks([FederatedNB(schema="infer", epsilon=math.inf, n_nodes=3)])
+def test_estimator_checks_without_noise(estimator, check):
     check(estimator)
 
 

@@ -11,9 +11,15 @@ from discreet.gossip import GossipNB
 @pytest.mark.usefixtures("one_engine")
 @parametrize_with_checks(
     [
-        GossipNB(schema="infer", epsilon=math.inf, n_nodes=3),
         GossipNB(schema="infer", epsilon=60.0, n_nodes=3, random_state=0),
     ],
 )
 def test_estimator_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow  # the same checks of the same class once more
+@pytest.mark.usefixtures("one_engine")
+@parametrize_with_checks([GossipNB(schema="infer", epsilon=math.inf, n_nodes=3)])
+def test_estimator_checks_without_noise(estimator, check):
     check(estimator)

@@ -31,11 +31,17 @@ BOTH = [PrivateSVC, PrivateLogisticRegression]
 @parametrize_with_checks(
     [
         PrivateSVC(schema="infer", epsilon=math.inf),
-        PrivateLogisticRegression(schema="infer", epsilon=math.inf),
         PrivateLogisticRegression(schema="infer", epsilon=50.0, random_state=0),
     ],
 )
 def test_estimator_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow  # the same checks of the same class once more
+@pytest.mark.usefixtures("one_engine")
+@parametrize_with_checks([PrivateLogisticRegression(schema="infer", epsilon=math.inf)])
+def test_estimator_checks_without_noise(estimator, check):
     check(estimator)
 
 

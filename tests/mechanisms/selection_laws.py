@@ -1,5 +1,6 @@
 """The laws of the selectors by their definitions, as plain sums over everything that can be chosen."""
 
+from functools import cache
 from itertools import combinations, permutations, product
 
 import numpy as np
@@ -77,16 +78,24 @@ def sparse_law(scores, k, threshold, fence, query):
     reach = int(42 * max(fence, query)) + 1
     bars = np.arange(-reach, reach + 1)
     weight = np.tanh(1 / (2 * fence)) * np.exp(-np.abs(bars) / fence)
-    above = np.stack([_tail(threshold + bars - score, query) for score in scores])
+    above = [_above(threshold - score, reach, query) for score in scores]
     found = {}
     for pattern in product((False, True), repeat=len(scores)):
         passed = np.flatnonzero(pattern)
         stop = passed[k - 1] + 1 if len(passed) >= k else len(scores)
         key = pattern[:stop]
         if key not in found:
-            parts = [above[i] if hit else 1 - above[i] for i, hit in enumerate(key)]
-            found[key] = float((weight * np.prod(parts, axis=0)).sum())
+            chance = weight
+            for i, hit in enumerate(key):
+                chance = chance * (above[i] if hit else 1 - above[i])
+            found[key] = float(chance.sum())
     return found
+
+
+@cache
+def _above(level, reach, query):
+    """The tail beyond a level, moved by each noise of the bar."""
+    return _tail(level + np.arange(-reach, reach + 1), query)
 
 
 def _tail(levels, scale):

@@ -73,7 +73,7 @@ def test_the_numerator_is_whole_positive_and_symmetric(sizes: list[int]) -> None
 
 
 @pytest.mark.parametrize("sizes", SIZES)
-@pytest.mark.parametrize("epsilon", [Fraction(3, 2), Fraction(5, 2)])
+@pytest.mark.parametrize("epsilon", [Fraction(3, 2), pytest.param(Fraction(5, 2), marks=pytest.mark.slow)])
 def test_draws_follow_the_law(sizes: tuple[int, ...], epsilon: Fraction) -> None:
     """χ² over the likely points and one cell for the rest; p below 1e-9 would be an alarm, in 14 tests."""
     noise, size, x = KNorm(sizes), 4000, math.exp(-float(epsilon))

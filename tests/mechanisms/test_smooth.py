@@ -84,11 +84,14 @@ def violations(
     return uncovered, rough
 
 
-GRIDS = [(1, 1, 11), (1, 2, 9), (2, 1, 11), (2, 2, 10), (3, 1, 12), (3, 2, 10), (1, 3, 7)]
+GRIDS = [(1, 1, 11), (1, 2, 7), (2, 1, 11), (2, 2, 8), (3, 1, 12), (3, 2, 8), (1, 3, 6), (0, 2, 6)]
+MORE_ROWS = [(1, 2, 9), (2, 2, 10), (3, 2, 10), (1, 3, 7)]
 BETAS = [0.02, 0.15, 0.6, 2.0]
 
 
-@pytest.mark.parametrize(("trim", "half_range", "rows"), [*GRIDS, (0, 2, 6)])
+@pytest.mark.parametrize(
+    ("trim", "half_range", "rows"), [*GRIDS, *(pytest.param(*grid, marks=pytest.mark.slow) for grid in MORE_ROWS)]
+)
 @pytest.mark.parametrize(
     ("statistic", "bound"),
     [(mean, smooth_mean_bound), (variance, smooth_variance_bound)],

@@ -184,10 +184,10 @@ def test_a_plug_in_adds_a_kind_that_every_door_knows(plugged):
     figures = plugged("compare", "rows.csv", "--schema", "s.toml", "--public", "--models", "prior,tree",
                       "--repeats", "1")  # fmt: skip
     assert "class frequencies" in figures and "decision tree" in figures
-    found = json.loads(plugged("-c", SCRIPT))
+    page = f"exec({blocks(PAGE)[1]!r}, {{'__name__': 'page'}})"
+    found = json.loads(plugged("-c", SCRIPT + page).splitlines()[0])
     assert found[:5] == ["FrequencyModel", "frequencies", "FrequencyModel", "1", "frequencies"]
     assert found[5] in ALL  # a kind of the library promises more
-    plugged("-c", blocks(PAGE)[1])
 
 
 def test_a_broken_plug_in_is_left_out_and_named(monkeypatch):

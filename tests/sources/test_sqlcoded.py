@@ -97,7 +97,7 @@ def test_rows_come_as_memory_holds_them_from_postgresql(drawn, connection):
 def test_octaves_are_told_apart_to_the_last_bit(engine, lower, upper, integer, connection):
     feature = Numeric("x", lower, upper, integer=integer, bins=4)
     schema, grid = Schema([feature], "y", [0, 1]), Octaves.of(feature)
-    powers = range(grid.low - 2, min(grid.low + max(grid.below, grid.above) + 2, 1024), 1 + grid.size // 60)
+    powers = range(grid.low - 2, min(grid.low + max(grid.below, grid.above) + 2, 1024), 1 + grid.size // 30)
     steps = [math.ldexp(1 + part / 128, power) for power in powers for part in (0, 1, 63.5, 127) if power >= -1022]
     there = [grid.anchor + sign * step for step in steps for sign in (-1, 1)]
     near = [math.nextafter(one, to) for one in there for to in (-math.inf, math.inf)]

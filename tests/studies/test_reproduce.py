@@ -121,7 +121,7 @@ def small(task):
 @pytest.mark.data
 def test_a_tiny_study_from_end_to_end(data_dir, tmp_path):
     study = find_study("zafarani2021")
-    outcome = reproduce(study, data_dir, tmp_path, fast=True, workers=2, only=small)
+    outcome = reproduce(study, data_dir, tmp_path, fast=True, workers=1, only=small)
     assert not outcome.results.failures
     assert all(file.stat().st_size for file in outcome.files)
     names = {file.name for file in outcome.files}

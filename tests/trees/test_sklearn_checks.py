@@ -11,10 +11,16 @@ from discreet.trees import PrivateForestClassifier, PrivateTreeClassifier
 @pytest.mark.usefixtures("one_engine")
 @parametrize_with_checks(
     [
-        PrivateTreeClassifier(schema="infer", epsilon=math.inf, depth=6),
         PrivateTreeClassifier(schema="infer", epsilon=50.0, random_state=0),
         PrivateForestClassifier(schema="infer", epsilon=math.inf, n_estimators=3, depth=5, random_state=0),
     ],
 )
 def test_estimator_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow  # the same checks of the same class once more
+@pytest.mark.usefixtures("one_engine")
+@parametrize_with_checks([PrivateTreeClassifier(schema="infer", epsilon=math.inf, depth=6)])
+def test_estimator_checks_without_noise(estimator, check):
     check(estimator)

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import math
+from functools import lru_cache
+from typing import cast
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -17,20 +21,26 @@ def mask_by_tables(scores: Floats, k: int, rate: float, *, rng: np.random.Genera
     Line 26 of the printed algorithm drops the score of the feature; equation 3.28 has it. The law is that of
     exponential weights exp(rate·Σ scores) up to the rounding of floats.
     """
-    weights = rate * (np.asarray(scores, np.float64) - np.max(scores))
-    size = len(weights)
-    sums = np.full((size + 1, k + 1), -np.inf)  # sums[d, t]: over masks of the first d features with t ones
-    sums[:, 0] = 0.0
-    for d in range(1, size + 1):
-        sums[d, 1:] = np.logaddexp(sums[d - 1, 1:], sums[d - 1, :-1] + weights[d - 1])
+    weights = tuple((rate * (np.asarray(scores, np.float64) - np.max(scores))).tolist())
+    sums = _log_sums(weights, k)
     chosen, left = [], k
-    for d in range(size, 0, -1):
+    for d in range(len(weights), 0, -1):
         if left == 0:
             break
-        if np.log(rng.random()) < sums[d - 1, left - 1] + weights[d - 1] - sums[d, left]:
+        if math.log1p(-rng.random()) < sums[d - 1][left - 1] + weights[d - 1] - sums[d][left]:
             chosen.append(d - 1)
             left -= 1
     return np.array(chosen[::-1])
+
+
+@lru_cache(maxsize=2)
+def _log_sums(weights: tuple[float, ...], k: int) -> list[list[float]]:
+    """At [d][t], over masks of the first d features with t ones: made once for draws that share the weights."""
+    sums = np.full((len(weights) + 1, k + 1), -np.inf)
+    sums[:, 0] = 0.0
+    for d, weight in enumerate(weights):
+        sums[d + 1, 1:] = np.logaddexp(sums[d, 1:], sums[d, :-1] + weight)
+    return cast(list[list[float]], sums.tolist())
 
 
 def iterative_sampling(scores: Floats, k: int, epsilon: float, reach: float, *, rng: np.random.Generator) -> Integers:

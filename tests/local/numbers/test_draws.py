@@ -146,7 +146,7 @@ def check(kind, epsilon, half, size, runs, seed, tolerance, simulated=False):
 
 
 # Sums of 400 reports are nearly normal: a sample variance of r runs has relative deviation √((2 + 6/400·3)/r).
-@pytest.mark.parametrize("epsilon", ["0.5", "2"])
+@pytest.mark.parametrize("epsilon", [pytest.param("0.5", marks=pytest.mark.slow), "2"])
 @pytest.mark.parametrize("kind", FULL)
 def test_sums_are_unbiased_with_the_stated_variance(kind, epsilon):
     runs = 600

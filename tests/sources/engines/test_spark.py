@@ -180,7 +180,8 @@ settings = {
     "spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1", "spark.driver.memory": "512m",
     "spark.executor.memory": "512m", "spark.driver.extraJavaOptions": java, "spark.executor.extraJavaOptions": java,
     "spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false", "spark.driver.maxResultSize": "1m",
-    "spark.sql.adaptive.enabled": "false", "spark.speculation": "true",
+    "spark.sql.adaptive.enabled": "false", "spark.speculation": "true", "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
 }
 builder = SparkSession.builder.master(master)
 for key, value in settings.items():
