@@ -102,7 +102,6 @@ class PrivateHoldout(SchemaEstimator):
         if not 0 < share <= Fraction(1, 2):
             raise BudgetError("share is the chance that a row is held out: above 0 and not above 0.5")
         check_confidence(self.confidence)
-        budget = Budget(settings["epsilon"], settings.get("delta", 0))
         adjacency, rows = Adjacency.of(settings["adjacency"]), checked_contributions(settings.get("contributions", 1))
         schema = settings["schema"] if isinstance(settings["schema"], Schema) else None
         if schema is None and settings["schema"] != "infer":
@@ -112,6 +111,7 @@ class PrivateHoldout(SchemaEstimator):
                 "rows of one person would be dealt to both sides of a hold-out: with contributions above 1, declare an "
                 "id column in the schema, so that all rows of a person are dealt together"
             )
+        budget = _granted(estimator, schema)
         node = _node(estimator, budget, adjacency, rows, schema)
         policy = check_unexpected(settings.get("unexpected", REFUSE))
         return HoldoutPlan(schema, budget, adjacency, rows, share, node, unexpected=policy)  # type: ignore[arg-type]
@@ -215,6 +215,17 @@ def _schema_of(estimator: Any, X: Any, y: Any) -> Schema:
         return schema
     found: Schema = estimator._schema_for(X, y)
     return found
+
+
+def _granted(estimator: Any, schema: Schema | None) -> Budget:
+    """What the fit is granted, by its own plan where it has one: a δ that it spends nothing of stays whole."""
+    if not isinstance(estimator, SchemaEstimator):  # somebody's own, which says no more than its settings
+        return Budget(estimator.epsilon, getattr(estimator, "delta", 0))
+    asked, bought = estimator._budget(), estimator._purchase()
+    if schema is None:
+        return asked
+    planned = getattr(estimator.plan(), "budget", asked) if bought is None else bought.granted
+    return asked if planned.delta else asked.pure
 
 
 def _fit_node(estimator: Any, budget: Budget, schema: Schema | None) -> Node:

@@ -43,6 +43,10 @@ plant("not-charged", "evaluation/evaluate.py",
 plant("holdout-not-charged", "evaluation/holdout.py",
       "        charge(payer, plan, X, self, schema=schema)\n", "",
       "a fit that measures itself costs nothing in the ledger", CHARGED)
+plant("holdout-delta-not-charged", "evaluation/holdout.py",
+      "return asked if planned.delta else asked.pure", "return asked.pure",
+      "a hold-out is granted no delta, whatever its fit spends",
+      "evaluation/test_holdout.py::test_a_delta_is_charged_where_the_fit_alone_is_charged_with_it")
 plant("measured-on-training-rows", "evaluation/holdout.py",
       "model, looked, sampler, *test, confidence=", "model, looked, sampler, *train, confidence=",
       "the rows that were trained on are measured too, at full cost each", SIDES)
