@@ -71,6 +71,11 @@ class Purchase:
         return fitted
 
 
+def buys(estimator: Any) -> bool:
+    """Whether a fit buys bounds or bins first, for which it looks at numbers between the points of their lattices."""
+    return hasattr(estimator, "_purchase") and estimator._purchase() is not None
+
+
 def purchase(estimator: Any, bounds: Any, edges: Any, share: Any) -> Purchase | None:
     """What is to be bought before the fit of an estimator; None if everything is declared."""
     schema = estimator.schema

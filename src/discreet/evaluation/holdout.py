@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from discreet.errors import BudgetError
 from discreet.estimators.base import SchemaEstimator
+from discreet.estimators.purchase import buys
 from discreet.estimators.settings import check_smoothing
 from discreet.evaluation.evaluate import check_confidence, evaluation_certificate, measure
 from discreet.evaluation.plan import EvaluationPlan, evaluation_charges, make_evaluation_plan
@@ -125,8 +126,9 @@ class PrivateHoldout(SchemaEstimator):
             plan = self._plan(clone(self.estimator).set_params(schema=schema))
         charge(payer, plan, X, self, schema=schema)
         coins = (RowCoins if schema.id is None else KeyCoins)(plan.share, sampler)
-        train, test = deal_rows(X, schema, y, coins, lenient=plan.unexpected == ABSORB)
         fitted = clone(self.estimator).set_params(schema=schema)
+        with watching() as dealt:
+            train, test = deal_rows(X, schema, y, coins, lenient=plan.unexpected == ABSORB, exact=buys(fitted))
         if isinstance(sampler, SimulationSampler):
             fitted.set_params(random_state=int(sampler.rng.integers(2**31)))
         known = inspect.signature(fitted.fit).parameters  # not every estimator shows its progress
@@ -145,7 +147,7 @@ class PrivateHoldout(SchemaEstimator):
                 model, looked, sampler, *test, confidence=check_confidence(self.confidence), progress=progress,
                 held_out=float(plan.share),
             )  # fmt: skip
-        new_reading().include(readings, others)
+        new_reading().include(dealt, readings, others)
         self.certificate_ = _certificate(fitted.certificate_, looked, sampler, coins.keyed)
         model = model.with_certificate(self.certificate_, self.evaluation_)
         fitted.model_, fitted.certificate_ = model, self.certificate_

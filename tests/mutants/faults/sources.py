@@ -116,8 +116,7 @@ plant("dealt-by-index", "sources/part.py",
       "held_out = coins.held(0, rows.size, keys)", "held_out = np.arange(rows.size) % 5 == 0",
       "a row more shifts every other row between training and testing", SIDES)
 plant("trained-on-all", "sources/part.py",
-      "(rows.take(np.flatnonzero(held_out == side)) for side in (False, True))",
-      "(rows.take(np.flatnonzero((held_out == side) | (not side))) for side in (False, True))",
+      "return rows.take(np.flatnonzero(~held_out)), ", "return rows.take(np.arange(rows.size)), ",
       "rows held out are trained on as well, and the cost is that of one", SIDES)
 plant("file-trained-on-all", "sources/part.py",
       "mine = coins.held(start, size, keys) == self.part.held",
