@@ -5,7 +5,9 @@ import json
 import numpy as np
 import pytest
 
-from discreet import AdditiveModel, ModelError, PrivateAdditiveClassifier
+from discreet import AdditiveModel, Budget, Ledger, ModelError, PrivateAdditiveClassifier
+from discreet.additive.blocks import Level
+from discreet.errors import SchemaError
 from discreet.evaluation.exact import evaluate, majority
 from discreet.models import load_model
 
@@ -90,6 +92,43 @@ def test_scores_are_sums_of_shapes(schema, frame):
         total += float(shape["values"][0, shape["at"].index(value)])
     logs = plain.predict_log_proba(row)[0]
     assert logs[1] - logs[0] == pytest.approx(total, abs=1e-9)
+
+
+def test_levels_are_part_of_a_shape_and_are_checked_before_anything_is_charged(schema, frame):
+    j, ledger = schema.names.index("weight"), Ledger(Budget(10))
+    feature = schema.features[j]
+    half = feature.lattice.half
+    estimator = PrivateAdditiveClassifier(5.0, schema, pairs=0, random_state=0)
+    for bad, words in [
+        ((Level(99, (0,), (0, 1)),), "no feature"),
+        ((Level(0, (0,), (0, 1)),), "no number"),
+        ((Level(j, (half + 1,), (0, 1)),), "inside its bounds"),
+        ((Level(j, (5, 5), (0, 1, 0)),), "do not rise"),
+        ((Level(j, (0,), (0, 2)),), "numbered one by one"),
+        ([Level(j, (0,), (0, 1))], "tuple of Level"),
+        (("weight",), "tuple of Level"),
+        (None, "tuple of Level"),
+    ]:
+        with pytest.raises(SchemaError, match=words):
+            estimator.fit("no such file", levels=bad, ledger=ledger)
+    assert not ledger.nodes
+    cuts = (0, half // 2)
+    model = estimator.fit(frame, levels=(Level(j, cuts, (0, 1, 0)),), ledger=ledger).model_
+    assert len(ledger.nodes) == 1 and "levels" not in model.shape("dose")
+    shape = model.shape("weight")
+    (level,) = shape["levels"]
+    assert level["from"] == [feature.lower, *(feature.lattice.value(cut) for cut in cuts), "(missing)"]
+    assert level["values"].shape == (1, 4) and level["values"][0, 0] == level["values"][0, 2]
+    rows = frame.drop(columns="ill").iloc[[0, 0]].assign(colour="green", size=2, age=18, dose=0.5)
+    rows["weight"] = [np.nan, feature.lower]
+    rest = sum(
+        model.shape(name)["values"][0, model.shape(name)["at"].index(value)]
+        for name, value in {"colour": "green", "size": "2", "age": 18, "dose": 0.5}.items()
+    )
+    logs = model.predict_log_proba(rows)
+    for row, at in ((0, -1), (1, 0)):
+        total = model.weights[0, -1] + rest + shape["values"][0, at] + level["values"][0, at]
+        assert logs[row, 1] - logs[row, 0] == pytest.approx(float(total), abs=1e-9)
 
 
 def test_evaluation_and_twin(model, frame):

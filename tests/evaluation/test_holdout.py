@@ -330,6 +330,33 @@ def test_a_fit_with_a_delta_keeps_its_rho():
     assert ledger.spent == max(alone, Fraction(1, 2))
 
 
+def spent_on(estimator):
+    ledger = Ledger(Budget(10, 1e-3))
+    return estimator.fit(frame(), ledger=ledger).certificate_, ledger.totals
+
+
+@pytest.mark.parametrize(
+    "kind, spends", [(PrivateTAN, False), (PrivateTreeClassifier, False), (PrivateClassifier, True)]
+)
+def test_a_delta_is_charged_where_the_fit_alone_is_charged_with_it(kind, spends):
+    """What has no Gaussian mechanism leaves δ whole; the choice among kinds has the δ of all of them."""
+    alone, totals = spent_on(kind(1.0, schema=SCHEMA, delta=1e-6, random_state=0))
+    certificate, held = spent_on(PrivateHoldout(kind(1.0, schema=SCHEMA, delta=1e-6, random_state=0)))
+    assert held.delta == totals.delta == Fraction(spends, 10**6)
+    assert certificate.delta == alone.delta == str(held.delta)
+
+
+@pytest.mark.parametrize(
+    "mechanism, bounds, spends",
+    [("laplace", "declared", 0), ("laplace", "private", 0), ("gaussian", "private", 1), ("auto", "private", 1)],
+)
+def test_a_delta_that_neither_bounds_nor_counts_spend_is_not_charged(mechanism, bounds, spends):
+    for wrap in (lambda one: one, PrivateHoldout):
+        nb = PrivateNB(1.0, schema=SCHEMA, delta=1e-6, mechanism=mechanism, bounds=bounds, random_state=0)
+        certificate, totals = spent_on(wrap(nb))
+        assert totals.delta == Fraction(spends, 10**6) and Fraction(certificate.delta) == totals.delta
+
+
 @pytest.mark.parametrize("kind", [*KINDS, PrivateGridSearch])
 def test_the_charge_is_the_plan_of_the_fit_beside_the_measurement(kind):
     one = kind([PrivateNB()], epsilon=1.0, schema=SCHEMA) if kind is PrivateGridSearch else kind(1.0, schema=SCHEMA)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import tracemalloc
 from collections import Counter
 from fractions import Fraction
 from typing import Any
@@ -183,6 +184,41 @@ def test_doubles_nearly_always_decide_the_common_sum() -> None:
     assert noise._near(border, 1500) is None is noise._near(border - 1, 1500)
     assert (noise._walk(border - 1, 1500), noise._walk(border, 1500)) == (0, 1)
     assert noise._near(0, 1 << 50) is None
+
+
+def test_a_long_walk_goes_piece_by_piece_and_ends_where_doubles_lose_digits(monkeypatch: Any) -> None:
+    noise, coins = KNorm([3, 2]), seeded(4)
+    places = [coins.below(noise.count(5000)) for _ in range(30)]
+    whole = [noise._near(place, 5000) for place in places]
+    assert whole == [noise._walk(place, 5000) for place in places]
+    seen: list[int] = []
+    shares = KNorm._shares
+
+    def watched(self: KNorm, totals: Any, radius: int) -> Any:
+        seen.append(len(totals))
+        return shares(self, totals, radius)
+
+    monkeypatch.setattr(KNorm, "_shares", watched)
+    monkeypatch.setattr(knorm, "CHUNK", 100)
+    assert [noise._near(place, 5000) for place in places] == whole and max(seen) == 101 and len(seen) > 60
+    monkeypatch.undo()
+    far = 3 * 10**8  # an array of all sums would take gigabytes
+    tracemalloc.start()
+    place = noise.weight(0, far) * 10**6 + 5
+    found = noise._near(place, far)
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert found is not None and abs(found) == pytest.approx(5 * 10**5, rel=0.01) and most < 64 << 20
+    wide = KNorm([300])  # whose first terms leave the doubles before the last sum
+    share, off = wide._shares(np.arange(0, 100_001, 500), 100_000)
+    lost = int(np.argmax(~np.isfinite(share) | (share == 0)))
+    assert 100 < lost < 200
+    for total in (1, lost - 1):
+        exact = Fraction(wide.weight(500 * total, 100_000), wide.weight(0, 100_000))
+        assert abs(Fraction(float(share[total])) / exact - 1) < off
+    assert KNorm([6000])._near(0, 100_000) is None  # whose counts are too large for doubles
+    with pytest.raises(BudgetError, match="too large to be drawn"):
+        noise.draw(Fraction(1, 10**9))
 
 
 @pytest.mark.parametrize("size", [1, 2, 5, 13])

@@ -51,10 +51,15 @@ def reference(budget, rule, charges):
     def concentrated(tail):
         return not shifted and sum(rhos) <= zcdp_rho(budget.epsilon, tail)
 
+    def outside(tail):
+        given = zip(rhos, charges, strict=True)
+        there = [grant.epsilon**2 / 2 if isinstance(node, SmoothCharge) else rho for rho, (node, grant) in given]
+        return sum(deltas) <= tail and sum(there) <= zcdp_rho(budget.epsilon, tail)
+
     whole, half = budget.delta, budget.delta / 2
     return {
         "basic": lambda: basic(whole), "zcdp": lambda: concentrated(whole),
-        "either": lambda: basic(half) or concentrated(half),
+        "either": lambda: basic(half) or concentrated(half) or outside(half),
     }[rule]()  # fmt: skip
 
 
@@ -65,12 +70,13 @@ CHARGES = (
     (gauss("1/60"), Budget(1, TAIL)),
     (gauss("1/125"), Budget(rho="1/125")),
     (SmoothCharge("noise", "x", "epsilon", Fraction(1, 4), TAIL / 2), Budget("1/4", TAIL / 2)),
+    (SmoothCharge("noise", "x", "epsilon", Fraction(1, 10), TAIL / 8), Budget("1/9", TAIL / 8)),
 )
 
 
 @pytest.mark.parametrize("rule", ["basic", "zcdp", "either"])
 def test_what_is_admitted_is_what_the_proof_allows(rule):
-    """All sequences of up to four charges of six kinds: admitted and refused exactly as stated, charge by charge."""
+    """All sequences of up to four charges of seven kinds: admitted and refused exactly as stated, charge by charge."""
     budget, seen = Budget(1, TAIL), set()
     for kinds in itertools.product(range(len(CHARGES)), repeat=4):
         ledger, held = Ledger(budget, composition=rule), []
@@ -186,15 +192,61 @@ def test_an_adversary_who_adapts_breaks_the_least_of_two_and_not_the_filters(tai
     for rule in ("either", "basic", "zcdp"):
         composition = Composition.of(budget, rule)
 
-        def admits(charges, composition=composition):
-            totals = Totals()
-            for node, grant in charges:
-                totals = totals.plus(amounts(node, grant))
-                if not composition.admits(totals):
-                    return False
-            return True
+        assert 0 < attack(lambda charges, rule=composition: told(charges, rule), 4.0, tail) <= tail, rule
 
-        assert 0 < attack(admits, 4.0, tail) <= tail, rule
+
+def told(charges, composition):
+    """Whether each of some charges is admitted."""
+    totals = Totals()
+    for node, grant in charges:
+        totals = totals.plus(amounts(node, grant))
+        if not composition.admits(totals):
+            return False
+    return True
+
+
+@pytest.mark.parametrize("tail", [Fraction(1, 20), Fraction(1, 100)])
+@pytest.mark.parametrize("share", [Fraction(1, 4), Fraction(1, 2), Fraction(1)])
+def test_a_delta_that_is_spent_leaves_what_is_left_of_the_rho_and_no_more(tail, share):
+    """The worst release of (ε₀, δ₀): with chance δ₀ it tells all, else it is randomised response. The adversary then
+    takes, by what it said, all the Gaussian noise that is admitted: δ(ε) by integration of exact laws.
+    """
+    epsilon, start = 4.0, Fraction(1, 2)
+    composition = Composition.of(Budget(4, tail))
+    opening = (SmoothCharge("n", "x", "epsilon", start, tail * share), Budget(start, tail * share))
+    if share > Fraction(1, 2):  # more than the half that such releases have
+        assert not told([opening], composition)
+        return
+    low, high = Fraction(0), Fraction(20)
+    for _ in range(30):
+        middle = (low + high) / 2
+        fits = told([opening, (gauss(middle), Budget(rho=middle))], composition)
+        low, high = (middle, high) if fits else (low, middle)
+    assert 0 < float(low) == pytest.approx(float(composition.limit_rho - start**2 / 2), rel=1e-6)
+    rest = 0.0
+    for loss in (start, -start):
+        chance = 1 / (1 + math.exp(-loss))
+        stop, more = max(0.0, 1 - math.exp(epsilon - loss)), Gaussian.delta(float(low), epsilon - float(loss))
+        rest += chance * max(stop, more)
+    reached = float(tail * share) + (1 - float(tail * share)) * rest
+    assert float(tail * share) < reached <= tail
+
+
+def test_an_automatic_fit_with_a_delta_leaves_its_account_a_rho():
+    """Fits of (1/20, δ₀), then Gaussian noise, for which Σε has no room: all that Σρ leaves, and no more."""
+    ledger = Ledger(Budget(1, TAIL))
+    node, grant = SmoothCharge("n", "x", "epsilon", Fraction(1, 20), TAIL / 100), Budget("1/20", TAIL / 100)
+    for _ in range(13):
+        ledger.charge(node, grant)
+    assert ledger.totals.rho is None and ledger.totals.outside == Fraction(13, 800)
+    assert ledger.spent == Fraction(13, 20)  # the lesser reading
+    ledger.charge(gauss(ledger.room.rho), Budget(rho=ledger.room.rho))
+    assert ledger.totals.epsilon is None and ledger.totals.outside == ledger.composition.limit_rho
+    assert ledger.room.rho is None
+    with pytest.raises(BudgetError, match="left"):
+        ledger.charge(node, grant)
+    with pytest.raises(BudgetError):  # which has no half for such releases
+        Ledger(Budget(1, TAIL), composition="zcdp").charge(node, grant)
 
 
 # ---- what is told

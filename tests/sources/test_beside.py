@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import tracemalloc
 
 import duckdb
 import numpy as np
@@ -166,6 +167,27 @@ def test_rows_past_the_limit_lie_in_a_file_that_nobody_else_opens(schema, frame,
     assert there.statistics(("bins", "moments")) == here.statistics(("bins", "moments"))
     there.columns[0][:] = 0  # an array like any other
     assert sum(one.nbytes for one in there.columns) > spill.LIMIT
+
+
+def test_places_of_rows_past_the_limit_lie_in_a_file_too(monkeypatch):
+    """What is in memory at a time is the limit and a part or two of 160 kB, a bit for each row beside."""
+    schema = Schema([Categorical("a", ["u", "v"])], "y", [0, 1])
+    size, count = 20_000, 100
+    kept = np.flatnonzero(np.arange(size) % 10)
+
+    def parts():
+        for _ in range(count):
+            yield HeldRows(schema, [np.zeros(len(kept), np.uint8)], np.zeros(len(kept), np.int64), kept, size)
+
+    monkeypatch.setattr(spill, "LIMIT", 1 << 20)
+    tracemalloc.start()
+    held = HeldRows.gathered(parts(), schema)
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert len(held) == 9 * size * count // 10 and held.read == size * count
+    assert all(isinstance(one, np.memmap) for one in (held.columns[0], held.labels, held.places))
+    assert most < 3 << 20 < held.places.nbytes / 4  # what all places would take is fourteen times the limit
+    assert np.array_equal(held.places, np.flatnonzero(np.arange(size * count) % 10))
 
 
 def test_a_message_is_data_alone(schema, frame):

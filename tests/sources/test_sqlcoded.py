@@ -10,12 +10,25 @@ import pyarrow.parquet as parquet
 import pytest
 from hypothesis import given, settings
 
-from discreet import Categorical, DataError, Numeric, PrivateNB, Schema, Table, kinds, sources
+from discreet import (
+    Categorical,
+    DataError,
+    Numeric,
+    PrivateGridSearch,
+    PrivateHoldout,
+    PrivateNB,
+    PrivateTreeClassifier,
+    Schema,
+    Table,
+    kinds,
+    sources,
+)
 from discreet.bounds import settle_schema
 from discreet.bounds.grid import Octaves
 from discreet.bounds.plan import make_settle_plan
 from discreet.bounds.release import count_finest
 from discreet.calibration import calibrated
+from discreet.evaluation.exact import evaluate
 from discreet.evaluation.plan import make_evaluation_plan
 from discreet.evaluation.release import count_rows
 from discreet.privacy.budget import Adjacency, Budget
@@ -268,6 +281,26 @@ def test_bounds_and_evaluations_ask_for_no_raw_values(connection, postgres):
     plan = make_evaluation_plan(curves, Budget(1.0), adjacency=Adjacency.of("add-remove"))
     both = [count_rows(curves, plan, one) for one in (table, in_memory(records, MIXED))]
     assert [one.tolist() for one in both[0]] == [one.tolist() for one in both[1]]
+
+
+def test_holdouts_searches_and_exact_figures_ask_for_no_raw_values(connection, postgres):
+    records = rows(400)
+    frame = in_memory(records, MIXED)
+    table = engines.in_postgres(connection, KINDS, records)
+    model = PrivateNB(1.0, schema=MIXED, random_state=1).fit(frame).model_
+    with postgres.asked() as asked, STREAMED:
+        held = PrivateHoldout(PrivateNB(math.inf, schema=MIXED)).fit(table)
+        PrivateHoldout(PrivateTreeClassifier(1.0, schema=MIXED)).fit(table)
+        PrivateGridSearch([PrivateNB(), PrivateTreeClassifier()], epsilon=1.0, schema=MIXED).fit(table)
+        assert evaluate(model, table) == evaluate(model, frame)
+    assert not handed_out(asked)
+    assert 30 < held.evaluation_.rows.value < 140
+    known = MIXED.having(id="who")
+    records = [row | {"who": f"id {i % 300}"} for i, row in enumerate(damaged(400))]
+    table = engines.in_postgres(connection, KINDS | {"who": "text"}, records)
+    with postgres.asked() as asked, STREAMED:
+        PrivateHoldout(PrivateNB(1.0, schema=known, contributions=2, unexpected="absorb")).fit(table)
+    assert {name for one in handed_out(asked) for name in selected(one)} == {"i5"}  # who it is, and nothing else
 
 
 def test_parted_rows_and_calibrations_ask_for_no_raw_values(connection, postgres):

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from discreet.additive.kernels import compiled
 from discreet.domain import exact
+from discreet.errors import SchemaError
 from discreet.features import DEFAULT_BINS
 from discreet.linear.encode import UNIT, Design
 from discreet.schema import Numeric, Schema
@@ -81,6 +82,12 @@ class Blocks:
         crossed = (self.pair_cells(a) * self.pair_cells(b) for a, b in self.pairs)
         leveled = (self._level_table(one).max() + 1 for one in self.levels)
         return (*(self._feature_sizes[j] for j in self.singles), *(int(size) for size in leveled), *crossed)
+
+    def level_columns(self, feature: int) -> list[tuple[Level, NDArray[np.int64]]]:
+        """The levels of a feature, and the column of each of their cells, missing numbers last."""
+        starts = self.starts[len(self.singles) :]
+        pairs = zip(self.levels, starts, strict=False)
+        return [(one, start + self._level_table(one)) for one, start in pairs if one.feature == feature]
 
     def _level_table(self, level: Level) -> NDArray[np.int64]:
         """The column of each cell, missing numbers last if there may be any."""
@@ -234,6 +241,16 @@ def check_blocks(blocks: Blocks) -> None:
             raise ValueError("a pair of features is none of this schema")
     if len(set(blocks.pairs)) != len(blocks.pairs):
         raise ValueError("a pair of features is listed twice")
+
+
+def check_levels(schema: Schema, levels: Any) -> None:
+    """Refuse levels that do not fit a schema."""
+    if not isinstance(levels, tuple) or not all(isinstance(level, Level) for level in levels):
+        raise SchemaError("levels must be a tuple of Level")
+    try:
+        check_blocks(Blocks(schema, (None,) * len(schema.features), levels=levels))
+    except ValueError as error:
+        raise SchemaError(str(error)) from None
 
 
 def _check_level(blocks: Blocks, level: Level) -> None:

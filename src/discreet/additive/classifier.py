@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from discreet import sources
-from discreet.additive.blocks import Level
+from discreet.additive.blocks import Level, check_levels
 from discreet.additive.budget import AdditivePlan, plan_additive
 from discreet.additive.fit import Fitted, fit_additive, start_at
 from discreet.additive.model import AdditiveModel
@@ -83,8 +83,11 @@ class PrivateAdditiveClassifier(CountedEstimator):
         settings = self._people() | {"buys_counts": counts is None}
         return plan_additive(self.schema, self._budget(), **settings).node  # whatever the schema will be
 
-    def _check_bought(self, plan: Any, counts: ClassCounts | None = None, *_: Any) -> None:
+    def _check_bought(
+        self, plan: Any, counts: ClassCounts | None = None, levels: tuple[Level, ...] = (), *_: Any
+    ) -> None:  # fmt: skip
         super()._check_bought(plan, counts)
+        check_levels(plan.schema, levels)
 
     def _release(
         self, source: Source, plan: AdditivePlan, sampler: Sampler, counts: ClassCounts | None = None,

@@ -53,7 +53,10 @@ class AdditiveModel(ReleasedModel):
         return kinds
 
     def shape(self, name: str) -> dict[str, Any]:
-        """The released shape of a feature: the values at its knots or cells, one row per class, and where they are."""
+        """The released shape of a feature: the values at its knots or cells, one row per class, and where they are.
+
+        A number with levels has those too: the values of their cells, which are added, and where each cell begins.
+        """
         try:
             j = self.schema.names.index(name)
             block = self.blocks.singles.index(j)
@@ -65,7 +68,17 @@ class AdditiveModel(ReleasedModel):
         if knots is not None:
             where = [feature.lattice.value(k) for k in knots]  # type: ignore[union-attr]
             where += [feature.labels[-1]] * (feature.missing_code is not None)
-        return {"at": where, "values": self.weights[:, start:stop].copy()}
+        levels = self._levels(j)
+        return {"at": where, "values": self.weights[:, start:stop].copy(), **({"levels": levels} if levels else {})}
+
+    def _levels(self, j: int) -> list[dict[str, Any]]:
+        found = []
+        for level, columns in self.blocks.level_columns(j):
+            feature: Any = self.schema.features[j]
+            begins = [feature.lower, *(feature.lattice.value(cut) for cut in level.cuts)]
+            begins += [feature.labels[-1]] * (feature.missing_code is not None)
+            found.append({"from": begins, "values": self.weights[:, columns]})
+        return found
 
     # ---- prediction
 

@@ -140,7 +140,9 @@ def bundle_charges(plan: Plan) -> tuple[Item, ...]:
         move = inside[0].sensitivity(plan.adjacency, plan.contributions).l1
         names = ", ".join(item.feature for item in inside)
         charge = Charge("K-norm", f"rows by class and each of {names}", "K", str(move), move / spent, "epsilon", spent)
-        found[which] = charge, *KNorm([item.cells for item in inside]).moments(1 / charge.spread)
+        noise = KNorm([item.cells for item in inside])
+        noise.check(1 / charge.spread)  # before anything is charged
+        found[which] = charge, *noise.moments(1 / charge.spread)
     return tuple(
         item
         if item.bundle is None

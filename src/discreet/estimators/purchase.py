@@ -35,6 +35,16 @@ class Purchase:
     whole: Budget
     rest: Any
 
+    @property
+    def tail(self) -> Fraction:
+        """The δ that is charged unseen: whether noise is Gaussian may follow from the settled bins."""
+        return self.whole.delta if getattr(self.owner, "mechanism", "auto") == "auto" else Fraction(0)
+
+    @property
+    def granted(self) -> Budget:
+        """What both steps are charged as: the whole, without a δ that neither of them spends."""
+        return self.whole if self.tail or self.rest.plan().budget.delta else self.whole.pure
+
     def fit(self, X: Any, y: Any, *, payer: Payer, progress: Progress | None) -> Any:
         """Settle, then fit the rest: the fitted estimator, with the certificate of both."""
         check_lasting(X)  # once for the bounds, and again for the fit
@@ -42,16 +52,14 @@ class Purchase:
         # A plan for the limits of the schema costs what the fit will, so that both steps are charged as one.
         rest = fitted.plan()
         left: Node
-        left, grant = rest.node, rest.budget
-        # Whether noise is Gaussian may follow from the settled bins: the δ is charged where it is not said beforehand.
-        tail = self.whole.delta if getattr(self.owner, "mechanism", "auto") == "auto" else Fraction(0)
+        left, grant, tail = rest.node, rest.budget, self.tail
         if grant.epsilon is not None and (grant.kind == "pure" or tail):
             # However the settled bins share it out: the squares of shares are no more than that of the whole.
             left = SmoothCharge("that of the fit", "the model", "epsilon", grant.epsilon, tail)
             grant = Budget(grant.epsilon, tail)
         node = Sequential("bounds and bins, then a fit", (self.plan.node, left))
         people = (self.plan.adjacency, self.plan.contributions)
-        whole = Paid(self.plan.schema, self.whole, *people, node, unexpected=self.plan.unexpected)
+        whole = Paid(self.plan.schema, self.granted, *people, node, unexpected=self.plan.unexpected)
         charge(payer, whole, X, self.owner, schema=self.plan.schema)
         paid = Prepaid(amounts(left, grant), payer)
         settlement = settle(X, self.plan, sampler_for(self.owner.random_state, STREAM), progress=progress)
@@ -61,6 +69,11 @@ class Purchase:
         fitted.certificate_ = settlement.certificate.then(fitted.certificate_, node.what).whichever(tail)
         fitted.model_ = fitted.model_.with_certificate(fitted.certificate_)
         return fitted
+
+
+def buys(estimator: Any) -> bool:
+    """Whether a fit buys bounds or bins first, for which it looks at numbers between the points of their lattices."""
+    return hasattr(estimator, "_purchase") and estimator._purchase() is not None
 
 
 def purchase(estimator: Any, bounds: Any, edges: Any, share: Any) -> Purchase | None:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
 
+from discreet import sources
 from discreet.domain import text
 from discreet.errors import DataError
 from discreet.schema import Schema
-from discreet.sources import Progress, Rows, read_rows
+from discreet.sources import Progress, Rows
 
 
 class Scoring(Protocol):
@@ -34,28 +37,36 @@ class Scoring(Protocol):
 
 def evaluate(model: Scoring, data: Any, y: Any = None, *, progress: Progress | None = None) -> dict[str, Any]:
     """Figures on labelled rows of any source; AUC is one-against-rest, averaged over classes if more than two."""
-    truths, scores = [], []
     classes = len(model.schema.classes)
-    for rows in read_rows(data, model.schema, y, progress=progress):
-        assert rows.label is not None
-        codes = rows.label.encode()
-        if (codes == classes).any():
-            rows.label.complain()
-        truths.append(codes)
-        scores.append(model.score_rows(rows))
-    if not truths or not sum(map(len, truths)):
+    source = sources.open(data, model.schema, y, progress=progress)
+    parts = list(source.tables(partial(_scored, model), empty=True, coded=model.by_codes))
+    if not sum(len(part["truth"]) for part in parts):
         raise DataError("there are no rows to evaluate on")
-    truth, score = np.concatenate(truths), np.concatenate(scores)
+    truth, score = (np.concatenate([part[name] for part in parts]) for name in ("truth", "score"))
     confusion = np.zeros((classes, classes), np.int64)
     np.add.at(confusion, (truth, score.argmax(axis=1)), 1)
     return {
         "n": len(truth),
         **rates(confusion),
         "auc": _auc(truth, score, model.probabilistic),
-        "log_loss": float(-score[np.arange(len(truth)), truth].mean()) if model.probabilistic else None,
+        "log_loss": _log_loss(truth, score) if model.probabilistic else None,
         "classes": [text(label) for label in model.schema.classes],
         "confusion": confusion.tolist(),
     }
+
+
+def _scored(model: Scoring, rows: Rows) -> dict[str, Any]:
+    """The class and the scores of every row."""
+    assert rows.label is not None
+    codes = rows.label.encode()
+    if (codes == len(model.schema.classes)).any():
+        rows.label.complain()
+    return {"truth": codes, "score": np.asarray(model.score_rows(rows), np.float64)}
+
+
+def _log_loss(truth: Any, score: Any) -> float:
+    """The mean of what was lost, to the last bit the same in whatever order rows come."""
+    return -math.fsum(score[np.arange(len(truth)), truth]) / len(truth)
 
 
 def rates(confusion: Any) -> dict[str, float]:

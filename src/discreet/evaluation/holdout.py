@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from discreet.errors import BudgetError
 from discreet.estimators.base import SchemaEstimator
+from discreet.estimators.purchase import buys
 from discreet.evaluation.evaluate import check_confidence, evaluation_certificate, measure
 from discreet.evaluation.plan import EvaluationPlan, evaluation_charges, make_evaluation_plan
 from discreet.kinds import of_a_kind
@@ -101,7 +102,6 @@ class PrivateHoldout(SchemaEstimator):
         if not 0 < share <= Fraction(1, 2):
             raise BudgetError("share is the chance that a row is held out: above 0 and not above 0.5")
         check_confidence(self.confidence)
-        budget = Budget(settings["epsilon"], settings.get("delta", 0))
         adjacency, rows = Adjacency.of(settings["adjacency"]), checked_contributions(settings.get("contributions", 1))
         schema = settings["schema"] if isinstance(settings["schema"], Schema) else None
         if schema is None and settings["schema"] != "infer":
@@ -111,6 +111,7 @@ class PrivateHoldout(SchemaEstimator):
                 "rows of one person would be dealt to both sides of a hold-out: with contributions above 1, declare an "
                 "id column in the schema, so that all rows of a person are dealt together"
             )
+        budget = _granted(estimator, schema)
         node = _node(estimator, budget, adjacency, rows, schema)
         policy = check_unexpected(settings.get("unexpected", REFUSE))
         return HoldoutPlan(schema, budget, adjacency, rows, share, node, unexpected=policy)  # type: ignore[arg-type]
@@ -124,8 +125,9 @@ class PrivateHoldout(SchemaEstimator):
             plan = self._plan(clone(self.estimator).set_params(schema=schema))
         charge(payer, plan, X, self, schema=schema)
         coins = (RowCoins if schema.id is None else KeyCoins)(plan.share, sampler)
-        train, test = deal_rows(X, schema, y, coins, lenient=plan.unexpected == ABSORB)
         fitted = clone(self.estimator).set_params(schema=schema)
+        with watching() as dealt:
+            train, test = deal_rows(X, schema, y, coins, lenient=plan.unexpected == ABSORB, exact=buys(fitted))
         if isinstance(sampler, SimulationSampler):
             fitted.set_params(random_state=int(sampler.rng.integers(2**31)))
         known = inspect.signature(fitted.fit).parameters  # not every estimator shows its progress
@@ -144,7 +146,7 @@ class PrivateHoldout(SchemaEstimator):
                 model, looked, sampler, *test, confidence=check_confidence(self.confidence), progress=progress,
                 held_out=float(plan.share),
             )  # fmt: skip
-        new_reading().include(readings, others)
+        new_reading().include(dealt, readings, others)
         self.certificate_ = _certificate(fitted.certificate_, looked, sampler, coins.keyed)
         model = model.with_certificate(self.certificate_, self.evaluation_)
         fitted.model_, fitted.certificate_ = model, self.certificate_
@@ -214,6 +216,17 @@ def _schema_of(estimator: Any, X: Any, y: Any) -> Schema:
         return schema
     found: Schema = estimator._schema_for(X, y)
     return found
+
+
+def _granted(estimator: Any, schema: Schema | None) -> Budget:
+    """What the fit is granted, by its own plan where it has one: a δ that it spends nothing of stays whole."""
+    if not isinstance(estimator, SchemaEstimator):  # somebody's own, which says no more than its settings
+        return Budget(estimator.epsilon, getattr(estimator, "delta", 0))
+    asked, bought = estimator._budget(), estimator._purchase()
+    if schema is None:
+        return asked
+    planned = getattr(estimator.plan(), "budget", asked) if bought is None else bought.granted
+    return asked if planned.delta else asked.pure
 
 
 def _fit_node(estimator: Any, budget: Budget, schema: Schema | None) -> Node:

@@ -27,7 +27,10 @@ from discreet.mechanisms.intervals import context, enclose, ends
 Integers = NDArray[np.int64]
 STEPS = 64  # common sums at which moments are taken, about
 FAR = 1024  # radius from which on the walk from sum to sum is long
+CHUNK = 1 << 18  # common sums that are looked at together
+LONGEST = 1 << 30  # mean radius: beyond, the walk along common sums would take minutes
 _UNIT = 2.0**-53  # the share that one rounding of a double is off by
+_TINY = 2.0**-900  # far from the least of the doubles that are exact to a share
 LARGEST = 20_000  # dimensions: beyond, the polynomial would take minutes
 
 
@@ -49,11 +52,14 @@ def _slice_counts(size: int, totals: Integers, radius: int) -> NDArray[np.float6
     """`slice_count` of sums from 0 on in doubles, over a common factor; each is off by a share of `_off(size)` at most.
 
     All terms are positive. None has more than 9 roundings for each entry of a vector, sums and the first one included.
+    NaN stands where the first term is so small that a later one, made of it, might be off by more; a later one that is
+    too small for a double is nothing beside the first.
     """
     low, last = (radius - totals) // 2, size - 1
     rising, term, count = low + totals, np.ones(len(totals)), np.zeros(len(totals))
     for i in range(1, size):
         term *= (low + i) / (radius // 2 + i)
+    term[term < _TINY] = np.nan
     for i in range(size):
         count += term
         if i < last:
@@ -137,6 +143,14 @@ class KNorm:
         """
         return _moments(tuple(sorted(self._kinds.items())), Fraction(epsilon))
 
+    def check(self, epsilon: Fraction) -> None:
+        """Refuse, by public numbers, noise so large that its exact draw takes too long."""
+        if self.dim + 1 > LONGEST * epsilon:
+            raise BudgetError(
+                f"K-norm noise of {self.dim} dimensions at epsilon = {float(epsilon):g} is too large to be drawn "
+                "exactly: raise epsilon, or use another mechanism"
+            )
+
     def moments_at(self, radius: int) -> tuple[dict[int, float], float]:
         """The same among the points of norm at most `radius`.
 
@@ -172,6 +186,7 @@ class KNorm:
     def draw(self, epsilon: Fraction, coins: Coins | None = None) -> list[Integers]:
         """One draw: a vector for each table. Without `coins` the randomness is the operating system's."""
         coins = Coins() if coins is None else coins
+        self.check(Fraction(epsilon))
         radius = self._radius(Fraction(epsilon), coins)
         total = self._total(radius, coins)
         return [np.array(self._block(size, total, radius, coins), np.int64) for size in self.sizes]
@@ -214,19 +229,22 @@ class KNorm:
         """The same where doubles with a bound on their error decide it, which is nearly always; else None.
 
         Weights are in proportion to that of zero. Each is off by at most the share `off`, so that their sums up to any
-        of them are, but for one rounding for each more that is added.
+        of them are, but for one rounding for each more that is added. That holds for doubles of full precision: the
+        sums end where the first weight is too small for it, and what lies beyond is left to whole numbers.
         """
         if radius >> 50:  # doubles would not hold whole numbers
             return None
-        low, high, before = 0, min(radius, radius // 8 + 64) + 1, 0.0
+        low, high, before = 0, min(radius, radius // 8 + 64, CHUNK) + 1, 0.0
         target = place / self.weight(0, radius)
         while True:
             share, off = self._shares(np.arange(low, high), radius)
-            both = np.repeat(share, 2)[0 if low else 1 :]  # plus, then minus; zero is but one
+            fine = (share > _TINY) & np.isfinite(share)
+            exact = len(share) if fine.all() else int(np.argmin(fine))
+            both = np.repeat(share[:exact], 2)[0 if low else 1 :]  # plus, then minus; zero is but one
             ends = before + np.cumsum(both)
-            if ends[-1] > target or high > radius:
+            if not exact or ends[-1] > target or high > radius or exact < len(share):
                 break
-            before, low, high = float(ends[-1]), high, min(2 * high, radius + 1)
+            before, low, high = float(ends[-1]), high, min(2 * high, high + CHUNK, radius + 1)
         at = int(np.searchsorted(ends, target, side="right"))
         if at == len(ends):
             return None
@@ -241,8 +259,9 @@ class KNorm:
         """weight(total)/weight(0) of sums from zero on, and a bound on the share that any of them is off by."""
         product, worst = np.ones(len(totals)), 0.0
         for size, times in self._kinds.items():
-            counts = _slice_counts(size, np.append(0, totals), radius)
-            ratio = counts[1:] / counts[0]
+            with np.errstate(over="ignore", invalid="ignore"):  # what is no number is not looked at
+                counts = _slice_counts(size, np.append(0, totals), radius)
+                ratio = counts[1:] / counts[0]
             worst += times * (2 * _off(size) + 3 * _UNIT)
             for _ in range(times):
                 product *= ratio

@@ -21,15 +21,28 @@ ZERO = Fraction(0)
 
 @dataclass(frozen=True)
 class Totals:
-    """What charges add up to; `epsilon` or `rho` is None once a charge had none of its kind to add."""
+    """What charges add up to; `epsilon` or `rho` is None once a charge had none of its kind to add.
+
+    `outside` is the ρ of all charges outside events of probability δ: a release with a δ of its own, and so without a
+    ρ, has ε²/2 there.
+    """
 
     epsilon: Fraction | None = ZERO
     delta: Fraction = ZERO
     rho: Fraction | None = ZERO
+    outside: Fraction | None = None
+
+    def __post_init__(self) -> None:
+        if self.outside is None:  # of one charge
+            there = self.rho if self.rho is not None or self.epsilon is None else self.epsilon**2 / 2
+            object.__setattr__(self, "outside", there)
 
     def plus(self, other: Totals) -> Totals:
         """The totals with another charge; every amount only grows."""
-        return Totals(_sum(self.epsilon, other.epsilon), self.delta + other.delta, _sum(self.rho, other.rho))
+        return Totals(
+            _sum(self.epsilon, other.epsilon), self.delta + other.delta, _sum(self.rho, other.rho),
+            _sum(self.outside, other.outside),
+        )  # fmt: skip
 
 
 def _sum(one: Fraction | None, other: Fraction | None) -> Fraction | None:
@@ -108,7 +121,8 @@ class Composition:
     """A budget and the rule that keeps charges inside it; both are fixed before the first charge.
 
     `basic` adds up ε and δ; `zcdp` adds up ρ, against the ρ that (ε, δ) is worth; `either` admits what keeps within
-    one of the two, each with half of δ.
+    one of the two, each with half of δ. There releases with a δ of their own have a ρ outside events of that
+    probability, as long as all deltas together keep to the half of the first.
     """
 
     budget: Budget
@@ -150,9 +164,15 @@ class Composition:
             return False
         return totals.epsilon <= self.budget.epsilon and totals.delta <= self.tail
 
+    def _joint(self, totals: Totals) -> Fraction | None:
+        """The ρ that the zCDP filter reads; None if a release has a δ of its own for which the budget has no room."""
+        if totals.rho is not None or self.rule != "either" or totals.delta > self.tail:
+            return totals.rho
+        return totals.outside
+
     def _concentrated(self, totals: Totals) -> bool:
-        limit = self.limit_rho
-        return limit is not None and totals.rho is not None and totals.rho <= limit
+        limit, joint = self.limit_rho, self._joint(totals)
+        return limit is not None and joint is not None and joint <= limit
 
     def admits(self, totals: Totals) -> bool:
         """Whether charges that add up to this keep the whole within the budget, whoever chose them and when."""
@@ -166,11 +186,12 @@ class Composition:
             return (totals.rho if self.budget.rho is not None else totals.epsilon) or ZERO
         assert self.budget.epsilon is not None
         readings = [totals.epsilon] if totals.epsilon is not None and self._basic(totals) else []
-        if totals.rho is not None and self._concentrated(totals):
+        joint = self._joint(totals)
+        if joint is not None and self._concentrated(totals):
             from discreet.privacy.calibrate import zcdp_epsilon
 
-            joint = exact(zcdp_epsilon(float(totals.rho) * (1 + 1e-12), float(self.tail))) if totals.rho else ZERO
-            readings.append(min(joint, self.budget.epsilon))  # the conversion rounds up
+            read = exact(zcdp_epsilon(float(joint) * (1 + 1e-12), float(self.tail))) if joint else ZERO
+            readings.append(min(read, self.budget.epsilon))  # the conversion rounds up
         return min(readings, default=self.budget.epsilon)
 
     def room(self, totals: Totals) -> Room:
@@ -180,9 +201,9 @@ class Composition:
             assert self.budget.epsilon is not None and totals.epsilon is not None
             pure, tail = self.budget.epsilon - totals.epsilon, self.tail - totals.delta
             pair = Budget(pure, tail) if pure > 0 and tail > 0 else None
-        limit = self.limit_rho
-        if limit is not None and totals.rho is not None:
-            rho = max(limit - totals.rho, ZERO)
+        limit, joint = self.limit_rho, self._joint(totals)
+        if limit is not None and joint is not None:
+            rho = max(limit - joint, ZERO)
             pure = max(pure, _root_below(2 * rho))
         return Room(pure or None, pair, rho or None)
 

@@ -18,7 +18,8 @@ from discreet.sources.counted import CountedRows
 from discreet.sources.fewer import Draw
 from discreet.sources.frames import as_matrix, label_values, open_frame
 from discreet.sources.held import HeldRows, Parts
-from discreet.sources.kept import RowTable
+from discreet.sources.kept import RowTable, keep_rows
+from discreet.sources.keptcodes import CodedTable
 from discreet.sources.kernels import compiled
 from discreet.sources.lazy import has_names, is_lazy, picked
 from discreet.sources.part import deal_rows
@@ -54,6 +55,7 @@ __all__ = [
     "Absorbed",
     "Address",
     "Cells",
+    "CodedTable",
     "Codes",
     "Column",
     "CountedRows",
@@ -90,6 +92,7 @@ __all__ = [
     "is_aligned",
     "is_lazy",
     "is_outside",
+    "keep_rows",
     "label_values",
     "let_go",
     "make_column",

@@ -135,6 +135,7 @@ def _scan(connection: Any, kind: str) -> str:
     if kind not in _SCANS:
         raise DataError(f"DuckDB reads no tables of the format {kind!r} here: it may be parquet, {', '.join(_SCANS)}")
     try:
+        connection.execute("SET autoinstall_known_extensions = false")  # else LOAD would fetch what is not there
         connection.execute(f"LOAD {kind}")
     except duckdb.Error:
         raise DataError(

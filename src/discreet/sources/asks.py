@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from hashlib import blake2b
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from discreet.sources.blocks import Rows
 from discreet.sources.coded import cells_of
 from discreet.sources.columns import Numbers
 from discreet.sources.count import tally
+from discreet.sources.fewer import written_key
 from discreet.sources.held import HeldRows
 from discreet.sources.people import People
 from discreet.sources.sql import Grid
@@ -82,6 +84,37 @@ class Hold(Ask[HeldRows]):
         read, times = int(arrays.pop("read")[0]), arrays.pop("times", None)
         columns = [values if times is None else np.repeat(values, times) for values in arrays.values()]
         return HeldRows(source.schema, columns[:-1], columns[-1].astype(np.int64), None, read, source.total)
+
+
+@dataclass(frozen=True)
+class HoldKnown(Ask[tuple[HeldRows, NDArray[np.uint8]]]):
+    """Coded rows, each with a digest of its person's key under a salt of this reading alone; zeros without an id."""
+
+    salt: bytes
+
+    def wanted(self, source: Any) -> list[str]:
+        return list(dict.fromkeys([*_named(source), source.schema.id]))
+
+    def of(self, source: Any) -> Iterator[tuple[HeldRows, NDArray[np.uint8]]]:
+        for rows, keys in source.identified():
+            yield HeldRows.of(source.schema, rows, total=source.total), self.digests(keys)
+
+    def digests(self, keys: list[Any]) -> NDArray[np.uint8]:
+        """Sixteen bytes for each key."""
+        raw = b"".join(bytes(16) if key is None else self._digest(key) for key in keys)
+        return np.frombuffer(raw, np.uint8).reshape(-1, 16)
+
+    def _digest(self, key: float | str) -> bytes:
+        return blake2b(written_key(key), digest_size=16, key=self.salt).digest()
+
+    def pack(self, found: tuple[HeldRows, NDArray[np.uint8]]) -> Arrays:
+        held, who = found
+        labels = held.labels.astype(np.min_scalar_type(len(held.schema.classes)))
+        return {"who": who, **{str(j): values for j, values in enumerate([*held.columns, labels])}}
+
+    def unpack(self, source: Any, arrays: Arrays) -> tuple[HeldRows, NDArray[np.uint8]]:
+        who = arrays.pop("who")
+        return Hold().unpack(source, {"read": np.array([len(who)]), **arrays}), who
 
 
 def distinct_rows(columns: list[NDArray[Any]]) -> Arrays:

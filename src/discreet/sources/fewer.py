@@ -60,3 +60,8 @@ def _several(key: Any) -> bool:
 def person_keys(raw: Any) -> list[Any]:
     """One key per row, None where the id is missing."""
     return [None if key is None or key != key else key for key in id_keys(raw).tolist()]
+
+
+def written_key(key: float | str) -> bytes:
+    """A person's key in bytes that no other key has."""
+    return b"n" + repr(key).encode() if isinstance(key, float) else b"t" + key.encode("utf-8", "surrogatepass")

@@ -55,13 +55,13 @@ class HeldRows:
             return few[0] if few else cls.of(schema, nobody(schema), total=total)
         reads: list[int] = []
         sizes: list[int] = []
-        places: list[Integers | None] = []  # of parts of which rows were left out
+        places: list[Cells | None] = []  # of parts of which rows were left out: a bit for each that was read
 
         def columns() -> Iterator[list[Held]]:
             for part in chain(few, parts):
-                places.append(part.places)
                 sizes.append(len(part))
                 reads.append(len(part) if part.read is None else part.read)
+                places.append(None if part.places is None else _bits(part.places, reads[-1]))
                 yield [*part.columns, part.labels]
             few.clear()
 
@@ -171,15 +171,21 @@ def summed(spot: Integers, values: Integers, size: int, *, total: bool = False) 
     return np.where(over, np.where(upper < 0, ends.min, ends.max), found)
 
 
-def _places(sizes: list[int], reads: list[int], places: list[Integers | None]) -> Integers | None:
-    """Where the rows of several parts stood; None if all are there, or if nobody knows."""
+def _bits(places: Integers, read: int) -> Cells:
+    """Which of the rows that were read are there."""
+    there = np.zeros(read, bool)
+    there[places] = True
+    return np.packbits(there)
+
+
+def _places(sizes: list[int], reads: list[int], places: list[Cells | None]) -> Integers | None:
+    """Where the rows of several parts stood, in a file past the limit; None if all are there, or if nobody knows."""
     parts = list(zip(sizes, reads, places, strict=True))
     if sizes == reads or any(size < read and there is None for size, read, there in parts):
         return None
     starts = np.cumsum([0, *reads])
-    return np.concatenate(
-        [
-            start + (np.arange(size) if there is None else there)
-            for start, (size, _, there) in zip(starts, parts, strict=False)
-        ]
+    (found,) = stacked(
+        [start + (np.arange(size) if there is None else np.flatnonzero(np.unpackbits(there)))]
+        for start, (size, _, there) in zip(starts, parts, strict=False)
     )
+    return found

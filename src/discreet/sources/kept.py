@@ -19,6 +19,7 @@ from discreet.sources.coded import cells_of
 from discreet.sources.columns import Numbers, make_column
 from discreet.sources.fewer import Draw
 from discreet.sources.frames import Memory
+from discreet.sources.keptcodes import CodedTable, is_coding, keep_codes
 from discreet.sources.people import id_keys
 from discreet.sources.source import check_people, is_outside, read_rows, rows_of
 from discreet.sources.stored import is_arrow
@@ -90,6 +91,25 @@ def _absorbed(data: Any, schema: Schema, y: Any, unexpected: str, draw: Draw | N
     if schema.id is not None:
         columns[schema.id] = pa.array(range(len(columns[schema.target])))  # nobody has two rows by now
     return pa.table(columns)
+
+
+def keep_rows(
+    data: Any,
+    schema: Schema,
+    y: Any = None,
+    *,
+    unexpected: str = REFUSE,
+    draw: Draw | None = None,
+    exact: bool = False,
+) -> RowTable | CodedTable:
+    """Rows of which rows are to be taken, nobody having more than one: a `RowTable`.
+
+    Those of a server or a cluster come as codes, unless `exact` wants numbers between the points of their lattices.
+    """
+    given, labels = rows_of(data, y)
+    if is_coding(given) and labels is None and not exact:
+        return keep_codes(given, schema, unexpected=unexpected, draw=draw)
+    return RowTable.of(data, schema, y, unexpected=unexpected, draw=draw)
 
 
 def kept_table(data: Any, schema: Schema, y: Any = None) -> Any:

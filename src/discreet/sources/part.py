@@ -12,13 +12,16 @@ from numpy.typing import NDArray
 
 from discreet.errors import DataError
 from discreet.schema import Schema
-from discreet.sources.fewer import person_keys
+from discreet.sources.fewer import person_keys, written_key
 from discreet.sources.frames import Memory
 from discreet.sources.kept import RowTable, kept_table
+from discreet.sources.keptcodes import CodedTable, is_coding, keep_known
 from discreet.sources.source import is_outside, rows_of
 from discreet.sources.stored import is_arrow
 from discreet.sources.streams import Stream, open_stream, refuse_labels
 from discreet.sources.tables import Table
+
+Sides = tuple[tuple[Any, Any], tuple[Any, Any]]
 
 
 class Coins(Protocol):
@@ -33,36 +36,37 @@ class Coins(Protocol):
 
 def _keys(column: Any) -> list[bytes]:
     """The key of each row's person, by the rule of ids; rows without an id share one, and are refused or left out."""
-    return [_written(key) for key in person_keys(column)]
+    return [b"" if key is None else written_key(key) for key in person_keys(column)]
 
 
-def _written(key: float | str | None) -> bytes:
-    if key is None:
-        return b""
-    return b"n" + repr(key).encode() if isinstance(key, float) else b"t" + key.encode("utf-8", "surrogatepass")
-
-
-def deal_rows(
-    data: Any, schema: Schema, y: Any, coins: Coins, *, lenient: bool = False
-) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
+def deal_rows(data: Any, schema: Schema, y: Any, coins: Coins, *, lenient: bool = False, exact: bool = False) -> Sides:
     """((X, y) to train on, (X, y) held out) of any source, in the form that estimators read.
 
     Files are read twice in the same order. Rows that might come in another order the next time, or only once, are read
-    once and kept in memory. `lenient` leaves out what is no row of its table, such as a line of another length.
+    once and kept in memory: those of servers and clusters as codes, unless `exact` says that numbers are to be read
+    between the points of their lattices. `lenient` leaves out what is no row of its table, such as a line of another
+    length.
     """
     data, y = rows_of(data, y)
     if is_outside(data):
         refuse_labels(data, y)
+        if is_coding(data) and not exact:
+            return _dealt(keep_known(data, schema, lenient=lenient), coins)
         lasting = y is None and not isinstance(data, Stream) and (coins.keyed or isinstance(data, str | os.PathLike))
         if lasting:
             parts = [Part(data, "", coins, side, schema.id, lenient) for side in (False, True)]
             return (parts[0], None), (parts[1], None)
         data, y = kept_table(data, schema, y), None
     keys = _keys(Memory(data).ids(schema)) if coins.keyed else None
-    rows = RowTable.of_memory(data, schema, y, lenient=lenient)
+    return _dealt(RowTable.of_memory(data, schema, y, lenient=lenient), coins, keys)
+
+
+def _dealt(rows: RowTable | CodedTable, coins: Coins, keys: list[bytes] | None = None) -> Sides:
+    """Both sides of rows that are kept, by a coin for each row or each person."""
+    if coins.keyed and isinstance(rows, CodedTable):
+        keys = _keys(rows.people())
     held_out = coins.held(0, rows.size, keys)
-    kept, held = (rows.take(np.flatnonzero(held_out == side)) for side in (False, True))
-    return kept, held
+    return rows.take(np.flatnonzero(~held_out)), rows.take(np.flatnonzero(held_out))
 
 
 @dataclass(frozen=True, eq=False)

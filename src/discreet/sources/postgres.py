@@ -42,17 +42,31 @@ _COLUMNS = (
     "WHERE a.attrelid = {}::regclass AND a.attnum > 0 AND NOT a.attisdropped "
     "AND has_column_privilege(a.attrelid, a.attnum, 'SELECT') ORDER BY a.attnum"
 )
-# Whether a view, or one that it is made of, calls what may answer otherwise the next time. What a function is called
-# in a definition is told by the server, so that names are as they are in its catalogue.
+# Whether what is read, a view, one that it is made of, or a row policy, calls what may answer otherwise the next time.
+# Stored trees name every function and operator by its number, those of the server itself too, which pg_depend leaves
+# out. What a materialised view was made of is read no more.
+_MADE = (
+    "SELECT c.oid AS of, 'pg_rewrite'::regclass::oid AS class, r.oid AS made, r.ev_action::text AS tree "
+    "FROM pg_class c JOIN pg_rewrite r ON r.ev_class = c.oid WHERE c.relkind = 'v' UNION ALL "
+    "SELECT c.oid, 'pg_policy'::regclass::oid, p.oid, p.polqual::text FROM pg_class c JOIN pg_policy p "
+    "ON p.polrelid = c.oid WHERE c.relrowsecurity AND p.polcmd IN ('*', 'r') "
+    "AND (c.oid <> {0}::regclass OR row_security_active(c.oid))"  # behind a view the rights are those of its owner
+)
 _VOLATILE = (
-    "WITH RECURSIVE seen(oid) AS (SELECT {}::regclass::oid UNION SELECT d.refobjid FROM seen "
-    "JOIN pg_rewrite r ON r.ev_class = seen.oid JOIN pg_depend d ON d.objid = r.oid "
-    "AND d.classid = 'pg_rewrite'::regclass AND d.refclassid = 'pg_class'::regclass), "
-    "views AS (SELECT pg_get_viewdef(c.oid) AS made FROM seen JOIN pg_class c ON c.oid = seen.oid "
-    "WHERE c.relkind = 'v'), "
-    "called AS (SELECT (regexp_matches(made, E'([^\\\\s.,()\"]+)\"?\\\\(', 'g'))[1] AS name FROM views) "
-    "SELECT EXISTS (SELECT 1 FROM called JOIN pg_proc p ON p.proname = name WHERE p.provolatile = 'v') "
-    "OR EXISTS (SELECT 1 FROM views WHERE made ~* E'\\\\mtablesample\\\\M')"
+    "WITH RECURSIVE seen(oid) AS (SELECT {0}::regclass::oid UNION SELECT d.refobjid FROM seen "
+    f"JOIN ({_MADE}) made ON made.of = seen.oid JOIN pg_depend d ON d.classid = made.class "
+    "AND d.objid = made.made AND d.refclassid = 'pg_class'::regclass), "
+    f"trees AS (SELECT tree FROM seen JOIN ({_MADE}) made ON made.of = seen.oid), "
+    "named AS (SELECT found[1] AS kind, unnest(string_to_array(trim(found[2]), ' '))::oid AS oid FROM trees, "
+    "regexp_matches(tree, ':(funcid|opfuncid|aggfnoid|winfnoid|opno|opnos|eqop|sortop) (?:[(]o )?([0-9][0-9 ]*)', 'g') "
+    "AS found), "
+    "called AS (SELECT oid FROM named WHERE kind NOT IN ('opno', 'opnos', 'eqop', 'sortop') UNION "
+    "SELECT o.oprcode::oid FROM named JOIN pg_operator o ON o.oid = named.oid "
+    "WHERE kind IN ('opno', 'opnos', 'eqop', 'sortop')), "
+    "steps AS (SELECT oid FROM called UNION SELECT unnest(ARRAY[a.aggtransfn, a.aggfinalfn, a.aggcombinefn])::oid "
+    "FROM called JOIN pg_aggregate a ON a.aggfnoid = called.oid) "
+    "SELECT EXISTS (SELECT 1 FROM steps JOIN pg_proc p ON p.oid = steps.oid WHERE p.provolatile = 'v') "
+    "OR EXISTS (SELECT 1 FROM trees WHERE tree LIKE '%TABLESAMPLECLAUSE%')"
 )
 _DIGITS, _SIGNS = "'0123456789'", "'0123456789+-. ' || chr(9) || chr(10) || chr(11) || chr(12) || chr(13)"
 
@@ -132,7 +146,7 @@ class Postgres(Stream):
     def state(self) -> None:
         if self.volatile:
             raise DataError(
-                f"{self.source} is a view that may answer differently each time (it calls a volatile function, or "
+                f"{self.source} may answer differently each time (a view or a row policy calls a volatile function, or "
                 "samples), and ids and rows are read one after the other: copy its rows into a table first"
             )
         if not self.steady:

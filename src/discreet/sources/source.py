@@ -213,6 +213,21 @@ class Source:
                 return
         yield from ask.of(self)
 
+    def asked(self, ask: Ask[Read]) -> Iterator[Read]:
+        """What is asked of all rows, in one part or several."""
+        return self._asked(ask)
+
+    def identified(self) -> Iterator[tuple[Rows, list[Any]]]:
+        """The rows, which may come as codes, with the keys of their people; no one is refused for too many rows."""
+        count = new_reading()
+        with self._opened() as stream:
+            reading = stream.coded if is_counting(self.data) else stream.rows
+            for rows, ids in reading(self.schema, identified=True):
+                found = absorb(rows, count) if self.total else rows
+                keys = person_keys(ids)
+                yield found, keys if found.places is None else [keys[place] for place in found.places.tolist()]
+            count.rows += stream.rejected()
+
     def held_or_read(self, *, coded: bool = True) -> Iterator[tuple[Rows, Absorbed]]:
         """The rows that are held, or else those of the data in any order."""
         if self._kept:
@@ -333,6 +348,11 @@ def rows_of(data: Any, labels: Any = None) -> tuple[Any, Any]:
     if labels is not None:
         raise DataError("an opened source knows its labels: do not pass y as well")
     return data.data, data.labels
+
+
+def alike(one: Schema, other: Schema) -> bool:
+    """Whether the same rows are kept under two schemas, as the same points and cells, whatever the bins."""
+    return bool(_without_bins(one)[:-1] == _without_bins(other)[:-1])
 
 
 def _without_bins(schema: Schema) -> Any:

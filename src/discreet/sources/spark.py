@@ -15,7 +15,7 @@ from typing import Any
 from uuid import uuid4
 
 from discreet.errors import DataError
-from discreet.sources.asks import Hold, Workers
+from discreet.sources.asks import Hold, HoldKnown, Workers
 from discreet.sources.beside import INSTALL, Task, checked_run, own_version
 from discreet.sources.lazy import home, native
 from discreet.sources.sparkfiles import laid_out, plain_files, read_there, stamp_of
@@ -60,7 +60,7 @@ class Spark(Workers):
         else:
             numbers = self.frame.sparkSession.range(0, len(tasks), 1, len(tasks))
             made = numbers.mapInArrow(read_there(run, tasks, names), SHAPE)
-        if isinstance(task.ask, Hold):
+        if isinstance(task.ask, Hold | HoldKnown):
             yield from _fetched(made, self.progress)
         else:
             yield from (row[0] for row in watched(made, made.collect, self.progress))

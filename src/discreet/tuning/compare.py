@@ -13,7 +13,7 @@ from discreet.errors import BudgetError, DataError
 from discreet.kinds import find, kinds
 from discreet.privacy.payer import PAID
 from discreet.schema import Schema
-from discreet.sources import RowTable
+from discreet.sources import CodedTable, RowTable, keep_rows
 
 MAJORITY = "majority"
 
@@ -56,7 +56,7 @@ def compare_models(
     for name in models:
         for epsilon in levels:
             _made(name, epsilon, delta, schema=schema).plan()  # mistakes show before any work is done
-    rows = RowTable.of(data, schema, y)
+    rows = keep_rows(data, schema, y, exact=bool(schema.unsettled))
     tasks = [(repeat, name, epsilon) for repeat in range(repeats) for name in models for epsilon in levels]
     found: dict[tuple[str, float], list[tuple[float, float]]] = {}
     for done, (key, result) in enumerate(_measure(rows, tasks, test_share, seed, delta), start=1):
@@ -67,7 +67,7 @@ def compare_models(
 
 
 def _measure(
-    rows: RowTable, tasks: list[tuple[int, str, float]], share: float, seed: int, delta: float
+    rows: RowTable | CodedTable, tasks: list[tuple[int, str, float]], share: float, seed: int, delta: float
 ) -> Iterator[tuple[tuple[str, float], tuple[float, float]]]:
     classes, last = len(rows.schema.classes), -1
     for repeat, name, epsilon in tasks:

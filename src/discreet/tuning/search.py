@@ -10,11 +10,13 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import clone
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from discreet.errors import BudgetError, SchemaError
 from discreet.estimators.base import SchemaEstimator
+from discreet.estimators.purchase import buys
 from discreet.mechanisms.choose import CHOICES, choice_rate, choose, coins_of
 from discreet.mechanisms.deal import hold_out
 from discreet.mechanisms.noise import Sampler, SimulationSampler, bytes_of, sampler_for
@@ -27,7 +29,7 @@ from discreet.privacy.payer import PAID, Payer, Unpaid
 from discreet.privacy.plan import Protected
 from discreet.privacy.unexpected import REFUSE, check_unexpected
 from discreet.schema import Schema
-from discreet.sources import Progress, RowTable, charge, check_shape
+from discreet.sources import CodedTable, Progress, RowTable, charge, check_shape, keep_rows
 from discreet.tuning.candidates import common_schema, list_candidates, prepared, require_certificate
 
 ZERO = Fraction(0)
@@ -153,7 +155,8 @@ class PrivateGridSearch(SchemaEstimator):
         charge(payer, plan, X, self, schema=known)
         schema = Schema.infer(X, y) if known is None else known
         sampler = sampler_for(self.random_state)
-        rows = RowTable.of(X, schema, y, unexpected=plan.unexpected, draw=bytes_of(sampler))
+        exact = any(buys(clone(one).set_params(schema=schema)) for _, one in candidates)
+        rows = keep_rows(X, schema, y, unexpected=plan.unexpected, draw=bytes_of(sampler), exact=exact)
         run = _Search(candidates, plan, schema, rows, sampler, float(self.validation), progress)
         index, fitted = run.stop_at_random() if self.method == "random-stopping" else run.hold_out()
         self.best_index_, self.best_name_ = index, candidates[index][0]
@@ -185,7 +188,7 @@ class _Search:
     candidates: list[tuple[str, Any]]
     plan: SearchPlan
     schema: Schema
-    rows: RowTable
+    rows: RowTable | CodedTable
     sampler: Sampler
     share: float
     progress: Progress | None = None

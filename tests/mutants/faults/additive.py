@@ -83,3 +83,7 @@ plant("normal-unchecked", "additive/plan.py",
 plant("step-delta-undivided", "privacy/calibrate.py",
       "growth = sum(math.exp(j * float(epsilon)) for j in range(steps))", "growth = 1.0",
       "several rows share a delta that each of them spends", f"{NORMAL}::test_steps_between_neighbours_add_up")
+plant("levels-checked-after-the-charge", "additive/classifier.py",
+      "        check_levels(plan.schema, levels)\n", "",
+      "levels that fit no feature are noticed when rows were paid for and read",
+      "additive/test_model.py::test_levels_are_part_of_a_shape_and_are_checked_before_anything_is_charged")

@@ -56,7 +56,7 @@ plant("bounds-before-a-fit-not-charged", "estimators/purchase.py",
       "(self.plan.node, left))", "(left,))",
       "bounds that a fit buys cost nothing in the ledger", "bounds/test_settle.py::test_a_fit_pays_for_its_bounds")
 plant("fit-with-bounds-charged-without-them", "estimators/purchase.py",
-      "Paid(self.plan.schema, self.whole, *people, node", "Paid(self.plan.schema, rest.budget, *people, left",
+      "Paid(self.plan.schema, self.granted, *people, node", "Paid(self.plan.schema, rest.budget, *people, left",
       "a fit that buys bounds first is charged for the fit alone",
       f"{WATCHED}::test_a_fit_that_buys_bounds_first_costs_what_it_says")
 plant("bounds-of-a-fit-add-remove", "estimators/purchase.py",

@@ -43,3 +43,7 @@ plant("simulated-counts-accepted", "estimators/counts.py",
       "if made.simulation and not simulation:", "if False:",
       "a model for release follows from counts whose noise can be repeated",
       "privacy/test_certificates.py::test_a_fit_for_release_does_not_follow_from_simulated_counts_or_from_another_cost")
+plant("bounds-and-fit-without-delta", "estimators/purchase.py",
+      "return self.whole if self.tail or self.rest.plan().budget.delta else self.whole.pure", "return self.whole.pure",
+      "bounds and a fit with Gaussian noise are charged without its delta",
+      "evaluation/test_holdout.py::test_a_delta_that_neither_bounds_nor_counts_spend_is_not_charged")

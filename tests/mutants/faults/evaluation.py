@@ -7,6 +7,7 @@ SCALES = "evaluation/test_release.py::test_the_sampler_gets_exact_tables_at_the_
 ALONE = "evaluation/test_release.py::test_figures_come_from_the_noisy_tables_alone"
 FIRST = "evaluation/test_release.py::test_the_charge_comes_first"
 CHARGED = "evaluation/test_holdout.py::test_one_charge_of_epsilon_before_a_row_is_read"
+KEPT = "sources/test_keptcodes.py::test_both_sides_have_every_row_once_and_people_stay_together"
 SIDES = "evaluation/test_holdout.py::test_a_row_is_on_one_side_and_not_by_where_it_stands"
 
 plant("tables-exact", "evaluation/release.py",
@@ -43,9 +44,23 @@ plant("not-charged", "evaluation/evaluate.py",
 plant("holdout-not-charged", "evaluation/holdout.py",
       "        charge(payer, plan, X, self, schema=schema)\n", "",
       "a fit that measures itself costs nothing in the ledger", CHARGED)
+plant("holdout-delta-not-charged", "evaluation/holdout.py",
+      "return asked if planned.delta else asked.pure", "return asked.pure",
+      "a hold-out is granted no delta, whatever its fit spends",
+      "evaluation/test_holdout.py::test_a_delta_is_charged_where_the_fit_alone_is_charged_with_it")
 plant("measured-on-training-rows", "evaluation/holdout.py",
       "model, looked, sampler, *test, confidence=", "model, looked, sampler, *train, confidence=",
       "the rows that were trained on are measured too, at full cost each", SIDES)
+plant("people-of-codes-on-both-sides", "sources/part.py",
+      "keys = _keys(rows.people())", "keys = [bytes([row % 256]) for row in range(rows.size)]",
+      "rows of one person on a cluster are dealt to both sides, and the cost is that of one", KEPT)
+plant("ids-slip-to-other-rows", "sources/source.py",
+      "keys if found.places is None else [keys[place] for place in found.places.tolist()]", "keys[: found.size]",
+      "where rows are left out the next ones are taken for those of other people",
+      "sources/test_keptcodes.py::test_ids_stay_with_their_rows_where_rows_are_left_out")
+plant("digests-of-rows", "sources/asks.py",
+      "return blake2b(written_key(key), digest_size=16, key=self.salt).digest()", "return np.random.bytes(16)",
+      "rows of one person on a cluster count as those of several", KEPT)
 plant("people-on-both-sides", "evaluation/holdout.py",
       "coins = (RowCoins if schema.id is None else KeyCoins)(plan.share, sampler)",
       "coins = RowCoins(plan.share, sampler)",

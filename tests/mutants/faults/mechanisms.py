@@ -59,6 +59,10 @@ plant("digits-beyond-left-out", "mechanisms/geometric.py",
 plant("sum-without-margin", "mechanisms/knorm.py",
       "error = (off + (2 * high + 8) * _UNIT) * float(ends[at])", "error = 0.0",
       "doubles decide the common sum of K-norm noise where they cannot", "mechanisms/test_knorm.py")
+plant("sum-of-lost-digits", "mechanisms/knorm.py",
+      "    term[term < _TINY] = np.nan\n", "",
+      "doubles that have lost their digits decide the common sum of K-norm noise",
+      "mechanisms/test_knorm.py::test_a_long_walk_goes_piece_by_piece_and_ends_where_doubles_lose_digits")
 plant("sum-one-sign", "mechanisms/knorm.py",
       "return (spot + 1) // 2 * (1 if spot % 2 else -1)", "return (spot + 1) // 2",
       "the common sum of wide K-norm noise is never negative", "mechanisms/test_knorm.py")

@@ -147,6 +147,20 @@ plant("filter-takes-the-lesser", "privacy/composition.py",
       'return self.budget.delta / 2 if self.rule == "either" else self.budget.delta', "return self.budget.delta",
       "the lesser of two accountings, chosen afterwards, has the whole delta each",
       f"{COMPOSITION}::test_neither_filter_borrows_the_delta_of_the_other")
+plant("rho-outside-more-delta-than-there-is", "privacy/composition.py",
+      'if totals.rho is not None or self.rule != "either" or totals.delta > self.tail:',
+      'if totals.rho is not None or self.rule != "either":',
+      "releases with a delta of their own spend any delta, as long as their rho fits",
+      f"{COMPOSITION}::test_a_delta_that_is_spent_leaves_what_is_left_of_the_rho_and_no_more")
+plant("rho-of-zcdp-rule-outside-a-delta", "privacy/composition.py",
+      'if totals.rho is not None or self.rule != "either" or totals.delta > self.tail:',
+      "if totals.rho is not None or totals.delta > self.tail:",
+      "composition by rho, whose delta is spent on the conversion, admits releases with a delta of their own",
+      f"{COMPOSITION}::test_an_automatic_fit_with_a_delta_leaves_its_account_a_rho")
+plant("no-rho-for-a-release-with-delta", "privacy/composition.py",
+      "self.rho if self.rho is not None or self.epsilon is None else self.epsilon**2 / 2", "self.rho or ZERO",
+      "releases with a delta of their own add nothing to the rho that is spent",
+      f"{COMPOSITION}::test_a_delta_that_is_spent_leaves_what_is_left_of_the_rho_and_no_more")
 plant("granted-less-than-it-costs", "privacy/composition.py",
       "    if dear:\n", "    if False:\n",
       "a release is charged at less than it costs", f"{COMPOSITION}::test_a_charge_cannot_say_less_than_it_costs")

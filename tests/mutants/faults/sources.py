@@ -116,8 +116,7 @@ plant("dealt-by-index", "sources/part.py",
       "held_out = coins.held(0, rows.size, keys)", "held_out = np.arange(rows.size) % 5 == 0",
       "a row more shifts every other row between training and testing", SIDES)
 plant("trained-on-all", "sources/part.py",
-      "(rows.take(np.flatnonzero(held_out == side)) for side in (False, True))",
-      "(rows.take(np.flatnonzero((held_out == side) | (not side))) for side in (False, True))",
+      "return rows.take(np.flatnonzero(~held_out)), ", "return rows.take(np.arange(rows.size)), ",
       "rows held out are trained on as well, and the cost is that of one", SIDES)
 plant("file-trained-on-all", "sources/part.py",
       "mine = coins.held(start, size, keys) == self.part.held",
@@ -245,6 +244,14 @@ plant("numbers-of-several-ids-choose-rows", "sources/fewer.py",
       "frozenset() if _several(key) else choose_places(size, most, draw)", "choose_places(size, most, draw)",
       "rows of a person push out those of another whose long id has the same double, and take their place",
       "sources/test_people.py::test_a_number_that_may_stand_for_several_ids_keeps_none_of_too_many_rows")
+plant("volatile-policies-read-twice", "sources/postgres.py",
+      "WHERE c.relrowsecurity AND p.polcmd IN ('*', 'r') ", "WHERE false AND p.polcmd IN ('*', 'r') ",
+      "ids of a table are counted by one answer of its row policy, and rows by another",
+      "sources/test_sql.py::test_a_row_policy_that_answers_differently_each_time_is_refused_too")
+plant("volatile-operators-read-twice", "sources/postgres.py",
+      "opfuncid|aggfnoid|winfnoid|opno|opnos|", "aggfnoid|winfnoid|",
+      "ids of a view whose operator is volatile are counted in one answer of it, and rows in another",
+      "sources/test_sql.py::test_a_view_that_answers_differently_each_time_is_refused_where_people_have_a_limit")
 plant("volatile-views-read-twice", "sources/postgres.py",
       "        if self.volatile:\n            raise", "        if False:\n            raise",
       "ids of a view are counted in one answer of it, and rows in another",

@@ -13,8 +13,20 @@ import pandas as pd
 import pytest
 
 import discreet
-from discreet import Account, Budget, Categorical, DataError, ModelError, Numeric, PrivateClassifier, PrivateNB, Schema
+from discreet import (
+    Account,
+    Budget,
+    Categorical,
+    DataError,
+    ModelError,
+    Numeric,
+    PrivateClassifier,
+    PrivateHoldout,
+    PrivateNB,
+    Schema,
+)
 from discreet import collect as count
+from discreet.evaluation.exact import evaluate
 from discreet.kinds import REGISTRY
 from discreet.sources import beside, open_frame
 from discreet.sources.absorb import Absorbed
@@ -84,6 +96,16 @@ def test_held_rows_come_as_codes_and_distinct_rows_once(schema, data, spark, row
 def test_every_kind_that_may_be_chosen_fits(kind, schema, data, rows):
     fitted = PrivateClassifier(1.0, schema=schema, model=kind).fit(data)
     assert fitted.certificate_.epsilon == "1" and len(fitted.predict(rows)) == len(rows)
+
+
+def test_holdouts_and_figures_are_those_of_codes(schema, spark, rows, plans, monkeypatch):
+    monkeypatch.setattr("discreet.sources.spark.Spark.batches", lambda self, wanted: pytest.fail("rows are read"))
+    known = schema.having(id="who")
+    made = spark.createDataFrame(rows.assign(who=[f"id {i // 2}" for i in range(len(rows))])).coalesce(1)
+    held = PrivateHoldout(PrivateNB(1.0, schema=known, contributions=2)).fit(made)
+    assert held.certificate_.epsilon == "1"
+    assert evaluate(held.model_, made) == evaluate(held.model_, rows)
+    assert plans and all("MapInArrow" in plan for plan in plans)
 
 
 def test_a_frame_that_draws_random_numbers_is_refused_where_people_have_a_limit(schema, spark, rows):
