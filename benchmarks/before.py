@@ -1,4 +1,7 @@
-"""Before and after: the same tasks by another version of the source and by this one, in turns of fresh processes."""
+"""Before and after: the same tasks by another version of the source and by this one, in turns of fresh processes.
+
+`--file-rows N` compares fits of a Parquet file of so many rows alone, also with the time that Arrow takes to decode it.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,8 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from benchmarks.common import line
+from benchmarks import memory
+from benchmarks.common import line, made_up_schema
 from discreet.errors import DataError
 
 ROOT = Path(__file__).parents[1]
@@ -54,12 +58,24 @@ TASKS = {
     "first fit of a process": "X, y = made(600); start = time.perf_counter(); from discreet import PrivateNB;"
     "PrivateNB(1.0, schema=schema()).fit(X, y); print(time.perf_counter() - start)",
 }
+DECODE = """
+import sys, time
+import pyarrow.parquet as parquet
+start = time.perf_counter()
+for batch in parquet.ParquetFile(sys.argv[1], pre_buffer=False).iter_batches(1 << 19):
+    pass
+print(0, time.perf_counter() - start)
+"""
 
 
-def run(source: Path | None = None, rows: int = 1_000_000, repeats: int = 3, **_: Any) -> list[dict[str, Any]]:
+def run(
+    source: Path | None = None, rows: int = 1_000_000, repeats: int = 3, file_rows: int | None = None, **_: Any
+) -> list[dict[str, Any]]:
     """One line per task: this version's time as a share of the other's."""
     if source is None or not (source / "src" / "discreet").is_dir():
         raise DataError("name the other version with --source DIR: a directory that holds its src/discreet")
+    if file_rows is not None:
+        return _of_a_file(source, file_rows, repeats)
     results = []
     with tempfile.TemporaryDirectory() as folder:
         _run(ROOT, rows, folder, "X, y = made(rows); X['y'] = y; X.to_csv(folder + '/d.csv', index=False);"
@@ -72,6 +88,28 @@ def run(source: Path | None = None, rows: int = 1_000_000, repeats: int = 3, **_
             ratio = min(times[ROOT]) / min(times[source])
             results.append(line(f"{name} ({min(times[source]):.3g} s before)", ratio, "of the time before"))
     return results
+
+
+def _of_a_file(source: Path, file_rows: int, repeats: int) -> list[dict[str, Any]]:
+    """Rows per second beside the other version, memory, and the time beside one decoding of the file."""
+    with tempfile.TemporaryDirectory() as folder:
+        path, schema = Path(folder) / "rows.parquet", Path(folder) / "schema.json"
+        memory.write_file(path, file_rows)
+        made_up_schema().save(schema)
+        peaks, times = [0.0], {"before": [], "after": [], "decode": []}  # type: dict[str, list[float]]
+        turns = (("before", source, memory.CODE), ("after", ROOT, memory.CODE), ("decode", ROOT, DECODE))
+        for name, where, code in turns * repeats:
+            peak, seconds = memory.measured(code, path, schema, "histogram", where)
+            times[name].append(seconds)
+            if name == "after":
+                peaks.append(peak)
+    before, after, decode = (min(times[name]) for name in ("before", "after", "decode"))
+    what = f"fit {file_rows / 1e6:g} M rows of Parquet ({before:.3g} s before, {after:.3g} s now)"
+    return [
+        line(what, before / after, "times the rows per second before", ">= 2", before / after >= 2),
+        line(what, after / decode, "of the time in which Arrow decodes the file"),
+        line(what, max(peaks), "GiB resident", "< 2", max(peaks) < 2),
+    ]
 
 
 def _run(where: Path, rows: int, folder: str, task: str) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import tempfile
@@ -48,12 +49,17 @@ def fitted(file_rows: int, *numbers: str) -> list[tuple[float, float]]:
         write_file(path, file_rows)
         made_up_schema().save(schema)
         for numeric in numbers:
-            output = subprocess.run(
-                [sys.executable, "-c", CODE, path, schema, numeric], capture_output=True, text=True, check=True
-            ).stdout
-            peak, seconds = map(float, output.split())
-            found.append((peak, seconds))
+            found.append(measured(CODE, path, schema, numeric))
     return found
+
+
+def measured(code: str, path: Path, schema: Path, numeric: str, where: Path | None = None) -> tuple[float, float]:
+    """GiB and seconds that a program in a process of its own prints, by the source of another checkout if named."""
+    environment = os.environ if where is None else {**os.environ, "PYTHONPATH": str(where / "src")}
+    command = [sys.executable, "-c", code, path, schema, numeric]
+    output = subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
+    peak, seconds = map(float, output.split())
+    return peak, seconds
 
 
 def run(file_rows: int = 50_000_000, **_: Any) -> list[dict[str, Any]]:

@@ -127,6 +127,45 @@ def test_every_column_counts_as_on_the_plain_path(data: st.DataObject) -> None:
             assert one == plain  # class counts, tables, sums, squares and points, bit for bit
 
 
+@settings(max_examples=25, deadline=None)
+@given(st.data())
+def test_columns_that_lie_beside_each_other_count_as_on_the_plain_path(data: st.DataObject) -> None:
+    """A matrix by rows, of which some columns are read, in any order, forwards or backwards."""
+    draw = data.draw
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    size = draw(st.sampled_from([1, 3, 4, 130, TILE + 3, 2 * TILE + 77]))
+    kind, odd = draw(st.sampled_from(TYPES[:10])), draw(st.sampled_from([0.0, 0.0, 0.02]))
+    wide = draw(st.integers(4, 14))
+    features = [
+        draw(st.sampled_from([*NUMBERS, *CATEGORIES])).model_copy(update={"name": f"x{j}"}) for j in range(wide)
+    ]
+    matrix = np.stack([made(rng, feature, kind, size, odd) for feature in features], axis=1)
+    if draw(st.booleans()):
+        matrix = matrix[::-1].copy()[::-1]
+    read = draw(st.permutations(range(wide)))[: draw(st.integers(1, wide))] if draw(st.booleans()) else range(wide)
+    columns = [make_column(features[j], matrix[:, j]) for j in read]
+    schema = Schema(features=[features[j] for j in read], target="y", classes=[0, 1])
+    label = make_column(schema.label, rng.integers(0, 2, size))
+    detail = draw(st.sampled_from([("bins",), ("moments",), ("bins", "moments"), ("lattice",)]))
+    with pytest.MonkeyPatch.context() as patch:
+        plain, *swept = both(patch, schema, Rows(columns, size, label), detail)  # type: ignore[arg-type]
+    for one in swept:
+        assert type(one) is type(plain)
+        if isinstance(plain, Statistics):
+            assert one == plain
+
+
+def test_fours_are_columns_of_one_matrix() -> None:
+    feature = Categorical("x", range(10))
+    matrix, other = np.zeros((9, 14)), np.zeros((9, 3))
+    columns = [make_column(feature, values) for values in (*matrix.T, *other.T)]
+    found = Program(columns).fours.tolist()
+    assert found == [[1, 2, 3, 4], [5, 6, 7, 8], [9, 10, 11, 12], [11, 12, 13, 14]]
+    assert Program([make_column(feature, values) for values in np.asfortranarray(matrix).T]).fours.tolist() == []
+    apart = [*matrix.T[:3], *matrix.T[4:7], *matrix.astype("i4").T[:3]]
+    assert Program([make_column(feature, values) for values in apart]).fours.tolist() == []
+
+
 @settings(max_examples=150, deadline=None)
 @given(st.integers(0, 2**32), st.sampled_from(TYPES), st.sampled_from([*NUMBERS, *CATEGORIES]), st.booleans())
 def test_every_row_is_coded_as_on_the_plain_path(seed: int, kind: str, feature: Any, matrix: bool) -> None:

@@ -36,6 +36,7 @@ from discreet.sources.sweep import (
     TABLE,
     TILE,
     TOP,
+    TURNED,
     TYPE,
     TYPES,
     WHOLE,
@@ -43,6 +44,7 @@ from discreet.sources.sweep import (
 )
 
 FEW_CUTS = 40
+APART = 24  # values between scratch columns, lest all of them fall into the same places of the caches
 _NOTHING = np.empty(0, np.uint32)
 _NONE = (
     _NOTHING, np.empty(0, np.int64), np.empty((0, 2, 0), np.int64), _NOTHING, np.empty((0, 0), np.uint32),
@@ -72,6 +74,8 @@ class Program:
             first += len(table)
         self.tables = np.concatenate([_NOTHING, *tables])
         self.cells: list[int] = self.whole[1:, CELLS].tolist()
+        self.fours = beside(self.whole)
+        self.whole[self.fours, TURNED] = 1
 
     def want(self, j: int, moments: int, spots: int) -> None:
         """Add moments of a number to a row of `moments`, count its points from a place in `spots`; −1 for neither."""
@@ -85,10 +89,12 @@ class Program:
         block = BLOCK if spots is not None and len(spots) else TILE
         given = zip((joint, firsts, moments, spots, codes, points), _NONE, strict=True)
         places = (none if one is None else one for one, none in given)
-        side = np.empty((len(self.whole) + 1, TILE), np.int64)
+        side = np.empty((len(self.whole) + 1, TILE + APART), np.int64)
         scratch = np.zeros(block, np.uint32), np.empty(TILE, np.uint32), np.empty(TILE, np.int32)
         sides = side, side.view(np.float64), side.ctypes.data
-        compiled_sweep()(self.whole, self.real, self.tables, order, ends, start, stop, *scratch, *sides, *places)
+        fours = self.fours[np.isin(self.fours, order).any(axis=1)]
+        run = compiled_sweep()
+        run(self.whole, self.real, self.tables, order, ends, fours, start, stop, *scratch, *sides, *places)
 
     def codes(self, groups: Sequence[Sequence[int]], start: int, stop: int) -> NDArray[np.uint32]:
         """The index of each row in each group of columns: of every column in turn, index·cells + code."""
@@ -142,6 +148,26 @@ class Program:
         cells = len(cuts) + 3 + (feature.missing_code is not None)
         self.whole[j, [RULE, CELLS, SIZE]] = rule, cells, len(table)
         return table
+
+
+def beside(whole: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Columns, four by four, that lie beside each other in memory, as in a matrix by rows; the last may overlap.
+
+    Columns of eight bytes without gaps are left out, for they are read where they are.
+    """
+    widths = np.array([int(name[1]) for name in TYPES])[whole[:, TYPE]]
+    spread = np.flatnonzero((whole[:, ADDRESS] != 0) & ((widths < 8) | (whole[:, STRIDE] != 8)))
+    sorted_by = whole[spread][:, [ADDRESS, STRIDE, TYPE]].T
+    runs: list[list[int]] = []
+    for j in spread[np.lexsort(sorted_by)].tolist():
+        last = runs[-1][-1] if runs else j
+        near = whole[j, ADDRESS] == whole[last, ADDRESS] + widths[j]
+        if near and (whole[j, [STRIDE, TYPE]] == whole[last, [STRIDE, TYPE]]).all():
+            runs[-1].append(j)
+        else:
+            runs.append([j])
+    found = [run[min(at, len(run) - 4) :][:4] for run in runs if len(run) >= 4 for at in range(0, len(run), 4)]
+    return np.array(found, np.int64).reshape(-1, 4)
 
 
 def even_bins(cuts: Sequence[int], half: int) -> tuple[int, int] | None:

@@ -19,11 +19,13 @@ import numpy as np
 
 # A column's integers, its reals, and the rules by which its values become codes.
 (
-    ADDRESS, STRIDE, TYPE, RULE, CELLS, LOW, SIZE, UNKNOWN, MISSING, FIRST, HALF, LAST, GONE_AT, POINTS, MOMENTS, SPOTS,
-) = range(16)  # fmt: skip
+    ADDRESS, STRIDE, TYPE, RULE, CELLS, LOW, SIZE, UNKNOWN, MISSING, FIRST, HALF, LAST, GONE_AT, TURNED, POINTS,
+    MOMENTS, SPOTS,
+) = range(17)  # fmt: skip
 MIDDLE, INVERSE, BOTTOM, TOP, FACTOR, BASE = range(6)
 SAME, TABLE, WHOLE, FLOAT, EVEN, CUTS, MANY = range(7)
 _EVEN = 1.5 * 2.0**52  # added and taken away again it rounds a double below 2**51 to a whole number, ties to even
+_LARGEST = float(np.finfo(np.float64).max)
 TYPES = {kind: number for number, kind in enumerate(["i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f4", "f8"])}
 TILE = 1024  # rows whose codes stay in a core's first caches
 BLOCK = 1 << 17  # rows of one column after the other, where each counts in a table that fills the second cache
@@ -31,8 +33,8 @@ ROWS = 128  # that are put side by side at a time
 
 
 def _sweep(
-    whole: Any, real: Any, tables: Any, order: Any, ends: Any, start: int, stop: int, all_labels: Any, all_indices: Any,
-    all_points: Any, side: Any, side_reals: Any, side_at: int,
+    whole: Any, real: Any, tables: Any, order: Any, ends: Any, fours: Any, start: int, stop: int, all_labels: Any,
+    all_indices: Any, all_points: Any, side: Any, side_reals: Any, side_at: int,
     joint: Any, firsts: Any, moments: Any, spots: Any, codes: Any, held: Any,
 ) -> None:  # fmt: skip
     """Go over some rows: columns come in groups `order[ends[g - 1] : ends[g]]`, the first is the label if there is one.
@@ -40,9 +42,10 @@ def _sweep(
     `joint[firsts[g]:]` counts the indices of a group: the label, then for each of its columns index·cells + code.
     `moments` and `spots` take the sums and points of numbers by class, `codes` and `held` the indices and points of
     every row, where they have room for them. The arrays before are scratch; `side_reals` is `side`, at `side_at`, as
-    doubles.
+    doubles. `fours` are columns that lie beside each other in memory, as those of a matrix do.
     """
     block, tile, lead = len(all_labels), len(all_indices), 1 if whole[0, ADDRESS] != 0 else 0
+    pitch = 8 * side.shape[1]
     for low in range(start, stop, block):
         high = low + block if low + block < stop else stop
         for g in range(len(ends)):
@@ -53,19 +56,29 @@ def _sweep(
                 label, index, points = all_labels[at - low : at - low + size], all_indices[:size], all_points[:size]
 
                 # What is not side by side in eight bytes is put so. Columns of a matrix share lines of the cache: they
-                # are all read while those lines are near, a few rows at a time.
-                begin, finish = first, last
+                # are all read while those lines are near, a few rows at a time, and four by four where they are turned.
+                begin, finish, turned = first, last, 0
                 if block == tile:
-                    begin, finish = 0, len(order) if g == 0 else 0
+                    begin, finish, turned = 0, len(order) if g == 0 else 0, len(fours) if g == 0 else 0
                 for low_row in range(0, size, ROWS):
                     high_row = low_row + ROWS if low_row + ROWS < size else size
+                    by_four = (high_row - low_row) // 4
+                    for k in range(turned):
+                        a, b, c, d = fours[k, 0], fours[k, 1], fours[k, 2], fours[k, 3]
+                        stride, out = whole[a, STRIDE], side_at + 8 * low_row
+                        address = whole[a, ADDRESS] + (at + low_row) * stride
+                        _turn(
+                            whole[a, TYPE], address, stride, by_four,
+                            out + a * pitch, out + b * pitch, out + c * pitch, out + d * pitch,
+                        )  # fmt: skip
                     for k in range(begin, finish):
                         j = order[k]
                         kind, stride = whole[j, TYPE], whole[j, STRIDE]
                         if stride == 8 and (kind == 3 or kind == 9):
                             continue
-                        address = whole[j, ADDRESS] + (at + low_row) * stride
-                        _gather(kind, address, stride, high_row - low_row, side_at + 8 * (j * tile + low_row))
+                        left = low_row + 4 * by_four if turned and whole[j, TURNED] else low_row
+                        address = whole[j, ADDRESS] + (at + left) * stride
+                        _gather(kind, address, stride, high_row - left, side_at + j * pitch + 8 * left)
 
                 for i in range(each):
                     index[i] = label[i] if g >= lead else np.uint32(0)
@@ -121,44 +134,48 @@ def _sweep(
                             away = value - zero
                             away = away if away < most else most
                             away = away if away > 0.0 else 0.0
-                            spot = np.int64(away)
-                            if np.float64(spot) + zero != value:
-                                spot = places if value == value else places + 1
-                            index[i] = index[i] * cells + table[spot]
+                            nearest = np.int32(away)
+                            gone_to = np.int32(places) if value == value else np.int32(places + 1)
+                            points[i] = nearest if np.float64(nearest) + zero == value else gone_to
+                        for i in range(each):
+                            index[i] = index[i] * cells + table[np.uint32(points[i])]
                     else:
                         middle, inverse = real[j, MIDDLE], real[j, INVERSE]
                         bottom, top = real[j, BOTTOM], real[j, TOP]
-                        factor, base = real[j, FACTOR], real[j, BASE]
-                        end = np.int32(column[LAST])
+                        factor, base, end = real[j, FACTOR], real[j, BASE], np.float64(column[LAST])
+                        # Of bins of equal width all of these doubles are exact but the scaled value. What comes after
+                        # the last point or bin stands for missing, and the next for infinite.
+                        past = np.float64(column[HALF])
                         if rule == EVEN and column[POINTS] == 0:
-                            # Bins of equal width without points: all of these doubles are exact but the scaled value.
                             for i in range(each):
                                 value = reals[i]
                                 scaled = (value - middle) * inverse
                                 scaled = scaled if scaled < top else top
                                 scaled = scaled if scaled > bottom else bottom
-                                even = np.int32(((scaled + _EVEN) - _EVEN) * factor + base)
+                                even = ((scaled + _EVEN) - _EVEN) * factor + base
                                 even = even if even < end else end
-                                odd = np.int32(end + 1) if value != value else np.int32(end + 2)
-                                even = even if value - value == 0.0 else odd
-                                index[i] = index[i] * cells + np.uint32(even)
+                                even = even if abs(value) <= _LARGEST else end + 2.0
+                                even = even if value == value else end + 1.0
+                                index[i] = index[i] * cells + np.uint32(np.int32(even))
                             continue
-                        # half + 1 stands for missing, half + 2 for infinite.
                         for i in range(each):
                             value = reals[i]
                             scaled = (value - middle) * inverse
                             scaled = scaled if scaled < top else top
                             scaled = scaled if scaled > bottom else bottom
-                            point = np.int32((scaled + _EVEN) - _EVEN)
-                            odd = np.int32(half + 1) if value != value else np.int32(half + 2)
-                            points[i] = point if value - value == 0.0 else odd
-                        if rule == EVEN:
+                            point = (scaled + _EVEN) - _EVEN
+                            point = point if abs(value) <= _LARGEST else past + 2.0
+                            points[i] = np.int32(point if value == value else past + 1.0)
+                        if rule == EVEN and column[LAST] == 0:
                             for i in range(each):
-                                even = np.int32(np.float64(points[i]) * factor + base)
+                                index[i] = index[i] * cells + np.uint32(points[i] - half if points[i] > half else 0)
+                        elif rule == EVEN:
+                            for i in range(each):
+                                even = np.float64(points[i]) * factor + base
                                 even = even if even < end else end
-                                odd = np.int32(end + points[i] - half)
+                                odd = end + (np.float64(points[i]) - past)
                                 even = even if points[i] <= half else odd
-                                index[i] = index[i] * cells + np.uint32(even)
+                                index[i] = index[i] * cells + np.uint32(np.int32(even))
                         elif rule == CUTS:  # the bin is the number of cuts at or below the point
                             for i in range(each):
                                 index[i] = index[i] * cells
@@ -209,11 +226,12 @@ def _sweep(
 # ---- machine code
 
 _gather: Any = None
+_turn: Any = None
 _whole_view: Any = None
 _real_view: Any = None
 _SIGNATURE = (
-    "void(int64[:,::1],float64[:,::1],uint32[::1],int64[::1],int64[::1],int64,int64,uint32[::1],uint32[::1],"
-    "int32[::1],int64[:,::1],float64[:,::1],int64,uint32[::1],int64[::1],int64[:,:,::1],uint32[::1],uint32[:,::1],"
+    "void(int64[:,::1],float64[:,::1],uint32[::1],int64[::1],int64[::1],int64[:,::1],int64,int64,uint32[::1],"
+    "uint32[::1],int32[::1],int64[:,::1],float64[:,::1],int64,uint32[::1],int64[::1],int64[:,:,::1],uint32[::1],uint32[:,::1],"
     "int32[:,::1])"
 )
 
@@ -252,7 +270,9 @@ def compiled_sweep() -> Any:
     import numba
     from numba import types
 
-    globals().update(_gather=_gathering(), _whole_view=_viewing(types.int64), _real_view=_viewing(types.float64))
+    globals().update(
+        _gather=_gathering(), _turn=_turning(), _whole_view=_viewing(types.int64), _real_view=_viewing(types.float64)
+    )
     return numba.njit(_SIGNATURE, nogil=True, cache=True, error_model="numpy", no_cfunc_wrapper=True)(_sweep)
 
 
@@ -285,6 +305,51 @@ def _gathering() -> Any:
         return types.void(*[types.int64] * 5), code
 
     return gather
+
+
+def _turning() -> Any:
+    """A function that puts four columns that lie beside each other into four places, four rows at a time."""
+    from numba import types
+    from numba.core import cgutils
+    from numba.extending import intrinsic
+
+    ir = cgutils.ir
+    wide, double = ir.IntType(64), ir.DoubleType()
+
+    def mixed(builder: Any, left: Any, right: Any, *lanes: int) -> Any:
+        return builder.shuffle_vector(left, right, ir.Constant(ir.VectorType(ir.IntType(32), 4), lanes))
+
+    @intrinsic  # type: ignore[untyped-decorator]
+    def turn(typing: Any, kind: Any, address: Any, stride: Any, size: Any, a: Any, b: Any, c: Any, d: Any) -> Any:
+        def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            chosen, place, step, count, *targets = arguments
+            for name, number in TYPES.items():
+                own = {"f4": ir.FloatType(), "f8": double}.get(name, ir.IntType(8 * int(name[1])))
+                to = double if name[0] == "f" else wide
+                longer = {"f": builder.fpext, "i": builder.sext, "u": builder.zext}[name[0]]
+                four, four_to = ir.VectorType(own, 4), ir.VectorType(to, 4)
+                mine = builder.icmp_signed("==", chosen, wide(number))
+                with builder.if_then(mine), cgutils.for_range(builder, count) as loop:
+                    row = builder.mul(loop.index, wide(4))
+                    rows = []
+                    for r in range(4):
+                        spot = builder.add(place, builder.mul(builder.add(row, wide(r)), step))
+                        value = builder.load(builder.inttoptr(spot, four.as_pointer()), align=1, typ=four)
+                        rows.append(value if own == to else longer(value, four_to))
+                    low = [mixed(builder, *pair, 0, 4, 2, 6) for pair in (rows[:2], rows[2:])]
+                    high = [mixed(builder, *pair, 1, 5, 3, 7) for pair in (rows[:2], rows[2:])]
+                    columns = [
+                        mixed(builder, *pair, *lanes)
+                        for lanes in ((0, 1, 4, 5), (2, 3, 6, 7)) for pair in (low, high)
+                    ]  # fmt: skip
+                    for target, column in zip(targets, columns, strict=True):
+                        spot = builder.add(target, builder.mul(row, wide(8)))
+                        builder.store(column, builder.inttoptr(spot, four_to.as_pointer()), align=8)
+            return context.get_dummy_value()
+
+        return types.void(*[types.int64] * 8), code
+
+    return turn
 
 
 def _viewing(kind: Any) -> Any:

@@ -152,6 +152,15 @@ plant("sweep-rounds-otherwise", "sources/sweep.py",
 plant("rows-between-threads-count-twice", "sources/blocks.py",
       "return list(pairwise(ends))", "return [(a, min(b + 1, size)) for a, b in pairwise(ends)]",
       "a row counts twice where the rows of two threads meet", SWEEP)
+plant("columns-beside-each-other-swapped", "sources/sweep.py",
+      "for lanes in ((0, 1, 4, 5), (2, 3, 6, 7)) for pair in (low, high)",
+      "for lanes in ((0, 1, 4, 5), (2, 3, 6, 7)) for pair in (high, low)",
+      "columns of a matrix are read in each other's place",
+      "sources/test_sweep.py::test_columns_that_lie_beside_each_other_count_as_on_the_plain_path")
+plant("a-gap-between-columns-overlooked", "sources/program.py",
+      "near = whole[j, ADDRESS] == whole[last, ADDRESS] + widths[j]", "near = whole[j, ADDRESS] > whole[last, ADDRESS]",
+      "a column of a matrix is read as the one after it",
+      "sources/test_sweep.py::test_fours_are_columns_of_one_matrix")
 
 # ---- counting inside engines
 
