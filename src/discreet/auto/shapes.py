@@ -69,7 +69,7 @@ def shaped(
         gaps = max(3, gaps_for(rows * worth(left) / features))
         found = fine.buy_fine(opened(fine.finely(schema)), plan, schema, counts, worth(left), gaps, sampler)
         return Shaped(found.schema, found.levels, left, found.certificate)
-    if pooled.worth_pooled(schema):
+    if pooled.worth_pooled(schema, rows, worth(epsilon)):
         budget, left = pooled.shared(epsilon)
         each = rows * worth(left)
         bins = (
