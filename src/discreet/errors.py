@@ -65,3 +65,7 @@ class UpdateError(DiscreetError, ValueError):
 
     def __reduce__(self) -> tuple[type[UpdateError], tuple[str, str]]:
         return type(self), (self.reason, str(self))
+
+
+class AuditError(DiscreetError, ValueError):
+    """An audit was asked for that cannot be run, or whose samples cannot be trusted."""

@@ -15,3 +15,25 @@ def machine_code(*loops: Callable[..., Any]) -> Any:
 
     make = numba.njit(nogil=True, cache=True, error_model="numpy")
     return SimpleNamespace(**{loop.__name__: make(loop) for loop in loops})
+
+
+def kernel(loop: Callable[..., Any]) -> Callable[..., Any]:
+    """A loop over arrays as machine code; importing it costs nothing."""
+
+    @functools.wraps(loop)
+    def run(*arguments: Any) -> Any:
+        return getattr(machine_code(loop), loop.__name__)(*arguments)
+
+    return run
+
+
+@functools.cache
+def _threads() -> Any:
+    from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
+
+    return ThreadpoolController()
+
+
+def one_thread(kind: str | None = None) -> Any:
+    """A block in which libraries (of one kind, such as "blas") have one thread: small matrices wait for others'."""
+    return _threads().limit(limits=1, user_api=kind)

@@ -9,13 +9,13 @@ from scipy.optimize import minimize
 
 from discreet import Categorical, PrivateAdditiveClassifier, Schema, SolverError, sources
 from discreet.additive import release as releasing
-from discreet.additive import solve as solving
 from discreet.additive.blocks import Blocks, place_knots
 from discreet.additive.fit import start_at
 from discreet.additive.plan import plan_fit
 from discreet.additive.release import Tilt
 from discreet.additive.solve import Objective
 from discreet.estimators.counts import ClassCounts
+from discreet.linear import encode
 from discreet.linear import solve as linear_solving
 from discreet.linear.solve import certify_minimum, minimise
 from discreet.mechanisms.vectors import Drawn
@@ -52,7 +52,7 @@ def objective(schema, frame, classes, seed=0):
 @pytest.mark.parametrize("dense", [2048, 0])
 @pytest.mark.parametrize("classes", [2, 3])
 def test_agrees_with_scipy(schema, frame, classes, dense, monkeypatch):
-    monkeypatch.setattr(solving, "DENSE", dense)
+    monkeypatch.setattr(encode, "DENSE", dense)
     one = objective(schema, frame, classes)
     found = minimise(one, 1e-8)
     rough = minimize(

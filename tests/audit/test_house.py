@@ -8,7 +8,7 @@ import pytest
 import discreet.bayes.items as planning
 import discreet.mechanisms.smooth_plan as smooth_plan
 from discreet.audit import AuditError, run_case
-from discreet.bayes.sensitivity import Sensitivity
+from discreet.bayes.items import Sensitivity
 
 SURE = {"confidence": 1 - 1e-8, "seed": 5, "processes": 1}
 

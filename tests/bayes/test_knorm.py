@@ -12,7 +12,7 @@ import pytest
 
 from discreet import Budget, BudgetError, Categorical, Ledger, Numeric, PrivateNB, Schema, collect
 from discreet.auto import PrivateClassifier
-from discreet.bayes.bundles import bundle_tables, cell_square
+from discreet.bayes.bundling import bundle_tables, cell_square
 from discreet.bayes.plan import make_plan
 from discreet.bayes.release import exact_bundles, release
 from discreet.dependence import PrivateJointHistogram

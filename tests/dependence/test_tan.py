@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from discreet import Budget, BudgetError, Categorical, DataError, Ledger, Numeric, PrivateNB, Schema, sources
-from discreet.bayes.bundles import DIMENSIONS
+from discreet.bayes.bundling import DIMENSIONS
 from discreet.dependence import PrivateJointHistogram, PrivateTAN, tan_noise
 from discreet.dependence.pairs import REACH, STEPS, candidates, dependence, pair_tables
 from discreet.dependence.tan import (

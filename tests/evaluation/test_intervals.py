@@ -18,8 +18,7 @@ from discreet.evaluation.figures import figures
 from discreet.evaluation.intervals import Level, count, mean, ordering, share
 from discreet.evaluation.plan import make_evaluation_plan
 from discreet.evaluation.release import NoisyTable, add_noise, count_rows
-from discreet.mechanisms.laws import laplace_variance
-from discreet.mechanisms.noise import SimulationSampler, discrete_laplace
+from discreet.mechanisms.noise import SimulationSampler, discrete_laplace, laplace_variance
 from discreet.privacy.budget import Adjacency, Budget
 
 SURE = Level(0.95)

@@ -7,8 +7,8 @@ import pytest
 
 import discreet.bayes.items as planning
 from discreet import Adjacency, Budget
+from discreet.bayes.items import Sensitivity
 from discreet.bayes.plan import make_plan
-from discreet.bayes.sensitivity import Sensitivity
 from tests.exhaustive.neighbours import SCHEMAS, differences, hockey_stick, item_loss, item_rho, moves
 
 EPSILON, DELTA = 1.3, 0.01

@@ -8,8 +8,8 @@ import pytest
 from scipy.optimize import minimize
 
 from discreet import Categorical, DiscreetError, PrivateLogisticRegression, PrivateSVC, Schema, SolverError
+from discreet.linear import encode, solve
 from discreet.linear import release as releasing
-from discreet.linear import solve
 from discreet.linear.losses import Huber, Logistic
 from discreet.linear.solve import Objective, certify_minimum, minimise
 from discreet.mechanisms.vectors import Drawn
@@ -40,7 +40,7 @@ def test_agrees_with_scipy(schema, frame, loss, numeric):
 def test_conjugate_gradients_agree(schema, frame, monkeypatch):
     one = objective(schema, frame, Logistic())
     dense = minimise(one, 1e-8).weights
-    monkeypatch.setattr(solve, "DENSE", 0)
+    monkeypatch.setattr(encode, "DENSE", 0)
     assert np.abs(minimise(one, 1e-8).weights - dense).max() < 1e-7
 
 

@@ -22,7 +22,7 @@ from discreet.local.collector import Collector
 from discreet.local.estimate import Tally, model_of
 from discreet.local.numbers import NUMBERS
 from discreet.local.oracles import ORACLES
-from discreet.local.outcome import FATES, Outcome
+from discreet.local.store import FATES, Outcome
 from discreet.local.wire.report import MARKER, Part, Report, pack, schema_mark
 from tests.local.people import OTHER, SCHEMA, report_file, report_list, table
 from tests.local.wire.reference import unpack

@@ -8,8 +8,7 @@ import pytest
 from sklearn.naive_bayes import CategoricalNB
 
 from discreet import Categorical, NaiveBayesModel, Numeric, Schema, StatisticsError
-from discreet.local.certificate import local_certificate
-from discreet.local.estimate import Tally, class_shares, estimate, model_of, table_of
+from discreet.local.estimate import Tally, class_shares, estimate, local_certificate, model_of, table_of
 from discreet.local.numbers import make_number
 from discreet.local.oracles import GRR, OUE, make_oracle
 

@@ -91,7 +91,7 @@ def test_status_for_machines_and_people(site):
 
 def test_names_cannot_smuggle_markup_into_the_page():
     from discreet import Categorical, Schema
-    from discreet.local.status import page
+    from discreet.local.serve import page
 
     schema = Schema([Categorical("<script>x</script>", ["a", "b"])], target="<b>", classes=["no", "yes"])
     collector = Collector(Campaign(schema, 1.0))

@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from discreet.local.collector import Collector
-from discreet.local.outcome import Outcome
-from discreet.local.store import Store, StoreError, is_store
+from discreet.local.store import Outcome, Store, StoreError, is_store
 from tests.local.people import OTHER, SCHEMA, report_list
 
 HOLD = """

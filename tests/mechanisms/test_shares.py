@@ -12,7 +12,7 @@ import pytest
 from scipy.stats import kstest, poisson, skellam
 
 from discreet.mechanisms.coins import Coins
-from discreet.mechanisms.laws import laplace_variance
+from discreet.mechanisms.noise import laplace_variance
 from discreet.mechanisms.poisson import centred_poisson
 from discreet.mechanisms.shares import ExactShares, SimulationShares, wrapped
 from tests.laws import laplace_log_pmf

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import discreet.bayes.items as planning
 from discreet.bayes.audits import FEW
-from discreet.bayes.sensitivity import Sensitivity
+from discreet.bayes.items import Sensitivity
 from discreet.nodes.audits import NodeIntegers, WholeUpdate, audit_cases
 from discreet.nodes.settings import node_plan
 

@@ -171,12 +171,12 @@ def collected(schema: Schema, epsilon: Any, seed: Any) -> list[Certificate]:
 
 # Each kind of release: the module that certifies it, and how it is made.
 KINDS: dict[str, tuple[str, Callable[..., list[Certificate]]]] = {
-    "Naive Bayes": ("bayes.certificates", fitted(PrivateNB)),
-    "Naive Bayes, bell curves": ("bayes.certificates", fitted(PrivateNB, numeric="gaussian")),
-    "Naive Bayes, smooth": ("bayes.certificates", fitted(PrivateNB, numeric="gaussian", smooth=SmoothSettings())),
-    "Naive Bayes, parts": ("bayes.certificates", fitted(PrivateNB, strategy="partition")),
-    "Naive Bayes, batches": ("bayes.certificates", batches),
-    "private bounds": ("bayes.certificates", fitted(PrivateNB, bounds="private")),
+    "Naive Bayes": ("bayes.release", fitted(PrivateNB)),
+    "Naive Bayes, bell curves": ("bayes.release", fitted(PrivateNB, numeric="gaussian")),
+    "Naive Bayes, smooth": ("bayes.release", fitted(PrivateNB, numeric="gaussian", smooth=SmoothSettings())),
+    "Naive Bayes, parts": ("bayes.release", fitted(PrivateNB, strategy="partition")),
+    "Naive Bayes, batches": ("bayes.release", batches),
+    "private bounds": ("bayes.release", fitted(PrivateNB, bounds="private")),
     "calibration": ("calibration.calibrate", calibration),
     "automatic": ("estimators.counts", fitted(PrivateClassifier)),
     "logistic regression": ("linear.classifier", fitted(PrivateLogisticRegression)),
@@ -188,7 +188,7 @@ KINDS: dict[str, tuple[str, Callable[..., list[Certificate]]]] = {
     "tree-augmented": ("dependence.plan", fitted(PrivateTAN)),
     "joint histogram": ("dependence.plan", fitted(PrivateJointHistogram)),
     "evaluation": ("evaluation.evaluate", evaluation),
-    "hold-out": ("bayes.certificates", held_out),
+    "hold-out": ("bayes.release", held_out),
     "choice of features": ("selection.select", chosen),
     "choice and training": ("selection.classifier", fitted(SelectiveNB, k=2)),
     "settlement": ("bounds.release", settlement),
@@ -201,9 +201,9 @@ KINDS: dict[str, tuple[str, Callable[..., list[Certificate]]]] = {
     "secure federation": ("federated.shares", fitted(FederatedNB, n_nodes=3, secure=True)),
     "shares of noise": ("federated.shares", shares),
     "gossip": ("nodes.certificate", fitted(GossipNB, n_nodes=4)),
-    "local": ("local.certificate", fitted(LocalNB)),
+    "local": ("local.estimate", fitted(LocalNB)),
     "local, exactly": ("local.classifier", fitted(LocalNB)),
-    "collector": ("local.certificate", collected),
+    "collector": ("local.estimate", collected),
 }
 SEVERAL = {"updates of nodes", "federation", "secure federation", "shares of noise", "gossip"}  # nodes or batches
 LOCAL = {"local", "local, exactly", "collector"}

@@ -10,8 +10,14 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare, kstest
 
-from discreet.mechanisms.laws import gaussian_variance, laplace_variance
-from discreet.mechanisms.noise import ExactSampler, SimulationSampler, discrete_gaussian, discrete_laplace
+from discreet.mechanisms.noise import (
+    ExactSampler,
+    SimulationSampler,
+    discrete_gaussian,
+    discrete_laplace,
+    gaussian_variance,
+    laplace_variance,
+)
 from tests.laws import gaussian_log_pmf, laplace_log_pmf
 
 ALARM = 1e-8

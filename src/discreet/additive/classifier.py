@@ -14,7 +14,7 @@ from discreet.additive.fit import Fitted, fit_additive, start_at
 from discreet.additive.model import AdditiveModel
 from discreet.additive.plan import plan_fit
 from discreet.additive.release import released_weights
-from discreet.estimators.counted import CountedEstimator
+from discreet.estimators.base import CountedEstimator
 from discreet.estimators.counts import ClassCounts, noisy_counts
 from discreet.linear.classifier import REFUSALS
 from discreet.mechanisms.noise import Sampler, sampler_for

@@ -15,8 +15,9 @@ from discreet.additive.bound import check_cost, objective_cost, reach, widest
 from discreet.additive.normal import check_normal, widest_slope
 from discreet.additive.penalty import Chain, make_chain
 from discreet.additive.solve import row_errors, row_rounding
-from discreet.bayes.bundles import bundle_cost, bundle_tables, cell_square
+from discreet.bayes.bundling import bundle_cost, bundle_tables, cell_square
 from discreet.estimators.counts import ClassCounts
+from discreet.linear.plan import finish_charge
 from discreet.mechanisms.kvectors import KVector
 from discreet.privacy.calibrate import float_up, fraction_down, sqrt_up, step_delta
 from discreet.privacy.ledger import Charge, SmoothCharge
@@ -131,20 +132,14 @@ class FitPlan:
                 SmoothCharge(
                     "objective perturbation, normal noise", what, "epsilon", first * moves, self.delta, public
                 ),
-                self._last_charge(moves, what),
+                finish_charge(what, self, moves),
             ]
         row = f"one row: residual up to {self.moved * reach(self.classes)} in the K-norm, and its curvature"
         return [
             Charge("objective perturbation, K-norm noise", what, "K", row, 1 / self.rate, "epsilon",
                    first * contributions),
-            self._last_charge(contributions, what),
+            finish_charge(what, self, contributions),
         ]  # fmt: skip
-
-    def _last_charge(self, times: int, what: str) -> Charge:
-        second = self.epsilons[1]
-        return Charge("discrete laplace", f"{what}: distance of the solver's answer from the exact one", "L1",
-                      f"{self.steps} lattice steps of 2^-{self.lattice}", Fraction(self.steps) / second, "epsilon",
-                      second * times)  # fmt: skip
 
 
 def plan_fit(

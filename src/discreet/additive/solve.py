@@ -16,10 +16,10 @@ from discreet.additive.penalty import Chain
 from discreet.linear import precise
 from discreet.linear.encode import Design, added, symmetric
 from discreet.linear.kernels import compiled as products
+from discreet.linear.solve import conjugate_gradients
 
 Floats = NDArray[np.float64]
 Rates = Callable[[slice], Floats]  # of some rows, one column per row of θ
-DENSE = 2048  # columns up to which a matrix of second derivatives is formed
 _U = 2.0**-53
 
 
@@ -175,7 +175,7 @@ class Objective:
             return np.asarray(chances * (1 - chances))
 
         solve = self._own_parts(bends)
-        if self.vectors == 1 and self._is_dense():
+        if self.vectors == 1 and self.design.dense:
             return np.asarray(-solve(gradient))
 
         def product(way: Floats) -> Floats:
@@ -190,16 +190,11 @@ class Objective:
 
             return np.asarray((self._gather(rates, plain=True) + self.chain.gradient(theta)).ravel())
 
-        return _conjugate_gradients(product, solve, gradient)
-
-    def _is_dense(self) -> bool:
-        """Whether forming and factorising the matrices costs less than the products of an iterative solution."""
-        rows, entries, columns = len(self.design), self.design.slots, self.design.columns
-        return columns <= DENSE and rows * entries**2 / 2 + columns**3 / 3 <= 200 * rows * entries + 1e7
+        return conjugate_gradients(product, solve, gradient, 200)
 
     def _own_parts(self, bends: Rates) -> Any:
         """What solves with the diagonal blocks of the matrix: whole ones, or their diagonal where they are large."""
-        if self._is_dense():
+        if self.design.dense:
             shape, unit = (self.vectors, self.design.columns, self.design.columns), self.design.unit**2
 
             def summed(rows: slice, codes: Any, values: Any) -> Floats:
@@ -239,21 +234,3 @@ def row_rounding(blocks: int, errors: float, count: float, vectors: int) -> floa
     """What rounding does to the sum of the gradients of so many rows at most, those `errors` among it."""
     each = errors + count * (0.25 + 8 if vectors == 1 else 20 + 2 * vectors)
     return float(2 * _U * math.sqrt(blocks) * (each + count**3 * _U))
-
-
-def _conjugate_gradients(product: Any, solve: Any, gradient: Floats) -> Floats:
-    step, rest = np.zeros_like(gradient), -gradient
-    near = solve(rest)
-    way, size = near.copy(), float(rest @ near)
-    goal = size * min(0.01, math.sqrt(float(gradient @ gradient))) ** 2
-    for _ in range(200):
-        if size <= goal:
-            break
-        bent = product(way)
-        share = size / float(way @ bent)
-        step += share * way
-        rest -= share * bent
-        near = solve(rest)
-        size, before = float(rest @ near), size
-        way = near + (size / before) * way
-    return step

@@ -2,7 +2,6 @@
 
 from discreet.audit.bounds import Hits, clopper_pearson_lower, clopper_pearson_upper
 from discreet.audit.engine import DEFAULT_SAMPLES, audit
-from discreet.audit.errors import AuditError
 from discreet.audit.events import Event
 from discreet.audit.neighbours import contradicted, most_telling, neighbour_pairs
 from discreet.audit.onerun import audit_one_run, canary_lower_bound, guess_tail
@@ -20,6 +19,7 @@ from discreet.audit.registry import (
 )
 from discreet.audit.result import AuditResult, Law, Pair, figure
 from discreet.audit.user import load_user_function, load_user_pairs
+from discreet.errors import AuditError
 
 __all__ = [
     "DEFAULT_SAMPLES",

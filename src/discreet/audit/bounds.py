@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from discreet.audit.errors import AuditError
+from discreet.errors import AuditError
 
 
 def clopper_pearson_lower(hits: int, trials: int, alpha: float) -> float:

@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 
 from discreet.audit.bounds import Hits, look_share
-from discreet.audit.errors import AuditError
 from discreet.audit.events import Event
 from discreet.audit.outputs import CallableSampler, flatten
 from discreet.audit.result import AuditResult, Law, Pair, law_of
@@ -34,6 +33,7 @@ from discreet.audit.sampling import (
     split,
 )
 from discreet.audit.search import find_events
+from discreet.errors import AuditError
 from discreet.files import write_text
 
 DEFAULT_SAMPLES = 100_000

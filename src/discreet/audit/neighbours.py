@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from discreet.audit.bounds import Hits
-from discreet.audit.errors import AuditError
 from discreet.audit.result import Pair
 from discreet.audit.sampling import SEARCH, TEST, Task, make_source
 from discreet.audit.search import find_events
+from discreet.errors import AuditError
 
 Build = Callable[[list[Any]], Any]
 ADD_REMOVE, REPLACE = "add-remove", "replace"

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from discreet.audit.errors import AuditError
 from discreet.audit.result import AuditResult
+from discreet.errors import AuditError
 
 _EPSILON_CAP = 64.0
 

@@ -13,7 +13,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.audit.errors import AuditError
+from discreet.errors import AuditError
 
 Rows = NDArray[np.float64]
 

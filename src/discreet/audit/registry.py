@@ -13,8 +13,8 @@ from types import ModuleType
 from typing import Any
 
 from discreet.audit.engine import DEFAULT_SAMPLES, audit
-from discreet.audit.errors import AuditError
 from discreet.audit.result import AuditResult, Pair
+from discreet.errors import AuditError
 
 ENTRY_POINTS = "discreet.audits"
 DECLARING = "audit_cases"
@@ -73,9 +73,10 @@ def case_at_one(
     adjacency: str = "add-remove",
     samples: int | None = None,
     delta: float = 0.0,
+    control: bool = False,
 ) -> AuditCase:
     """A case claimed at ε = 1 on the same pairs at every ε; a name "control-…" is that of a control."""
-    control = name.startswith("control-")
+    control = control or name.startswith("control-")
     return AuditCase(name, Claim(1.0, delta), build, lambda epsilon: pairs, adjacency, control, note, samples)
 
 

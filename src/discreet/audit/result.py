@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from discreet.audit.errors import AuditError
 from discreet.audit.events import Event
 from discreet.audit.outputs import Rows
+from discreet.errors import AuditError
 
 
 @dataclass(frozen=True)

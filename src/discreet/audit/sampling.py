@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from discreet.audit.errors import AuditError
 from discreet.audit.events import Event
 from discreet.audit.outputs import CallableSampler, Rows, Sampler, as_rows
 from discreet.audit.projections import row_code
 from discreet.audit.result import Pair
+from discreet.errors import AuditError
 
 SEARCH, TEST, PROBE = 0, 1, 2
 _SLOW_SECONDS = 3.0

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import functools
 import math
 import warnings
 from dataclasses import dataclass
 from statistics import NormalDist
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +13,7 @@ from numpy.typing import NDArray
 from discreet.audit.events import Event, cut
 from discreet.audit.outputs import Rows
 from discreet.audit.projections import Projection, Score, Values, View, cell_index, propose
+from discreet.loops import one_thread
 
 Counts = NDArray[np.int64]
 
@@ -171,7 +170,7 @@ def _train(build: tuple[Rows, Rows], tables: list[_Table]) -> Score | None:
         features_of.append((ratio, place))
         columns += [ratio[cells], place[cells]]
     model = LogisticRegression(C=1.0, max_iter=200)
-    with warnings.catch_warnings(), _threads().limit(limits=1):
+    with warnings.catch_warnings(), one_thread():
         # A fit that stops early is a weaker guess at the event, never a wrong bound.
         warnings.simplefilter("ignore")
         model.fit(np.column_stack(columns), target)
@@ -180,14 +179,6 @@ def _train(build: tuple[Rows, Rows], tables: list[_Table]) -> Score | None:
         tuple((a * ratio + b * place).tolist()) for (a, b), (ratio, place) in zip(slopes, features_of, strict=True)
     ]
     return Score(tuple(parts), tuple(edges_of), tuple(weights))
-
-
-@functools.cache
-def _threads() -> Any:
-    """Return the handle on BLAS threads: on so small a fit they cost more than they bring."""
-    from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
-
-    return ThreadpoolController()
 
 
 def _information(left: Counts, right: Counts) -> float:

@@ -10,8 +10,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from discreet.audit.errors import AuditError
 from discreet.audit.result import Pair
+from discreet.errors import AuditError
 
 
 def load_user_function(spec: str) -> Callable[..., Any]:

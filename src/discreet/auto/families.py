@@ -23,32 +23,27 @@ def fit_family(name: str, X: Any, y: Any, **settings: Any) -> ReleasedModel:
 
 def fit_estimator(
     kind: Kind, X: Any, y: Any, *, counts: ClassCounts, bins: str, ledger: Any, progress: Any, delta: Any = 0,
-    **settings: Any,
+    levels: Any = (), **settings: Any,
 ) -> ReleasedModel:  # fmt: skip
-    """Fit a kind by its own estimator, which is told the counts if it asks for them, and δ if it knows one."""
+    """Fit a kind by its own estimator, which is told counts and levels if it asks for them, and δ if it knows one."""
     estimator = kind.make(**(kind.as_declared if bins == "schema" else {}), **settings)
     if delta and "delta" in estimator.get_params(deep=False):
         estimator.set_params(delta=delta)
-    given = {"ledger": ledger, "progress": progress, "counts": counts}
+    given = {"ledger": ledger, "progress": progress, "counts": counts, "levels": levels}
     asked = inspect.signature(estimator.fit).parameters
     model: ReleasedModel = estimator.fit(X, y, **{key: one for key, one in given.items() if key in asked}).model_
     return model
 
 
 def fit_additive(
-    kind: Kind, X: Any, y: Any, *, schema: Schema, counts: ClassCounts, epsilon: Any, bins: str, ledger: Any,
-    progress: Any, delta: Any = 0, **settings: Any,
-) -> ReleasedModel:  # fmt: skip
+    kind: Kind, X: Any, y: Any, *, schema: Schema, counts: ClassCounts, epsilon: Any, **settings: Any
+) -> ReleasedModel:
     """Weights of numbers with knots where their rows lie, and levels for spikes, where looking for them pays."""
-    from discreet.auto.shapes import Shaped, shaped
+    from discreet.auto.shapes import shaped
 
-    found = Shaped(schema, (), epsilon, None)
-    if bins == "auto":
-        found = shaped(X, y, schema, counts, epsilon, weights=True, progress=progress, **settings)
-    given = {**settings, **(kind.as_declared if bins == "schema" else {})}
-    estimator = kind.make(schema=found.schema, epsilon=found.epsilon, delta=delta, **given)
-    fitted = estimator.fit(X, y, counts=counts, levels=found.levels, ledger=ledger, progress=progress)
-    return found.covering(fitted.model_)
+    found = shaped(X, y, schema, counts, epsilon, weights=True, **settings)
+    told = {"schema": found.schema, "epsilon": found.epsilon, "levels": found.levels, "counts": counts}
+    return found.covering(fit_estimator(kind, X, y, **told, **settings))
 
 
 def fit_naive_bayes(
@@ -56,14 +51,12 @@ def fit_naive_bayes(
     progress: Any, delta: Any = 0, **settings: Any,
 ) -> ReleasedModel:  # fmt: skip
     """Naive Bayes with as many bins as the counts can feed, calibrated where there is enough for it."""
-    from discreet.auto.shapes import Shaped, shaped
+    from discreet.auto.shapes import shaped
     from discreet.bayes import PrivateNB
     from discreet.bayes.bins import binned
     from discreet.calibration import calibrated, calibration_share
 
-    shape = Shaped(schema, (), epsilon, None)
-    if bins == "auto":
-        shape = shaped(X, y, schema, counts, epsilon, weights=False, progress=progress, **settings)
+    shape = shaped(X, y, schema, counts, epsilon, bins=bins, weights=False, progress=progress, **settings)
     schema, epsilon = shape.schema, shape.epsilon
     # As in the rule: a replaced row, and each row of a person, makes the noise that of a smaller ε.
     steps = moved_rows(Adjacency.of(settings["adjacency"]), settings["contributions"])
@@ -72,8 +65,7 @@ def fit_naive_bayes(
         share = epsilon * calibration_share(counts.rows, float(epsilon / steps), len(schema.classes))
     kept = epsilon - share
     public = binned(schema, counts.rows, max(kept / steps, LEAST)) if bins == "auto" else schema
-    if public != schema and counts.certificate is not None and counts.certificate.private:
-        public = public.having(provenance=(*public.provenance, counts.certificate.provenance(WHAT)))
+    public = _stating(public, schema, counts)
     if share:
         X.held()  # for the calibration too
     model = PrivateNB(kept, delta, public, **settings).fit(X, y, ledger=ledger, progress=progress).model_
@@ -83,9 +75,8 @@ def fit_naive_bayes(
 
 
 def fit_selective(
-    kind: Kind, X: Any, y: Any, *, schema: Schema, counts: ClassCounts, epsilon: Any, bins: str, ledger: Any,
-    progress: Any, delta: Any = 0, **settings: Any,
-) -> ReleasedModel:  # fmt: skip
+    kind: Kind, X: Any, y: Any, *, schema: Schema, counts: ClassCounts, epsilon: Any, bins: str, **settings: Any
+) -> ReleasedModel:
     """Naive Bayes on chosen features, numbers in as many bins as a table of each of those can feed."""
     from discreet.bayes.bins import binned
     from discreet.selection.classifier import features_worth
@@ -95,8 +86,12 @@ def fit_selective(
         steps = moved_rows(Adjacency.of(settings["adjacency"]), settings["contributions"])
         half = max(epsilon / 2 / steps, LEAST)
         public = binned(schema, counts.rows, half, features_worth(int(counts.rows), half, 1, len(schema.features)))
-    if public != schema and counts.certificate is not None and counts.certificate.private:
-        public = public.having(provenance=(*public.provenance, counts.certificate.provenance(WHAT)))
-    estimator = kind.make(schema=public, epsilon=epsilon, delta=delta, **settings)
-    model: ReleasedModel = estimator.fit(X, y, counts=counts, ledger=ledger, progress=progress).model_
-    return model
+    public = _stating(public, schema, counts)
+    return fit_estimator(kind, X, y, schema=public, counts=counts, epsilon=epsilon, bins=bins, **settings)
+
+
+def _stating(public: Schema, schema: Schema, counts: ClassCounts) -> Schema:
+    """The schema whose bins follow from bought counts, saying so; one that is as it was says no more than before."""
+    if public == schema or counts.certificate is None or not counts.certificate.private:
+        return public
+    return public.having(provenance=(*public.provenance, counts.certificate.provenance(WHAT)))

@@ -40,13 +40,16 @@ class Shaped:
 
 
 def shaped(
-    X: Source, y: Any, schema: Schema, counts: ClassCounts, epsilon: Any, *, weights: bool, adjacency: str,
-    contributions: int, unexpected: str, random_state: Any, progress: Any = None, **_: Any,
+    X: Source, y: Any, schema: Schema, counts: ClassCounts, epsilon: Any, *, weights: bool, bins: str = "auto",
+    adjacency: str, contributions: int, unexpected: str, random_state: Any, progress: Any = None, **_: Any,
 ) -> Shaped:  # fmt: skip
     """Buy a look at the numbers, if one pays; `weights` says whether weights are fitted to knots, or bins counted.
 
-    Whether one pays follows from the schema, noisy counts and ε. The whole budget was charged before.
+    Whether one pays follows from the schema, noisy counts and ε, and none does where `bins` are as declared. The whole
+    budget was charged before.
     """
+    if bins != "auto":
+        return Shaped(schema, (), epsilon, None)
     near = Adjacency.of(adjacency)
     steps = moved_rows(near, contributions)
     people: dict[str, Any] = {"adjacency": near, "contributions": contributions, "unexpected": unexpected}
@@ -64,20 +67,20 @@ def shaped(
 
     sampler = sampler_for(random_state)
     if weights and fine.worth_fine(schema, rows, worth(epsilon)):
-        budget, left = fine.shared(epsilon)
+        budget, left = fine.shared(epsilon, fine.SHARE)
         plan = fine.fine_plan(schema, budget, **people)
         gaps = max(3, gaps_for(rows * worth(left) / features))
         found = fine.buy_fine(opened(fine.finely(schema)), plan, schema, counts, worth(left), gaps, sampler)
         return Shaped(found.schema, found.levels, left, found.certificate)
     if pooled.worth_pooled(schema, rows, worth(epsilon)):
-        budget, left = pooled.shared(epsilon)
+        budget, left = fine.shared(epsilon, pooled.SHARE)
         each = rows * worth(left)
-        bins = (
+        count = (
             max(3, gaps_for(each / features))
             if weights
             else bin_count(rows, worth(left), features, len(schema.classes))
         )
         source = opened(pooled.relatively(schema))
-        look = pooled.buy_pooled(source, pooled.pooled_plan(schema, budget, **people), schema, counts, bins, sampler)
+        look = pooled.buy_pooled(source, pooled.pooled_plan(schema, budget, **people), schema, counts, count, sampler)
         return Shaped(look.schema, (), left, look.certificate)
     return Shaped(schema, (), epsilon, None)

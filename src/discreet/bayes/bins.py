@@ -3,17 +3,33 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import Any, TypeGuard
 
 from discreet.errors import BudgetError
 from discreet.features import DEFAULT_BINS
 from discreet.privacy.budget import Budget
-from discreet.schema import Numeric, Schema
+from discreet.schema import Feature, Numeric, Schema
 
 LEAST, FEW, MOST = 3, 10, 32
 PLENTY = 30.0  # rows·ε per feature and class, from which on that few bins are too coarse
 FINE = 500.0  # rows·ε per feature and class, from which on the first bin is halved again and again
 HALVINGS = 6
+
+
+def is_free(feature: Feature) -> TypeGuard[Numeric]:
+    """Whether a feature's bins may be chosen: a number whose bins nobody declared."""
+    return isinstance(feature, Numeric) and feature.bins == DEFAULT_BINS
+
+
+def free_numbers(schema: Schema) -> tuple[Numeric, ...]:
+    """The numbers whose bins nobody declared."""
+    return tuple(filter(is_free, schema.features))
+
+
+def recut(schema: Schema, cut: Callable[[Numeric], Numeric]) -> Schema:
+    """The schema with other bins of the numbers whose bins nobody declared."""
+    return schema.having([cut(one) if is_free(one) else one for one in schema.features])
 
 
 def bin_count(rows: float, epsilon: float, features: int, classes: int) -> int:
@@ -49,15 +65,8 @@ def binned(schema: Schema, rows: float, epsilon: Any, features: int | None = Non
     rows, sharing, classes = max(float(rows), 1.0), features or len(schema.features), len(schema.classes)
     count = bin_count(rows, rate, sharing, classes)
     fine = rows * min(rate, 1e6) / (sharing * classes) >= FINE
-    found = [
-        rebinned(feature, count, HALVINGS if fine else 0)
-        if isinstance(feature, Numeric) and feature.bins == DEFAULT_BINS
-        else feature
-        for feature in schema.features
-    ]
-    if found == list(schema.features):
-        return schema
-    return schema.having(found)
+    found = recut(schema, lambda one: rebinned(one, count, HALVINGS if fine else 0))
+    return schema if found.features == schema.features else found
 
 
 def rebinned(feature: Numeric, count: int, halvings: int = 0) -> Numeric:
@@ -66,14 +75,18 @@ def rebinned(feature: Numeric, count: int, halvings: int = 0) -> Numeric:
     if not halvings or (feature.integer and feature.upper - feature.lower < count):
         return plain
     first = plain.edges[1] - feature.lower
-    extra = [feature.lower + first / 2**k for k in range(halvings, 0, -1)]
-    if feature.integer:
-        extra = [float(math.ceil(edge)) for edge in extra]
+    kept = edges_apart(feature, (feature.lower + first / 2**k for k in range(1, halvings + 1)), plain.edges[1])
+    rest = [edge for edge in plain.edges[1:-1] if edge < feature.upper]  # the last integer may have had its own bin
+    return feature.having((*kept, *rest, feature.upper))
+
+
+def edges_apart(feature: Numeric, inner: Iterable[float], end: float) -> list[float]:
+    """The lower bound and, of these edges, those that its lattice tells apart from one another and from the end."""
     step = float(feature.lattice.step)
     apart = 1.0 if feature.integer and step <= 1 else 2.5 * step  # of two edges at least, lest they round to one
     kept = [feature.lower]
-    for edge in extra:
-        if edge - kept[-1] >= apart and plain.edges[1] - edge >= apart:
+    for spot in sorted(inner):
+        edge = float(math.ceil(spot)) if feature.integer else float(spot)
+        if edge - kept[-1] >= apart and end - edge >= apart:
             kept.append(edge)
-    rest = [edge for edge in plain.edges[1:-1] if edge < feature.upper]  # the last integer may have had its own bin
-    return feature.having((*kept, *rest, feature.upper))
+    return kept

@@ -5,22 +5,21 @@ from __future__ import annotations
 import math
 from typing import Any, Self
 
-from discreet.bayes.base import NaiveBayesEstimator
 from discreet.bayes.bernoulli import collect_tables, parted, parted_estimate, thresholded_estimate
-from discreet.bayes.certificates import BATCHES, release_certificate
 from discreet.bayes.denoising import READINGS
 from discreet.bayes.estimate import estimate
+from discreet.bayes.export import NaiveBayesEstimator
 from discreet.bayes.likelihoods import is_unbinned, numeric_name
 from discreet.bayes.model import NaiveBayesModel
 from discreet.bayes.plan import Plan, make_plan
-from discreet.bayes.release import Release, release
+from discreet.bayes.release import BATCHES, Release, release, release_certificate
 from discreet.bayes.smooth import release_staged
 from discreet.bayes.smooth_settings import SmoothSettings, asked_smooth, refuse_moved, refusing_moved
 from discreet.errors import BudgetError, DataError
-from discreet.estimators.settings import check_smoothing
 from discreet.mechanisms.noise import Sampler, sampler_for
 from discreet.privacy.ledger import Node, Parallel, Tab
 from discreet.privacy.payer import Payer, paying
+from discreet.privacy.plan import check_smoothing
 from discreet.schema import Schema
 from discreet.sources import Progress, Source, charge, trusting
 

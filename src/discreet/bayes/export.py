@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from discreet.bayes.model import NaiveBayesModel
 from discreet.errors import ModelError
+from discreet.estimators.base import ScoreEstimator
 from discreet.schema import Numeric
 
 
@@ -81,3 +83,19 @@ def _logistic(model: NaiveBayesModel, order: Any) -> Any:
     fitted.n_features_in_ = slopes.shape[1]
     fitted.n_iter_ = np.zeros(1, dtype=np.int32)
     return fitted
+
+
+# ---- what Naive Bayes estimators share: a model that scikit-learn can take over
+
+
+class NaiveBayesEstimator(ScoreEstimator):
+    """The part of a Naive Bayes estimator that has nothing to do with how its model came about."""
+
+    model_: NaiveBayesModel
+
+    def to_sklearn(self) -> Any:
+        """The released model as a fitted scikit-learn pipeline, which needs this library no longer."""
+        from discreet.bayes.export import to_sklearn
+
+        check_is_fitted(self)
+        return to_sklearn(self.model_, named=hasattr(self, "feature_names_in_"))

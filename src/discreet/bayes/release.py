@@ -13,7 +13,9 @@ from discreet.bayes.plan import SMOOTH, Item, Plan
 from discreet.errors import StatisticsError
 from discreet.mechanisms.noise import Sampler
 from discreet.mechanisms.smooth_plan import SmoothPlan
-from discreet.privacy.ledger import Charge, Sequential
+from discreet.privacy.certificate import Certificate
+from discreet.privacy.certifier import MODEL, certify
+from discreet.privacy.ledger import Charge, Node, Parallel, Sequential
 from discreet.privacy.unexpected import ABSORB
 from discreet.statistics import Statistics
 
@@ -170,3 +172,31 @@ def release(statistics: Statistics, plan: Plan, sampler: Sampler) -> Release:
     bundles_drawn = any(item.bundle is not None for item in plan.items) and not sampler.simulation
     names = (sampler.name, TOGETHER) if bundles_drawn and plan.budget.private else (sampler.name,)
     return Release(plan, values, samplers=names, simulation=sampler.simulation)
+
+
+# ---- the certificate: what the ledger cost, under which assumptions, and what it covers
+
+BATCHES = (
+    "the batches are disjoint, every person is in one batch only, and which batch a row is in depends on that row "
+    "alone, not on its position or on other rows"
+)
+
+
+def release_certificate(
+    released: Release, node: Node, *, covers: str = MODEL, kind: str = "this model is", named: bool = False
+) -> Certificate:
+    """What the release guarantees; batches of it cannot be checked for people who are in several."""
+    plan = released.plan
+    return certify(
+        plan,
+        node=node,
+        sampler=released.samplers,
+        simulation=released.simulation,
+        accounting=plan.accounting,
+        rho=plan.rho,
+        covers=covers,
+        kind=kind,
+        where="in the data, all batches together",
+        checked=not isinstance(node, Parallel),
+        named=named,
+    )

@@ -9,8 +9,9 @@ from numbers import Real
 from typing import Any
 
 from discreet.errors import BudgetError
+from discreet.linear.plan import covering, finish_charge
 from discreet.privacy.budget import Adjacency, Budget
-from discreet.privacy.calibrate import fraction_down, halved, sqrt_up
+from discreet.privacy.calibrate import fraction_down, halved
 from discreet.privacy.ledger import Charge, Sequential
 from discreet.privacy.payer import unit_of
 from discreet.privacy.plan import checked_contributions, moved_rows
@@ -64,16 +65,13 @@ class CalibrationPlan:
             return Sequential("calibration", (charge,))
         if self.rate is None:
             return Sequential("calibration", ())
-        first, second = self.epsilons
         return Sequential(
             "calibration",
             (
                 Charge("objective perturbation, K-norm noise", "slope and class biases of the scores", "K",
                        "one row: gradient up to 1 and its curvature", 1 / self.rate, "epsilon",
-                       first * self.contributions),
-                Charge("discrete laplace", "slope and class biases: distance of the solver's answer from the exact one",
-                       "L1", f"{self.steps} lattice steps of 2^-{self.lattice}", Fraction(self.steps) / second,
-                       "epsilon", second * self.contributions),
+                       self.epsilons[0] * self.contributions),
+                finish_charge("slope and class biases", self, self.contributions),
             ),
         )  # fmt: skip
 
@@ -138,10 +136,7 @@ def make_plan(
     ridges = (first, second)
     rate = noise_rate(classes, ridges, float(epsilons[0]), moved)
     limit = TOLERANCE * max(Fraction(1), Fraction(1, 1 << 10) / share) * Fraction(size)
-    apart = 2 * limit / Fraction(min(ridges))
-    width = sqrt_up(Fraction(classes + 1))
-    lattice = math.ceil(math.log2(width / float(apart)))
-    steps = math.ceil(Fraction(width) * apart * Fraction(2) ** lattice) + classes + 1
+    lattice, steps = covering(limit, Fraction(min(ridges)), classes + 1)
     return CalibrationPlan(
         "objective", classes, budget, adjacency, contributions, ridges, usual, limit, rate, lattice, steps, epsilons,
         unexpected=policy,
@@ -164,13 +159,7 @@ def row_cost(classes: int, ridges: tuple[float, float], rate: float) -> float:
         whole, growth = trace(s)
         return rate + rank * growth / (rank + whole)
 
-    low, high = 0.0, 1.0
-    if slope(1.0) < 0:
-        while high - low > 1e-12:
-            middle = (low + high) / 2
-            low, high = (middle, high) if slope(middle) > 0 else (low, middle)
-    else:
-        low = 1.0
+    low, high = halved(lambda s: slope(s) > 0, 0.0, 1.0, 40) if slope(1.0) < 0 else (1.0, 1.0)
     value = rate * low + rank * math.log1p(trace(low)[0] / rank)
     return (value + max(slope(low), 0.0) * (high - low)) * (1 + 1e-12)
 

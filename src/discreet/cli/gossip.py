@@ -118,8 +118,8 @@ def node(
     """Gossip with the peers until all agree, and write the model; start it again after a crash to go on."""
     import asyncio
 
-    from discreet.estimators.settings import check_smoothing
     from discreet.privacy.budget import Budget
+    from discreet.privacy.plan import check_smoothing
 
     public = load_schema(schema)
     check_out(out)

@@ -128,8 +128,7 @@ def collect(
     """Count every report once, and learn a model from the sums."""
     from discreet.local.campaign import Campaign
     from discreet.local.collector import Collector
-    from discreet.local.outcome import Outcome
-    from discreet.local.store import is_store
+    from discreet.local.store import Outcome, is_store
 
     public = Campaign.load(campaign) if campaign is not None else load_schema(schema)
     check_out(out)

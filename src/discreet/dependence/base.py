@@ -6,7 +6,7 @@ from abc import abstractmethod
 from typing import Any
 
 from discreet.dependence.plan import NetworkPlan
-from discreet.estimators.counted import CountedEstimator
+from discreet.estimators.base import CountedEstimator
 from discreet.estimators.counts import ClassCounts, noisy_counts
 from discreet.mechanisms.noise import Sampler
 from discreet.privacy.certificate import Certificate

@@ -9,6 +9,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.bayes.bins import is_free, recut
 from discreet.bayes.likelihoods import Likelihood, TableLikelihood
 from discreet.dependence.joint_model import LARGEST
 from discreet.errors import BudgetError, SchemaError
@@ -23,21 +24,10 @@ STRONGEST = 4.0  # a larger ε does not ask for finer cells: sampling error stay
 EVEN = 0.5  # the part of the edges that is placed by width; the rest is placed by rows
 
 
-def is_free(feature: Feature) -> bool:
-    """Whether a feature's bins may be chosen: a number whose bins are not declared."""
-    return isinstance(feature, Numeric) and feature.bins == DEFAULT_BINS
-
-
-def with_features(schema: Schema, features: Sequence[Feature], *, study: bool = False) -> Schema:
-    """The same schema with other features; for `study` those were found without privacy, and the schema says so."""
-    inferred = schema.inferred or (study and tuple(features) != schema.features)
-    return schema.having(features, inferred=inferred)
-
-
 @lru_cache(16)
 def fine_schema(schema: Schema) -> Schema:
     """The schema with every free number in many bins, or as many as its lattice has room for."""
-    return with_features(schema, [_finest(f) if is_free(f) and isinstance(f, Numeric) else f for f in schema.features])
+    return recut(schema, _finest)
 
 
 def _finest(feature: Numeric, most: int = FINE) -> Numeric:
@@ -106,7 +96,7 @@ def grid(
             feature = feature.having(edges)
         features.append(feature)
         tables.append(table)
-    joint = with_features(schema, features, study=study)
+    joint = schema.having(features, inferred=schema.inferred or (study and tuple(features) != schema.features))
     if math.prod(feature.cells for feature in features) * len(schema.classes) > LARGEST:
         raise BudgetError(
             f"one table over all features has more than {LARGEST} cells: declare fewer bins or use fewer features"

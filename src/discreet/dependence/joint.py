@@ -12,17 +12,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.bayes import Plan, make_plan, release
+from discreet.bayes.bins import is_free
 from discreet.bayes.bundling import too_slow
 from discreet.bayes.estimate import estimate
 from discreet.dependence.base import NetworkEstimator
-from discreet.dependence.grid import fine_schema, grid, is_free, joint_cells
+from discreet.dependence.grid import fine_schema, grid, joint_cells
 from discreet.dependence.joint_model import LARGEST, JointModel
 from discreet.dependence.plan import NetworkPlan, checked_share, network_certificate, plan_network
 from discreet.dependence.pyramid import Axis, class_shares
 from discreet.errors import BudgetError
 from discreet.estimators.counts import ClassCounts
-from discreet.mechanisms.laws import laplace_variance
-from discreet.mechanisms.noise import Sampler
+from discreet.mechanisms.noise import Sampler, laplace_variance
 from discreet.privacy.budget import Adjacency, Budget
 from discreet.privacy.ledger import Charge
 from discreet.schema import Numeric, Schema

@@ -12,10 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.bayes import make_plan
-from discreet.bayes.bundles import bundle_cost, bundle_tables, cell_square
-from discreet.bayes.bundling import is_slow
+from discreet.bayes.bins import recut
+from discreet.bayes.bundling import bundle_cost, bundle_tables, cell_square, is_slow
 from discreet.dependence.base import NetworkEstimator
-from discreet.dependence.grid import is_free, with_features
 from discreet.dependence.pairs import REACH, STEPS, Pair, candidates, dependence, pair_tables
 from discreet.dependence.plan import NetworkPlan, checked_share, network_certificate, plan_network
 from discreet.dependence.tan_estimate import NoisyTables, log_ratio, marginals, naive
@@ -25,11 +24,10 @@ from discreet.errors import BudgetError
 from discreet.estimators.counts import ClassCounts
 from discreet.mechanisms.choose import CHOICES, choice_rate, coins_of
 from discreet.mechanisms.knorm import KNorm
-from discreet.mechanisms.laws import laplace_variance
-from discreet.mechanisms.noise import Sampler
+from discreet.mechanisms.noise import Sampler, laplace_variance
 from discreet.privacy.budget import Budget
 from discreet.privacy.ledger import Charge, Node
-from discreet.schema import Numeric, Schema
+from discreet.schema import Schema
 from discreet.sources import HeldRows, cells_at
 
 Floats = NDArray[np.float64]
@@ -104,8 +102,7 @@ def plan_tan(schema: Schema, budget: Budget, choice_share: Fraction = Fraction(3
 def tan_schema(schema: Schema, rows: float, epsilon: float) -> Schema:
     """The schema with free numbers in eight bins, or in four where a feature has less than 20/ε rows to itself."""
     bins = MOST_BINS if rows * epsilon > FEWEST_ROWS * len(schema.features) else LEAST_BINS
-    features = [f.having(bins) if is_free(f) and isinstance(f, Numeric) else f for f in schema.features]
-    return with_features(schema, features)
+    return recut(schema, lambda one: one.having(bins))
 
 
 def tan_noise(schema: Schema, rows: float, epsilon: float) -> float:

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from discreet import sources
 from discreet.errors import DataError, SchemaError
+from discreet.estimators.counts import ClassCounts, checked_counts
 from discreet.estimators.documented import filled
 from discreet.estimators.purchase import Purchase, purchase
 from discreet.mechanisms.noise import Sampler, bytes_of, sampler_for
@@ -96,6 +97,13 @@ class PrivateEstimator(Carrier, BaseEstimator):
             f"{type(self).__name__} needs a schema, because bounds, categories and classes read off the data would "
             "leak: pass schema=Schema(...) or Schema.load(file); 'discreet schema DATA --target COLUMN' drafts one"
         )
+
+    def _name_columns(self, schema: Schema, named: bool) -> None:
+        """What scikit-learn asks about the columns of a fit; names are of this fit or of none."""
+        self.n_features_in_ = len(schema.features)
+        self.__dict__.pop("feature_names_in_", None)
+        if named:
+            self.feature_names_in_ = np.array(schema.names, dtype=object)
 
 
 class SchemaEstimator(ClassifierMixin, PrivateEstimator):
@@ -202,11 +210,7 @@ class SchemaEstimator(ClassifierMixin, PrivateEstimator):
         except TypeError:  # labels of several types have no order but the schema's
             self._order = np.arange(len(labels))
         self.classes_ = labels[self._order]
-        self.n_features_in_ = len(schema.features)
-        if has_names(X):
-            self.feature_names_in_ = np.array(schema.names, dtype=object)
-        elif hasattr(self, "feature_names_in_"):
-            del self.feature_names_in_
+        self._name_columns(schema, has_names(X))
 
     # ---- prediction
 
@@ -258,3 +262,23 @@ class ScoreEstimator(SchemaEstimator):
     def predict_proba(self, X: Any) -> Floats:
         """P(class | features), columns in the order of `classes_`."""
         return np.exp(self.predict_log_proba(X))
+
+
+class CountedEstimator(ScoreEstimator):
+    """An estimator whose `_plan` and `_release` take class counts that were bought, or None to buy them."""
+
+    def fit(
+        self, X: Any, y: Any = None, *, ledger: Payer | None = None, account: Any = None,
+        progress: Progress | None = None, counts: ClassCounts | None = None,
+    ) -> Self:  # fmt: skip
+        """Fit to an array or data frame with labels `y`, or to a file or database table that has the target.
+
+        The whole cost is known and charged to the `account` (or `ledger`), if there is one, before a row is read.
+        `counts` are noisy rows by class that the caller has bought; the certificate says that they were paid for
+        elsewhere. Without them a small part of the budget buys what is needed of them.
+        """
+        with attempt():
+            return self._fit(X, y, paying(ledger, account, X, self), progress, counts)
+
+    def _check_bought(self, plan: Any, counts: ClassCounts | None = None) -> None:
+        checked_counts(counts, plan, simulation=self.random_state is not None)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import BudgetError
-from discreet.mechanisms.laws import laplace_variance
-from discreet.mechanisms.noise import Sampler
+from discreet.mechanisms.noise import Sampler, laplace_variance
 from discreet.privacy.budget import Adjacency
 from discreet.privacy.certificate import Certificate
 from discreet.privacy.certifier import certify
@@ -28,11 +28,12 @@ class CountPlan(Protected):
     """The purchase of class counts alone."""
 
     charge: Charge | None
+    what: ClassVar[str] = "rows by class"
 
     @property
     def node(self) -> Sequential:
         """The ledger entry."""
-        return Sequential("rows by class", () if self.charge is None else (self.charge,))
+        return Sequential(self.what, () if self.charge is None else (self.charge,))
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from discreet.errors import BudgetError
 from discreet.estimators.base import SchemaEstimator
-from discreet.estimators.settings import check_smoothing
 from discreet.evaluation.evaluate import check_confidence, evaluation_certificate, measure
 from discreet.evaluation.plan import EvaluationPlan, evaluation_charges, make_evaluation_plan
 from discreet.kinds import of_a_kind
@@ -25,7 +24,7 @@ from discreet.privacy.budget import Adjacency, Budget, number
 from discreet.privacy.certificate import Certificate, recorded_rho
 from discreet.privacy.ledger import Charge, Node, Parallel, Sequential, SmoothCharge, concentrated, cost
 from discreet.privacy.payer import PAID, Payer
-from discreet.privacy.plan import Protected, checked_contributions
+from discreet.privacy.plan import Protected, check_smoothing, checked_contributions
 from discreet.privacy.unexpected import ABSORB, REFUSE, check_unexpected
 from discreet.schema import Schema
 from discreet.sources import Progress, charge, check_shape, deal_rows, new_reading, watching

@@ -13,8 +13,7 @@ from discreet import sources
 from discreet.evaluation.edges import gaps
 from discreet.evaluation.exact import Scoring
 from discreet.evaluation.plan import EvaluationPlan
-from discreet.mechanisms.laws import laplace_variance
-from discreet.mechanisms.noise import Sampler
+from discreet.mechanisms.noise import Sampler, laplace_variance
 from discreet.privacy.ledger import Charge
 from discreet.sources import Draw, Progress, Rows
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.audit import AuditCase, Claim, Pair
+from discreet.audit import AuditCase, Pair, case_at_one
 from discreet.bayes.plan import make_plan
 from discreet.federated.shares import SharePlan, share_plan
 from discreet.mechanisms.shares import ExactShares, ShareSampler, SimulationShares
@@ -81,20 +81,11 @@ def _aggregated(shares: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
 def audit_cases() -> list[AuditCase]:
     """The sum of enough shares, drawn exactly and simulated; one share alone and too few shares as controls."""
 
-    def build(**settings: Any) -> Callable[[float], ShareSum]:
-        return lambda epsilon: ShareSum(epsilon, **settings)
+    pairs = [Pair(FEW, (*FEW, ("q", 0)), "one more row at one of the nodes")]
 
     def case(name: str, note: str, *, control: bool = False, samples: int | None = None, **settings: Any) -> AuditCase:
-        return AuditCase(
-            name=name,
-            claim=Claim(1.0, settings.get("delta", 0.0)),
-            build=build(**settings),
-            pairs=lambda epsilon: [Pair(FEW, (*FEW, ("q", 0)), "one more row at one of the nodes")],
-            adjacency="add-remove",
-            control=control,
-            note=note,
-            samples=samples,
-        )
+        build, delta = partial(ShareSum, **settings), settings.get("delta", 0.0)
+        return case_at_one(name, build, pairs, note, samples=samples, delta=delta, control=control)
 
     return [
         case("share-sum-laplace", "the least honest survivors", masked=True, simulated=False, samples=10_000),

@@ -8,7 +8,7 @@ import numpy as np
 
 from discreet.bayes.model import NaiveBayesModel
 from discreet.errors import BudgetError
-from discreet.gossip.model import gossip_model
+from discreet.gossip.result import gossip_model
 from discreet.gossip.simulate import PROTOCOLS, Simulation
 from discreet.gossip.topology import Network
 from discreet.gossip.vector import Layout, whole

@@ -1,18 +1,42 @@
-"""The result of a gossip node: the model and the status that follow from its state on disk."""
+"""The result of gossip: the model of an estimated sum, as of a federated one, and what a node's state on disk says."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from discreet.errors import DiscreetError
+from discreet.bayes.estimate import estimate
+from discreet.bayes.model import NaiveBayesModel
+from discreet.errors import BudgetError, DiscreetError
 from discreet.gossip.membership import PHASES, RUNNING, holding, progress, read_member
-from discreet.gossip.model import gossip_model
 from discreet.gossip.store import StateFile, find_state
-from discreet.gossip.vector import sum_of
-from discreet.nodes.settings import Settings
+from discreet.gossip.vector import Layout, sum_of
+from discreet.nodes.certificate import aggregate_certificate
+from discreet.nodes.members import Member, summed_release
+from discreet.nodes.settings import Settings, node_plan
+from discreet.nodes.update import Integers
 from discreet.schema import Schema
+
+
+def gossip_model(
+    schema: Schema,
+    settings: Settings,
+    members: Sequence[Member],
+    sums: Integers,
+    *,
+    smoothing: float = 1.0,
+    overlap: bool = False,
+) -> NaiveBayesModel:
+    """The model that follows from the sum of all members' updates, with the noise of all of them."""
+    if not members:
+        raise BudgetError("there is nothing to make a model of: no member is known")
+    layout = Layout.of(node_plan(schema, settings, members[0].budget, members[0].mechanism))
+    prior, likelihoods = estimate(summed_release(schema, settings, members, layout.tables(sums)), smoothing)
+    by_name = sorted(members, key=lambda member: member.node)
+    certificate = aggregate_certificate(schema, settings, by_name, overlap, seen="its peers may have seen it")
+    return NaiveBayesModel(schema, prior, likelihoods, certificate)
 
 
 def write_model(

@@ -27,6 +27,7 @@ Made = TypeVar("Made")
 UNIT = 1 << 12
 NUMERIC = ("binned", "scaled")
 PART = 1 << 18  # rows that are looked at together
+DENSE = 2048  # columns up to which a matrix of second derivatives is formed
 KEPT = 1 << 29  # bytes of encoded rows that are kept in memory; more are encoded afresh in every pass
 
 
@@ -202,6 +203,12 @@ class Design:
         """One pass over all rows for what a task does with each part."""
         for _ in self.each(task):
             pass
+
+    @property
+    def dense(self) -> bool:
+        """Whether forming and factorising a matrix of second derivatives costs less than an iterative solution."""
+        rows, columns = len(self), self.columns
+        return columns <= DENSE and rows * self.slots**2 / 2 + columns**3 / 3 <= 200 * rows * self.slots + 1e7
 
     @property
     def unit(self) -> float:

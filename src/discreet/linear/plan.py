@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, Protocol
 
 from discreet.domain import text
 from discreet.errors import BudgetError
@@ -89,10 +89,43 @@ class LinearPlan(Protected):
         return [
             Charge(f"{self.method} perturbation, {self.law} noise", what, norm, reach, 1 / self.rate, "epsilon",
                    first * self.contributions),
-            Charge("discrete laplace", f"{what}: distance of the solver's answer from the exact one", "L1",
-                   f"{self.steps} lattice steps of 2^-{self.lattice}", Fraction(self.steps) / second, "epsilon",
-                   second * self.contributions),
+            finish_charge(what, self, self.contributions),
         ]  # fmt: skip
+
+
+class Covering(Protocol):
+    """The part of a plan that covers how far an answer is from the exact one."""
+
+    @property
+    def lattice(self) -> int:
+        """Released numbers are multiples of 2^−lattice."""
+
+    @property
+    def steps(self) -> int:
+        """How many of those a neighbour can move all numbers together."""
+
+    @property
+    def epsilons(self) -> tuple[Fraction, Fraction]:
+        """What the noise vector and the final step cost."""
+
+
+def covering(tolerance: Fraction, ridge: Fraction, columns: int) -> tuple[int, int]:
+    """The lattice and its steps for so many numbers whose gradient a solver certifies to a tolerance.
+
+    Neighbours' answers differ by 2·tolerance/ridge from a common point, and rounding adds a step per weight.
+    """
+    apart, width = 2 * tolerance / ridge, sqrt_up(Fraction(columns))
+    lattice = math.ceil(math.log2(width / float(apart)))
+    return lattice, math.ceil(Fraction(width) * apart * Fraction(2) ** lattice) + columns
+
+
+def finish_charge(what: str, plan: Covering, times: int) -> Charge:
+    """What the final step costs, `times` that of one row."""
+    spent = plan.epsilons[1]
+    return Charge(
+        "discrete laplace", f"{what}: distance of the solver's answer from the exact one", "L1",
+        f"{plan.steps} lattice steps of 2^-{plan.lattice}", Fraction(plan.steps) / spent, "epsilon", spent * times,
+    )  # fmt: skip
 
 
 def _short(value: Fraction) -> str:
@@ -144,11 +177,7 @@ def make_plan(
         else:
             reach = encoding.one_norm if law == "laplace" else Fraction(1)
             rate = objective_rate(loss, float(reach), float(chosen), float(epsilons[0]), moved)
-    # Neighbours' answers differ by 2·tolerance/ridge from a common point, and rounding adds a step per weight.
-    apart = 2 * limit / chosen
-    width = sqrt_up(Fraction(encoding.columns))
-    lattice = math.ceil(math.log2(width / float(apart)))
-    steps = math.ceil(Fraction(width) * apart * Fraction(2) ** lattice) + encoding.columns
+    lattice, steps = covering(limit, chosen, encoding.columns)
     return LinearPlan(
         encoding.schema, budget, adjacency, contributions, encoding, loss, method, chosen, law, limit, rate, lattice,
         steps, epsilons, unexpected=check_unexpected(unexpected),

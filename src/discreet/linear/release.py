@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import SolverError
-from discreet.linear.encode import Design
-from discreet.linear.plan import LinearPlan
+from discreet.linear.encode import Design, symmetric
+from discreet.linear.plan import Covering, LinearPlan
 from discreet.linear.solve import Objective, minimise, minimise_precisely
 from discreet.mechanisms.noise import Sampler
 from discreet.mechanisms.vectors import Drawn, bits_of, noise_vector
@@ -85,22 +85,6 @@ def settled(objective: Any, tolerance: float, spare: float, unexpected: str) -> 
     return weights
 
 
-class Covering(Protocol):
-    """The part of a plan that covers how far an answer is from the exact one."""
-
-    @property
-    def lattice(self) -> int:
-        """Released numbers are multiples of 2^−lattice."""
-
-    @property
-    def steps(self) -> int:
-        """How many of those a neighbour can move all numbers together."""
-
-    @property
-    def epsilons(self) -> tuple[Fraction, Fraction]:
-        """What the noise vector and the final step cost."""
-
-
 def finish(answer: Floats, plan: Covering, sampler: Sampler) -> Floats:
     """Round to the public lattice and add exact discrete noise that covers the distance from the exact answer."""
     points = np.rint(np.clip(np.ldexp(answer, plan.lattice), -(2.0**61), 2.0**61)).astype(np.int64)
@@ -153,8 +137,7 @@ def minimum_of_polynomial(
 
     A symmetric matrix of noise with that deviation has eigenvalues up to about 2·noise·√columns.
     """
-    matrix = upper.astype(np.float64)
-    matrix = np.triu(matrix) + np.triu(matrix, 1).T
+    matrix = symmetric(upper.astype(np.float64))
     values, vectors = np.linalg.eigh(matrix * (unit**2 / 4))
     floor = noise * math.sqrt(len(matrix)) * unit**2 / 4
     lifted = np.maximum(values, floor) + ridge

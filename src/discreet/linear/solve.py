@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from dataclasses import dataclass
 from fractions import Fraction
@@ -16,9 +15,9 @@ from discreet.errors import SolverError
 from discreet.linear import precise
 from discreet.linear.encode import Design
 from discreet.linear.losses import Loss
+from discreet.loops import one_thread
 
 Floats = NDArray[np.float64]
-DENSE = 2048  # columns up to which the matrix of second derivatives is formed
 MOST_STEPS = 200
 _U = 2.0**-52
 
@@ -85,31 +84,34 @@ class Objective:
     def newton_step(self, t: Floats, gradient: Floats) -> Floats:
         """−(∇²J)⁻¹∇J."""
         bends = self.loss.curvature(t)
-        if self._is_dense():
+        if self.design.dense:
             hessian = self.design.outer(bends) * self.design.unit**2
             hessian[np.diag_indices_from(hessian)] += self.ridge
             return np.asarray(-cho_solve(cho_factor(hessian, check_finite=False), gradient, check_finite=False))
-        return self._conjugate_gradients(bends, gradient)
 
-    def _is_dense(self) -> bool:
-        """Whether forming and factorising the matrix costs less than the products of an iterative solution."""
-        rows, slots, columns = len(self.design), self.design.slots, self.design.columns
-        return columns <= DENSE and rows * slots**2 / 2 + columns**3 / 3 <= 200 * rows * slots + 1e7
+        def product(way: Floats) -> Floats:
+            return self.design.gather(bends * self.design.margins(way)) + self.ridge * way
 
-    def _conjugate_gradients(self, bends: Floats, gradient: Floats) -> Floats:
-        step, rest = np.zeros_like(gradient), -gradient
-        way, size = rest.copy(), float(rest @ rest)
-        goal = size * min(0.01, math.sqrt(size)) ** 2
-        for _ in range(10 * len(gradient)):
-            if size <= goal:
-                break
-            bent = self.design.gather(bends * self.design.margins(way)) + self.ridge * way
-            share = size / float(way @ bent)
-            step += share * way
-            rest -= share * bent
-            size, before = float(rest @ rest), size
-            way = rest + (size / before) * way
-        return step
+        return conjugate_gradients(product, lambda rest: rest, gradient, 10 * len(gradient))
+
+
+def conjugate_gradients(product: Any, solve: Any, gradient: Floats, most: int) -> Floats:
+    """A direction near −H⁻¹·gradient by `most` products with H, given what solves with a matrix near H."""
+    step, rest = np.zeros_like(gradient), -gradient
+    near = solve(rest)
+    way, size = near.copy(), float(rest @ near)
+    goal = size * min(0.01, math.sqrt(float(gradient @ gradient))) ** 2
+    for _ in range(most):
+        if size <= goal:
+            break
+        bent = product(way)
+        share = size / float(way @ bent)
+        step += share * way
+        rest -= share * bent
+        near = solve(rest)
+        size, before = float(rest @ near), size
+        way = near + (size / before) * way
+    return step
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,16 +127,9 @@ def minimise(objective: precise.Convex, tolerance: float, *, spare: float = 0.0)
 
     `spare` is kept for what the caller knows to be off besides, such as the distance of the tilt from an exact draw.
     """
-    with _one_thread().limit(limits=1, user_api="blas"):  # matrices this small only wait for one another's threads
+    with one_thread("blas"):
         weights = _descend(objective, tolerance)
     return certify_minimum(objective, weights, tolerance, spare=spare)
-
-
-@functools.cache
-def _one_thread() -> Any:
-    from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
-
-    return ThreadpoolController()
 
 
 def _descend(objective: precise.Convex, tolerance: float) -> Floats:
@@ -161,7 +156,7 @@ def _descend(objective: precise.Convex, tolerance: float) -> Floats:
 
 def minimise_precisely(objective: Any, tolerance: float, *, spare: float = 0.0) -> Minimum | None:
     """The same with whole numbers of 200 binary digits, for what doubles cannot certify; None if that fails too."""
-    with _one_thread().limit(limits=1, user_api="blas"):
+    with one_thread("blas"):
         found = precise.refine(objective, _descend(objective, tolerance), tolerance - spare)
     return None if found is None else Minimum(found[0], found[1] + spare)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.audit import AuditCase, Claim, Pair
+from discreet.audit import AuditCase, Pair, case_at_one
 from discreet.domain import exact
 from discreet.local.bulk import report_rows
 from discreet.local.campaign import Campaign
@@ -23,6 +22,8 @@ from discreet.local.wire.frames import frames_of_buffers
 from discreet.local.wire.report import HEAD, ID_BYTES, SCHEMA_BYTES, TAIL
 from discreet.schema import Categorical, Numeric, Schema
 from discreet.sources import read_rows
+
+_case = partial(case_at_one, adjacency="replace")
 
 # ---- oracles: the laws treat all values alike, but for their places in bytes, rows and blocks
 
@@ -67,7 +68,7 @@ def oracle_case(kind: type[Oracle], simulated: bool = False, control: bool = Fal
     name = f"{'control' if control else 'local'}-{kind.name}{'-simulated' if simulated else ''}"
     if control:
         note = "the true bit of one oracle, the others of another"
-    return _case(name, lambda epsilon: Reporting(kind, epsilon, simulated), VALUE_PAIRS, note, control=control)
+    return _case(name, lambda epsilon: Reporting(kind, epsilon, simulated), VALUE_PAIRS, note)
 
 
 # ---- numbers: the person is a class and a share −1 … 1 of the bound of every number
@@ -119,7 +120,7 @@ class TooOpen:
 def number_case(kind: type[NumberMechanism]) -> AuditCase:
     """The audit of one number mechanism on the extreme pairs."""
     note = "one report about a class and a number"
-    return _case(f"local-number-{kind.name}", partial(NumberReports, kind), NUMBER_PAIRS, note, 40_000)
+    return _case(f"local-number-{kind.name}", partial(NumberReports, kind), NUMBER_PAIRS, note, samples=40_000)
 
 
 # ---- whole clients
@@ -165,19 +166,6 @@ class WholeClient:
         return padded.reshape(size, -1).astype(np.int64)
 
 
-def _case(
-    name: str,
-    build: Callable[[float], Any],
-    pairs: Sequence[Pair],
-    note: str,
-    samples: int | None = None,
-    control: bool = False,
-) -> AuditCase:
-    return AuditCase(
-        name, Claim(1.0), build, lambda epsilon: pairs, "replace", control=control, note=note, samples=samples
-    )
-
-
 def audit_cases() -> list[AuditCase]:
     """Every frequency oracle and number mechanism that is registered, whole clients, and mix-ups as controls."""
     drawn = {True: "reports drawn in bulk", False: "reports drawn by one client each"}
@@ -190,11 +178,11 @@ def audit_cases() -> list[AuditCase]:
         oracle_case(MixedUnary, control=True),
         *(number_case(kind) for kind in NUMBERS.values()),
         *(
-            _case(f"control-local-number-{name}", partial(TooOpen, clear=clear), NUMBER_PAIRS, note, 40_000, True)
+            _case(f"control-local-number-{name}", partial(TooOpen, clear=clear), NUMBER_PAIRS, note, samples=40_000)
             for name, clear, note in too_open
         ),
         *(
-            _case(f"local-client-{name}", partial(WholeClient, settings, bulk), PEOPLE, drawn[bulk], size)
+            _case(f"local-client-{name}", partial(WholeClient, settings, bulk), PEOPLE, drawn[bulk], samples=size)
             for name, settings, bulk in DESIGNS
             for size in [100_000 if bulk else 20_000]
         ),

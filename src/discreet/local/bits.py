@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from discreet.local.chances import WHOLE
 from discreet.local.entropy import Words, words
-from discreet.local.kernels import kernel
+from discreet.loops import kernel
 from discreet.sources import BLOCK, in_threads, spans
 
 _BUFFER = 1 << 15  # words: small enough for the cache

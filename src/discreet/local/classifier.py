@@ -10,23 +10,21 @@ from typing import Any, Self
 import numpy as np
 
 from discreet import sources
-from discreet.bayes.base import NaiveBayesEstimator
 from discreet.bayes.estimate import estimate as estimate_exactly
+from discreet.bayes.export import NaiveBayesEstimator
 from discreet.bayes.model import NaiveBayesModel
 from discreet.bayes.plan import make_plan
 from discreet.bayes.release import release
-from discreet.estimators.settings import check_smoothing
 from discreet.local.bulk import People, choose_many
 from discreet.local.campaign import Campaign, Question, check_numeric
-from discreet.local.certificate import ONE_PROCESS
-from discreet.local.estimate import Tally, model_of
+from discreet.local.estimate import ONE_PROCESS, Tally, model_of
 from discreet.local.oracles import Oracle
 from discreet.mechanisms.noise import ExactSampler, SimulationSampler, sampler_for
 from discreet.privacy.budget import Adjacency, Budget
 from discreet.privacy.certifier import certify, read_under
 from discreet.privacy.ledger import Response
 from discreet.privacy.payer import Payer
-from discreet.privacy.plan import Paid
+from discreet.privacy.plan import Paid, check_smoothing
 from discreet.privacy.unexpected import REFUSE
 from discreet.schema import Schema
 from discreet.sources import Progress, Rows, charge, collect

@@ -22,8 +22,7 @@ from discreet.local.campaign import Campaign, mechanism_of
 from discreet.local.chances import local_epsilon
 from discreet.local.estimate import Tally, model_of
 from discreet.local.inputs import input_of
-from discreet.local.outcome import FATES, REPLAYED, UNEXPECTED, Outcome
-from discreet.local.store import Store, StoreError
+from discreet.local.store import FATES, REPLAYED, UNEXPECTED, Outcome, Store, StoreError
 from discreet.local.wire import frames as wire
 from discreet.local.wire.frames import MALFORMED, READABLE, Frames, Key, Parts
 from discreet.local.wire.integers import Integers

@@ -20,8 +20,8 @@ import numpy as np
 from discreet.local.bits import coins
 from discreet.local.chances import exp_bounds
 from discreet.local.entropy import Source, words
-from discreet.local.kernels import kernel
 from discreet.local.wire.integers import Integers
+from discreet.loops import kernel
 
 SLACK = Fraction(1, 1 << 38)
 _FINE = 1 << 128

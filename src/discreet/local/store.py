@@ -1,4 +1,4 @@
-"""The store: ids, reports, tallies and counts of a collector in one SQLite database, changed together or not at all."""
+"""The store: ids, reports, tallies and fates of reports in one SQLite database, changed together or not at all."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import json
 import os
 import sqlite3
 from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -18,6 +19,40 @@ from discreet.files import make_private, parse_json, replacing
 from discreet.local.wire.frames import Key
 from discreet.local.wire.report import ID_BYTES
 from discreet.schema import Schema
+
+UNEXPECTED, REPLAYED = 3, 4
+FATES = ("accepted", "malformed", "foreign", "unexpected", "replayed")  # 0, 1 and 2 are what parsing tells
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How many reports met which fate.
+
+    - accepted: counted, once;
+    - malformed: damaged, or not what its mechanism could have said;
+    - foreign: about another schema;
+    - unexpected: an ε or mechanism that this collector does not want, or one design too many;
+    - replayed: a report that has been counted before.
+    """
+
+    accepted: int = 0
+    malformed: int = 0
+    foreign: int = 0
+    unexpected: int = 0
+    replayed: int = 0
+
+    def __add__(self, other: Outcome) -> Outcome:
+        return Outcome(*(getattr(self, fate) + getattr(other, fate) for fate in FATES))
+
+    @property
+    def rejected(self) -> int:
+        """All that were not accepted."""
+        return self.malformed + self.foreign + self.unexpected + self.replayed
+
+    def to_dict(self) -> dict[str, int]:
+        """The counts by name."""
+        return asdict(self)
+
 
 APPLICATION = 0x44495243
 VERSION = 1

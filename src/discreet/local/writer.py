@@ -7,7 +7,7 @@ from collections import deque
 from dataclasses import dataclass
 
 from discreet.local.collector import Collector
-from discreet.local.outcome import Outcome
+from discreet.local.store import Outcome
 
 GROUP = 4 << 20  # bytes that go into one step
 

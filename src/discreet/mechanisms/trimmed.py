@@ -100,7 +100,8 @@ class TrimmedSample(ABC):
 
     def low_tail(self, start: int, reach: int) -> tuple[IntArray, IntArray]:
         """Distinct values at start, start-1, …, start-reach, each with the fewest steps that reach it."""
-        steps, values = self._low(min(start, self.count), max(start - reach, 1), start)
+        ranks, values = self._distinct(max(start - reach, 1), min(start, self.count), falling=True)
+        steps = start - ranks
         if start <= reach:
             steps = np.append(steps, start)
             values = np.append(values, -self.half_range)
@@ -108,7 +109,8 @@ class TrimmedSample(ABC):
 
     def high_tail(self, start: int, reach: int) -> tuple[IntArray, IntArray]:
         """Distinct values at start, start+1, …, start+reach, each with the fewest steps that reach it."""
-        steps, values = self._high(max(start, 1), min(start + reach, self.count), start)
+        ranks, values = self._distinct(max(start, 1), min(start + reach, self.count), falling=False)
+        steps = ranks - start
         if self.count + 1 - start <= reach:
             steps = np.append(steps, self.count + 1 - start)
             values = np.append(values, self.half_range)
@@ -124,10 +126,7 @@ class TrimmedSample(ABC):
     def _order(self, position: int) -> int: ...
 
     @abstractmethod
-    def _low(self, top: int, bottom: int, start: int) -> tuple[IntArray, IntArray]: ...
-
-    @abstractmethod
-    def _high(self, bottom: int, top: int, start: int) -> tuple[IntArray, IntArray]: ...
+    def _distinct(self, bottom: int, top: int, *, falling: bool) -> tuple[IntArray, IntArray]: ...
 
 
 def lattice_histogram(values: NDArray[Any], *, half_range: int) -> IntArray:
@@ -194,25 +193,17 @@ class _Partitioned(TrimmedSample):
         rank = position - 1
         return int((self._rows if rank in self._ranks else np.partition(self._rows, rank))[rank])
 
-    def _low(self, top: int, bottom: int, start: int) -> tuple[IntArray, IntArray]:
+    def _distinct(self, bottom: int, top: int, *, falling: bool) -> tuple[IntArray, IntArray]:
         if bottom > top:
             return _nothing()
-        end = self._rows[:top]
-        if bottom > 1:
+        end = self._rows[:top] if falling else self._rows[bottom - 1 :]
+        if falling and bottom > 1:
             end = np.partition(end, bottom - 1)[bottom - 1 :]
-        ordered = np.sort(end)[::-1].astype(np.int64, copy=False)
-        first = _first_of_runs(ordered)
-        return first + (start - top), ordered[first]
-
-    def _high(self, bottom: int, top: int, start: int) -> tuple[IntArray, IntArray]:
-        if bottom > top:
-            return _nothing()
-        end = self._rows[bottom - 1 :]
-        if top < self.count:
+        elif not falling and top < self.count:
             end = np.partition(end, top - bottom)[: top - bottom + 1]
-        ordered = np.sort(end).astype(np.int64, copy=False)
+        ordered = np.sort(end)[:: -1 if falling else 1].astype(np.int64, copy=False)
         first = _first_of_runs(ordered)
-        return first + (bottom - start), ordered[first]
+        return top - first if falling else bottom + first, ordered[first]
 
 
 class _Counted(TrimmedSample):
@@ -251,20 +242,13 @@ class _Counted(TrimmedSample):
     def _order(self, position: int) -> int:
         return int(self._values[self._cell(position)])
 
-    def _low(self, top: int, bottom: int, start: int) -> tuple[IntArray, IntArray]:
+    def _distinct(self, bottom: int, top: int, *, falling: bool) -> tuple[IntArray, IntArray]:
         if bottom > top:
             return _nothing()
         first, last = self._cell(bottom), self._cell(top)
-        cells = first + np.flatnonzero(self.cell_counts[first : last + 1])[::-1]
-        return start - np.minimum(self._running[cells], top), self._values[cells]
-
-    def _high(self, bottom: int, top: int, start: int) -> tuple[IntArray, IntArray]:
-        if bottom > top:
-            return _nothing()
-        first, last = self._cell(bottom), self._cell(top)
-        cells = first + np.flatnonzero(self.cell_counts[first : last + 1])
-        before = self._running[cells] - self.cell_counts[cells]
-        return np.maximum(before + 1, bottom) - start, self._values[cells]
+        cells = first + np.flatnonzero(self.cell_counts[first : last + 1])[:: -1 if falling else 1]
+        before, through = self._running[cells] - self.cell_counts[cells], self._running[cells]
+        return np.minimum(through, top) if falling else np.maximum(before + 1, bottom), self._values[cells]
 
 
 def _nothing() -> tuple[IntArray, IntArray]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from discreet.audit import AuditCase, Claim, Pair
+from discreet.audit import AuditCase, Pair, case_at_one
 from discreet.bayes.audits import ADDED, SCHEMA, NoisyRelease, _pairs, columns_of
 from discreet.bayes.plan import Plan
 from discreet.nodes.settings import Settings, node_plan
@@ -52,15 +52,8 @@ def node_case(
 ) -> AuditCase:
     """A case on the rows of one node; the first row of a node is a neighbour of none."""
     first = [Pair((), (ADDED,), "the first row of a node")] if adjacency == "add-remove" else []
-    return AuditCase(
-        name=name,
-        claim=Claim(1.0, delta),
-        build=build,
-        pairs=lambda epsilon: [*_pairs(adjacency), *first],
-        adjacency=adjacency,
-        note=note,
-        samples=samples,
-    )
+    pairs = [*_pairs(adjacency), *first]
+    return case_at_one(name, build, pairs, note, adjacency=adjacency, samples=samples, delta=delta)
 
 
 def audit_cases() -> list[AuditCase]:

@@ -11,11 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from discreet.bayes.base import NaiveBayesEstimator
+from discreet.bayes.export import NaiveBayesEstimator
 from discreet.bayes.model import NaiveBayesModel
 from discreet.bayes.plan import Plan
 from discreet.errors import DataError
-from discreet.estimators.settings import check_smoothing
 from discreet.mechanisms.noise import Sampler, sampler_for
 from discreet.nodes.certificate import NODES, study_certificate
 from discreet.nodes.partition import DEPENDENT, assign, node_budgets
@@ -25,7 +24,7 @@ from discreet.nodes.update import Update
 from discreet.privacy.budget import Budget
 from discreet.privacy.certifier import read_under
 from discreet.privacy.ledger import Parallel
-from discreet.privacy.plan import Protected, checked_count
+from discreet.privacy.plan import Protected, check_smoothing, checked_count
 from discreet.privacy.unexpected import check_unexpected
 from discreet.schema import Schema
 from discreet.sources import HeldRows, Source, is_aligned, is_lazy, is_outside

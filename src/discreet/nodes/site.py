@@ -9,10 +9,9 @@ from fractions import Fraction
 from functools import partial
 from typing import Any
 
-from discreet.bayes.certificates import release_certificate
 from discreet.bayes.estimate import class_totals
 from discreet.bayes.plan import Plan
-from discreet.bayes.release import Release, release
+from discreet.bayes.release import Release, release, release_certificate
 from discreet.errors import BudgetError
 from discreet.mechanisms.noise import Sampler, bytes_of, sampler_for
 from discreet.nodes.journal import Journal

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from numbers import Integral
 from typing import Any, Protocol
@@ -105,3 +106,13 @@ class Paid(Protected):
     """A plan of which nothing matters any more but its ledger entry."""
 
     node: Node
+
+
+def check_smoothing(given: Any) -> None:
+    """Refuse a number of added rows that is not above zero."""
+    try:
+        smoothing = float(given)
+    except (TypeError, ValueError):
+        smoothing = -1.0
+    if not smoothing > 0 or math.isinf(smoothing):
+        raise BudgetError(f"smoothing must be a number above zero, not {given!r}")

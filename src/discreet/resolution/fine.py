@@ -10,11 +10,10 @@ from typing import Any
 import numpy as np
 
 from discreet.additive.blocks import Level
-from discreet.bayes.certificates import release_certificate
+from discreet.bayes.bins import free_numbers, recut
 from discreet.bayes.plan import Plan, make_plan
-from discreet.bayes.release import Release, release
+from discreet.bayes.release import Release, release, release_certificate
 from discreet.estimators.counts import ClassCounts
-from discreet.features import DEFAULT_BINS
 from discreet.mechanisms.noise import Sampler
 from discreet.privacy.budget import Budget
 from discreet.privacy.certificate import Certificate
@@ -40,11 +39,6 @@ class Finely:
     certificate: Certificate
 
 
-def free_numbers(schema: Schema) -> tuple[Numeric, ...]:
-    """The numbers whose bins nobody declared."""
-    return tuple(one for one in schema.numeric if one.bins == DEFAULT_BINS)
-
-
 def worth_fine(schema: Schema, rows: float, epsilon: float) -> bool:
     """Whether fine tables pay, by what is public: two classes and many rows times ε for each number."""
     numbers = free_numbers(schema)
@@ -66,8 +60,7 @@ def fine_statistics(source: Source, plan: Plan) -> Statistics:
 
 def finely(schema: Schema) -> Schema:
     """The schema with the cells of fine tables, for a source."""
-    free = {one.name for one in free_numbers(schema)}
-    return schema.having([fine_cells(one) if one.name in free else one for one in schema.features])  # type: ignore[arg-type]
+    return recut(schema, fine_cells)
 
 
 def buy_fine(
@@ -130,8 +123,8 @@ def _levels(
     return tuple(int(one) for one in label)
 
 
-def shared(epsilon: Any) -> tuple[Budget, Any]:
-    """What fine tables may cost, and what is left."""
+def shared(epsilon: Any, share: Fraction) -> tuple[Budget, Any]:
+    """What a look may cost that is given this share of ε, and what is left."""
     if not isinstance(epsilon, Fraction):
         return Budget(math.inf), epsilon
-    return Budget(epsilon * SHARE), epsilon * (1 - SHARE)
+    return Budget(epsilon * share), epsilon * (1 - share)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 
+from discreet.bayes.bins import edges_apart
 from discreet.schema import Numeric
 
 EVEN, HALVINGS, TINY = 512, 10, 20  # even cells; halvings of the first one; and a last cell of span·2^-TINY
@@ -35,11 +35,5 @@ def relative_cells(feature: Numeric) -> tuple[Numeric, tuple[int, ...]]:
 
 def with_edges(feature: Numeric, inner: Iterable[float]) -> Numeric:
     """The number with these inner edges, as far as its lattice tells them apart; two bins at least."""
-    step = float(feature.lattice.step)
-    apart = 1.0 if feature.integer and step <= 1 else 2.5 * step
-    kept = [feature.lower]
-    for spot in sorted(inner):
-        edge = float(math.ceil(spot)) if feature.integer else float(spot)
-        if edge - kept[-1] >= apart and feature.upper - edge >= apart:
-            kept.append(edge)
+    kept = edges_apart(feature, inner, feature.upper)
     return feature.having((*kept, feature.upper) if len(kept) > 1 else 2)

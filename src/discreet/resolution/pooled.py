@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.estimators.counts import ClassCounts
-from discreet.mechanisms.laws import laplace_variance
-from discreet.mechanisms.noise import Sampler
+from discreet.bayes.bins import free_numbers, recut
+from discreet.estimators.counts import ClassCounts, CountPlan
+from discreet.mechanisms.noise import Sampler, laplace_variance
 from discreet.privacy.budget import Adjacency, Budget
 from discreet.privacy.certificate import Certificate
 from discreet.privacy.certifier import certify
-from discreet.privacy.ledger import Charge, Sequential
-from discreet.privacy.plan import Protected
+from discreet.privacy.ledger import Charge
 from discreet.privacy.unexpected import REFUSE
-from discreet.resolution.fine import free_numbers, stating
+from discreet.resolution.fine import stating
 from discreet.resolution.grids import PARTS, relative_cells, with_edges
 from discreet.resolution.reading import Floats, quantiles, shares
 from discreet.schema import Numeric, Schema
@@ -35,15 +33,10 @@ COVERS = "where in their ranges all numbers together lie, and everything compute
 
 
 @dataclass(frozen=True)
-class PooledPlan(Protected):
+class PooledPlan(CountPlan):
     """The purchase of one table of relative positions, all numbers counted together."""
 
-    charge: Charge | None
-
-    @property
-    def node(self) -> Sequential:
-        """The ledger entry."""
-        return Sequential("relative positions of numbers", () if self.charge is None else (self.charge,))
+    what: ClassVar[str] = "relative positions of numbers"
 
 
 @dataclass(frozen=True)
@@ -77,9 +70,7 @@ def pooled_plan(
 
 def relatively(schema: Schema) -> Schema:
     """The schema with the cells of the pooled table, for a source."""
-    free = {one.name for one in free_numbers(schema)}
-    made = [relative_cells(one)[0] if one.name in free else one for one in schema.features]  # type: ignore[arg-type]
-    return schema.having(made)
+    return recut(schema, lambda one: relative_cells(one)[0])
 
 
 def pooled_counts(source: Source, schema: Schema) -> Integers:
@@ -108,9 +99,8 @@ def buy_pooled(
     edges = read_pooled(noisy, scale, len(free_numbers(schema)), counts.rows, bins)
     if edges is None:
         return Pooled(schema, False, certificate)
-    free = {one.name for one in free_numbers(schema)}
-    made = [_edged(one, edges) if one.name in free else one for one in schema.features]  # type: ignore[arg-type]
-    return Pooled(stating(schema.having(made), schema, certificate, WHAT), True, certificate)
+    made = recut(schema, lambda one: _edged(one, edges))
+    return Pooled(stating(made, schema, certificate, WHAT), True, certificate)
 
 
 def read_pooled(noisy: Integers, scale: float, numbers: int, rows: float, bins: int) -> list[float] | None:
@@ -125,10 +115,3 @@ def read_pooled(noisy: Integers, scale: float, numbers: int, rows: float, bins: 
 def _edged(feature: Numeric, edges: list[float]) -> Numeric:
     span = feature.upper - feature.lower
     return with_edges(feature, (feature.lower + span * edge for edge in edges))
-
-
-def shared(epsilon: Any) -> tuple[Budget, Any]:
-    """What a pooled table may cost, and what is left."""
-    if not isinstance(epsilon, Fraction):
-        return Budget(math.inf), epsilon
-    return Budget(epsilon * SHARE), epsilon * (1 - SHARE)

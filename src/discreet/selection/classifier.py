@@ -10,15 +10,14 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.bayes.base import NaiveBayesEstimator
 from discreet.bayes.estimate import estimate
+from discreet.bayes.export import NaiveBayesEstimator
 from discreet.bayes.model import NaiveBayesModel
 from discreet.bayes.plan import Plan, make_plan
 from discreet.bayes.release import release
 from discreet.errors import BudgetError
-from discreet.estimators.counted import CountedEstimator
+from discreet.estimators.base import CountedEstimator
 from discreet.estimators.counts import ClassCounts
-from discreet.estimators.settings import check_smoothing
 from discreet.mechanisms.joint import MOST_EVENTS
 from discreet.mechanisms.noise import Sampler
 from discreet.mechanisms.odds import odds_for
@@ -26,7 +25,7 @@ from discreet.privacy.budget import Adjacency, Budget, number
 from discreet.privacy.certifier import certify
 from discreet.privacy.ledger import Charge, Node, Sequential, SmoothCharge
 from discreet.privacy.payer import Payer, paying
-from discreet.privacy.plan import Paid, checked_contributions
+from discreet.privacy.plan import Paid, check_smoothing, checked_contributions
 from discreet.privacy.unexpected import REFUSE, check_unexpected
 from discreet.schema import Numeric, Schema
 from discreet.selection.kbest import SCORE, narrowed

@@ -113,11 +113,7 @@ class PrivateSelectKBest(TransformerMixin, PrivateEstimator):
     def _remember(self, selection: Selection, named: bool) -> Self:
         self.selection_, self.certificate_ = selection, selection.certificate
         self.schema_, self.names_ = selection.schema, selection.names
-        self.n_features_in_ = len(selection.plan.schema.features)
-        if named:
-            self.feature_names_in_ = np.array(selection.plan.schema.names, dtype=object)
-        elif hasattr(self, "feature_names_in_"):
-            del self.feature_names_in_
+        self._name_columns(selection.plan.schema, named)
         return self
 
     def get_support(self, indices: bool = False) -> NDArray[Any]:

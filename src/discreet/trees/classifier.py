@@ -7,9 +7,9 @@ from typing import Any
 from sklearn.utils.validation import check_is_fitted
 
 from discreet.estimators.base import ScoreEstimator
-from discreet.estimators.settings import check_smoothing
 from discreet.mechanisms.noise import Sampler
 from discreet.privacy.certifier import certify
+from discreet.privacy.plan import check_smoothing
 from discreet.schema import Schema
 from discreet.sources import Source
 from discreet.trees.estimate import leaf_values

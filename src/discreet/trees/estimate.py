@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.mechanisms.laws import laplace_variance
+from discreet.mechanisms.noise import laplace_variance
 from discreet.trees.grow import GrownTrees
 from discreet.trees.table import Nodes
 

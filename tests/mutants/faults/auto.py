@@ -72,8 +72,7 @@ plant("selective-bins-by-exact-rows", "auto/families.py",
       "public = binned(schema, counts.rows, half,", "public = binned(schema, len(X), half,",
       "the bins that features are chosen by follow the exact number of rows", SELECTED)
 plant("selection-spends-the-counts-again", "auto/families.py",
-      "estimator = kind.make(schema=public, epsilon=epsilon, delta=delta, **settings)",
-      "estimator = kind.make(schema=public, epsilon=epsilon + counts.charge.cost, delta=delta, **settings)",
+      "schema=public, counts=counts, epsilon=epsilon,", "schema=public, counts=counts, epsilon=epsilon + counts.charge.cost,",
       "a selection is given what the class counts have spent", WHOLE)
 
 plant("the-rest-is-charged-without-delta", "auto/classifier.py",

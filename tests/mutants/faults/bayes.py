@@ -10,35 +10,35 @@ RHO = f"{WATCHED}::test_gaussian_noise_costs_rho"
 LISTED = f"{WATCHED}::test_every_charge_of_the_certificate_was_drawn"
 TRIMMED = f"{WATCHED}::test_what_comes_before_trimmed_statistics_is_noisy"
 
-plant("table-l1-under-replace", "bayes/sensitivity.py",
+plant("table-l1-under-replace", "bayes/items.py",
       "return Sensitivity(Fraction(moved * contributions), Fraction(moved * contributions**2))",
       "return Sensitivity(Fraction(contributions), Fraction(moved * contributions**2))",
       "a changed row moves two cells, and Laplace noise is for one", TABLES)
-plant("table-l2-under-replace", "bayes/sensitivity.py",
+plant("table-l2-under-replace", "bayes/items.py",
       "return Sensitivity(Fraction(moved * contributions), Fraction(moved * contributions**2))",
       "return Sensitivity(Fraction(moved * contributions), Fraction(contributions**2))",
       "a changed row moves two cells, and Gaussian noise is for one", "exhaustive/test_release.py")
-plant("table-one-row-per-person", "bayes/sensitivity.py",
+plant("table-one-row-per-person", "bayes/items.py",
       "return Sensitivity(Fraction(moved * contributions), Fraction(moved * contributions**2))",
       "return Sensitivity(Fraction(moved), Fraction(moved))",
       "people have several rows, and tables are noised for one", TABLES)
-plant("sum-under-replace", "bayes/sensitivity.py",
+plant("sum-under-replace", "bayes/items.py",
       "reach = Fraction(half * moved_rows(adjacency, contributions))", "reach = Fraction(half * contributions)",
       "a changed row moves a sum from one bound to the other, and the noise is for half of that",
       "exhaustive/test_release.py::test_laplace_log_ratio_never_exceeds_epsilon")
-plant("sum-of-half-the-reach", "bayes/sensitivity.py",
+plant("sum-of-half-the-reach", "bayes/items.py",
       "reach = Fraction(half * moved_rows(adjacency, contributions))",
       "reach = Fraction(half * moved_rows(adjacency, contributions), 2)",
       "a row at a bound moves a sum by twice what the noise is for", SUMS)
-plant("sum-one-row-per-person", "bayes/sensitivity.py",
+plant("sum-one-row-per-person", "bayes/items.py",
       "reach = Fraction(half * moved_rows(adjacency, contributions))", "reach = Fraction(half * moved_rows(adjacency))",
       "people have several rows, and sums are noised for one", SUMS)
-plant("square-under-replace", "bayes/sensitivity.py",
+plant("square-under-replace", "bayes/items.py",
       "reach = Fraction(half**2, 2) * moved_rows(adjacency, contributions)",
       "reach = Fraction(half**2, 2) * contributions",
       "a changed row moves a sum of squares by twice what the noise is for",
       "exhaustive/test_release.py::test_laplace_log_ratio_never_exceeds_epsilon")
-plant("square-one-row-per-person", "bayes/sensitivity.py",
+plant("square-one-row-per-person", "bayes/items.py",
       "reach = Fraction(half**2, 2) * moved_rows(adjacency, contributions)",
       "reach = Fraction(half**2, 2) * moved_rows(adjacency)",
       "people have several rows, and sums of squares are noised for one", SUMS)

@@ -68,5 +68,5 @@ plant("draw-error-not-spared", "calibration/calibrate.py",
       "spare=0.0 if drawn is None else drawn.error", "spare=0.0",
       "the inexactness of the noise vector is not covered", MORE)
 plant("steps-for-one-weight", "calibration/plan.py",
-      "width = sqrt_up(Fraction(classes + 1))", "width = 1.0",
+      "covering(limit, Fraction(min(ridges)), classes + 1)", "covering(limit, Fraction(min(ridges)), 1)",
       "the last step covers one number and several move", MORE)

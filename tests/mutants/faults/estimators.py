@@ -19,7 +19,7 @@ plant("rows-per-person-not-passed-on", "estimators/base.py",
       "X, plan.schema, y, contributions=None, unexpected=plan.unexpected, draw=bytes_of(sampler),",
       "nobody looks whether people have more rows than the noise is for",
       "sources/test_sources.py::test_private_nb_enforces_contributions")
-plant("bought-counts-not-checked", "estimators/counted.py",
+plant("bought-counts-not-checked", "estimators/base.py",
       "        checked_counts(counts, plan, simulation=self.random_state is not None)\n", "        pass\n",
       "a private fit takes any class counts from its caller", REFUSED)
 plant("counts-of-another-unit", "estimators/counts.py",

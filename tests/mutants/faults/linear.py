@@ -33,7 +33,7 @@ plant("second-pull-forgotten", "linear/plan.py",
       "return loss.worst(rate * reach, ridge)",
       "a replaced row pulls twice, and once is paid for", LAW)
 plant("steps-for-one-weight", "linear/plan.py",
-      "width = sqrt_up(Fraction(encoding.columns))", "width = 1.0",
+      "apart, width = 2 * tolerance / ridge, sqrt_up(Fraction(columns))", "apart, width = 2 * tolerance / ridge, 1.0",
       "the last step covers one weight, and several move", NOISE)
 plant("answer-not-covered", "linear/release.py",
       "    return finish(answer, plan, sampler)\n", "    return answer\n",

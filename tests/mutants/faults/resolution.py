@@ -24,11 +24,12 @@ plant("pooled-one-row-per-person", "resolution/pooled.py",
       "moved = Fraction(plan.moves * len(free_numbers(schema)))",
       "moved = Fraction(plan.moves // plan.contributions * len(free_numbers(schema)))",
       "people have several rows, and the noise is for one", LOOK)
-plant("pooled-free", "resolution/pooled.py",
-      "return Budget(epsilon * SHARE), epsilon * (1 - SHARE)", "return Budget(epsilon * SHARE), epsilon",
+plant("pooled-free", "auto/shapes.py",
+      "budget, left = fine.shared(epsilon, pooled.SHARE)",
+      "budget, left = fine.shared(epsilon, pooled.SHARE)[0], epsilon",
       "the pooled table is bought with budget that the model spends again", WHOLE)
 plant("fine-free", "resolution/fine.py",
-      "return Budget(epsilon * SHARE), epsilon * (1 - SHARE)", "return Budget(epsilon * SHARE), epsilon",
+      "return Budget(epsilon * share), epsilon * (1 - share)", "return Budget(epsilon * share), epsilon",
       "fine tables are bought with budget that the model spends again", WHOLE)
 plant("fine-read-off-exact-tables", "resolution/fine.py",
       "changed, found = read_fine(released, schema, counts, left, gaps)",

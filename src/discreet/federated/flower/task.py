@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from discreet.errors import DiscreetError
-from discreet.estimators.settings import check_smoothing
 from discreet.federated.aggregate import Aggregate
 from discreet.federated.shares import SharePlan, share_plan
 from discreet.files import parse_json, write_text
 from discreet.nodes.settings import Settings, node_plan
 from discreet.privacy.budget import Budget
+from discreet.privacy.plan import check_smoothing
 from discreet.schema import Schema
 
 

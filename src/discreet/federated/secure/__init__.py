@@ -1,9 +1,8 @@
 """Secure aggregation: the coordinator learns the sum of the nodes' integers and nothing else."""
 
 from discreet.federated.secure.coordinator import SecureCoordinator
-from discreet.federated.secure.node import SecureNode
+from discreet.federated.secure.node import NodeStore, SecureNode
 from discreet.federated.secure.round import Round, abandoned, accept
-from discreet.federated.secure.store import NodeStore
 from discreet.federated.threshold import most_dropouts, threshold_for
 from discreet.nodes.refusals import AbortError, MessageError, RefusedError, SecureError, TooFewNodesError
 from discreet.nodes.signing import KeySigner, Signer

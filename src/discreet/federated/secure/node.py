@@ -6,6 +6,7 @@ import hashlib
 import os
 from collections.abc import Callable
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,7 @@ from discreet.federated.secure.statements import (
     survivor_statement,
     view_of,
 )
+from discreet.files import write_bytes
 from discreet.nodes.refusals import AbortError, MessageError, RefusedError, SecureError
 from discreet.nodes.signing import Signer
 
@@ -283,3 +285,25 @@ _STEPS: dict[str, Callable[[SecureNode, bytes], bytes]] = {
     "survivors": SecureNode._agree,
     "unmask": SecureNode._unmask,
 }
+
+
+# ---- memory on disk: one private file per round, written before an answer leaves
+
+
+class NodeStore:
+    """Rounds that a node has taken part in; a round that was begun is resumed, never begun anew."""
+
+    def __init__(self, directory: str | os.PathLike[str]) -> None:
+        self.directory = Path(directory)
+        self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+    def node(self, round_: Round, name: str, signer: Signer, draw: Draw, **options: Any) -> SecureNode:
+        """The node of that round, as it was left or new."""
+        path = self.directory / f"{round_.digest.hex()}.round"
+
+        def keep(memory: bytes) -> None:
+            write_bytes(path, memory, private=True)
+
+        if path.exists():
+            return SecureNode.from_bytes(path.read_bytes(), signer, draw, keep=keep, **options)
+        return SecureNode(round_, name, signer, draw, keep=keep, **options)

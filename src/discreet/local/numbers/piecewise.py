@@ -11,10 +11,10 @@ import numpy as np
 
 from discreet.local.chances import WHOLE, exp_bounds
 from discreet.local.entropy import Source, below, evenly
-from discreet.local.kernels import kernel
 from discreet.local.numbers.base import NUMBERS, whole
 from discreet.local.numbers.sampled import Sampled
 from discreet.local.wire.integers import Integers
+from discreet.loops import kernel
 
 GRID = 1 << 14
 

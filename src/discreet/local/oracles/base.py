@@ -14,10 +14,10 @@ from discreet.errors import DataError, DiscreetError, SchemaError
 from discreet.local.bits import blockwise
 from discreet.local.chances import local_epsilon
 from discreet.local.entropy import Source, WordSource
-from discreet.local.kernels import kernel
 from discreet.local.mechanism import Floats, Law, Mechanism, Reports
 from discreet.local.registry import Kinds
 from discreet.local.wire.integers import Integers, Raw, Run
+from discreet.loops import kernel
 from discreet.sources import BLOCK
 
 LARGEST_DOMAIN = 1 << 20

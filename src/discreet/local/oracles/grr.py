@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from discreet.local.bits import Slots
 from discreet.local.chances import WHOLE, exp_bounds, share_up
 from discreet.local.entropy import Source
-from discreet.local.kernels import kernel
 from discreet.local.mechanism import Law, Reports
 from discreet.local.oracles.base import ORACLES, IndexOracle
 from discreet.local.wire.integers import Integers
+from discreet.loops import kernel
 
 
 @kernel

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from discreet.local.bits import Slots
 from discreet.local.chances import WHOLE, exp_bounds
 from discreet.local.entropy import Source
-from discreet.local.kernels import kernel
 from discreet.local.mechanism import Floats, Law, Reports
 from discreet.local.oracles.base import ORACLES, TINY, IndexOracle
 from discreet.local.wire.integers import Integers
+from discreet.loops import kernel
 
 MOST_LISTED = 1 << 24  # reports times values that are gone through for the noise of a group
 

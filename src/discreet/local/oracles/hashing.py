@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from discreet.local.bits import Slots, streamed
 from discreet.local.chances import WHOLE, exp_bounds, share_up
 from discreet.local.entropy import Source, below
-from discreet.local.kernels import kernel
 from discreet.local.mechanism import Law, Reports
 from discreet.local.oracles.base import ORACLES, Oracle
 from discreet.local.wire.integers import Integers, Run
+from discreet.loops import kernel
 
 PRIME = (1 << 31) - 1
 MOST_BUCKETS = 1 << 30

@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from discreet.local.bits import streamed
 from discreet.local.chances import WHOLE, exp_bounds
 from discreet.local.entropy import Source, below, chance
-from discreet.local.kernels import kernel
 from discreet.local.mechanism import Law, Reports
 from discreet.local.oracles.base import ORACLES, PackedOracle
 from discreet.local.oracles.grr import one_of_many
 from discreet.local.wire.integers import Integers
+from discreet.loops import kernel
 
 SPARE = 64  # draws that a row may lose to rejections, beside as many as it needs
 NARROW = 1 << 12  # spans up to this one are drawn from 16 bits, others from 32

@@ -10,10 +10,10 @@ import numpy as np
 from discreet.local.bits import coins
 from discreet.local.chances import WHOLE, exp_bounds, share_up
 from discreet.local.entropy import Source, chance
-from discreet.local.kernels import kernel
 from discreet.local.mechanism import Law, Reports, independent
 from discreet.local.oracles.base import ORACLES, PackedOracle
 from discreet.local.wire.integers import Integers
+from discreet.loops import kernel
 
 
 @kernel
