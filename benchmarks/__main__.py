@@ -18,6 +18,7 @@ from discreet.errors import DiscreetError, RepeatedFitWarning
 ALL = tuple(sorted(file.stem for file in Path(__file__).parent.glob("[a-z]*.py") if file.stem != "common"))
 LONG = {
     "before",
+    "collected",
     "identical",
     "large",
     "row_rule",

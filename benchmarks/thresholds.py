@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -12,141 +16,306 @@ import numpy as np
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import train_test_split
 
+from benchmarks import collected
 from benchmarks.common import data_dir, line
 from benchmarks.peers import splits
 from benchmarks.peers.bars import EPSILONS
-from discreet import PrivateClassifier
+from discreet import PrivateClassifier, kinds
+from discreet.additive import plan as additive
 from discreet.auto import choose
+from discreet.errors import DiscreetError
+from discreet.resolution import fine, pooled
+from discreet.selection import kinds as selective
 from discreet_studies.data import DataSet, load
 
-KINDS = ("naive-bayes", "selective", "additive")
 MOST = 40_000  # rows of a table that are looked at: larger ones are far from all thresholds
 HELD = 0.25  # of the training rows are scored; the test rows are left for the tables of docs/utility.md
-GRIDS: dict[str, dict[str, tuple[float, ...]]] = {
-    "selective": {
-        "WIDE": (12, 18, 24, 32),
-        "LOST": (0.5, 1, 2),
-        "SCARCE": (2, 4, 8, 12, 16),
-        "LOPSIDED": (0.55, 0.6, 0.68, 0.8, 1.0),
-    },
-    "additive": {
-        "BINARY": (6, 8, 10, 15, 20, 25, 30),
-        "SEVERAL": (8, 12, 20, 30, 40, 60),
-        "BINARY_NUMBERS": (6, 8, 10, 15, 20, 25),
-        "SEVERAL_NUMBERS": (8, 12, 20, 30, 40),
-    },
-}
+DELTA = 1e-6
+NEVER, ALWAYS = 10**9, 0
+EVEN = {(pooled, "NUMBERS"): NEVER, (fine, "RICH"): math.inf}  # numbers cut without a look at them
+KNORM, NORMAL = {(additive, "GAIN"): math.inf}, {(additive, "GAIN"): -math.inf}
 Cell = dict[str, Any]
+Constants = dict[str, float]
+
+
+@dataclass(frozen=True)
+class Arm:
+    """One way to spend a budget: a kind of model, constants that force a step on or off, and a δ."""
+
+    kind: str
+    forced: dict[tuple[Any, str], Any]
+    delta: float = 0.0
+
+
+@contextmanager
+def _forced(names: dict[tuple[Any, str], Any]) -> Iterator[None]:
+    """Names of modules with other values for a while."""
+    before = {place: getattr(*place) for place in names}
+    try:
+        for (module, name), value in names.items():
+            setattr(module, name, value)
+        yield
+    finally:
+        for (module, name), value in before.items():
+            setattr(module, name, value)
+
+
+def _closely(share: Fraction) -> Arm:
+    return Arm("additive", {(fine, "RICH"): ALWAYS, (fine, "LEAN"): ALWAYS, (fine, "SHARE"): share})
+
+
+ARMS = {
+    "counted": Arm("naive-bayes", EVEN),
+    "counted, pooled": Arm("naive-bayes", {(pooled, "NUMBERS"): 1, (pooled, "LEAST"): ALWAYS}),
+    "selective": Arm("selective", {}),
+    "fitted": Arm("additive", EVEN),
+    "fitted, pooled": Arm("additive", EVEN | {(pooled, "NUMBERS"): 1, (pooled, "LEAST"): ALWAYS}),
+    "fitted, fine 5 %": _closely(Fraction(1, 20)),
+    "fitted, fine 10 %": _closely(Fraction(1, 10)),
+    "fitted, fine 20 %": _closely(Fraction(1, 5)),
+    "fitted, K-norm": Arm("additive", EVEN | KNORM, DELTA),
+    "fitted, normal": Arm("additive", EVEN | NORMAL, DELTA),
+    "tan": Arm("tan", {}),
+    "joint": Arm("joint", {}),
+}
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A line of the automatic choice: the arms between which it decides, its constants, and how it decides."""
+
+    arms: tuple[str, ...]  # the first of them is what happens where the others do not
+    grid: dict[str, tuple[float, ...]]
+    pick: Callable[..., str]
+    home: Any  # the module that has these constants
+
+    def own(self) -> Constants:
+        """The constants of the library."""
+        return {name: float(getattr(self.home, name)) for name in self.grid}
+
+    def tried(self) -> list[Constants]:
+        """Every point of the grid."""
+        return [dict(zip(self.grid, values, strict=True)) for values in itertools.product(*self.grid.values())]
+
+    def losses(self, cells: list[Cell], tried: list[Constants]) -> np.ndarray:
+        """How much the best arm is ahead of the chosen one, for each choice of constants: the mean over cells."""
+        found = np.zeros(len(tried))
+        for cell in cells:
+            scores = {arm: cell["scores"][arm] for arm in self.arms if arm in cell["scores"]}
+            usual, best = scores[self.arms[0]], max(scores.values())
+            found += [best - scores.get(self.pick(cell["facts"], **one), usual) for one in tried]
+        return found / max(len(cells), 1)
+
+
+def chosen_first(facts: Constants, WIDE: float, LOST: float, SCARCE: float, LOPSIDED: float) -> str:
+    """The line of `discreet.selection.kinds`."""
+    each = facts["rows"] * facts["epsilon"] / facts["features"]
+    worth = facts["features"] >= WIDE and (each < LOST or (each < SCARCE and facts["largest"] < LOPSIDED))
+    return "selective" if worth else "counted"
+
+
+def fitted_together(
+    facts: Constants, BINARY: float, SEVERAL: float, BINARY_NUMBERS: float, SEVERAL_NUMBERS: float
+) -> str:
+    """The line of `discreet.additive.kinds`."""
+    two, numbers = facts["classes"] == 2, 2 * facts["numbers"] >= facts["features"]
+    bar = (BINARY_NUMBERS if two else SEVERAL_NUMBERS) if numbers else (BINARY if two else SEVERAL)
+    return "fitted" if facts["support"] >= bar else "counted"
+
+
+def pooled_first(facts: Constants, what: str, NUMBERS: float, LEAST: float) -> str:
+    """The line of `discreet.resolution.pooled`, for weights or counts."""
+    worth = facts["numbers"] >= NUMBERS and facts["rows"] * facts["epsilon"] >= LEAST
+    return f"{what}, pooled" if worth else what
+
+
+def looked_closely(facts: Constants, RICH: float, LEAN: float, SHARE: float) -> str:
+    """The line of `discreet.resolution.fine`."""
+    numbers = facts["numbers"]
+    worth = numbers >= LEAN * facts["features"] and facts["rows"] * facts["epsilon"] >= RICH * max(numbers, 1)
+    return f"fitted, fine {SHARE:.0%}".replace("%", " %") if worth else "fitted"
+
+
+def normal_noise(facts: Constants, GAIN: float) -> str:
+    """The line of `discreet.additive.plan`: what normal noise promises, as a multiple of what K-norm noise does."""
+    return "fitted, normal" if facts["gain"] > GAIN else "fitted, K-norm"
+
+
+_POOLED: dict[str, tuple[float, ...]] = {"NUMBERS": (2, 3, 4, 6, 8, 12, NEVER), "LEAST": (0, 100, 250, 500, 1000, 2000)}
+RULES = {
+    "selective": Rule(
+        ("counted", "selective"),
+        {
+            "WIDE": (8, 10, 12, 16, 20, 24, 32),
+            "LOST": (0.5, 1, 2, 4, 8),
+            "SCARCE": (2, 4, 8, 12, 16, 24),
+            "LOPSIDED": (0.0, 0.5, 0.55, 0.6, 0.68, 0.8, 1.0),
+        },
+        chosen_first,
+        selective,
+    ),
+    "additive": Rule(
+        ("counted", "fitted"),
+        {
+            "BINARY": (4, 6, 8, 10, 15, 20, 25, 30),
+            "SEVERAL": (12, 20, 30, 40, 60, 100),
+            "BINARY_NUMBERS": (1, 2, 3, 4, 6, 8, 12, 20),
+            "SEVERAL_NUMBERS": (4, 8, 12, 20, 30),
+        },
+        fitted_together,
+        kinds,
+    ),
+    "pooled bins": Rule(
+        ("counted", "counted, pooled"), _POOLED, lambda facts, **found: pooled_first(facts, "counted", **found), pooled
+    ),
+    "pooled knots": Rule(
+        ("fitted", "fitted, pooled"), _POOLED, lambda facts, **found: pooled_first(facts, "fitted", **found), pooled
+    ),
+    "fine tables": Rule(
+        ("fitted", "fitted, fine 5 %", "fitted, fine 10 %", "fitted, fine 20 %"),
+        {
+            "RICH": (1000, 1500, 2500, 4000, 6000, 10000, 20000, math.inf),
+            "LEAN": (0, 0.1, 0.2, 0.3, 0.4),
+            "SHARE": (0.05, 0.1, 0.2),
+        },
+        looked_closely,
+        fine,
+    ),
+    "normal noise": Rule(
+        ("fitted, K-norm", "fitted, normal"),
+        {"GAIN": (0.0, 0.6, 0.7, 0.8, 0.9, 1.0, 1.05, 1.1, 1.2, 1.3, 1.5, 2.0, math.inf)},
+        normal_noise,
+        additive,
+    ),
+}
 
 
 def run(
     data: str | None = None, seeds: int | None = None, folder: Path = Path("results"), datasets: Sequence[str] = (),
     report: bool = False, **_: Any,
 ) -> list[dict[str, Any]]:  # fmt: skip
-    """Measure what the journal in `folder` lacks, then choose constants: on all tables, and without each of them."""
-    place = data_dir(data)
-    if place is None:
-        return [line("all data sets", None, "the data are not here: pass --data DIR")]
+    """Measure what the journal in `folder` lacks, then choose constants: on all tables, and without each of them.
+
+    Tables are those of the reference data and, where `benchmarks collected` has written them, real ones beside it.
+    """
+    own, more = data_dir(data), folder / collected.NAME
+    places = [place for place in (own, more) if place is not None and (place / "datasets.json").exists()]
+    if not places:
+        return [line("all data sets", None, "the data are not here: pass --data DIR, or run 'benchmarks collected'")]
     folder.mkdir(parents=True, exist_ok=True)
     journal = folder / "thresholds.jsonl"
     known = [json.loads(one) for one in journal.read_text().splitlines()] if journal.exists() else []
     done = {(one["data"], one["epsilon"], one["seed"]) for one in known}
-    for name in splits.entries(place) if not report else ():
-        todo = [(e, s) for e in EPSILONS for s in range(seeds or 5) if (name, e, s) not in done]
-        if not todo or (datasets and name not in datasets):
-            continue
-        table = load(place, name)
-        for epsilon, seed in todo:
-            known.append({"data": name, "epsilon": epsilon, "seed": seed, **_measured(place, table, epsilon, seed)})
-            with journal.open("a") as file:
-                file.write(json.dumps(known[-1]) + "\n")
+    for seed, place in itertools.product(range(seeds or 5), places if not report else ()):
+        for name in splits.entries(place):
+            todo = [epsilon for epsilon in EPSILONS if (name, epsilon, seed) not in done]
+            if not todo or (datasets and name not in datasets):
+                continue
+            table = load(place, name)
+            for epsilon in todo:
+                known.append({"data": name, "epsilon": epsilon, "seed": seed, **_measured(place, table, epsilon, seed)})
+                with journal.open("a") as file:
+                    file.write(json.dumps(known[-1]) + "\n")
     cells = _cells(known)
-    return [found for what, rule in RULES.items() for found in _chosen(what, GRIDS[what], rule, cells)]
+    return [found for what, rule in RULES.items() for found in _chosen(what, rule, cells)]
 
 
 def _measured(place: Path, table: DataSet, epsilon: float, seed: int) -> Cell:
-    """What is public of a fit, and the score of each kind on training rows that were held back."""
+    """What is public of a fit, and the score of each arm on training rows that were held back."""
     own = splits.split(place, table.name, len(table), seed)[0]
     fit, test = (part[:MOST] for part in train_test_split(own, test_size=HELD, random_state=seed))
     X, y, schema = table.X, table.y, table.schema
-    scores, facts = {}, {}
-    for kind in KINDS:
-        made = PrivateClassifier(epsilon, schema, kind, random_state=seed).fit(X[fit], y[fit])
-        P = made.predict_proba(X[test])
+    scores: dict[str, float] = {}
+    facts: Constants = {"numbers": len(schema.numeric)}
+    for name, arm in ARMS.items():
+        if not _asked(name, schema, len(fit) * epsilon):
+            continue
+        try:
+            with _forced(arm.forced), _promised(facts):
+                made = PrivateClassifier(epsilon, schema, arm.kind, random_state=seed, delta=arm.delta)
+                P = made.fit(X[fit], y[fit]).predict_proba(X[test])
+        except DiscreetError:  # this kind of model has no room for such a table
+            continue
         if len(schema.classes) == 2:
-            scores[kind] = float(roc_auc_score(y[test], P[:, 1]))
+            scores[name] = float(roc_auc_score(y[test], P[:, 1]))
         else:
-            scores[kind] = float((made.classes_[P.argmax(axis=1)] == y[test]).mean())
-        facts = {**made.choice_.facts, "numbers": len(schema.numeric), "largest": float(made.counts_.shares.max())}
-    auto = choose(schema, made.counts_, epsilon * 0.96).model
-    return {"scores": scores, "facts": facts, "auto": auto}
+            scores[name] = float((made.classes_[P.argmax(axis=1)] == y[test]).mean())
+        facts |= {**made.choice_.facts, "largest": float(made.counts_.shares.max())}
+        counts = made.counts_
+    return {"scores": scores, "facts": facts, "auto": choose(schema, counts, epsilon * 0.96).model}
+
+
+@contextmanager
+def _promised(facts: Constants) -> Iterator[None]:
+    """Note what normal noise promises in the first fit of weights that compares it."""
+    compared = additive.gain
+
+    def noted(*errors: float) -> float:
+        found = compared(*errors)
+        facts.setdefault("gain", found)
+        return found
+
+    with _forced({(additive, "gain"): noted}):
+        yield
+
+
+def _asked(name: str, schema: Any, weight: float) -> bool:
+    """Whether an arm may decide anything on such a table; `weight` is rows times ε."""
+    two, numbers = len(schema.classes) == 2, len(schema.numeric)
+    if "fine" in name:
+        return two and numbers > 0 and weight >= 1000 * numbers
+    if "pooled" in name:
+        return numbers > 1 and 2 * numbers >= len(schema.features)
+    if name in {"fitted, K-norm", "fitted, normal"}:
+        return two
+    if name == "joint":
+        return len(schema.features) <= 4
+    return name != "tan" or (not two and len(schema.features) <= 30)
 
 
 def _cells(known: list[Cell]) -> list[Cell]:
-    """The means over seeds, without cells that other kinds take: joint grids, trees of pairs, weights of pairs."""
+    """The means over seeds."""
     groups: dict[tuple[str, float], list[Cell]] = {}
     for one in known:
         groups.setdefault((one["data"], one["epsilon"]), []).append(one)
     found = []
     for (name, epsilon), some in groups.items():
-        if some[0]["auto"] in KINDS:
-            means = {kind: float(np.mean([one["scores"][kind] for one in some])) for kind in KINDS}
-            facts = {key: float(np.mean([one["facts"][key] for one in some])) for key in some[0]["facts"]}
-            found.append({"data": name, "epsilon": epsilon, "scores": means, "facts": facts})
+        arms = [arm for arm in ARMS if all(arm in one["scores"] for one in some)]
+        means = {arm: float(np.mean([one["scores"][arm] for one in some])) for arm in arms}
+        facts = {key: float(np.mean([one["facts"][key] for one in some])) for key in some[0]["facts"]}
+        found.append({"data": name, "epsilon": epsilon, "scores": means, "facts": facts})
     return found
 
 
-def chosen_first(facts: dict[str, float], WIDE: float, LOST: float, SCARCE: float, LOPSIDED: float) -> str:
-    """The line of `discreet.selection.kinds`."""
-    each = facts["rows"] * facts["epsilon"] / facts["features"]
-    worth = facts["features"] >= WIDE and (each < LOST or (each < SCARCE and facts["largest"] < LOPSIDED))
-    return "selective" if worth else "naive-bayes"
-
-
-def fitted_together(
-    facts: dict[str, float], BINARY: float, SEVERAL: float, BINARY_NUMBERS: float, SEVERAL_NUMBERS: float
-) -> str:
-    """The line of `discreet.additive.kinds`."""
-    two, numbers = facts["classes"] == 2, 2 * facts["numbers"] >= facts["features"]
-    bar = (BINARY_NUMBERS if two else SEVERAL_NUMBERS) if numbers else (BINARY if two else SEVERAL)
-    return "additive" if facts["support"] >= bar else "naive-bayes"
-
-
-RULES: dict[str, Callable[..., str]] = {"selective": chosen_first, "additive": fitted_together}
-
-
-def _regret(what: str, rule: Callable[..., str], constants: dict[str, float], cells: list[Cell]) -> float:
-    """How much the better of two kinds is ahead of the chosen one: the mean over tables of the mean over ε."""
-    lost: dict[str, list[float]] = {}
-    for cell in cells:
-        scores = cell["scores"]
-        gap = max(scores["naive-bayes"], scores[what]) - scores[rule(cell["facts"], **constants)]
-        lost.setdefault(cell["data"], []).append(gap)
-    return float(np.mean([np.mean(one) for one in lost.values()])) if lost else 0.0
-
-
-def _chosen(
-    what: str, grid: dict[str, tuple[float, ...]], rule: Callable[..., str], cells: list[Cell]
-) -> list[dict[str, Any]]:
+def _chosen(what: str, rule: Rule, every: list[Cell]) -> list[dict[str, Any]]:
     """The constants that lose least on all tables, and what those chosen without a table lose on it."""
-    tried = [dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())]
+    cells = [cell for cell in every if sum(arm in cell["scores"] for arm in rule.arms) > 1]
+    names, tried = sorted({cell["data"] for cell in cells}), rule.tried()
+    if not names:
+        return []
+    of = {name: [cell for cell in cells if cell["data"] == name] for name in names}
+    lost = np.array([rule.losses(of[name], tried) for name in names])
+    usual = [max(c["scores"][a] for a in rule.arms if a in c["scores"]) - c["scores"][rule.arms[0]] for c in cells]
+    weights = [1 / len(of[cell["data"]]) for cell in cells]
+    in_use = float(np.mean([rule.losses(of[name], [rule.own()])[0] for name in names]))
 
-    def best(some: list[Cell]) -> dict[str, float]:
-        losses = [_regret(what, rule, one, some) for one in tried]
-        good = [one for one, loss in zip(tried, losses, strict=True) if loss <= min(losses) + 1e-12]
-        return good[len(good) // 2]  # of those that are level, one in the middle
+    def best(sums: np.ndarray) -> int:
+        """The point that loses least; of those that are level, one in the middle."""
+        level = np.flatnonzero(sums <= sums.min() + 1e-12)
+        return int(level[len(level) // 2])
 
-    held = []
-    results = []
-    for name in sorted({cell["data"] for cell in cells}):
-        others = best([cell for cell in cells if cell["data"] != name])
-        held.append(_regret(what, rule, others, [cell for cell in cells if cell["data"] == name]))
-        results.append(line(f"{what}, without {name}: {_words(others)}", held[-1], "held-out regret"))
-    everything = best(cells)
-    results.append(line(f"{what}, held out", float(np.mean(held or [0.0])), "mean held-out regret"))
-    results.append(line(f"{what}, all: {_words(everything)}", _regret(what, rule, everything, cells), "fitted regret"))
+    held, results = [], []
+    for name, own in zip(names, lost, strict=True):
+        point = best(lost.sum(axis=0) - own)
+        held.append(float(own[point]))
+        results.append(line(f"{what}, without {name}: {_words(tried[point])}", held[-1], "held-out regret"))
+    point = best(lost.sum(axis=0))
+    results.append(line(f"{what}, held out", float(np.mean(held)), "mean held-out regret"))
+    results.append(line(f"{what}, all: {_words(tried[point])}", float(lost[:, point].mean()), "fitted regret"))
+    results.append(line(f"{what}, in use: {_words(rule.own())}", in_use, "regret"))
+    results.append(line(f"{what}, never", float(np.average(usual, weights=weights)), "regret"))
     return results
 
 
-def _words(constants: dict[str, float]) -> str:
+def _words(constants: Constants) -> str:
     return " ".join(f"{key} {value:g}" for key, value in constants.items())

@@ -16,6 +16,8 @@ from discreet.errors import BudgetError
 
 ENTRY_POINTS = "discreet.kinds"  # the group of entry points: each names a Kind, a list of them, or a module
 DECLARED = "KINDS"
+BINARY, SEVERAL = 15.0, 30.0  # rows times ε for each free weight that an additive model asks for; of more classes
+BINARY_NUMBERS, SEVERAL_NUMBERS = 4.0, 12.0  # and where at least half of the features are numbers
 
 
 @dataclass(frozen=True)
@@ -56,7 +58,7 @@ class Facts:
         weights of a line through knots are alike, so that each of them leans on its neighbours.
         """
         numbers = 2 * len(self.schema.numeric) >= self.features
-        two, several = (8.0, 12.0) if numbers else (25.0, 40.0)
+        two, several = (BINARY_NUMBERS, SEVERAL_NUMBERS) if numbers else (BINARY, SEVERAL)
         return two if self.classes == 2 else several
 
     def supported(self, needed: float) -> str:

@@ -73,6 +73,6 @@ def test_what_is_asked_for_is_taken():
 def test_many_features_that_share_too_little_mean_a_choice_first():
     many = wide(features=60, categories=2)
     assert model(many, 1000, 0.1) == "selective"
-    assert choose(many, ClassCounts(np.array([900.0, 100.0]), 1.0, None), 0.1).model == "naive-bayes"
-    assert choose(many, ClassCounts(np.array([450.0, 50.0]), 1.0, None), 0.1).model == "selective"
+    assert choose(many, ClassCounts(np.array([4500.0, 500.0]), 1.0, None), 0.1).model == "naive-bayes"
+    assert choose(many, ClassCounts(np.array([900.0, 100.0]), 1.0, None), 0.1).model == "selective"
     assert model(many, 100_000, 1.0) == "additive"

@@ -31,7 +31,7 @@ CURVATURE = 0.1  # of a cell, relative to evenly filled cells of unrelated featu
 SCORE, TERMS = 32.0, 1024.0  # of a score and of its terms, added up: more than they come to at a minimum
 COMMON = 0.1  # the weight of the sum that blocks share under normal noise, against one of all they have beside it
 SPREADS = (0.05, 0.1, 0.2, 0.4, 0.7, 1.0, 1.5, 2.5, 4.0, 7.0, 12.0)  # of scores, that normal noise is weighed against
-GAIN = 1.1  # how much more than K-norm noise, of what a fit can learn, normal noise must promise: set on Adult
+GAIN = 1.0  # of what K-norm noise lets a fit learn, from which on normal noise is taken
 FINER = 8  # bits by which the lattice is finer than it need be
 SHARES = (1.0, 0.99, 0.98, 0.97, 0.96, 0.95, 0.94, 0.92, 0.9, 0.875, 0.85, 0.8, 0.75, 0.7, 0.6, 0.5, 0.35, 0.2, 0.1)
 
@@ -148,7 +148,7 @@ def plan_fit(
 ) -> FitPlan:  # fmt: skip
     """Noise and penalties for ε per row; `scales` are the prior deviations of the blocks (default: 1).
 
-    With a δ, which is that of all rows of a person, noise is normal where that promises clearly less error.
+    With a δ, which is that of all rows of a person, noise is normal where that promises less error.
     Everything follows from the schema, ε, δ and the noisy class counts.
     """
     scale = np.array(scales) if len(scales) else np.ones(len(blocks.sizes))
@@ -159,7 +159,12 @@ def plan_fit(
     error, best = min(tried, key=lambda found: found[0])
     normal = plan_normal(blocks, epsilon, delta, counts, moved, contributions, scale) if delta else None
     known = float(np.sum(scale**2))  # the error of a score before anything is fitted
-    return normal[1] if normal is not None and known - normal[0] > GAIN * (known - error) else best
+    return normal[1] if normal is not None and gain(known, error, normal[0]) > GAIN else best
+
+
+def gain(known: float, error: float, other: float) -> float:
+    """What a fit with error `other` learns of a score, as a multiple of what one with `error` does."""
+    return (known - other) / max(known - error, 1e-12 * known)
 
 
 def plan_normal(blocks: Blocks, epsilon: Fraction, delta: Fraction, counts: ClassCounts, moved: int,

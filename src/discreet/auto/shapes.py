@@ -72,7 +72,7 @@ def shaped(
         gaps = max(3, gaps_for(rows * worth(left) / features))
         found = fine.buy_fine(opened(fine.finely(schema)), plan, schema, counts, worth(left), gaps, sampler)
         return Shaped(found.schema, found.levels, left, found.certificate)
-    if pooled.worth_pooled(schema):
+    if pooled.worth_pooled(schema, rows, worth(epsilon)):
         budget, left = fine.shared(epsilon, pooled.SHARE)
         each = rows * worth(left)
         count = (

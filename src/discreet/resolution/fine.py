@@ -24,7 +24,8 @@ from discreet.sources import BINS, Source
 from discreet.statistics import Statistics
 
 SHARE = Fraction(1, 5)  # of the budget
-RICH = 1500.0  # rows times ε for each number, from which on fine tables are worth it
+RICH = 1000.0  # rows times ε for each number, from which on fine tables are worth it
+LEAN = 0.2  # the share of features that are numbers, below which they are not: the others would pay for few
 WHAT = "the fine tables that knots and levels are read off"
 COVERS = "rows by class and fine cell of each number, and everything computed from them"
 
@@ -41,7 +42,8 @@ class Finely:
 def worth_fine(schema: Schema, rows: float, epsilon: float) -> bool:
     """Whether fine tables pay, by what is public: two classes and many rows times ε for each number."""
     numbers = free_numbers(schema)
-    return len(schema.classes) == 2 and bool(numbers) and rows * min(epsilon, 1e6) >= RICH * len(numbers)
+    some = len(numbers) > 0 and len(numbers) >= LEAN * len(schema.features)
+    return len(schema.classes) == 2 and some and rows * min(epsilon, 1e6) >= RICH * len(numbers)
 
 
 def fine_plan(schema: Schema, budget: Budget, **people: Any) -> Plan:

@@ -25,7 +25,8 @@ from discreet.sources import BINS, Source
 
 Integers = NDArray[np.int64]
 SHARE = Fraction(1, 25)  # of the budget
-NUMBERS = 8  # at least, and half of the features, for one shape to speak for all
+NUMBERS = 6  # at least, and half of the features, for one shape to speak for all
+LEAST = 250.0  # rows times ε, below which the noise of the table would speak
 LOW, SKEWED = 1 / 16, 0.6  # a lowest part of the ranges, and the share of all values in it that makes numbers skewed
 WHAT = "the pooled table that bin edges are read off"
 COVERS = "where in their ranges all numbers together lie, and everything computed from it"
@@ -47,10 +48,10 @@ class Pooled:
     certificate: Certificate
 
 
-def worth_pooled(schema: Schema) -> bool:
-    """Whether a pooled table may pay, by what is public: many numbers, and half of all features."""
+def worth_pooled(schema: Schema, rows: float, epsilon: float) -> bool:
+    """Whether a pooled table may pay, by what is public: many numbers, half of all features, and rows times ε."""
     numbers = len(free_numbers(schema))
-    return numbers >= NUMBERS and 2 * numbers >= len(schema.features)
+    return numbers >= NUMBERS and 2 * numbers >= len(schema.features) and rows * epsilon >= LEAST
 
 
 def pooled_plan(

@@ -2,10 +2,10 @@
 
 from discreet.kinds import Facts, Kind, Promise
 
-WIDE = 24  # features, below which those that say nothing cost the others little
-SCARCE = 8.0  # rows times ε for each feature, below which a choice may be worth half of the budget
-LOST = 1.0  # and below which it always is
-LOPSIDED = 0.68  # the share of a class from which on few features alone can beat it, so that hits tell them not apart
+WIDE = 12  # features, below which those that say nothing cost the others little
+SCARCE = 16.0  # rows times ε for each feature, below which a choice may be worth half of the budget
+LOST = 4.0  # and below which it always is
+LOPSIDED = 0.55  # the share of a class from which on few features alone can beat it, so that hits tell them not apart
 
 
 def promise(facts: Facts) -> Promise:
