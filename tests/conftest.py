@@ -131,7 +131,7 @@ def discreet():
 
 @pytest.fixture(scope="session")
 def script():
-    """Run the installed console script as a stranger does: for what is about its start, and once per command."""
+    """Run the installed console script as a stranger does: for what is about its start, and the main commands."""
     place = Path(sys.executable).with_name("discreet")
     if not place.exists():
         pytest.skip("the console script is not installed beside this Python")

@@ -501,10 +501,10 @@ def test_a_killed_fit_keeps_the_old_model(model, here):
         assert path.name in {"model.json", "large.csv", "good.csv", "s.toml"} or path.name.startswith("."), path
 
 
-# ---- the same through a real process
+# ---- the same through a process of its own
 
 
-def test_a_real_process_prints_one_sentence(here, discreet):
+def test_a_process_of_its_own_prints_one_sentence(here, discreet):
     Path("bad.csv").write_text(GOOD + "blue,5,no\n")
     done = discreet("fit", "bad.csv", "--schema", "s.toml", "--out", "m.json", cwd=here)
     assert done.returncode == 2 and done.stdout == ""

@@ -14,6 +14,7 @@ from typing import Any
 MOST_VALUES = 100  # of a column of text: one with more names rows rather than tells of them
 FEW_VALUES = 12  # whole numbers with so few values are categories
 MISSING = 0.25  # of the rows: a column that lacks more is left out, and then rows that lack anything
+RARE = 10  # rows of a class: those of fewer are left out
 MOST_ROWS = 60_000  # of a table; more are far from every threshold
 
 
@@ -37,8 +38,11 @@ def _written(folder: Path, name: str, told: dict[str, Any]) -> dict[str, Any]:
     frame = frame[frame[target].notna()]
     if "above" in told:
         frame[target] = (frame[target] > told["above"]).map({True: "above", False: "at most"})
+    frame = frame[[column for column in frame if column == target or _tells(frame[column])]].dropna()
+    common = frame[target].value_counts()
+    frame = frame[frame[target].isin(common[common >= RARE].index)]
     kept = [column for column in frame if column == target or _tells(frame[column])]
-    frame = frame[kept].dropna()
+    frame = frame[kept]
     if len(frame) > MOST_ROWS:
         frame = frame.sample(MOST_ROWS, random_state=0)
     numbers, categories = [], []
@@ -51,8 +55,6 @@ def _written(folder: Path, name: str, told: dict[str, Any]) -> dict[str, Any]:
         else:
             whole = bool((values == values.round()).all())
             numbers.append({"name": column, "bounds": _rounded(values.min(), values.max()), "integer": whole})
-    shares = frame[target].value_counts()
-    frame = frame[frame[target].isin(shares[shares >= 10].index)].reset_index(drop=True)
     path = folder / f"{name}.parquet"
     frame.to_parquet(path, index=False)
     return {

@@ -21,7 +21,7 @@ KINDS = [kind.name for kind in kinds() if kind.promise]
 @pytest.mark.usefixtures("one_engine")
 @parametrize_with_checks(
     [
-        PrivateClassifier(schema="infer", epsilon=math.inf),
+        PrivateClassifier(schema="infer", epsilon=50.0, random_state=0, model="naive-bayes"),
     ]
 )
 def test_estimator_checks(estimator, check):
@@ -30,8 +30,8 @@ def test_estimator_checks(estimator, check):
 
 @pytest.mark.slow  # the same checks of the same class once more
 @pytest.mark.usefixtures("one_engine")
-@parametrize_with_checks([PrivateClassifier(schema="infer", epsilon=50.0, random_state=0, model="naive-bayes")])
-def test_estimator_checks_with_a_given_kind(estimator, check):
+@parametrize_with_checks([PrivateClassifier(schema="infer", epsilon=math.inf)])
+def test_estimator_checks_without_privacy(estimator, check):
     check(estimator)
 
 
@@ -243,8 +243,8 @@ def test_bounds_can_be_bought_first():
 
 def test_a_model_of_chosen_features_takes_rows_as_they_were_in_fit():
     rng = np.random.default_rng(0)
-    y = rng.integers(0, 2, 1000)
-    X = rng.integers(0, 2, (1000, 40))
+    y = rng.integers(0, 2, 4000)
+    X = rng.integers(0, 2, (4000, 40))
     X[:, 7] = y
     names = [f"w{j}" for j in range(40)]
     schema = Schema([Categorical(name, [0, 1]) for name in names], "y", [0, 1])

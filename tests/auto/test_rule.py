@@ -29,8 +29,8 @@ def model(schema, rows, epsilon, **settings):
 
 
 def test_little_support_means_counting():
-    assert model(wide(), 100, 0.1) == "naive-bayes"
-    assert model(wide(classes=4), 100, 0.1) == "naive-bayes"
+    assert model(wide(features=6), 100, 0.1) == "naive-bayes"
+    assert model(wide(classes=4, features=6), 100, 0.1) == "naive-bayes"
 
 
 def test_much_support_means_fitting():
@@ -74,5 +74,5 @@ def test_many_features_that_share_too_little_mean_a_choice_first():
     many = wide(features=60, categories=2)
     assert model(many, 1000, 0.1) == "selective"
     assert choose(many, ClassCounts(np.array([4500.0, 500.0]), 1.0, None), 0.1).model == "naive-bayes"
-    assert choose(many, ClassCounts(np.array([900.0, 100.0]), 1.0, None), 0.1).model == "selective"
+    assert choose(many, ClassCounts(np.array([180.0, 20.0]), 1.0, None), 0.1).model == "selective"
     assert model(many, 100_000, 1.0) == "additive"

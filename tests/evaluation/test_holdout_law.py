@@ -38,6 +38,7 @@ class Given:
 
 class Fixed:
     keyed = False
+    salt = None
 
     def __init__(self, bits):
         self.bits = np.array(bits, bool)

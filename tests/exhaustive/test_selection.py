@@ -123,7 +123,9 @@ def loss(law, changes, vectors=ASCENDING):
 
     @cache
     def of(scores):
-        return np.log(list(law(scores).values()))
+        chances = np.array([chance for _, chance in sorted(law(scores).items())])
+        assert (chances > 0).all()
+        return np.log(chances)
 
     found = 0.0
     for scores in vectors:

@@ -83,6 +83,19 @@ def test_ids_stay_with_their_rows_where_rows_are_left_out():
         keep_known(given, PEOPLE)
 
 
+def test_a_digest_that_several_ids_may_have_keeps_none_of_too_many_rows(codes_alone):
+    """Ids above 2⁵³ share a double: a choice among their rows would let one person's push out another's."""
+    ids = [2**53, 2**53 + 1, 7, 7]
+    rows = pd.DataFrame({"x": [1, 2, 3, 4], "a": ["u"] * 4, "y": ["n"] * 4, "who": ids})
+    kept, limits = keep_known(Cut(rows, 2), PEOPLE, lenient=True), {"contributions": 1, "unexpected": "absorb"}
+    assert len(set(kept.people().to_pylist())) == 2
+    for data in (rows, kept):
+        found = sources.open(data, PEOPLE, **limits).held().columns[0]
+        assert len(found) == 1
+    twice = [keep_known(Cut(rows, 2), PEOPLE, salt=KeyCoins(Fraction(1, 3), SimulationSampler(1)).salt) for _ in "ab"]
+    assert twice[0].people() == twice[1].people() != kept.people()
+
+
 @pytest.mark.parametrize("policy", ["refuse", "absorb"])
 def test_holdouts_searches_and_figures_are_those_of_codes(codes_alone, policy):
     rows = of_people(400, 4000).drop_duplicates("who")

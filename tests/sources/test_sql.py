@@ -448,6 +448,12 @@ def test_a_view_that_answers_differently_each_time_is_refused_where_people_have_
         "compared": ("SELECT n, y, who FROM drawn WHERE ROW(who, n) < ROW(99, n)", True),
         "added": ("SELECT min(n) AS n, y, who FROM drawn GROUP BY y, who HAVING pg_temp.luck(who) > 0", False),
         "settled": ("SELECT * FROM kept_once", True),
+        "first": ("SELECT n, y, who FROM drawn LIMIT 9", False),
+        "later": ("SELECT n, y, who FROM (SELECT * FROM drawn OFFSET 0) few", False),
+        "one_each": ("SELECT DISTINCT ON (who) n, y, who FROM drawn", False),
+        "apart": ("SELECT DISTINCT n, y, who FROM drawn", True),
+        "stamped": ("SELECT n, y, who FROM drawn WHERE statement_timestamp() > '2000-01-01'", False),
+        "elsewhere": ("SELECT n, y, who FROM far", False),
         "named": ('SELECT n, y, who, 1 AS ":funcid 1598 (random() TABLESAMPLE" FROM drawn', True),
     }
     connection.execute(
@@ -457,7 +463,10 @@ def test_a_view_that_answers_differently_each_time_is_refused_where_people_have_
         "CREATE FUNCTION pg_temp.step(int, int) RETURNS int VOLATILE LANGUAGE sql AS 'SELECT $2';"
         "CREATE AGGREGATE pg_temp.luck(int) (SFUNC = pg_temp.step, STYPE = int, INITCOND = '0');"
         "CREATE MATERIALIZED VIEW kept_once AS SELECT 0.5::float8 AS n, i % 2 AS y, i AS who "
-        "FROM generate_series(1, 9) i WHERE random() < 2"
+        "FROM generate_series(1, 9) i WHERE random() < 2;"
+        "CREATE EXTENSION IF NOT EXISTS file_fdw; CREATE SERVER IF NOT EXISTS files FOREIGN DATA WRAPPER file_fdw;"
+        "CREATE FOREIGN TABLE far (n float8, y int, who int) SERVER files "
+        "OPTIONS (program 'for i in 1 2 3 4 5 6 7 8 9; do echo 0.5,$((i % 2)),$i; done', format 'csv')"
     )
     for name, (made, fine) in views.items():
         connection.execute(f"CREATE TEMP VIEW {name} AS {made}")
@@ -469,7 +478,9 @@ def test_a_view_that_answers_differently_each_time_is_refused_where_people_have_
         for unexpected in ("refuse", "absorb"):
             with pytest.raises(DataError, match="may answer differently each time"):
                 collect(table, limited, contributions=1, unexpected=unexpected)
-    connection.execute("DROP TABLE drawn CASCADE; DROP MATERIALIZED VIEW kept_once CASCADE")
+    connection.execute(
+        "DROP TABLE drawn CASCADE; DROP MATERIALIZED VIEW kept_once CASCADE; DROP EXTENSION file_fdw CASCADE"
+    )
 
 
 def test_a_row_policy_that_answers_differently_each_time_is_refused_too(connection):

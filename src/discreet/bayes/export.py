@@ -95,7 +95,5 @@ class NaiveBayesEstimator(ScoreEstimator):
 
     def to_sklearn(self) -> Any:
         """The released model as a fitted scikit-learn pipeline, which needs this library no longer."""
-        from discreet.bayes.export import to_sklearn
-
         check_is_fitted(self)
         return to_sklearn(self.model_, named=hasattr(self, "feature_names_in_"))

@@ -17,7 +17,7 @@ FileArgument = Annotated[Path, typer.Argument(help="An account, such as patients
 RULES = {
     "basic": "epsilons and deltas add up",
     "zcdp": "rhos add up, within the rho that epsilon and delta are worth",
-    "either": "epsilons and deltas add up, or rhos do: each rule with half of delta",
+    "either": "epsilons and deltas add up, or rhos do beside all deltas: each rule with half of delta",
 }
 
 

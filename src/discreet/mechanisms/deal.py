@@ -45,6 +45,7 @@ class RowCoins:
     """
 
     keyed = False
+    salt: bytes | None = None
 
     def __init__(self, share: Fraction, sampler: Sampler) -> None:
         if isinstance(sampler, SimulationSampler):  # coins of a seed must not wait on what else is drawn meanwhile
@@ -73,6 +74,8 @@ class KeyCoins:
     def __init__(self, share: Fraction, sampler: Sampler) -> None:
         self._below = int(share * FINE)
         self._secret = sampler.rng.bytes(32) if isinstance(sampler, SimulationSampler) else os.urandom(32)
+        # Those who code rows elsewhere get a salt for who people are: it tells nothing of the coins.
+        self.salt: bytes | None = hashlib.blake2b(b"salt", digest_size=32, key=self._secret).digest()
 
     def held(self, start: int, size: int, keys: Sequence[bytes] | None = None) -> Bits:
         """Which of the rows are held out, by the keys of the people they belong to."""

@@ -26,7 +26,7 @@ from discreet.sources import BINS, Source
 Integers = NDArray[np.int64]
 SHARE = Fraction(1, 25)  # of the budget
 NUMBERS = 6  # at least, and half of the features, for one shape to speak for all
-LEAST = 250.0  # rows times ε, below which the noise of the table would speak
+LEAST = 100.0  # rows times ε, below which the noise of the table would speak
 LOW, SKEWED = 1 / 16, 0.6  # a lowest part of the ranges, and the share of all values in it that makes numbers skewed
 WHAT = "the pooled table that bin edges are read off"
 COVERS = "where in their ranges all numbers together lie, and everything computed from it"

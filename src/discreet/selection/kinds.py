@@ -2,9 +2,9 @@
 
 from discreet.kinds import Facts, Kind, Promise
 
-WIDE = 12  # features, below which those that say nothing cost the others little
+WIDE = 8  # features, below which those that say nothing cost the others little
 SCARCE = 16.0  # rows times ε for each feature, below which a choice may be worth half of the budget
-LOST = 4.0  # and below which it always is
+LOST = 0.5  # and below which it always is
 LOPSIDED = 0.55  # the share of a class from which on few features alone can beat it, so that hits tell them not apart
 
 

@@ -19,7 +19,7 @@ from discreet.sources.blocks import Rows
 from discreet.sources.coded import cells_of
 from discreet.sources.columns import Numbers
 from discreet.sources.count import tally
-from discreet.sources.fewer import written_key
+from discreet.sources.fewer import several, written_key
 from discreet.sources.held import HeldRows
 from discreet.sources.people import People
 from discreet.sources.sql import Grid
@@ -88,7 +88,10 @@ class Hold(Ask[HeldRows]):
 
 @dataclass(frozen=True)
 class HoldKnown(Ask[tuple[HeldRows, NDArray[np.uint8]]]):
-    """Coded rows, each with a digest of its person's key under a salt of this reading alone; zeros without an id."""
+    """Coded rows, each with a digest of its person's key under a salt of this reading alone; zeros without an id.
+
+    The first bit of a digest tells whether several ids may have the key.
+    """
 
     salt: bytes
 
@@ -105,7 +108,8 @@ class HoldKnown(Ask[tuple[HeldRows, NDArray[np.uint8]]]):
         return np.frombuffer(raw, np.uint8).reshape(-1, 16)
 
     def _digest(self, key: float | str) -> bytes:
-        return blake2b(written_key(key), digest_size=16, key=self.salt).digest()
+        first, *rest = blake2b(written_key(key), digest_size=16, key=self.salt).digest()
+        return bytes([first & 0x7F | (0x80 if several(key) else 0), *rest])
 
     def pack(self, found: tuple[HeldRows, NDArray[np.uint8]]) -> Arrays:
         held, who = found

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from discreet.sources.people import EXACT, id_keys
 
 Draw = Callable[[int], bytes]
+SHARED = "\0several:"  # begins the name of a digest that several ids may have
 
 
 def choose_places(size: int, most: int, draw: Draw | None = None) -> frozenset[int]:
@@ -35,7 +36,7 @@ class Fewer:
 
     def __init__(self, counts: Counter[Any], most: int, draw: Draw | None = None, *, unknown: bool = False) -> None:
         many = [(key, size) for key, size in counts.items() if size > most and key is not None]
-        self.chosen = {key: frozenset() if _several(key) else choose_places(size, most, draw) for key, size in many}
+        self.chosen = {key: frozenset() if several(key) else choose_places(size, most, draw) for key, size in many}
         self.unknown = unknown
         self.met: Counter[Any] = Counter()
 
@@ -52,8 +53,13 @@ class Fewer:
         return np.array(kept, bool)
 
 
-def _several(key: Any) -> bool:
-    """Whether ids that differ may have this key: of the doubles of longer numbers only small whole ones are exact."""
+def several(key: Any) -> bool:
+    """Whether ids that differ may have this key: of the doubles of longer numbers only small whole ones are exact.
+
+    The digest of such a key says so too, in the name that it goes by.
+    """
+    if isinstance(key, str):
+        return key.startswith(SHARED)
     return isinstance(key, float) and not (abs(key) < EXACT and key.is_integer())
 
 

@@ -16,7 +16,7 @@ from discreet.sources.absorb import plain_values
 from discreet.sources.asks import HoldKnown
 from discreet.sources.blocks import Rows
 from discreet.sources.columns import Column
-from discreet.sources.fewer import Draw
+from discreet.sources.fewer import SHARED, Draw
 from discreet.sources.held import PIECE, HeldRows
 from discreet.sources.source import Source, alike, open_source
 from discreet.sources.spill import let_go
@@ -87,8 +87,8 @@ def keep_codes(data: Any, schema: Schema, *, unexpected: str = REFUSE, draw: Dra
     return CodedTable(held, None if schema.id is None else who)
 
 
-def keep_known(data: Any, schema: Schema, *, lenient: bool = False) -> CodedTable:
-    """The rows of an engine as they are, with digests of their ids if the schema names some.
+def keep_known(data: Any, schema: Schema, *, lenient: bool = False, salt: bytes | None = None) -> CodedTable:
+    """The rows of an engine as they are, with digests of their ids, under some salt, if the schema names some.
 
     A value without a place is refused, or with `lenient` absorbed, row by row; how many rows anybody has is for whoever
     reads the parts.
@@ -97,13 +97,13 @@ def keep_known(data: Any, schema: Schema, *, lenient: bool = False) -> CodedTabl
     if schema.id is None:
         return CodedTable(source.held())
     who: list[NDArray[np.uint8]] = []
-    held = HeldRows.gathered(_apart(source, who), schema, total=source.total)
+    held = HeldRows.gathered(_apart(source, salt or os.urandom(32), who), schema, total=source.total)
     return CodedTable(held, np.concatenate(who) if who else np.zeros((0, 16), np.uint8))
 
 
-def _apart(source: Source, who: list[NDArray[np.uint8]]) -> Iterator[HeldRows]:
+def _apart(source: Source, salt: bytes, who: list[NDArray[np.uint8]]) -> Iterator[HeldRows]:
     """The held rows of each part; their digests go to a list."""
-    for part, digests in source.asked(HoldKnown(os.urandom(32))):
+    for part, digests in source.asked(HoldKnown(salt)):
         who.append(digests)
         yield part
 
@@ -112,7 +112,8 @@ def _names(who: NDArray[np.uint8]) -> Any:
     import pyarrow as pa
 
     # A letter in front: no text of digits, which would count as a number.
-    return pa.array(["p" + one.tobytes().hex() if one.any() else None for one in who], pa.string())
+    named = ((SHARED if one[0] & 0x80 else "p") + one.tobytes().hex() if one.any() else None for one in who)
+    return pa.array(list(named), pa.string())
 
 
 class _Coded(Stream):

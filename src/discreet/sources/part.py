@@ -28,6 +28,7 @@ class Coins(Protocol):
     """Which rows are held out: by a coin for each row in order, or for each person's key."""
 
     keyed: bool
+    salt: bytes | None  # for digests of people's ids
 
     def held(self, start: int, size: int, keys: Sequence[bytes] | None = None) -> NDArray[np.bool_]:
         """Whether each of some rows is held out."""
@@ -51,7 +52,7 @@ def deal_rows(data: Any, schema: Schema, y: Any, coins: Coins, *, lenient: bool 
     if is_outside(data):
         refuse_labels(data, y)
         if is_coding(data) and not exact:
-            return _dealt(keep_known(data, schema, lenient=lenient), coins)
+            return _dealt(keep_known(data, schema, lenient=lenient, salt=coins.salt), coins)
         lasting = y is None and not isinstance(data, Stream) and (coins.keyed or isinstance(data, str | os.PathLike))
         if lasting:
             parts = [Part(data, "", coins, side, schema.id, lenient) for side in (False, True)]

@@ -44,7 +44,8 @@ _COLUMNS = (
 )
 # Whether what is read, a view, one that it is made of, or a row policy, calls what may answer otherwise the next time.
 # Stored trees name every function and operator by its number, those of the server itself too, which pg_depend leaves
-# out. What a materialised view was made of is read no more.
+# out. What a materialised view was made of is read no more. The first rows of some, one row of each of several that
+# are alike, the time of the statement and tables of other servers may be others in the next statement, too.
 _MADE = (
     "SELECT c.oid AS of, 'pg_rewrite'::regclass::oid AS class, r.oid AS made, r.ev_action::text AS tree "
     "FROM pg_class c JOIN pg_rewrite r ON r.ev_class = c.oid WHERE c.relkind = 'v' UNION ALL "
@@ -63,10 +64,14 @@ _VOLATILE = (
     "called AS (SELECT oid FROM named WHERE kind NOT IN ('opno', 'opnos', 'eqop', 'sortop') UNION "
     "SELECT o.oprcode::oid FROM named JOIN pg_operator o ON o.oid = named.oid "
     "WHERE kind IN ('opno', 'opnos', 'eqop', 'sortop')), "
-    "steps AS (SELECT oid FROM called UNION SELECT unnest(ARRAY[a.aggtransfn, a.aggfinalfn, a.aggcombinefn])::oid "
+    "steps AS (SELECT oid FROM called UNION SELECT unnest(ARRAY[a.aggtransfn, a.aggfinalfn, a.aggcombinefn, "
+    "a.aggmtransfn, a.aggminvtransfn, a.aggmfinalfn])::oid "
     "FROM called JOIN pg_aggregate a ON a.aggfnoid = called.oid) "
-    "SELECT EXISTS (SELECT 1 FROM steps JOIN pg_proc p ON p.oid = steps.oid WHERE p.provolatile = 'v') "
-    "OR EXISTS (SELECT 1 FROM trees WHERE tree LIKE '%TABLESAMPLECLAUSE%')"
+    "SELECT EXISTS (SELECT 1 FROM steps JOIN pg_proc p ON p.oid = steps.oid WHERE p.provolatile = 'v' "
+    "OR p.oid = 'pg_catalog.statement_timestamp()'::regprocedure) "
+    "OR EXISTS (SELECT 1 FROM trees WHERE tree LIKE '%TABLESAMPLECLAUSE%' "
+    "OR tree ~ ':limit(Count|Offset) [{{]|:hasDistinctOn true') "
+    "OR EXISTS (SELECT 1 FROM seen JOIN pg_class c ON c.oid = seen.oid WHERE c.relkind = 'f')"
 )
 _DIGITS, _SIGNS = "'0123456789'", "'0123456789+-. ' || chr(9) || chr(10) || chr(11) || chr(12) || chr(13)"
 

@@ -250,7 +250,7 @@ plant("changed-files-read-by-executors", "sources/sparkfiles.py",
       "tasks read different states of a file, and a row in two of them",
       f"{FILES}_a_file_that_changes_before_it_is_read_is_refused")
 plant("numbers-of-several-ids-choose-rows", "sources/fewer.py",
-      "frozenset() if _several(key) else choose_places(size, most, draw)", "choose_places(size, most, draw)",
+      "frozenset() if several(key) else choose_places(size, most, draw)", "choose_places(size, most, draw)",
       "rows of a person push out those of another whose long id has the same double, and take their place",
       "sources/test_people.py::test_a_number_that_may_stand_for_several_ids_keeps_none_of_too_many_rows")
 plant("volatile-policies-read-twice", "sources/postgres.py",
@@ -265,3 +265,7 @@ plant("volatile-views-read-twice", "sources/postgres.py",
       "        if self.volatile:\n            raise", "        if False:\n            raise",
       "ids of a view are counted in one answer of it, and rows in another",
       "sources/test_sql.py::test_a_view_that_answers_differently_each_time_is_refused_where_people_have_a_limit")
+plant("digests-of-several-ids-look-like-one", "sources/asks.py",
+      "first & 0x7F | (0x80 if several(key) else 0)", "first & 0x7F",
+      "ids that share a double push out each other's rows once they are digests",
+      "sources/test_keptcodes.py::test_a_digest_that_several_ids_may_have_keeps_none_of_too_many_rows")
