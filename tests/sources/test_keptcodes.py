@@ -119,6 +119,8 @@ def test_a_search_refuses_or_reduces_people_with_two_rows():
         search.fit(given)
     kept = keptcodes.keep_codes(given, PEOPLE, unexpected="absorb")
     assert kept.size == of_people().who.nunique() == len(set(kept.people().to_pylist()))
+    many = keptcodes.keep_codes(Cut(of_people(400, 4000).drop_duplicates("who"), 40), PEOPLE)
+    assert many.size > 300 and all(one.startswith("p") for one in many.people().to_pylist())  # nobody shares a name
 
 
 def test_other_bins_fewer_features_and_other_bounds_of_kept_codes():
