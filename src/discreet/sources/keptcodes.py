@@ -82,7 +82,7 @@ def is_coding(data: Any) -> bool:
 def keep_codes(data: Any, schema: Schema, *, unexpected: str = REFUSE, draw: Draw | None = None) -> CodedTable:
     """The rows of an engine, where nobody has more than one: others are refused, or absorbed."""
     held = open_source(data, schema, contributions=1, unexpected=unexpected, draw=draw).held()
-    # Nobody has two rows by now: numbers tell people apart. Their first bit, as in digests, says that nobody shares one.
+    # Nobody has two rows by now: numbers tell people apart, and as in digests a first bit of 0 says that nobody shares.
     who = np.arange(1, len(held) + 1, dtype=">u8").view(np.uint8).reshape(-1, 8)
     return CodedTable(held, None if schema.id is None else who)
 
