@@ -6,12 +6,12 @@ import json
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from enum import StrEnum
+from enum import Enum, StrEnum
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from discreet.files import write_text
-from discreet_studies.results import Estimate, MissingResultsError, Results
+from discreet_studies.results import Estimate, MissingResultsError, Results, UndecidedError
 
 SANE = 0.01  # a point of accuracy
 Found = dict[str, Estimate]
@@ -23,7 +23,28 @@ class Verdict(StrEnum):
     HOLDS = "holds"
     FAILS = "does not hold"
     UNSOUND = "holds only for the unsound version"
+    UNDECIDED = "undecided"
     UNTESTED = "cannot be tested here"
+
+
+class Unclear(Enum):
+    """An outcome between yes and no: measured, and with too few repeats to tell."""
+
+    UNCLEAR = "unclear"
+
+    def __bool__(self) -> bool:
+        return False
+
+
+UNCLEAR = Unclear.UNCLEAR
+Outcome = bool | Unclear | None  # None: the measurements are missing
+
+
+class Attempt(NamedTuple):
+    """The outcome of a check, and what it lacks where it has none."""
+
+    passed: Outcome
+    gap: str = ""
 
 
 @dataclass(frozen=True)
@@ -44,25 +65,66 @@ class Claim:
     check: Callable[[Results], Finding]
 
 
-def verdict_of(sound: bool | None, published: bool | None = None) -> Verdict:
-    """The verdict from whether a claim holds for the sound and for the as-published version (None: not known).
+def verdict_of(sound: Outcome, published: Outcome = False) -> Verdict:
+    """The verdict from whether a claim holds for the sound and for the as-published version (False: there is none).
+
+    Where the sound version does not show a claim, whether the published one would decides between two verdicts: as long
+    as that is not known, neither is given.
 
     >>> verdict_of(False, True).value
     'holds only for the unsound version'
+    >>> verdict_of(False, UNCLEAR).value
+    'undecided'
     """
-    if sound:
-        return Verdict.HOLDS
-    if sound is None:
-        return Verdict.UNTESTED
-    return Verdict.UNSOUND if published else Verdict.FAILS
+    for outcome, verdict in ((sound, Verdict.HOLDS), (published, Verdict.UNSOUND)):
+        if outcome is UNCLEAR:
+            return Verdict.UNDECIDED
+        if outcome is None:
+            return Verdict.UNTESTED
+        if outcome:
+            return verdict
+    return Verdict.FAILS
 
 
-def attempt(check: Callable[[], bool]) -> tuple[bool | None, str]:
-    """The outcome of a check, or None with the reason if its measurements are missing."""
+def attempt(check: Callable[[], bool]) -> Attempt:
+    """The outcome of a check, or what keeps it from having one."""
     try:
-        return check(), ""
+        return Attempt(check())
+    except UndecidedError as error:
+        return Attempt(UNCLEAR, str(error))
     except MissingResultsError as error:
-        return None, str(error)
+        return Attempt(None, str(error))
+
+
+def best_of(attempts: Iterable[Attempt]) -> Attempt:
+    """Whether one of several readings shows a claim; not known as long as one of them could."""
+    tried = list(attempts)
+    for outcome in (True, UNCLEAR, None):
+        for one in tried:
+            if one.passed is outcome:
+                return one
+    return Attempt(False)
+
+
+def finding(sound: Attempt, published: Attempt, measured: Mapping[str, Any], reason: str) -> Finding:
+    """The verdict with its reason; without a decision also what is missing, and in which version."""
+    verdict = verdict_of(sound.passed, published.passed)
+    if verdict is Verdict.UNTESTED:
+        return Finding(verdict, measured, sound.gap or published.gap)
+    if verdict is Verdict.UNDECIDED:
+        gap = sound.gap or f"the sound version does not show it, and the published one has {published.gap}"
+        return Finding(verdict, measured, f"{gap}; {reason}")
+    return Finding(verdict, measured, reason)
+
+
+def undecided(what: str, unclear: Iterable[tuple[Estimate, tuple[float, ...]]]) -> UndecidedError:
+    """The error that says what cannot be told yet, and how many measurements would tell it.
+
+    Each estimate comes with the borders of which one, at least, has to be left two standard errors behind.
+    """
+    times, count = max((one.to_tell(*borders) / one.count, one.count) for one, borders in unclear)
+    enough = f"about {times * count:.0f}" if math.isfinite(times) else "no number"
+    return UndecidedError(f"too few repeats to tell {what} ({enough} instead of {count} measurements would)")
 
 
 def better(found: Found) -> bool:
@@ -73,11 +135,11 @@ def better(found: Found) -> bool:
     if any(one.below for one in found.values()):
         return False
     clear = sum(one.above for one in found.values())
-    hidden = sum(not one.above and one.mean + 2 * one.error > SANE for one in found.values())
+    hidden = [one for one in found.values() if not one.above and one.mean + 2 * one.error > SANE]
     if 2 * clear > len(found):
         return True
-    if 2 * (clear + hidden) > len(found):
-        raise MissingResultsError(f"too few repeats to tell a gain of {SANE} from none: {words(found)}")
+    if 2 * (clear + len(hidden)) > len(found):
+        raise undecided(f"a gain of {SANE} from none, {words(found)}", [(one, (0.0, SANE)) for one in hidden])
     return False
 
 
@@ -87,20 +149,22 @@ def words(found: Found) -> str:
 
 
 def judge(claims: Iterable[Claim], results: Results) -> list[dict[str, Any]]:
-    """Every claim with its numbers and verdict; one whose measurements are missing cannot be tested here."""
+    """Every claim with its numbers and verdict, be it that the measurements are missing or too few."""
     judged = []
     for claim in claims:
         try:
-            finding = claim.check(results)
+            found = claim.check(results)
+        except UndecidedError as error:
+            found = Finding(Verdict.UNDECIDED, {}, str(error))
         except MissingResultsError as error:
-            finding = Finding(Verdict.UNTESTED, {}, str(error))
+            found = Finding(Verdict.UNTESTED, {}, str(error))
         judged.append(
             {
                 "paper": claim.paper,
                 "claim": claim.text,
-                "measured": _plain(dict(finding.measured)),
-                "verdict": finding.verdict.value,
-                "reason": finding.reason,
+                "measured": _plain(dict(found.measured)),
+                "verdict": found.verdict.value,
+                "reason": found.reason,
             }
         )
     return judged

@@ -15,6 +15,10 @@ class MissingResultsError(LookupError):
     """A claim asks for measurements that are not in the table."""
 
 
+class UndecidedError(MissingResultsError):
+    """The measurements are in the table, and their errors leave both answers open."""
+
+
 @dataclass(frozen=True)
 class Estimate:
     """A mean, its standard error, and how many measurements it rests on."""
@@ -48,6 +52,16 @@ class Estimate:
     def below(self) -> bool:
         """Smaller than zero by more than two standard errors."""
         return self.mean < -2 * self.error
+
+    def to_tell(self, *borders: float) -> float:
+        """How many measurements would put the nearest-to-decided of some borders two standard errors away.
+
+        >>> Estimate(0.02, 0.02, 10).to_tell(0.0)
+        40.0
+        """
+        gaps = [abs(self.mean - border) for border in borders]
+        widest = max(gaps)
+        return self.count * (2 * self.error / widest) ** 2 if widest > 0 else math.inf
 
     def plain(self) -> dict[str, float | int | None]:
         """Plain values for JSON."""

@@ -1,16 +1,28 @@
 """Claims on made-up results: every verdict can be reached, and for the right reason."""
 
+import itertools
 import json
 
 import pytest
 
-from discreet_studies.claims import Claim, Finding, Verdict, judge, verdict_of, write_claims
+from discreet_studies.claims import (
+    UNCLEAR,
+    Attempt,
+    Claim,
+    Finding,
+    Verdict,
+    best_of,
+    judge,
+    undecided,
+    verdict_of,
+    write_claims,
+)
 from discreet_studies.results import Estimate, MissingResultsError, Results, average, difference, slope
 from discreet_studies.zafarani2021 import CLAIMS
 from discreet_studies.zafarani2021.experiments import DATA, SYNTHETIC, WEIGHTS, tasks
 from discreet_studies.zafarani2021.methods import APPROXIMATE, METHODS, PURE, TIMED
 
-ALL = [Verdict.HOLDS, Verdict.FAILS, Verdict.UNSOUND, Verdict.UNTESTED]
+ALL = list(Verdict)
 
 
 def made_up(accuracy=lambda **spot: 0.8, seconds=lambda method, n: n * 1e-6, without=()):
@@ -157,10 +169,29 @@ def test_what_no_measurement_can_change():
 
 
 def test_verdicts_by_the_two_versions():
-    assert [verdict_of(True), verdict_of(False), verdict_of(False, True), verdict_of(None, True)] == ALL
+    pairs = [(True, None), (False, False), (False, True), (UNCLEAR, True), (None, True)]
+    assert [verdict_of(*pair) for pair in pairs] == ALL
+    assert verdict_of(False, UNCLEAR) is Verdict.UNDECIDED  # the published version may yet show it
+    assert verdict_of(False, None) is Verdict.UNTESTED
     claim = Claim("p", "t", lambda results: Finding(Verdict.HOLDS, {"x": float("nan"), "y": Estimate(1, 2, 3)}, "r"))
     (judged,) = judge([claim], Results([]))
     assert judged["measured"] == {"x": None, "y": {"mean": 1, "standard_error": 2, "count": 3}}
+
+
+def test_too_few_repeats_leave_a_claim_undecided_and_say_how_many_would_do():
+    scatter = itertools.cycle((0.3, -0.3))
+
+    def accuracy(method, experiment, **spot):
+        return 0.8 + (0.02 + next(scatter) if method == "smooth" and experiment == "sweep" else 0)
+
+    (judged,) = judge([find("more accurate than global")], made_up(accuracy))
+    assert judged["verdict"] == Verdict.UNDECIDED
+    assert "measurements would" in judged["reason"]
+    # 0.02 ± 0.02 by ten measurements: four times as many put zero two errors away.
+    assert "about 40 instead of 10" in str(undecided("it", [(Estimate(0.02, 0.02, 10), (0.0,))]))
+    assert "no number" in str(undecided("it", [(Estimate(0.0, 0.02, 10), (0.0,))]))
+    assert best_of([Attempt(False), Attempt(UNCLEAR, "gap"), Attempt(None, "gone")]) == (UNCLEAR, "gap")
+    assert best_of([Attempt(UNCLEAR, "gap"), Attempt(True)]).passed is True
 
 
 def test_estimates():

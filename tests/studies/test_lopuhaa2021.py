@@ -11,9 +11,10 @@ from sklearn.svm import LinearSVC
 from discreet import Categorical, Numeric, Schema
 from discreet_studies import find_study
 from discreet_studies.claims import Verdict
-from discreet_studies.lopuhaa2021.claims import CLAIMS, TABLE2, printed_variance
-from discreet_studies.lopuhaa2021.experiments import DATA, PRINTED, tasks
-from discreet_studies.lopuhaa2021.methods import METHODS
+from discreet_studies.lopuhaa2021.claims import CLAIMS, TABLE2, no_single_best, printed_variance, svm_needs_rows
+from discreet_studies.lopuhaa2021.experiments import DATA, LARGE, PRINTED, SMALL, tasks
+from discreet_studies.lopuhaa2021.methods import METHODS, THREE
+from discreet_studies.lopuhaa2021.methods import PAPER as PUBLISHED
 from discreet_studies.lopuhaa2021.wilcoxon import signed_ranks
 from discreet_studies.methods import Setting
 from discreet_studies.published.lopuhaa2021 import fit_naive_bayes, fit_svm, fit_tree
@@ -70,7 +71,48 @@ def test_signed_ranks_agree_with_the_normal_approximation_of_scipy():
 def test_the_printed_variance_cannot_give_the_printed_p():
     found = printed_variance(Results([]))
     assert found.verdict is Verdict.FAILS
-    assert found.measured["smallest p that the printed formula can give"] > 0.003
+    floors = found.measured["smallest p that the printed formula can give"]
+    assert (round(floors["one-sided"], 4), round(floors["two-sided"], 4)) == (0.003, 0.006)
+
+
+def made_up(accuracy, scatter=0.002):
+    """Results of the sweep with a little scatter over the folds."""
+    return Results(
+        {
+            "experiment": "sweep", "data": data, "method": method, "epsilon": epsilon, "repeat": 0, "fold": fold,
+            "accuracy": accuracy(method, data, epsilon) + scatter * (fold % 3) * (1 + METHODS_USED.index(method)),
+            "error": None,
+        }
+        for data in DATA
+        for method in METHODS_USED
+        for epsilon in (0.001, 0.25, 1.0, math.inf)
+        for fold in range(9)
+    )  # fmt: skip
+
+
+METHODS_USED = (*THREE, *PUBLISHED)
+
+
+@pytest.mark.parametrize(
+    ("check", "accuracy", "verdict"),
+    [
+        # each is beaten somewhere; one is never beaten; only the published ones are each beaten
+        (no_single_best, lambda m, d, e: 0.7 + 0.1 * (METHODS_USED.index(m) % 3 == DATA.index(d) % 3), Verdict.HOLDS),
+        (no_single_best, lambda m, d, e: 0.7 + 0.1 * (METHODS_USED.index(m) % 3 == 0), Verdict.FAILS),
+        (no_single_best, lambda m, d, e: 0.7 + 0.1 * (METHODS_USED.index(m) % 3 == (
+            DATA.index(d) % 3 if m in PUBLISHED else 0)), Verdict.UNSOUND),
+        (svm_needs_rows, lambda m, d, e: 0.9 - 0.2 * (d in SMALL and e < 9), Verdict.HOLDS),
+        (svm_needs_rows, lambda m, d, e: 0.9 - 0.2 * (d in LARGE and e < 9), Verdict.FAILS),
+    ],
+)  # fmt: skip
+def test_checks_that_can_fail(check, accuracy, verdict):
+    assert check(made_up(accuracy)).verdict is verdict
+
+
+def test_a_level_svm_is_undecided_while_errors_hide_a_gain():
+    found = svm_needs_rows(made_up(lambda m, d, e: 0.8, scatter=0.2))
+    assert found.verdict is Verdict.UNDECIDED
+    assert "measurements would" in found.reason
 
 
 def test_tasks_are_distinct_and_cover_the_paper():

@@ -163,7 +163,7 @@ def made_up(accuracy=lambda **spot: 0.8, without=()):
         for method in ("plain", "majority"):
             add(method, experiment="discrete", data=data, epsilon=math.inf)
         for method in (*PAPER_DISCRETE, *PAPER_ALL, *OURS_DISCRETE):
-            for epsilon in (0.5, 1.0, 2.0):
+            for epsilon in (0.5, 1.0, 3.0):
                 add(method, experiment="discrete", data=data, epsilon=epsilon)
     for data in CONTINUOUS_DATA:
         for projection in ("none", "pca", "dca"):
@@ -214,11 +214,13 @@ def test_every_claim_gets_a_verdict_and_strict_json():
         ("nearly 90 %", lifted("grr", by=0.1), Verdict.FAILS),
         ("SHE is the least", lifted("she", by=-0.05), Verdict.HOLDS),
         ("SHE is the least", lifted("paper-she", by=-0.05), Verdict.HOLDS),
+        ("SHE is the least", lifted("paper-all-she", by=-0.05), Verdict.UNSOUND),
         ("SHE is the least", lifted("the", "paper-the", by=-0.05), Verdict.FAILS),
         ("DE is the most", lifted("grr"), Verdict.HOLDS),
         ("DE is the most", lifted("oue", "paper-oue"), Verdict.FAILS),
         ("about equally", lifted(), Verdict.HOLDS),
-        ("about equally", lifted("oue", "paper-sue"), Verdict.FAILS),
+        ("about equally", lifted("oue", "paper-sue"), Verdict.UNSOUND),
+        ("about equally", lifted("oue", "paper-sue", "paper-all-sue"), Verdict.FAILS),
         ("domain is large", lifted("oue", "sue"), Verdict.HOLDS),
         ("domain is large", lifted("grr", "paper-de"), Verdict.FAILS),
         ("Discretisation", lifted(*OURS_BUCKETS), Verdict.HOLDS),
@@ -236,7 +238,7 @@ def test_every_claim_gets_a_verdict_and_strict_json():
         ("At equal ε", lifted("subset"), Verdict.HOLDS),
         ("At equal ε", lifted("paper-oue"), Verdict.FAILS),
         ("as printed", lifted(), Verdict.FAILS),
-        ("Scaled and projected", lifted(), Verdict.FAILS),
+        ("Projected numbers", lifted(), Verdict.FAILS),
     ],
 )  # fmt: skip
 def test_verdicts(text, accuracy, verdict):

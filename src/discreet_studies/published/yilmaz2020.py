@@ -27,8 +27,8 @@ THETA = 0.25
 RIDGE = 0.01
 NARROWEST = 1e-4  # the paper does not say what a negative variance becomes: this, of numbers in −1 … 1
 RAW = (
-    "features are scaled by the smallest and largest values of the private rows, and PCA or DCA directions are "
-    "computed from those rows, both without any noise"
+    "PCA or DCA directions are computed from the private rows, and projected numbers are scaled by their smallest and "
+    "largest values, both without any noise"
 )
 EVERY_INPUT = "every person reports every input with the whole ε each, which costs (number of features + 1)·ε"
 ORACLES = {"de": "grr", "sue": "sue", "oue": "oue", "she": "she", "the": "the"}
@@ -200,7 +200,7 @@ def _continuous(name: str, title: str, build: Callable[..., Any]) -> Method:
 
 
 DISCRETE = tuple(_discrete(oracle) for oracle in ORACLES)
-EVERYTHING = tuple(_discrete(oracle, everything=True) for oracle in ("de", "oue"))
+EVERYTHING = tuple(_discrete(oracle, everything=True) for oracle in ORACLES)
 BUCKETS = tuple(
     _continuous(f"paper-buckets-{oracle}", f"buckets by {TITLES[oracle]}", partial(buckets, oracle=oracle))
     for oracle in ("de", "oue")

@@ -24,7 +24,7 @@ from discreet_studies.yilmaz2020.oracle_claims import (
 
 PAPER = "yilmaz2020"
 CLAIMS = (
-    Claim(PAPER, "For ε ≥ 2 the accuracy is very close to that without privacy.", near_plain),
+    Claim(PAPER, "For ε > 2 the accuracy is very close to that without privacy.", near_plain),
     Claim(PAPER, "On Connect-4 all oracles but SHE exceed 65 % even for very small ε.", connect4_level),
     Claim(PAPER, "On Mushroom all oracles but SHE reach nearly 90 % at ε = 0.5.", mushroom_level),
     Claim(PAPER, "SHE is the least accurate oracle on every data set.", she_is_worst),
@@ -36,6 +36,6 @@ CLAIMS = (
     Claim(PAPER, "Of the three approaches to several numbers the first is the worst.", approach_one_is_worst),
     Claim(PAPER, "PCA or DCA always improves Gaussian Naive Bayes.", projections_help_curves),
     Claim(PAPER, "THE's estimator, as printed, is unbiased.", threshold_as_printed),
-    Claim(PAPER, "Scaled and projected numbers are reported with ε-local privacy.", numbers_are_private),
+    Claim(PAPER, "Projected numbers are reported with ε-local privacy.", numbers_are_private),
     Claim("discreet", "At equal ε the best oracle of the library beats the best one as published.", beats_the_paper),
 )

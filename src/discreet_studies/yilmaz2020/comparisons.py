@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from discreet_studies.claims import Finding, Found, Verdict, attempt, better, verdict_of, words
+from discreet_studies.claims import Attempt, Finding, Found, attempt, best_of, better, finding, words
 from discreet_studies.results import Estimate, MissingResultsError, Results, average
 
 # The paper's five oracles, estimated as the library does and as published: one report per person either way.
@@ -14,6 +14,9 @@ FAMILIES = {
     "library": {"de": "grr", "sue": "sue", "oue": "oue", "she": "she", "the": "the"},
     "as published": {name: f"paper-{name}" for name in ("de", "sue", "oue", "she", "the")},
 }
+# The reading in which everybody reports every input with the whole ε each, which costs (number of features + 1)·ε.
+EVERY = "every input from everybody, (n+1)·ε"
+EVERY_FAMILY = {name: f"paper-all-{name}" for name in FAMILIES["library"]}
 
 
 def epsilons(results: Results, spot: dict[str, Any], keep: Callable[[float], bool] = lambda e: True) -> list[float]:
@@ -41,22 +44,20 @@ def mean(results: Results, keep: Callable[[float], bool] = lambda e: True, **spo
     return average(results.estimate(epsilon=e, **spot) for e in epsilons(results, spot, keep)).mean
 
 
-def either(check: Callable[[str, dict[str, str]], bool]) -> tuple[bool | None, str, str]:
-    """Whether a claim about oracles shows in the library's estimates or in the published ones, where, or why not."""
+Check = Callable[[str, dict[str, str]], bool]
+
+
+def either(check: Check) -> tuple[Attempt, str]:
+    """Whether a claim about oracles shows in the library's estimates or in the published ones, and where."""
     outcomes = {name: attempt(lambda n=name, f=family: check(n, f)) for name, family in FAMILIES.items()}  # type: ignore[misc]
-    shown = [name for name, (passed, _) in outcomes.items() if passed]
-    if shown:
-        return True, f"shown by the estimates: {' and '.join(shown)}", ""
-    gaps = [gap for passed, gap in outcomes.values() if passed is None]
-    return (None, "", gaps[0]) if gaps else (False, "shown by neither way to estimate", "")
+    shown = [name for name, one in outcomes.items() if one.passed]
+    where = f"shown by the estimates: {' and '.join(shown)}" if shown else "shown by neither way to estimate"
+    return best_of(outcomes.values()), where
 
 
-def finding(
-    passed: bool | None, measured: dict[str, Any], reason: str, gap: str, unsound: bool | None = None
-) -> Finding:
-    """The verdict with its reason, or with the gap in the measurements."""
-    verdict = verdict_of(passed, unsound)
-    return Finding(verdict, measured, gap if verdict is Verdict.UNTESTED else reason)
+def every(check: Check) -> Attempt:
+    """Whether a claim about oracles shows where everybody reports every input with the whole ε."""
+    return attempt(lambda: check(EVERY, EVERY_FAMILY))
 
 
 def compared(
@@ -69,6 +70,6 @@ def compared(
         measured[label] = compare(family)
         return passes(measured[label])
 
-    passed, where, gap = either(check)
+    (passed, where), unsound = either(check), every(check)
     reason = "; ".join(f"{label}: {words(found)}" for label, found in measured.items())
-    return finding(passed, measured, f"{where}{text}: {reason}", gap)
+    return finding(passed, unsound, measured, f"{where}{text}: {reason}")

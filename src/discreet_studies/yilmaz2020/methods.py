@@ -112,7 +112,7 @@ METHODS: dict[str, Method] = {
 }  # fmt: skip
 BASELINES = ("plain", "plain-gaussian", "majority")
 PAPER_DISCRETE = ("paper-de", "paper-sue", "paper-oue", "paper-she", "paper-the")
-PAPER_ALL = ("paper-all-de", "paper-all-oue")
+PAPER_ALL = tuple(f"paper-all-{name.removeprefix('paper-')}" for name in PAPER_DISCRETE)
 OURS_DISCRETE = tuple(method.name for method in DISCRETE)
 PAPER_BUCKETS = ("paper-buckets-de", "paper-buckets-oue")
 OURS_BUCKETS = tuple(method.name for method in BUCKETS)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from discreet_studies.claims import Finding, Found, Verdict, attempt, better, verdict_of, words
+from discreet_studies.claims import Finding, Found, Verdict, attempt, better, finding, undecided, verdict_of, words
 from discreet_studies.published.yilmaz2020 import THETA
-from discreet_studies.results import MissingResultsError, Results, average
-from discreet_studies.yilmaz2020.comparisons import FAMILIES, compared, either, epsilons, finding, gain, mean
+from discreet_studies.results import Results, average
+from discreet_studies.yilmaz2020.comparisons import EVERY, FAMILIES, compared, either, epsilons, every, gain, mean
 from discreet_studies.yilmaz2020.experiments import DISCRETE_DATA, SMALL
 from discreet_studies.yilmaz2020.methods import OURS_DISCRETE, PAPER_ALL, PAPER_DISCRETE
 
@@ -24,7 +24,7 @@ def near_plain(results: Results) -> Finding:
         worst: Found = {}
         for data in DISCRETE_DATA:
             spot: dict[str, Any] = {"experiment": "discrete", "data": data}
-            chosen = epsilons(results, {**spot, "method": methods[0]}, lambda e: e >= 2)
+            chosen = epsilons(results, {**spot, "method": methods[0]}, lambda e: e > 2)
             gaps = []
             for e in chosen:
                 best = max(methods, key=lambda m, e=e, s=spot: results.estimate(method=m, epsilon=e, **s).mean)  # type: ignore[misc]
@@ -32,35 +32,38 @@ def near_plain(results: Results) -> Finding:
                 gaps.append(results.paired({"method": best, "epsilon": e}, plain, **spot))
             worst[data] = min(gaps, key=lambda one: one.mean)
         measured[label] = worst
-        return all(one.mean - 2 * one.error > -NEAR for one in worst.values())
+        far = any(one.mean + 2 * one.error < -NEAR for one in worst.values())
+        unclear = [(one, (-NEAR,)) for one in worst.values() if abs(one.mean + NEAR) <= 2 * one.error]
+        if unclear and not far:
+            raise undecided(f"whether all are within {NEAR}, {words(worst)}", unclear)
+        return not far
 
-    sound, gap = attempt(lambda: check("best oracle, one report each", (*OURS_DISCRETE, *PAPER_DISCRETE)))
-    unsound, _ = attempt(lambda: check("every input from everybody, (n+1)·ε", PAPER_ALL))
+    sound = attempt(lambda: check("best oracle, one report each", (*OURS_DISCRETE, *PAPER_DISCRETE)))
+    unsound = attempt(lambda: check(EVERY, PAPER_ALL))
     reason = "; ".join(f"{label}: {words(found)}" for label, found in measured.items())
-    text = f"the widest gap to the plain accuracy at ε ≥ 2, close means within {NEAR}: {reason}"
-    return finding(sound, measured, text, gap, unsound)
+    text = f"the widest gap to the plain accuracy at ε > 2, close means within {NEAR}: {reason}"
+    return finding(sound, unsound, measured, text)
 
 
 def _level(results: Results, data: str, keep: Callable[[float], bool], least: float, text: str) -> Finding:
     """Whether all oracles but SHE reach an accuracy, with one report each or with all inputs from everybody."""
     measured: dict[str, Any] = {}
 
-    def check(label: str, methods: Iterable[str]) -> bool:
+    def check(label: str, family: dict[str, str]) -> bool:
         lowest: Found = {}
-        for method in methods:
+        for method in (m for name, m in family.items() if name != "she"):
             spot = {"experiment": "discrete", "data": data, "method": method}
             found = [results.estimate(epsilon=e, **spot) for e in epsilons(results, spot, keep)]
             lowest[method] = min(found, key=lambda one: one.mean)
         measured[label] = lowest
         unclear = {m: one for m, one in lowest.items() if one.mean < least <= one.mean + 2 * one.error}
         if unclear and all(one.mean >= least or m in unclear for m, one in lowest.items()):
-            raise MissingResultsError(f"too few repeats to tell whether {least} is reached: {words(unclear)}")
+            raise undecided(f"whether {least} is reached, {words(unclear)}", [(o, (least,)) for o in unclear.values()])
         return all(one.mean >= least for one in lowest.values())
 
-    passed, where, gap = either(lambda label, family: check(label, [m for name, m in family.items() if name != "she"]))
-    unsound, _ = attempt(lambda: check("every input from everybody, (n+1)·ε", PAPER_ALL))
+    (passed, where), unsound = either(check), every(check)
     numbers = "; ".join(f"{m} {one.mean:.3f}" for found in measured.values() for m, one in found.items())
-    return finding(passed, measured, f"{text}{where or 'one report each does not reach it'}: {numbers}", gap, unsound)
+    return finding(passed, unsound, measured, f"{text}{where}: {numbers}")
 
 
 def connect4_level(results: Results) -> Finding:
@@ -129,7 +132,9 @@ def _alike(found: Found) -> bool:
     if any(abs(one.mean) - 2 * one.error > ALIKE for one in found.values()):
         return False
     if any(abs(one.mean) + 2 * one.error > ALIKE for one in found.values()):
-        raise MissingResultsError(f"too few repeats to tell a gap of {ALIKE} from none: {words(found)}")
+        unclear = [one for one in found.values() if abs(one.mean) + 2 * one.error > ALIKE]
+        borders = [(one, (math.copysign(ALIKE, one.mean),)) for one in unclear]
+        raise undecided(f"a gap of {ALIKE} from none, {words(found)}", borders)
     return True
 
 

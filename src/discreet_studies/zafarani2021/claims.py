@@ -6,7 +6,19 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from discreet_studies.claims import SANE, Claim, Finding, Verdict, attempt, better, verdict_of
+from discreet_studies.claims import (
+    SANE,
+    Attempt,
+    Claim,
+    Finding,
+    Verdict,
+    attempt,
+    best_of,
+    better,
+    finding,
+    undecided,
+    verdict_of,
+)
 from discreet_studies.results import Estimate, MissingResultsError, Results, average, difference, slope
 from discreet_studies.zafarani2021.experiments import DELTAS, HUMAN, OTHER, SYNTHETIC, WEIGHTS
 
@@ -41,13 +53,9 @@ def _absent(results: Results, method: str, data: str) -> str:
 Pairs = Sequence[tuple[str, str]]
 
 
-def _either(check: Callable[[str, str], bool], pairs: Pairs) -> tuple[bool | None, str]:
+def _either(check: Callable[[str, str], bool], pairs: Pairs) -> Attempt:
     """Whether one of several readings passes; not known if none does and one could not be tried."""
-    outcomes = [attempt(lambda pair=pair: check(*pair)) for pair in pairs]  # type: ignore[misc]
-    if any(passed for passed, _ in outcomes):
-        return True, ""
-    gaps = [gap for passed, gap in outcomes if passed is None]
-    return (None, gaps[0]) if gaps else (False, "")
+    return best_of([attempt(lambda pair=pair: check(*pair)) for pair in pairs])  # type: ignore[misc]
 
 
 def _compare(results: Results, sound: Pairs, published: Pairs, what: str) -> Finding:
@@ -62,12 +70,8 @@ def _compare(results: Results, sound: Pairs, published: Pairs, what: str) -> Fin
         measured[f"{first} - {second}"] = found
         return better(found)
 
-    as_sound, gap = _either(check, sound)
-    as_published, _ = _either(check, published)
-    verdict = verdict_of(as_sound, as_published)
-    if verdict is Verdict.UNTESTED:
-        return Finding(verdict, measured, gap)
-    return Finding(verdict, measured, f"{what}: {_words(measured)}")
+    as_sound, as_published = _either(check, sound), _either(check, published)
+    return finding(as_sound, as_published, measured, f"{what}: {_words(measured)}")
 
 
 def _words(measured: dict[str, Any]) -> str:
@@ -98,13 +102,15 @@ def most_on_human_data(results: Results) -> Finding:
         human = average(gains(results, first, second, HUMAN).values())
         other = average(gains(results, first, second, OTHER).values())
         measured[f"{first} - {second}"] = {"human": human, "other": other, "difference": difference(human, other)}
-        return human.above and difference(human, other).above
+        more = difference(human, other)
+        if not more.above and more.mean + 2 * more.error > SANE:
+            raise undecided(f"whether people's data gain {SANE} more, {more}", [(more, (0.0, SANE))])
+        return human.above and more.above
 
-    sound, gap = _either(check, SMOOTH)
-    published, _ = _either(check, [(name, "paper-global") for name in READINGS])
-    verdict = verdict_of(sound, published)
+    sound = _either(check, SMOOTH)
+    published = _either(check, [(name, "paper-global") for name in READINGS])
     words = "; ".join(f"{pair}: {one['human']} on people, {one['other']} elsewhere" for pair, one in measured.items())
-    return Finding(verdict, measured, gap if verdict is Verdict.UNTESTED else f"gain in accuracy of {words}")
+    return finding(sound, published, measured, f"gain in accuracy of {words}")
 
 
 def approximate_beats_pure(results: Results) -> Finding:
@@ -130,11 +136,9 @@ def approximate_beats_pure(results: Results) -> Finding:
         measured[f"{loose} - {pure}"] = found
         return better(found)
 
-    sound, gap = attempt(lambda: check("smooth-gaussian", "smooth"))
-    textbook, _ = attempt(lambda: check("paper-gaussian", "paper-smooth"))
-    swapped, _ = attempt(lambda: check("paper-gaussian-swap", "paper-smooth"))
-    verdict = verdict_of(sound, bool(textbook) or bool(swapped))
-    return Finding(verdict, measured, gap if verdict is Verdict.UNTESTED else _words(measured))
+    sound = attempt(lambda: check("smooth-gaussian", "smooth"))
+    published = _either(check, [("paper-gaussian", "paper-smooth"), ("paper-gaussian-swap", "paper-smooth")])
+    return finding(sound, published, measured, _words(measured))
 
 
 def same_on_mushroom(results: Results) -> Finding:
@@ -148,19 +152,17 @@ def same_on_mushroom(results: Results) -> Finding:
             gap = gains(results, other, base, ("mushroom",))["mushroom"]
             measured[f"{other} - {base}"] = gap
             if abs(gap.mean) + 2 * gap.error > ALIKE and abs(gap.mean) - 2 * gap.error <= ALIKE:
-                raise MissingResultsError(
-                    f"{other} - {base} is {gap}: too few repeats to tell a gap of {ALIKE} from none"
+                raise undecided(
+                    f"a gap of {ALIKE} from none, {other} - {base} is {gap}", [(gap, (math.copysign(ALIKE, gap.mean),))]
                 )
             alike = alike and abs(gap.mean) + 2 * gap.error <= ALIKE
         return alike
 
-    sound, gap = attempt(lambda: check(("global", "smooth", "bun-steinke")))
-    published, _ = attempt(lambda: check(("paper-global", "paper-smooth", "paper-bun-steinke")))
-    verdict = verdict_of(sound, published)
+    sound = attempt(lambda: check(("global", "smooth", "bun-steinke")))
+    published = attempt(lambda: check(("paper-global", "paper-smooth", "paper-bun-steinke")))
     far = max(measured.items(), key=lambda item: abs(item[1].mean), default=("", Estimate(0.0, 0.0, 0)))
-    return Finding(
-        verdict, measured,
-        gap if verdict is Verdict.UNTESTED else "the widest gap in mean accuracy over ε is "
+    return finding(
+        sound, published, measured, "the widest gap in mean accuracy over ε is "
         f"{far[1]} ({far[0]}); alike means within half a point, two standard errors included",
     )  # fmt: skip
 
@@ -170,7 +172,7 @@ def two_to_one(results: Results) -> Finding:
     measured: dict[str, Any] = {}
 
     def check(method: str) -> bool:
-        lost = unclear = False
+        lost, unclear = False, []
         for name in ("adult", *SYNTHETIC):
             gains = {
                 weight: _weight_gain(results, method, name, weight, "2:1") for weight in WEIGHTS if weight != "2:1"
@@ -182,18 +184,16 @@ def two_to_one(results: Results) -> Finding:
                 "regret of 2:1": regret,
             }
             lost = lost or regret.mean - 2 * regret.error > SANE
-            unclear = unclear or regret.mean + 2 * regret.error > SANE
+            if regret.mean + 2 * regret.error > SANE:
+                unclear.append((regret, (SANE,)))
         if unclear and not lost:
-            raise MissingResultsError(f"{method}: too few repeats to tell a loss of {SANE} from none")
+            raise undecided(f"a loss of {SANE} from none by {method}", unclear)
         return not lost
 
-    sound, gap = attempt(lambda: check("smooth"))
-    published, _ = attempt(lambda: check("paper-smooth"))
-    verdict = verdict_of(sound, published)
+    sound, published = attempt(lambda: check("smooth")), attempt(lambda: check("paper-smooth"))
     words = "; ".join(f"{name} {one['regret of 2:1']}" for name, one in measured.items())
-    return Finding(
-        verdict, measured,
-        gap if verdict is Verdict.UNTESTED else f"the best other weight less 2:1, in mean accuracy over ε: {words}; "
+    return finding(
+        sound, published, measured, f"the best other weight less 2:1, in mean accuracy over ε: {words}; "
         "a sane default loses at most one point",
     )  # fmt: skip
 
@@ -232,11 +232,9 @@ def weight_depends_on_data(results: Results) -> Finding:
             measured[f"{method} on {name}: 3:1 less 1:2"] = tilt[name]
         return tilt["synthetic-numeric"].above and tilt["synthetic-categorical"].below
 
-    sound, gap = attempt(lambda: check("smooth"))
-    published, _ = attempt(lambda: check("paper-smooth"))
-    verdict = verdict_of(sound, published)
+    sound, published = attempt(lambda: check("smooth")), attempt(lambda: check("paper-smooth"))
     words = "; ".join(f"{name} {one}" for name, one in measured.items())
-    return Finding(verdict, measured, gap if verdict is Verdict.UNTESTED else words)
+    return finding(sound, published, measured, words)
 
 
 def direct_variance(results: Results) -> Finding:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
-from discreet_studies.claims import Claim, Finding, Verdict, attempt, verdict_of
+from discreet_studies.claims import Claim, Finding, Verdict, attempt, finding, undecided
 from discreet_studies.giaretta2022.federated.experiments import CATEGORICAL, CUT, DATA, KEPT, NODES, SIZES
 from discreet_studies.results import Estimate, MissingResultsError, Results, average, difference
 
@@ -26,10 +27,8 @@ def both(check: Callable[[str], tuple[bool, Any, str]]) -> Finding:
         words.append(f"{method}: {text}")
         return passed
 
-    sound, gap = attempt(lambda: run(SOUND))
-    published, other_gap = attempt(lambda: run(PUBLISHED))
-    verdict = verdict_of(sound, published)
-    return Finding(verdict, measured, "; ".join(part for part in (gap, *words, other_gap) if part))
+    sound, published = attempt(lambda: run(SOUND)), attempt(lambda: run(PUBLISHED))
+    return finding(sound, published, measured, "; ".join(words))
 
 
 def accuracy(results: Results, data: str, method: str, nodes: int, epsilon: float) -> Estimate:
@@ -60,7 +59,9 @@ def alike(gaps: list[Estimate], tolerance: float) -> bool:
         return False
     if any(abs(gap.mean) + gap.error > 2 * tolerance for gap in gaps):
         worst = max(gaps, key=lambda gap: abs(gap.mean) + gap.error)
-        raise MissingResultsError(f"too few trials to tell a difference of {tolerance} from none: {worst}")
+        raise undecided(
+            f"a difference of {tolerance} from none, {worst}", [(worst, (math.copysign(2 * tolerance, worst.mean),))]
+        )
     return True
 
 
@@ -142,7 +143,8 @@ def _gains(results: Results, method: str, baseline: dict[str, Any]) -> tuple[boo
     words = ", ".join(f"{name} {one}" for name, one in gains.items())
     lost = any(one.below or one.mean + 2 * one.error <= ALIKE for one in gains.values())
     if not lost and not all(one.above for one in gains.values()):
-        raise MissingResultsError(f"too few trials to tell a gain of {ALIKE} from none for {method}: {words}")
+        unclear = [(one, (0.0, ALIKE)) for one in gains.values() if not one.above]
+        raise undecided(f"a gain of {ALIKE} from none for {method}, {words}", unclear)
     return not lost, gains, words
 
 
@@ -288,8 +290,8 @@ CLAIMS = (
     Claim(PAPER, "Cutting off noisy nodes changes the variance, not the typical accuracy.", cutoff_spares_typical),
     Claim(PAPER, "Noise scaled to the local sensitivity guarantees differential privacy.",
           local_sensitivity_is_private),
-    Claim("beyond the paper", "With secure aggregation N nodes are as accurate as one trusted curator.",
+    Claim("discreet", "With secure aggregation N nodes are as accurate as one trusted curator.",
           secure_is_central),
-    Claim("beyond the paper", "Inverse-variance weights reach the best cut-off's accuracy without choosing one.",
+    Claim("discreet", "Inverse-variance weights reach the best cut-off's accuracy without choosing one.",
           weights_beat_cutoff),
 )  # fmt: skip

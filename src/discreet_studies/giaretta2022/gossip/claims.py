@@ -201,8 +201,8 @@ CLAIMS = (
           deviations_stay_off),
     Claim(PAPER, "Results are similar on all data sets.", same_everywhere),
     Claim(PAPER, "The number of iterations grows with log N.", logarithmic),
-    Claim(PAPER, "Beyond the paper: push-sum keeps its mass on every network and finds the sum through lost messages.",
+    Claim("discreet", "Push-sum keeps its mass on every network and finds the sum through lost messages.",
           links),
-    Claim(PAPER, "Beyond the paper: one liar in a thousand ruins the sum, and the median of a few peers stands fifty.",
+    Claim("discreet", "One liar in a thousand ruins the sum, and the median of a few peers stands fifty.",
           liars),
 )  # fmt: skip

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from discreet_studies.claims import Claim, Finding, Verdict, verdict_of
+from discreet_studies.claims import Claim, Finding, Verdict, undecided, verdict_of
 from discreet_studies.results import Estimate, MissingResultsError, Results, difference
 from discreet_studies.thesis2015.selection.experiments import EPSILON, EPSILONS, LEAST_UNSOUND, SOUND, THRESHOLDS
 
@@ -57,14 +57,16 @@ def _gains(
 def reaches(gain: Estimate, goal: float) -> bool:
     """Whether a gain reaches a goal; where two standard errors leave both possible, nothing is known."""
     if abs(gain.mean - goal) <= 2 * gain.error and not gain.mean >= goal + gain.error:
-        raise MissingResultsError(f"too few trials to tell whether {gain} reaches {goal}")
+        raise undecided(f"whether {gain} reaches {goal}", [(gain, (goal,))])
     return gain.mean >= goal
 
 
-def judged(gains: dict[str, Estimate], sound: tuple[str, ...], loose: tuple[str, ...], goal: float) -> Verdict:
-    """The verdict from whether all sound methods reach a goal, or else all unsound ones may (in two errors)."""
-    as_sound = all(reaches(gains[name], goal) for name in sound)
-    return verdict_of(as_sound, all(gains[name].mean + 2 * gains[name].error >= goal for name in loose))
+def judged(gains: dict[str, Estimate], printed: tuple[str, ...], goal: float) -> Verdict:
+    """The verdict from whether all methods reach a goal as the thesis prints them: masks of sensitivity TΔ, sound ones.
+
+    That its figures are of masks without T is a conjecture: what those reach is measured beside, and decides nothing.
+    """
+    return verdict_of(all(reaches(gains[name], goal) for name in printed))
 
 
 def table(results: Results) -> Finding:
@@ -79,8 +81,11 @@ def table(results: Results) -> Finding:
     sizes = all(one["measured"][:2] == one["published"][:2] for one in found.values())
     classes = all(abs(one["measured"][3] - one["published"][3]) <= 1 for one in found.values())
     words = ", ".join(f"{name} {one['measured'][2]} for {one['published'][2]}" for name, one in found.items())
-    verdict = Verdict.HOLDS if sizes and classes else Verdict.FAILS
-    return Finding(verdict, found, f"rows and classes agree; features, whose coding is not printed: {words}")
+    features = all(one["measured"][2] == one["published"][2] for one in found.values())
+    off = [part for part, agrees in (("rows", sizes), ("classes", classes), ("features", features)) if not agrees]
+    text = f"{' and '.join(off)} differ" if off else "rows, classes and features agree"
+    reason = f"{text}; features here and as printed, whose coding is not printed: {words}"
+    return Finding(Verdict.FAILS if off else Verdict.HOLDS, found, reason)
 
 
 def as_printed(data: str) -> Any:
@@ -90,10 +95,11 @@ def as_printed(data: str) -> Any:
         gains, words = _gains(results, data, ("count-mask", "count-no-t"))
         audit = results.estimate("epsilon_found", experiment="audit", method="count-no-t").mean
         return Finding(
-            judged(gains, ("count-mask",), ("count-no-t",), LIFT),
+            judged(gains, ("count-mask",), LIFT),
             {**gains, "audit of masks without T": audit},
-            f"gain at ε = 0.1 over all features: {words}; without T, at T of "
-            f"{LEAST_UNSOUND} or more, it is not private: an audit of 20 of 40 finds ε ≥ {audit:.2f} for a claimed 1",
+            f"gain at ε = 0.1 over all features: {words}; that the printed gain is of masks without T (T of "
+            f"{LEAST_UNSOUND} or more) is a conjecture; they are not private, an audit of 20 of 40 finds ε ≥ "
+            f"{audit:.2f} for a claimed 1",
         )
 
     return check
@@ -118,7 +124,7 @@ def mushroom(results: Results) -> Finding:
     gains, words = _gains(results, "mushroom", ("count-mask", "mi-mask", "count-no-t", "mi-no-t"))
     top = max(best(results, "mushroom", name)[1].mean for name in SOUND)
     text = f"five points count as about ten: {words}; the best sound choice reaches {top:.3f}"
-    return Finding(judged(gains, ("count-mask", "mi-mask"), ("count-no-t", "mi-no-t"), 0.05), gains, text)
+    return Finding(judged(gains, ("count-mask", "mi-mask"), 0.05), gains, text)
 
 
 def information_is_flat(results: Results) -> Finding:
@@ -140,7 +146,7 @@ def newsgroup2(results: Results) -> Finding:
 def newsgroup3(results: Results) -> Finding:
     """Section 3.6.1: on Newsgroup3 the count heuristic improves, and so does the choice without privacy."""
     gains, words = _gains(results, "newsgroup3", ("count-mask", "count-no-t", "oracle"))
-    verdict = judged(gains, ("count-mask",), ("count-no-t",), 0.01)
+    verdict = judged(gains, ("count-mask",), 0.01)
     return Finding(verdict, gains, f"{words}; one point is an improvement")
 
 
@@ -249,15 +255,15 @@ CLAIMS = (
     ),
     Claim(PAPER, "The same on Newsgroup.", as_printed("newsgroup")),
     Claim(
-        PAPER, "Beyond: some sound selection lifts XWindows by 15 points or more at ε = 0.1.",
+        "discreet", "Some sound selection lifts XWindows by 15 points or more at ε = 0.1.",
         some_sound_choice("xwindows", EPSILON),
     ),
     Claim(
-        PAPER, "Beyond: some sound selection lifts XWindows by 15 points or more at ε = 1.",
+        "discreet", "Some sound selection lifts XWindows by 15 points or more at ε = 1.",
         some_sound_choice("xwindows", 1.0),
     ),
     Claim(
-        PAPER, "Beyond: some sound selection lifts Newsgroup by 15 points or more at ε = 0.1.",
+        "discreet", "Some sound selection lifts Newsgroup by 15 points or more at ε = 0.1.",
         some_sound_choice("newsgroup", EPSILON),
     ),
     Claim(PAPER, "Section 3.6.1: both heuristics lift Mushroom by about ten points at ε = 0.1.", mushroom),
