@@ -7,8 +7,8 @@ import pytest
 
 from discreet.schema import Numeric
 from discreet.sources.columns import GONE, Numbers, Points
-from discreet.sources.program import Program, even_bins
-from discreet.sources.sweep import EVEN, RULE
+from discreet.sources.program import LINE, Program, ahead, even_bins
+from discreet.sources.sweep import CHUNK, EVEN, RULE, TILE
 
 FEATURES = {
     "even": Numeric("x", 0, 1, bins=16),
@@ -51,3 +51,30 @@ def test_a_cut_that_is_one_point_off_is_noticed() -> None:
             if found is not None:  # another product may still be right, but then everywhere
                 bins = np.minimum((points * found[0] + found[1]) >> 32, len(cuts))
                 np.testing.assert_array_equal(bins, np.searchsorted(moved, points - half, side="right"))
+
+
+def test_the_lines_that_are_called_for_are_those_of_the_rows() -> None:
+    x = Numeric("x", 0, 1)
+    matrix, wide = np.zeros((9, 5)), np.zeros((9, 100))
+    backwards = matrix[::-1]
+    shapes = {  # columns, and how many of the bytes of a tile's rows are called for
+        "a matrix": ([matrix[:, j] for j in range(5)], 5 * 8),
+        "some of its columns": ([matrix[:, j] for j in (3, 1)], 5 * 8),
+        "columns": ([np.zeros(9), np.zeros(9, np.float32), np.zeros(9, np.int8)], 8 + 4 + 1),
+        "one of many": ([wide[:, 7]], 0),
+        "backwards": ([backwards[:, 1]], 0),
+        "one value": ([np.broadcast_to(np.zeros(()), (9,))], 0),
+    }
+    for name, (arrays, bytes_of_a_row) in shapes.items():
+        program = Program([Numbers(x, values) for values in arrays])
+        called = {
+            address + TILE * stride + row * step
+            for address, stride, step in ahead(program.whole[1:]).tolist() for row in range(0, TILE, CHUNK)
+        }  # fmt: skip
+        for values in arrays if bytes_of_a_row else ():
+            near = values.__array_interface__["data"][0] + TILE * values.strides[0]
+            spots = near + np.arange(TILE) * values.strides[0]
+            assert np.isin(spots // LINE, [spot // LINE for spot in called] + [(max(called) + LINE) // LINE]).all(), (
+                name
+            )
+        assert len(called) <= (bytes_of_a_row * TILE // LINE) * LINE // CHUNK, name

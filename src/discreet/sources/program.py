@@ -15,6 +15,7 @@ from discreet.sources.sweep import (
     BASE,
     BLOCK,
     CELLS,
+    CHUNK,
     CUTS,
     EVEN,
     FACTOR,
@@ -45,6 +46,7 @@ from discreet.sources.sweep import (
 
 FEW_CUTS = 40
 APART = 24  # values between scratch columns, lest all of them fall into the same places of the caches
+LINE = 64  # bytes that memory hands over at a time
 _NOTHING = np.empty(0, np.uint32)
 _NONE = (
     _NOTHING, np.empty(0, np.int64), np.empty((0, 2, 0), np.int64), _NOTHING, np.empty((0, 0), np.uint32),
@@ -89,9 +91,11 @@ class Program:
         block = BLOCK if spots is not None and len(spots) else TILE
         given = zip((joint, firsts, moments, spots, codes, points), _NONE, strict=True)
         places = (none if one is None else one for one, none in given)
-        side = np.empty((len(self.whole) + 1, TILE + APART), np.int64)
-        scratch = np.zeros(block, np.uint32), np.empty(TILE, np.uint32), np.empty(TILE, np.int32)
-        sides = side, side.view(np.float64), side.ctypes.data
+        side = _aligned((len(self.whole) + 1, TILE + APART), np.int64)
+        scratch = _aligned((block,), np.uint32), _aligned((TILE,), np.uint32), _aligned((TILE,), np.int32)
+        scratch[0][:] = 0
+        pieces = ahead(self.whole[order] if block == TILE else self.whole[:0])
+        sides = side, side.view(np.float64), side.ctypes.data, pieces
         fours = self.fours[np.isin(self.fours, order).any(axis=1)]
         run = compiled_sweep()
         run(self.whole, self.real, self.tables, order, ends, fours, start, stop, *scratch, *sides, *places)
@@ -168,6 +172,37 @@ def beside(whole: NDArray[np.int64]) -> NDArray[np.int64]:
             runs.append([j])
     found = [run[min(at, len(run) - 4) :][:4] for run in runs if len(run) >= 4 for at in range(0, len(run), 4)]
     return np.array(found, np.int64).reshape(-1, 4)
+
+
+def _aligned(shape: tuple[int, ...], kind: Any) -> NDArray[Any]:
+    """An array without values that begins with a line of the cache."""
+    size = int(np.prod(shape)) * np.dtype(kind).itemsize
+    whole = np.empty(size + LINE, np.uint8)
+    first = -whole.ctypes.data % LINE
+    return whole[first : first + size].view(kind).reshape(shape)
+
+
+def ahead(whole: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The memory of columns in pieces of a line for each eight rows: at row r of a tile that begins with row t, a piece
+    (address, stride, step) lies at address + t·stride + r·step.
+
+    Columns that lie within one stride of each other share their lines; where most lines would not be theirs, as with
+    one column of a wide matrix, there is no piece.
+    """
+    runs: dict[int, list[list[int]]] = {}  # by stride: where columns of the same rows begin, and how many they are
+    for address, stride in sorted(whole[:, [ADDRESS, STRIDE]].tolist()):
+        mine = runs.setdefault(stride, [])
+        if mine and address < mine[-1][0] + stride:
+            mine[-1][1] += 1
+        else:
+            mine.append([address, 1])
+    found = [piece for stride, mine in runs.items() for run in mine for piece in _pieces(stride, *run)]
+    return np.array(found, np.int64).reshape(-1, 3)
+
+
+def _pieces(stride: int, start: int, many: int) -> list[tuple[int, int, int]]:
+    width = LINE // CHUNK
+    return [(start + at * TILE, stride, min(stride, width)) for at in range(0, stride, width) if stride <= many * LINE]
 
 
 def even_bins(cuts: Sequence[int], half: int) -> tuple[int, int] | None:

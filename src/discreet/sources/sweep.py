@@ -27,22 +27,24 @@ SAME, TABLE, WHOLE, FLOAT, EVEN, CUTS, MANY = range(7)
 _EVEN = 1.5 * 2.0**52  # added and taken away again it rounds a double below 2**51 to a whole number, ties to even
 _LARGEST = float(np.finfo(np.float64).max)
 TYPES = {kind: number for number, kind in enumerate(["i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f4", "f8"])}
-TILE = 1024  # rows whose codes stay in a core's first caches
+TILE = 2048  # rows that, with those that come next, stay in a core's second cache
 BLOCK = 1 << 17  # rows of one column after the other, where each counts in a table that fills the second cache
 ROWS = 128  # that are put side by side at a time
+CHUNK = 8  # that are counted between two calls for rows of the next tile
 
 
 def _sweep(
     whole: Any, real: Any, tables: Any, order: Any, ends: Any, fours: Any, start: int, stop: int, all_labels: Any,
     all_indices: Any, all_points: Any, side: Any, side_reals: Any, side_at: int,
-    joint: Any, firsts: Any, moments: Any, spots: Any, codes: Any, held: Any,
+    ahead: Any, joint: Any, firsts: Any, moments: Any, spots: Any, codes: Any, held: Any,
 ) -> None:  # fmt: skip
     """Go over some rows: columns come in groups `order[ends[g - 1] : ends[g]]`, the first is the label if there is one.
 
     `joint[firsts[g]:]` counts the indices of a group: the label, then for each of its columns index·cells + code.
     `moments` and `spots` take the sums and points of numbers by class, `codes` and `held` the indices and points of
     every row, where they have room for them. The arrays before are scratch; `side_reals` is `side`, at `side_at`, as
-    doubles. `fours` are columns that lie beside each other in memory, as those of a matrix do.
+    doubles. `fours` are columns that lie beside each other in memory, as those of a matrix do. The memory of the next
+    tile is called for while rows are counted, lest they wait for it: `ahead` has pieces of it (`program.ahead`).
     """
     block, tile, lead = len(all_labels), len(all_indices), 1 if whole[0, ADDRESS] != 0 else 0
     pitch = 8 * side.shape[1]
@@ -211,7 +213,14 @@ def _sweep(
                     continue
                 if len(joint):
                     counts = joint[firsts[g - lead] :]
-                    for i in range(each):
+                    # The groups share the pieces; what is called for and not there does no harm.
+                    whole_chunks = np.uint64(size - size % CHUNK)
+                    for i in range(0, size - CHUNK + 1, CHUNK):
+                        for k in range(g - lead, len(ahead), len(ends) - lead):
+                            _fetch(ahead[k, 0] + (at + tile) * ahead[k, 1] + i * ahead[k, 2])
+                        for m in range(CHUNK):
+                            counts[index[np.uint64(i + m)]] += np.uint32(1)
+                    for i in range(whole_chunks, each):
                         counts[index[i]] += np.uint32(1)
                 if len(codes):
                     mine = codes[g - lead, at - start :]
@@ -225,14 +234,15 @@ def _sweep(
 
 # ---- machine code
 
+_fetch: Any = None
 _gather: Any = None
 _turn: Any = None
 _whole_view: Any = None
 _real_view: Any = None
 _SIGNATURE = (
     "void(int64[:,::1],float64[:,::1],uint32[::1],int64[::1],int64[::1],int64[:,::1],int64,int64,uint32[::1],"
-    "uint32[::1],int32[::1],int64[:,::1],float64[:,::1],int64,uint32[::1],int64[::1],int64[:,:,::1],uint32[::1],uint32[:,::1],"
-    "int32[:,::1])"
+    "uint32[::1],int32[::1],int64[:,::1],float64[:,::1],int64,int64[:,::1],uint32[::1],int64[::1],int64[:,:,::1],"
+    "uint32[::1],uint32[:,::1],int32[:,::1])"
 )
 
 
@@ -271,9 +281,32 @@ def compiled_sweep() -> Any:
     from numba import types
 
     globals().update(
-        _gather=_gathering(), _turn=_turning(), _whole_view=_viewing(types.int64), _real_view=_viewing(types.float64)
-    )
+        _fetch=_fetching(), _gather=_gathering(), _turn=_turning(),
+        _whole_view=_viewing(types.int64), _real_view=_viewing(types.float64),
+    )  # fmt: skip
     return numba.njit(_SIGNATURE, nogil=True, cache=True, error_model="numpy", no_cfunc_wrapper=True)(_sweep)
+
+
+def _fetching() -> Any:
+    """A function that calls for the line of memory at an address, which need not be ours, into the second cache."""
+    from numba import types
+    from numba.core import cgutils
+    from numba.extending import intrinsic
+
+    ir = cgutils.ir
+    place, word = ir.IntType(8).as_pointer(), ir.IntType(32)
+
+    @intrinsic  # type: ignore[untyped-decorator]
+    def fetch(typing: Any, address: Any) -> Any:
+        def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            kind = ir.FunctionType(ir.VoidType(), [place, word, word, word])
+            ask = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
+            builder.call(ask, [builder.inttoptr(arguments[0], place), word(0), word(2), word(1)])
+            return context.get_dummy_value()
+
+        return types.void(types.int64), code
+
+    return fetch
 
 
 def _gathering() -> Any:
