@@ -12,9 +12,12 @@ from subprocess import CompletedProcess, TimeoutExpired
 
 # What most commands import, and what takes most of their time; none of it starts a thread, so that a fork is safe.
 _IMPORTED = (
-    "discreet.audit", "discreet.auto", "discreet.cli", "discreet.demo", "discreet.evaluation", "discreet.local",
-    "discreet.models", "discreet.selection", "discreet.settle", "duckdb", "numba", "pandas", "pyarrow.parquet",
-    "rich.progress", "rich.table", "scipy.stats", "sklearn.base", "tests.console",
+    "discreet.audit", "discreet.auto", "discreet.bayes.classifier", "discreet.bounds", "discreet.cli", "discreet.demo",
+    "discreet.evaluation", "discreet.local.campaign", "discreet.local.wire.scan", "discreet.models",
+    "discreet.privacy.repeats", "discreet.selection", "discreet.sources.draft", "duckdb", "encodings.utf_8_sig",
+    "mpmath", "numba", "pandas", "psycopg", "pyarrow.csv", "pyarrow.pandas_compat", "pyarrow.parquet",
+    "rich._emoji_codes", "rich.progress", "rich.table", "scipy.optimize", "scipy.stats", "sklearn.base",
+    "sklearn.metrics", "tests.console", "tomli_w",
 )  # fmt: skip
 
 

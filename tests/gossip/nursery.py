@@ -4,10 +4,20 @@ Reads one JSON line per node to start: {"argv": [...], "log": file, "code": file
 child runs the console command just as the script would, and writes its exit code before it ends.
 """
 
+import asyncio  # noqa: F401
+import encodings.idna  # noqa: F401
 import json
 import os
 import signal
+import ssl  # noqa: F401
 import sys
+
+import duckdb  # noqa: F401
+import opendp.measurements  # noqa: F401
+import pandas as pd  # noqa: F401
+import pyarrow.parquet  # noqa: F401
+import rich.progress
+import rich.table  # noqa: F401
 
 import discreet.cli
 import discreet.cli.gossip

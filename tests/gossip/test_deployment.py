@@ -37,6 +37,7 @@ def check_result(fleet):
     assert model.certificate.private and float(model.certificate.epsilon) == 1.0
 
 
+@pytest.mark.slow  # the next test asks for the same end, by a harder way
 def test_twenty_processes_find_the_federated_sum(fleet):
     for name in fleet.names:
         fleet.start(name, *PACE)
