@@ -102,6 +102,22 @@ def test_gaussian_noise_costs_rho(monkeypatch, adjacency, moved):
         assert math.exp(logs.min()) > 0.95e-5
 
 
+@pytest.mark.parametrize(("adjacency", "moved"), NEIGHBOURS)
+def test_tables_in_a_residual_basis_cost_rho(monkeypatch, adjacency, moved):
+    """A row with another label, and one whose cells all change and whose label does not."""
+    data = rows_of()
+    inserted = neighbour(data, adjacency, moved)[1]
+    fit = call(1, 1e-5, mechanism="residual", adjacency=adjacency, contributions=moved)
+    plan = PrivateNB(1, 1e-5, SCHEMA, mechanism="residual", adjacency=adjacency, contributions=moved).plan()
+    others = [neighbour(data, adjacency, moved, swap=swap)[0] for swap in (True, False)]
+    rho = max(replayed(monkeypatch, fit, data, other, inserted=inserted).loss() for other in others)
+    assert 0.999 * float(plan.rho) < rho < (1 + 1e-9) * float(plan.rho)
+    # Exact losses are worth more than the conversion, and a Gaussian of that ρ no more than δ.
+    ratio = math.sqrt(2 * float(plan.rho))
+    normal = stats.norm.cdf(ratio / 2 - 1 / ratio) - math.e * stats.norm.cdf(-ratio / 2 - 1 / ratio)
+    assert normal <= 1e-5
+
+
 @pytest.mark.parametrize("mechanism", ["laplace", "knorm"])
 def test_each_batch_has_noise_of_its_own(monkeypatch, mechanism):
     X, y = rows_of()

@@ -172,6 +172,8 @@ def audit_cases() -> list[AuditCase]:
     trimmed = {"smooth": SmoothSettings("smooth", trim=0), "split": {"x": 0.8, "y": 0.2}, "numeric": "gaussian"}
     listed: list[tuple[str, type[Released], Callable[[str], list[Pair]], str, int, dict[str, Any]]] = [
         ("tables", NoisyRelease, _pairs, "every integer that a release publishes", 40_000, {"numeric": "histogram"}),
+        ("residual", NoisyRelease, _pairs, "every table that a release in a residual basis publishes", 10_000,
+         {"numeric": "histogram", "mechanism": "residual"}),
         ("moments", NoisyRelease, _pairs, "every integer that a release publishes", 40_000, {"numeric": "gaussian"}),
         ("smooth", SmoothRelease, _smooth_pairs,
          "counts, trimmed means and variances under smooth bounds, by the simulation twin", 8_000, trimmed),
@@ -184,7 +186,8 @@ def audit_cases() -> list[AuditCase]:
                          samples=4_000)]  # fmt: skip
     for near in ("add-remove", "replace"):
         for what, kind, pairs, note, samples, settings in listed:
-            for delta in (0.0, DELTA) if kind is NoisyRelease else (0.0,):
+            both = (DELTA,) if what == "residual" else (0.0, DELTA)
+            for delta in both if kind is NoisyRelease else (0.0,):
                 given = {"adjacency": near, **settings, **({"delta": delta} if kind is NoisyRelease else {})}
                 name = f"naive-bayes-{what}-{near}{'-gaussian' if delta else ''}"
                 build = partial(kind, settings=given)

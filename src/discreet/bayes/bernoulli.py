@@ -61,7 +61,7 @@ def _check_threshold(threshold: Any, plan: Plan) -> None:
         level = math.nan
     if isinstance(threshold, bool) or not 0.5 <= level < 1:
         raise BudgetError(f"threshold is a quantile of the noise from 0.5 to below 1, not {threshold!r}")
-    if not _tables_only(plan) or plan.mechanism == "gaussian":
+    if not _tables_only(plan) or plan.mechanism in {"gaussian", "residual"}:
         raise BudgetError("threshold is for tables with Laplace noise: leave delta at 0 and numeric at 'histogram'")
 
 

@@ -1,8 +1,9 @@
-"""Bundling: count tables that share one K-norm draw, what each draw may spend, and whether it errs less."""
+"""Bundling: count tables that share one draw, what each draw may spend, and whether it errs less."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
@@ -15,7 +16,8 @@ from discreet.bayes.items import Item, Plan
 from discreet.bayes.settings import Smooth
 from discreet.errors import BudgetError
 from discreet.mechanisms.knorm import KNorm
-from discreet.privacy.budget import Budget
+from discreet.mechanisms.residual import Residual
+from discreet.privacy.budget import Adjacency, Budget
 from discreet.privacy.ledger import Charge
 
 DIMENSIONS = 160  # of one draw at most: its law is then computed in a tenth of a second
@@ -79,6 +81,7 @@ def _parts(places: list[int], sizes: list[int]) -> list[list[int]]:
 
 
 BUNDLED = {"table", "present"}
+RESIDUAL = "discrete Gaussian, residual basis"
 LEAST = 1.0  # cost of a draw at ε = 1: half of what a table of two cells costs
 SLOW = 10_000  # rows of noise on a class total: a draw walks from sum to sum, and this many take about a second
 
@@ -87,10 +90,15 @@ def check_bundles(budget: Budget, smooth: Smooth | None, split: Any) -> None:
     """Refuse what K-norm noise cannot do."""
     if budget.kind not in {"pure", "none"}:
         raise BudgetError("K-norm noise spends pure epsilon: leave delta at 0, or use the gaussian mechanism")
+    check_smooth(smooth, split, "K-norm noise", "laplace")
+
+
+def check_smooth(smooth: Smooth | None, split: Any, what: str, instead: str) -> None:
+    """Refuse what no noise on tables together can do."""
     if smooth is not None:
-        raise BudgetError("K-norm noise is for counts: use mechanism='laplace' with smooth sensitivity")
+        raise BudgetError(f"{what} is for counts: use mechanism={instead!r} with smooth sensitivity")
     if isinstance(split, Mapping):
-        raise BudgetError("K-norm noise releases tables together: leave split at 'weighted'")
+        raise BudgetError(f"{what} releases tables together: leave split at 'weighted'")
 
 
 def bundled(items: list[Item]) -> list[Item]:
@@ -104,6 +112,52 @@ def bundled(items: list[Item]) -> list[Item]:
         for place in group:
             result[tables[place]] = replace(items[tables[place]], bundle=which)
     return result
+
+
+def residual_of(items: Sequence[Item]) -> Residual:
+    """The basis of count tables that are released together by Gaussian noise."""
+    return Residual(tuple(item.cells for item in items if item.bundle is not None))
+
+
+def based(items: list[Item]) -> list[Item]:
+    """The items with all count tables in one bundle, for Gaussian noise in a residual basis."""
+    if not any(item.kind in BUNDLED for item in items):
+        raise BudgetError("a residual basis is for count tables, and this model has none: use mechanism='gaussian'")
+    return [replace(item, bundle=0) if item.kind in BUNDLED else item for item in items]
+
+
+def based_shares(items: list[Item], emphasis: list[Fraction]) -> list[Fraction]:
+    """Shares of ρ that minimise the total error: each draw's in proportion to the root of what it errs by at ρ = 1."""
+    basis = residual_of(items)
+    reach = basis.reach(Adjacency.ADD_REMOVE)
+    error = sum((size - 1) / float(weight) for size, weight in zip(basis.sizes, basis.weights, strict=True))
+    tables = math.sqrt(max(error, 1.0) * float(reach)) / len(basis.sizes)
+    weights = [
+        round((tables if item.bundle is not None else 0.0 if item.kind == "class" else 1.0) * 2**20)
+        * (factor if item.bundle is None else 1)
+        for item, factor in zip(items, emphasis, strict=True)
+    ]
+    whole = sum(weights)
+    return [Fraction(weight) / whole for weight in weights]
+
+
+def based_charges(plan: Plan) -> tuple[Item, ...]:
+    """The items of a plan with one charge for all tables in a residual basis."""
+    assert plan.rho is not None
+    inside = [item for item in plan.items if item.bundle is not None]
+    basis = residual_of(inside)
+    spent = sum((item.share for item in inside), Fraction(0)) * plan.rho
+    reach = basis.reach(plan.adjacency, plan.contributions)
+    names = ", ".join(item.feature for item in inside)
+    charge = Charge(
+        RESIDUAL, f"rows by class and each of {names}", "L2 squared, in units of the noise at a spread of one",
+        str(reach), reach / (2 * spent), "rho", spent,
+    )  # fmt: skip
+    cells, total = basis.variances(charge.spread)
+    noise = iter(cells)
+    return tuple(
+        item if item.bundle is None else replace(item, charge=charge, noise=(next(noise), total)) for item in plan.items
+    )
 
 
 def bundle_shares(items: list[Item], counted: bool, emphasis: list[Fraction]) -> list[Fraction]:

@@ -30,10 +30,11 @@ class PrivateNB(NaiveBayesEstimator):
     Parameters
     ----------
     {epsilon, delta, schema, adjacency}
-    mechanism : {"auto", "laplace", "gaussian", "knorm"}
+    mechanism : {"auto", "laplace", "gaussian", "knorm", "residual"}
         The noise. "knorm" (pure ε) draws one noise for bundles of count tables, shaped by what one row can change: far
-        less noise for many features. "auto" is Gaussian where there is a delta and that errs less; else it is "knorm"
-        where that errs less and the budget is split by "weighted", and else Laplace.
+        less noise for many features. "residual" is Gaussian noise on class totals and on what tables have beside them.
+        "auto" takes what errs least: with a delta one of the Gaussian ones or pure ε, else "knorm", if the budget is
+        split by "weighted", or Laplace.
     numeric : {"histogram", "gaussian", "truncated-gaussian"} or any likelihood that is registered
         How numbers are modelled: by bins, by a bell curve per class, or as docs/how-to-add/likelihood.md shows.
     {split, smoothing, contributions, random_state}

@@ -62,7 +62,7 @@ CLASSES = {
 class Item:
     """One statistic: `cells` integers for every class.
 
-    Tables with the same `bundle` share one K-norm draw and one charge; `noise` then holds the variances of one cell
+    Tables with the same `bundle` share one draw and one charge; `noise` then holds the variances of one cell
     and of the sum over a class's cells.
     """
 
@@ -200,9 +200,8 @@ class Plan(Protected):
         """What an item costs; of the charge for a bundle each table has its share."""
         if item.charge is None:
             return None
-        if item.bundle is None or self.budget.epsilon is None:
-            return float(item.charge.cost)
-        return float(item.share * self.budget.epsilon)
+        unit = self.budget.epsilon if self.rho is None else self.rho
+        return float(item.charge.cost) if item.bundle is None or unit is None else float(item.share * unit)
 
     def to_dict(self) -> dict[str, Any]:
         """The plan as plain values."""

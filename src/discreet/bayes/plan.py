@@ -7,19 +7,32 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from discreet.bayes.bundling import bundle_charges, bundle_shares, bundled, check_bundles, error_of, too_slow
+from discreet.bayes.bundling import (
+    based,
+    based_charges,
+    based_shares,
+    bundle_charges,
+    bundle_shares,
+    bundled,
+    check_bundles,
+    check_smooth,
+    error_of,
+    residual_of,
+    too_slow,
+)
 from discreet.bayes.items import SMOOTH, Item, Kind, Plan, charged
 from discreet.bayes.likelihoods import likelihood_of
 from discreet.bayes.settings import Smooth, choose_accounting, smooth_settings
 from discreet.errors import BudgetError
 from discreet.privacy.budget import Adjacency, Budget, number
-from discreet.privacy.calibrate import counting_rho, zcdp_rho
+from discreet.privacy.calibrate import counting_rho, moving_rho, zcdp_rho
 from discreet.privacy.ledger import SmoothCharge, cost
 from discreet.privacy.plan import checked_contributions, moved_rows
 from discreet.privacy.unexpected import REFUSE, check_unexpected
 from discreet.schema import Numeric, Schema
 
-MECHANISMS = ("auto", "laplace", "gaussian", "knorm")
+MECHANISMS = ("auto", "laplace", "gaussian", "knorm", "residual")
+CONCENTRATED = {"gaussian", "residual"}  # mechanisms that spend ρ
 COUNTS = {"class", "table", "present", "coarse"}
 COARSE = 256  # cells of the histogram that a bought spread is read off
 __all__ = ["COUNTS", "MECHANISMS", "SMOOTH", "Item", "Kind", "Plan", "make_plan"]
@@ -41,9 +54,9 @@ def make_plan(
 ) -> Plan:
     """Split a budget over the statistics that Naive Bayes needs; raises if it does not suffice.
 
-    With `together` the mechanism "auto" may noise count tables together (K-norm), where that errs less, and take pure ε
-    where that errs less than Gaussian noise: for whoever releases all tables of a class at once. `numbers` are the
-    settings of `smooth_settings`: sensitivity, estimator, noise, trim and spread.
+    With `together` the mechanism "auto" may noise count tables together (K-norm, or Gaussian in a residual basis),
+    where that errs less, and take pure ε where that errs less than Gaussian noise: for whoever releases all tables of a
+    class at once. `numbers` are the settings of `smooth_settings`: sensitivity, estimator, noise, trim and spread.
     """
     settings: dict[str, Any] = {
         "adjacency": adjacency, "numeric": numeric, "split": split, "contributions": contributions,
@@ -54,16 +67,18 @@ def make_plan(
     # Shares by feature, in any form, leave nothing to bundle.
     if not together or mechanism != "auto" or split != "weighted" or _weight(numeric_weight) != 2:
         return plan
-    if plan.smooth is None and budget.kind == "approximate":  # what is pure is valid for every δ, and may err less
-        pure = make_plan(schema, budget.pure, together=True, unexpected=policy, **settings)
-        return pure if error_of(pure) < error_of(plan) else plan
-    if plan.mechanism != "laplace" or plan.smooth is not None or budget.kind != "pure":
+    if plan.smooth is not None or not budget.private:
         return plan
     try:
-        bundles = replace(_make_plan(schema, budget, mechanism="knorm", **settings), unexpected=policy)
+        bundling = "knorm" if budget.kind == "pure" else "residual"
+        bundles = replace(_make_plan(schema, budget, mechanism=bundling, **settings), unexpected=policy)
+        plan = plan if too_slow(bundles) or error_of(bundles) >= error_of(plan) else bundles
     except BudgetError:  # nothing to bundle
-        return plan
-    return plan if too_slow(bundles) or error_of(bundles) >= error_of(plan) else bundles
+        pass
+    if budget.kind == "approximate":  # what is pure is valid for every δ, and may err less
+        pure = make_plan(schema, budget.pure, together=True, unexpected=policy, **settings)
+        return pure if error_of(pure) < error_of(plan) else plan
+    return plan
 
 
 def _make_plan(
@@ -97,6 +112,9 @@ def _make_plan(
         budget = budget.pure if smooth is None and budget.kind == "approximate" else budget
         check_bundles(budget, smooth, split)
         items = bundled(items)
+    if mechanism == "residual":
+        check_smooth(smooth, split, "a residual basis", "gaussian")
+        items = based(items)
     if mechanism == "laplace" and budget.delta and (smooth is None or smooth.accounting == "epsilon"):
         budget = budget.pure  # it spends no delta, and the certificate should not claim that it did
     shares = _shares(schema, items, split, mechanism, _weight(numeric_weight))
@@ -107,7 +125,7 @@ def _make_plan(
         accounted = "epsilon and delta, both added up exactly (basic composition)"
     plan = Plan(
         schema, budget, adjacency, contributions, mechanism if budget.private else "none", numeric, accounted,
-        unit if budget.private and mechanism == "gaussian" else None,
+        unit if budget.private and mechanism in CONCENTRATED else None,
         tuple(
             _promised(item, unit, smooth)
             if smooth is not None and item.kind in SMOOTH
@@ -118,8 +136,10 @@ def _make_plan(
     )  # fmt: skip
     if mechanism == "knorm" and budget.private:
         plan = replace(plan, items=bundle_charges(plan))
+    if mechanism == "residual" and budget.private:
+        plan = replace(plan, items=based_charges(plan))
     if unit is not None and (
-        cost(plan.node, "rho" if mechanism == "gaussian" else "epsilon") > unit
+        cost(plan.node, "rho" if mechanism in CONCENTRATED else "epsilon") > unit
         or cost(plan.node, "delta") > budget.delta
     ):
         raise BudgetError("the split spends more than the budget")
@@ -169,6 +189,8 @@ def _shares(schema: Schema, items: list[Item], split: Any, mechanism: str, weigh
     counted = any(item.kind in {"table", "present"} for item in items)
     if mechanism == "knorm":
         return bundle_shares(items, counted, _emphasis(schema, items, weight))
+    if mechanism == "residual":
+        return based_shares(items, _emphasis(schema, items, weight))
     if isinstance(split, Mapping):
         return _explicit(schema, items, split, counted)
     emphasis = _emphasis(schema, items, weight)
@@ -230,8 +252,11 @@ def _unit(
     rho = zcdp_rho(budget.epsilon, budget.delta)
     accounting = "rho of zCDP, costs added up exactly, then the tight conversion to (epsilon, delta)"
     if contributions == 1 and all(item.kind in COUNTS for item in items):
-        moved = moved_rows(adjacency)
-        tight = counting_rho(budget.epsilon, budget.delta, tuple((item.share, moved) for item in items))
+        if mechanism == "residual":
+            tight = moving_rho(budget.epsilon, budget.delta, residual_of(items).moves(adjacency))
+        else:
+            moved = moved_rows(adjacency)
+            tight = counting_rho(budget.epsilon, budget.delta, tuple((item.share, moved) for item in items))
         if tight > rho:
             rho, accounting = (
                 tight,

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.bayes.bundling import residual_of
 from discreet.bayes.plan import SMOOTH, Item, Plan
 from discreet.errors import StatisticsError
 from discreet.mechanisms.noise import Sampler
@@ -28,10 +29,12 @@ TOGETHER = "K-norm draws of this library: exact, seeded by the operating system"
 class Release:
     """Noisy integers: `values[kind, feature]` has a row per class. Nothing in here is exact or private.
 
+    Tables that were released in a residual basis are put together again, and no longer of integers.
+
     `smooth` says for each class how a number with noise under a smooth bound was released, `ledger` at which cost;
     `ratios` holds declared or bought spreads of those numbers, as shares of the half range. `noise` is the variance
     of the noise on one integer where it is not the plan's: in a sum of releases under several plans. A weighted
-    sum is no longer of integers.
+    sum is no longer of integers either.
     """
 
     plan: Plan
@@ -148,7 +151,11 @@ def noised(bundle: Bundle, plan: Plan, sampler: Sampler) -> Bundle:
         together = [item for item in plan.items if item.bundle == number]
         charge = together[0].charge
         assert isinstance(charge, Charge)
-        noisy = sampler.tables([bundle[item.key] for item in together], 1 / charge.spread)
+        exact = [bundle[item.key] for item in together]
+        if charge.measure == "rho":
+            noisy: list[Any] = residual_of(together).released(exact, charge.spread, sampler)
+        else:
+            noisy = list(sampler.tables(exact, 1 / charge.spread))
         result.update((item.key, values) for item, values in zip(together, noisy, strict=True))
     for item in plan.items:
         if item.kind in SMOOTH or item.key in result:
@@ -169,8 +176,8 @@ def release(statistics: Statistics, plan: Plan, sampler: Sampler) -> Release:
         raise StatisticsError("the statistics are of another schema than the plan")
     bundles = [noised(bundle, plan, sampler) for bundle in exact_bundles(statistics, plan)]
     values = {key: np.stack([bundle[key] for bundle in bundles]) for key in bundles[0]}
-    bundles_drawn = any(item.bundle is not None for item in plan.items) and not sampler.simulation
-    names = (sampler.name, TOGETHER) if bundles_drawn and plan.budget.private else (sampler.name,)
+    drawn = plan.mechanism == "knorm" and plan.budget.private and not sampler.simulation
+    names = (sampler.name, TOGETHER) if drawn else (sampler.name,)
     return Release(plan, values, samplers=names, simulation=sampler.simulation)
 
 

@@ -123,8 +123,8 @@ Contributions = Annotated[int, typer.Option(help="The most rows one person may h
 Mechanism = Annotated[
     str,
     one_of(
-        "auto", "laplace", "gaussian", "knorm",
-        help="The noise; auto: tables noised together (knorm), or gaussian with a delta, where that errs less.",
+        "auto", "laplace", "gaussian", "knorm", "residual",
+        help="The noise; auto: tables noised together (knorm; residual with a delta) where that errs less.",
     ),
 ]  # fmt: skip
 

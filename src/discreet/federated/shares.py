@@ -206,8 +206,8 @@ def share_plan(
             f"of {nodes} nodes with {colluding} colluding at most {most_dropouts(nodes, colluding)} may drop out: with "
             f"fewer left no sum is opened"
         )
-    if plan.mechanism == "knorm":
-        raise BudgetError("K-norm noise cannot be shared: use mechanism='laplace'")
+    if plan.mechanism in {"knorm", "residual"}:
+        raise BudgetError("noise on tables together cannot be shared: use mechanism='laplace' or 'gaussian'")
     if plan.smooth is not None:
         raise BudgetError("noise that follows the data cannot be shared: use sensitivity='global'")
     if plan.mechanism == "gaussian":

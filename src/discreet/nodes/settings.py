@@ -51,8 +51,8 @@ class Settings:
 @lru_cache(4096)
 def node_plan(schema: Schema, settings: Settings, budget: Budget, mechanism: str) -> Plan:
     """The plan of a node, which follows from public knowledge: nobody has to believe a node about its noise."""
-    if mechanism == "knorm":
-        raise BudgetError("updates carry laplace or gaussian noise: K-norm noise is for one curator")
+    if mechanism in {"knorm", "residual"}:
+        raise BudgetError("updates carry laplace or gaussian noise: tables noised together are for one curator")
     return make_plan(schema, budget, mechanism="auto" if mechanism == "none" else mechanism, **settings.options)
 
 

@@ -9,10 +9,12 @@ from fractions import Fraction
 from typing import Any
 
 from scipy.optimize import minimize_scalar
+from scipy.special import log_ndtr, ndtr
 
 from discreet.errors import BudgetError
 
 COUNTING_FACTOR = Fraction(8, 5)  # how far above the conversion `counting_rho` looks
+Moves = tuple[tuple[Fraction, int, int], ...]  # see `moving_rho`
 _SAFETY = 1e-9  # covers the rounding of the floating-point formulas below
 
 
@@ -102,29 +104,64 @@ def counting_rho(epsilon: Fraction, delta: Fraction, parts: tuple[tuple[Fraction
     `parts` holds (share, cells): that share of ρ is spent on noise with σ² = cells/(2·share·ρ), where a neighbour
     moves exactly `cells` cells by one each. Never below the zCDP conversion.
     """
-    floor = zcdp_rho(epsilon, delta)
-
-    def holds(factor: float) -> bool:
-        return counting_delta(float(floor) * factor, float(epsilon), parts) <= float(delta) * (1 - _SAFETY)
-
-    low, _ = halved(holds, 1.0, float(COUNTING_FACTOR), 9)
-    return floor if low == 1.0 else fraction_down(float(floor) * low)
+    return moving_rho(epsilon, delta, (_unit_moves(parts),))
 
 
 def counting_delta(rho: float, epsilon: float, parts: Sequence[tuple[Fraction, int]]) -> float:
     """δ at ε for discrete Gaussian noise on count tables; see `counting_rho`."""
+    return moving_delta(rho, epsilon, _unit_moves(parts))
+
+
+def _unit_moves(parts: Sequence[tuple[Fraction, int]]) -> Moves:
+    return tuple((cells / (2 * share), 1, cells) for share, cells in parts)
+
+
+@functools.cache
+def moving_rho(epsilon: Fraction, delta: Fraction, cases: tuple[Moves, ...]) -> Fraction:
+    """ρ for discrete Gaussian noise on integers, whatever neighbours of the given cases move, by exact losses.
+
+    A case holds (v, by, times): noise with σ² = v/ρ on `times` integers that a neighbour moves by `by` each, up or
+    down. Whoever moves less, or fewer of them, is covered. Never below the zCDP conversion.
+    """
+    floor = zcdp_rho(epsilon, delta)
+
+    def holds(factor: float) -> bool:
+        return all(
+            moving_delta(float(floor) * factor, float(epsilon), case) <= float(delta) * (1 - _SAFETY) for case in cases
+        )
+
+    # Wide noise is all but normal, so the first guess is nearly always right; it is nothing but a guess.
+    guess, _ = halved(
+        lambda factor: normal_delta(math.sqrt(2 * float(floor) * factor), float(epsilon)) <= float(delta),
+        1.0, float(COUNTING_FACTOR), 20,
+    )  # fmt: skip
+    low = guess * (1 - 2.0**-8)
+    if low <= 1 or not holds(low):
+        low, _ = halved(holds, 1.0, float(COUNTING_FACTOR), 9)
+    return floor if low == 1.0 else fraction_down(float(floor) * low)
+
+
+def normal_delta(ratio: float, epsilon: float) -> float:
+    """δ at ε of normal noise whose deviation is what neighbours differ by, over `ratio` (Balle and Wang 2018)."""
+    return float(ndtr(ratio / 2 - epsilon / ratio) - math.exp(epsilon + log_ndtr(-ratio / 2 - epsilon / ratio)))
+
+
+def moving_delta(rho: float, epsilon: float, moves: Moves) -> float:
+    """δ at ε for discrete Gaussian noise on integers that a neighbour moves; see `moving_rho`."""
     from dp_accounting.pld import privacy_loss_distribution as pld
 
     whole: Any = None
     draws = 0
-    grouped: dict[float, int] = {}
-    for share, cells in parts:
-        sigma = math.sqrt(cells / (2 * float(share) * rho)) * (1 - _SAFETY)
-        grouped[sigma] = grouped.get(sigma, 0) + cells
-    for sigma, times in grouped.items():
-        if sigma > 2000:  # exact tables of the law would be too long
-            return 1.0
-        loss = pld.from_discrete_gaussian_mechanism(sigma, value_discretization_interval=1e-3 * min(1.0, epsilon))
+    grouped: dict[tuple[float, int], int] = {}
+    for variance, by, times in moves:
+        kind = math.sqrt(float(variance) / rho) * (1 - _SAFETY), by
+        grouped[kind] = grouped.get(kind, 0) + times
+    if sum(sigma for sigma, _ in grouped) > 20_000 or any(by > 20 * sigma for sigma, by in grouped):
+        return 1.0  # exact tables of the laws would be too long, or have too little of them
+    for (sigma, by), times in grouped.items():
+        loss = pld.from_discrete_gaussian_mechanism(
+            sigma, sensitivity=by, value_discretization_interval=1e-3 * min(1.0, epsilon), use_connect_dots=True
+        )
         loss = loss.self_compose(times) if times > 1 else loss
         whole, draws = loss if whole is None else whole.compose(loss), draws + times
     # The library cuts each law where its tails hold 1e-30: that mass is added back here.

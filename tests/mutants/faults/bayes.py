@@ -55,12 +55,12 @@ plant("gaussian-variance-as-scale", "bayes/release.py",
       "result[item.key] = sampler.gaussian(values, charge.spread)", "result[item.key] = sampler.gaussian(values, charge.spread / 2)",
       "Gaussian noise has half of its variance", RHO)
 plant("knorm-rate-doubled", "bayes/release.py",
-      "noisy = sampler.tables([bundle[item.key] for item in together], 1 / charge.spread)",
-      "noisy = sampler.tables([bundle[item.key] for item in together], 2 / charge.spread)",
+      "noisy = list(sampler.tables(exact, 1 / charge.spread))",
+      "noisy = list(sampler.tables(exact, 2 / charge.spread))",
       "tables that are drawn together have half of their noise", TABLES)
 plant("knorm-exact", "bayes/release.py",
-      "noisy = sampler.tables([bundle[item.key] for item in together], 1 / charge.spread)",
-      "noisy = [bundle[item.key] for item in together]",
+      "noisy = list(sampler.tables(exact, 1 / charge.spread))",
+      "noisy = list(exact)",
       "tables that should be drawn together are released as they are", TABLES)
 plant("knorm-spread-of-one-table", "bayes/bundling.py",
       "move = inside[0].sensitivity(plan.adjacency, plan.contributions).l1",
@@ -73,9 +73,6 @@ plant("knorm-add-remove", "bayes/bundling.py",
 plant("gaussian-rho-doubled", "bayes/plan.py",
       "rho = zcdp_rho(budget.epsilon, budget.delta)\n    accounting", "rho = 2 * zcdp_rho(budget.epsilon, budget.delta)\n    accounting",
       "Gaussian noise is drawn for twice the rho that epsilon and delta allow", RHO)
-plant("counting-one-cell-under-replace", "bayes/plan.py",
-      "moved = moved_rows(adjacency)\n        tight", "moved = 1\n        tight",
-      "count tables for replaced rows are accounted as if one cell moved", "exhaustive/test_release.py")
 plant("counting-for-sums", "bayes/plan.py",
       "if contributions == 1 and all(item.kind in COUNTS for item in items):", "if contributions == 1:",
       "sums are accounted as if they were counts", "exhaustive/test_release.py", RHO)
@@ -106,3 +103,33 @@ plant("batches-not-charged", "bayes/classifier.py",
       "            self._tab = payer.afford(plan.budget, plan.node)\n",
       "batches of people cost nothing in the ledger",
       "privacy/test_paying.py::test_batches_share_one_entry_as_long_as_it_is_there")
+RESIDUAL = f"{WATCHED}::test_tables_in_a_residual_basis_cost_rho"
+plant("residual-total-is-free", "mechanisms/residual.py",
+      "one = self.common + sum(", "one = sum(",
+      "class totals get noise, and their part of the cost is not counted", RESIDUAL)
+plant("residual-one-row-per-person", "mechanisms/residual.py",
+      "return one * contributions**2", "return one * contributions",
+      "people have several rows, and the square of what they move is counted once for each", RESIDUAL)
+plant("residual-same-label-forgotten", "mechanisms/residual.py",
+      "one = max(2 * one, 2 * same)", "one = 2 * one",
+      "a row that keeps its label moves two cells of each table, and the noise is for a new label",
+      "exhaustive/test_residual.py::test_neighbours_cost_rho_and_never_more")
+plant("residual-label-forgotten", "mechanisms/residual.py",
+      "one = max(2 * one, 2 * same)", "one = max(one, 2 * same)",
+      "a new label moves two classes, and the noise is for one",
+      "exhaustive/test_residual.py::test_neighbours_cost_rho_and_never_more")
+plant("residual-variance-of-a-cell", "mechanisms/residual.py",
+      "gaussian(exact, size * size * spread / weight)", "gaussian(exact, size * spread / weight)",
+      "tables that are multiplied by their size get noise for less", RESIDUAL)
+plant("residual-exact-total", "mechanisms/residual.py",
+      "found.append((beside + rows) / size)", "found.append((beside + table.sum(axis=-1, keepdims=True)) / size)",
+      "noisy tables are put together with the exact class total", RESIDUAL)
+plant("residual-cells-that-move-by-one", "mechanisms/residual.py",
+      "row += [(variance, size - 1, times), (variance, 1, times * (size - 1))]",
+      "row += [(variance, size - 1, times)]",
+      "exact losses leave out the cells that a row moves by one",
+      "exhaustive/test_residual.py::test_exact_losses_are_those_of_the_laws")
+plant("residual-loss-of-a-small-move", "privacy/calibrate.py",
+      "sigma, sensitivity=by, value", "sigma, sensitivity=1, value",
+      "exact losses take every integer to move by one",
+      "exhaustive/test_residual.py::test_exact_losses_are_those_of_the_laws")

@@ -20,12 +20,12 @@ plant("rho-from-above", "privacy/calibrate.py",
       "    return fraction_down(1.01 * high)\n\n\n@functools.cache\ndef counting_rho",
       "a rho is spent whose conversion exceeds delta", CALIBRATE)
 plant("counting-sigma-too-large", "privacy/calibrate.py",
-      "sigma = math.sqrt(cells / (2 * float(share) * rho)) * (1 - _SAFETY)", "sigma = math.sqrt(cells / (float(share) * rho))",
-      "privacy losses are counted for more noise than is drawn", "exhaustive/test_release.py::test_gaussian_hockey_stick_never_exceeds_delta")
+      "kind = math.sqrt(float(variance) / rho) * (1 - _SAFETY), by", "kind = math.sqrt(2 * float(variance) / rho), by",
+      "privacy losses are counted for more noise than is drawn", "exhaustive/test_residual.py::test_exact_losses_are_those_of_the_laws")
 plant("counting-cells-forgotten", "privacy/calibrate.py",
-      "grouped[sigma] = grouped.get(sigma, 0) + cells", "grouped[sigma] = grouped.get(sigma, 0) + 1",
+      "grouped[kind] = grouped.get(kind, 0) + times", "grouped[kind] = grouped.get(kind, 0) + 1",
       "privacy losses of the second cell that a changed row moves are left out",
-      "exhaustive/test_release.py::test_gaussian_hockey_stick_never_exceeds_delta")
+      "exhaustive/test_residual.py::test_exact_losses_are_those_of_the_laws")
 plant("skellam-delta-too-kind", "privacy/skellam.py",
       "logarithm = (order - 1) * (divergence - epsilon) + order * math.log1p(-1 / order) - math.log(order - 1)",
       "logarithm = (order - 1) * (divergence / 2 - epsilon) + order * math.log1p(-1 / order) - math.log(order - 1)",
