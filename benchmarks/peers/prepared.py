@@ -84,10 +84,14 @@ class Prepared:
 
     @cached_property
     def codes(self) -> tuple[NDArray[np.int64], list[int]]:
-        """Every feature as an index into a public domain, numbers in cells of equal width; and the sizes."""
-        sizes = [feature.categories or BINS for feature in self.features]
+        """Every feature as an index into a public domain, numbers in 16 cells of equal width; and the sizes."""
+        return self.coded(BINS)
+
+    def coded(self, bins: int) -> tuple[NDArray[np.int64], list[int]]:
+        """The same with another number of cells."""
+        sizes = [feature.categories or bins for feature in self.features]
         parts = [
-            self.X[:, j] if feature.categories else np.minimum(self._scaled(j) * BINS, BINS - 1)
+            self.X[:, j] if feature.categories else np.minimum(self._scaled(j) * bins, bins - 1)
             for j, feature in enumerate(self.features)
         ]
         return np.column_stack(parts).astype(np.int64), sizes

@@ -13,7 +13,7 @@ from threading import Lock
 from typing import Any
 
 from benchmarks.peers.environments import BUILT, ROOT
-from benchmarks.peers.tasks import Journal, Task
+from benchmarks.peers.tasks import Journal, Task, seconds
 
 ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS", "DISCREET_THREADS")
 Tell = Callable[[int], Any]
@@ -64,7 +64,7 @@ def _work(batch: list[Task], prepared: Path, python: Path, limit: int, keep: Cal
     # What this interpreter is told to import from is not for the environments of others.
     path = [str(ROOT)] + ([] if batch[0].family in BUILT else os.environ.get("PYTHONPATH", "").split(os.pathsep))
     environment = {**os.environ, **dict.fromkeys(ONE_THREAD, "1"), "PYTHONPATH": os.pathsep.join(filter(None, path))}
-    owed = [{**task.columns(), "limit": limit} for task in batch]
+    owed = [{**task.columns(), "limit": seconds(task.method, limit)} for task in batch]
     with subprocess.Popen(
         command, cwd=ROOT, env=environment, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=sys.stderr
     ) as worker:

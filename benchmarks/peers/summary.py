@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.peers.bars import bars
-from benchmarks.peers.tasks import FAMILY, OURS, Task
+from benchmarks.peers.tasks import FAMILY, OURS, PEERS, Task
 
 Row = Mapping[str, Any]
 LEADERS = ("auto", "nb")  # the estimator that a user who chooses nothing gets: the first of these that was measured
@@ -60,7 +60,7 @@ def _cell(key: Key, rows: list[Row], facts: Mapping[str, Any]) -> dict[str, Any]
         cell["chose"] = dict(notes.most_common())
     bar = reached(cell, metric_of(facts)) if key[1] in OURS else None
     if bar is not None:
-        cell |= {"aim": bar[0], "reached": bar[1]}
+        cell |= {"goal": bar[0], "reached": bar[1]}
     errors = sorted({row["error"] for row in rows if row["error"] is not None})
     return cell | ({"failed": errors} if errors else {})
 
@@ -81,12 +81,14 @@ def metric_of(facts: Mapping[str, Any]) -> str:
 def _contests(
     ours: str, fits: Fits, cells: list[dict[str, Any]], sets: Mapping[str, Mapping[str, Any]]
 ) -> Iterable[dict[str, Any]]:
-    """Our estimator against the best model of each other library, and against Naive Bayes without privacy."""
+    """Our estimator against itself with a δ, the best model of each other library, and Naive Bayes without privacy."""
     for name, method, epsilon in fits:
         if method != ours:
             continue
         metric = metric_of(sets[name])
-        for library in ("dp-ebm", "diffprivlib"):
+        if (name, "auto-delta", epsilon) in fits and ours == "auto":
+            yield _contest(fits, (name, "auto-delta", epsilon), (name, ours, epsilon), "pure", metric)
+        for library in PEERS:
             best = _best(cells, name, library, epsilon, metric)
             if best is not None:
                 yield _contest(fits, (name, ours, epsilon), (name, best, epsilon), library, metric)
@@ -137,7 +139,8 @@ def verdict(difference: float | None, error: float | None) -> str:
 
 def reached(cell: Mapping[str, Any], metric: str) -> tuple[float, bool] | None:
     """The figure aimed at in a cell, and whether ours is there within two standard errors."""
-    bar = bars().get((cell["data"], cell["epsilon"]), {}).get("aim")
+    kind = "goal-delta" if cell.get("method") == "auto-delta" else "goal"
+    bar = bars().get((cell["data"], cell["epsilon"]), {}).get(kind)
     if bar is None:
         return None
     if cell[metric] is None:

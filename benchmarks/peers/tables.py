@@ -8,14 +8,18 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.peers.summary import LARGE, metric_of, reached
+from benchmarks.peers.tasks import PEERS
 
 Results = Mapping[str, Any]
 NAMES = {
     "nb": "`PrivateNB`",
     "logistic": "`PrivateLogisticRegression`",
     "auto": "`PrivateClassifier`",
+    "auto-delta": "`PrivateClassifier`, δ = 1e-6",
     "dp-ebm": "DP-EBM",
+    "aim": "AIM and boosting",
     "diffprivlib": "diffprivlib",
+    "sklearn/majority": "larger class",
     "sklearn/bayes": "Naive Bayes, bins",
     "sklearn/bayes-bell": "Naive Bayes, bell curves",
     "sklearn/logistic": "logistic regression",
@@ -23,6 +27,7 @@ NAMES = {
 }
 MARKS = ("<!-- utility:begin -->", "<!-- utility:end -->")
 NONE = "–"
+FLOOR, CEILING = "sklearn/majority", "sklearn/boosting"
 
 
 def figure(value: float | None, error: float | None = None) -> str:
@@ -53,12 +58,12 @@ class Report:
     # ---- the README
 
     def short(self) -> str:
-        """Ours, DP-EBM and the best of diffprivlib by data set and ε, and what is won and lost."""
+        """Ours at pure ε, with a δ, and the best of the peers by data set and ε, and what is won and lost."""
         head = ["", *(f"ε = {epsilon:g}" for epsilon in self.epsilons), "no privacy"]
         rows = []
         for name in self.names:
             cells = [self._triple(name, epsilon) for epsilon in self.epsilons]
-            rows.append([self._title(name), *cells, figure(self._plain(name))])
+            rows.append([self._title(name), *cells, figure(self._ceiling(name))])
         return f"{table(head, rows)}\n\n{self.account()}"
 
     def _title(self, name: str) -> str:
@@ -67,32 +72,46 @@ class Report:
 
     def _triple(self, name: str, epsilon: float) -> str:
         metric = metric_of(self.results["datasets"][name])
-        ours = self.cells.get((name, self.ours, epsilon), {}).get(metric)
-        others = [self._peer(name, epsilon, library) for library in ("dp-ebm", "diffprivlib")]
-        verdicts = [self._verdict(name, epsilon, library) for library in ("dp-ebm", "diffprivlib")]
-        texts = [figure(ours), *map(figure, others)]
-        if ours is not None and set(verdicts) <= {"ahead", None}:
+        ours, loose = (self.cells.get((name, method, epsilon), {}).get(metric) for method in (self.ours, "auto-delta"))
+        best = max((v for v in (self.peer(name, epsilon, p) for p in PEERS) if v is not None), default=None)
+        verdicts = {self._verdict(name, epsilon, library) for library in PEERS}
+        texts = [figure(ours), figure(loose), figure(best)]
+        if ours is not None and verdicts <= {"ahead", None}:
             texts[0] = f"**{texts[0]}**"
-        for place, seen in enumerate(verdicts, 1):
-            if seen == "behind":
-                texts[place] = f"**{texts[place]}**"
+        if "behind" in verdicts:
+            texts[2] = f"**{texts[2]}**"
         return " / ".join(texts)
 
-    def _peer(self, name: str, epsilon: float | None, library: str) -> float | None:
+    def peer(self, name: str, epsilon: float | None, library: str) -> float | None:
         """The best mean of a library in one cell."""
         metric = metric_of(self.results["datasets"][name])
-        found = [
-            cell[metric]
-            for (data, method, at), cell in self.cells.items()
-            if (data, at) == (name, epsilon) and method.split("/")[0] == library and cell[metric] is not None
-        ]
-        return max(found, default=None)
+        value: float | None = self.best(name, epsilon, library).get(metric)
+        return value
 
-    def _plain(self, name: str) -> float | None:
-        """Naive Bayes without privacy: the better of the two kinds."""
+    def best(self, name: str, epsilon: float | None, library: str, metric: str | None = None) -> Mapping[str, Any]:
+        """The cell of the library's model with the best mean; an empty one where there is none."""
+        by = metric or metric_of(self.results["datasets"][name])
+        found = [
+            cell
+            for (data, method, at), cell in self.cells.items()
+            if (data, at) == (name, epsilon) and method.split("/")[0] == library and cell[by] is not None
+        ]
+        return max(found, key=lambda cell: cell[by], default={})
+
+    def _ceiling(self, name: str) -> float | None:
+        """Gradient boosting without privacy."""
         metric = metric_of(self.results["datasets"][name])
-        kinds = [self.cells.get((name, f"sklearn/{kind}", None), {}).get(metric) for kind in ("bayes", "bayes-bell")]
-        return max((value for value in kinds if value is not None), default=None)
+        value: float | None = self.cells.get((name, CEILING, None), {}).get(metric)
+        return value
+
+    def share(self, name: str, value: float | None) -> float | None:
+        """How far a figure is on the way from the larger class (an AUC of one half) to boosting without privacy."""
+        auc = metric_of(self.results["datasets"][name]) == "auc"
+        floor = 0.5 if auc else self.cells.get((name, FLOOR, None), {}).get("accuracy")
+        top = self._ceiling(name)
+        return (
+            None if value is None or floor is None or top is None or top <= floor else (value - floor) / (top - floor)
+        )
 
     def _verdict(self, name: str, epsilon: float, against: str) -> str | None:
         contest = self.contests.get((name, epsilon, against))
@@ -103,20 +122,19 @@ class Report:
     def account(self) -> str:
         """How many cells are won, and the name of every one that is not."""
         parts = []
-        for library in ("dp-ebm", "diffprivlib"):
+        for library in (*PEERS, "pure"):
             found = {key: c["verdict"] for key, c in self.contests.items() if key[2] == library}
             if not found:
                 continue
-            text = (
-                f"Against {NAMES[library]}: ahead in {sum(v == 'ahead' for v in found.values())} of {len(found)} cells"
-            )
-            for kind in ("level", "behind", "unknown"):
+            who = "With δ = 1e-6 against itself at pure ε" if library == "pure" else f"Against {NAMES[library]}"
+            text = f"{who}: ahead in {sum(v == 'ahead' for v in found.values())} of {len(found)} cells"
+            for kind in ("behind", "unknown") if library == "pure" else ("level", "behind", "unknown"):
                 places = [key[:2] for key, v in found.items() if v == kind]
                 if places:
                     text += f"; {kind} in {len(places)}: {self._places(places)}"
             parts.append(text + ".")
         who = f"This package is {NAMES[self.ours]} with its defaults here."
-        return "\n".join(f"- {part}" for part in [who, *parts, *self._naive()])
+        return "\n".join(f"- {part}" for part in [who, *parts, *self._naive(), *self._shares()])
 
     def _naive(self) -> list[str]:
         """Whether ε = 1 costs anything against Naive Bayes without privacy on large data."""
@@ -128,6 +146,22 @@ class Report:
         text = f"At ε = 1 and from {LARGE:,} training rows on, its accuracy is at or above that of Naive Bayes without "
         text += f"privacy in {len(found) - len(behind)} of {len(found)} data sets"
         return [text + (f"; below in {self._places(behind)}." if behind else ".")]
+
+    def _shares(self) -> list[str]:
+        """How far ours is on the way to the ceiling, on average."""
+        found = []
+        for epsilon in self.epsilons:
+            shares = self.shares(self.ours, epsilon)
+            if shares:
+                found.append(f"{100 * sum(shares.values()) / len(shares):.0f} % at ε = {epsilon:g}")
+        if not found:
+            return []
+        return [f"Of the way from the larger class to boosting without privacy it goes {', '.join(found)}, on average."]
+
+    def shares(self, method: str, epsilon: float) -> dict[str, float]:
+        """By data set: the share of the way that a method, or the best model of a library, goes."""
+        found = {name: self.share(name, self.peer(name, epsilon, method)) for name in self.names}
+        return {name: share for name, share in found.items() if share is not None}
 
     def _places(self, places: Sequence[tuple[str, float]]) -> str:
         """Cells in words, the privacy levels of a data set together."""
@@ -152,21 +186,19 @@ class Report:
         return "\n\n".join(blocks)
 
     def _detail(self, metric: str) -> str:
-        ours = [method for method in ("auto", "nb", "logistic") if any(key[1] == method for key in self.cells)]
+        ours = [
+            method for method in ("auto", "auto-delta", "nb", "logistic") if any(key[1] == method for key in self.cells)
+        ]
         chose = ["chose"] if any(cell.get("chose") for cell in self.cells.values()) else []
-        head = ["", "ε", *(NAMES[method] for method in ours), "DP-EBM", "diffprivlib", "which", *chose, "seeds"]
+        alone = [method for method in ("dp-ebm", "aim") if any(key[1] == method for key in self.cells)]
+        head = ["", "ε", *(NAMES[m] for m in [*ours, *alone]), "diffprivlib", "which", *chose, "seeds"]
         rows = []
         for name in self.names:
             if metric == "auc" and self.results["datasets"][name]["classes"] != 2:
                 continue
             for epsilon in self.epsilons:
-                cells = [self.cells.get((name, method, epsilon), {}) for method in (*ours, "dp-ebm")]
-                theirs = [
-                    cell
-                    for (data, method, at), cell in self.cells.items()
-                    if (data, at) == (name, epsilon) and method.startswith("diffprivlib/") and cell[metric] is not None
-                ]
-                best: Mapping[str, Any] = max(theirs, key=lambda cell: cell[metric], default={})
+                cells = [self.cells.get((name, method, epsilon), {}) for method in [*ours, *alone]]
+                best = self.best(name, epsilon, "diffprivlib", metric)
                 figures = [figure(c.get(metric), c.get(f"{metric}_error")) for c in [*cells, best]]
                 seeds = sorted({c["seeds"] for c in [*cells, best] if c.get("seeds")})
                 which = best.get("method", NONE).removeprefix("diffprivlib/")
@@ -198,9 +230,9 @@ class Report:
     def lines(self) -> Iterable[tuple[str, Mapping[str, Any], str, tuple[float, bool] | None]]:
         """Each cell of ours with its metric, what the peers reached, and the figure it is held to."""
         for (name, method, epsilon), cell in self.cells.items():
-            if method == self.ours:
+            if method in (self.ours, "auto-delta"):
                 metric = metric_of(self.results["datasets"][name])
-                peers = {library: self._peer(name, epsilon, library) for library in ("dp-ebm", "diffprivlib")}
+                peers = {library: self.peer(name, epsilon, library) for library in PEERS}
                 text = ", ".join(f"{library} {figure(value)}" for library, value in peers.items())
                 yield metric, cell, text, reached(cell, metric)
 

@@ -11,15 +11,26 @@ from typing import Any
 
 from discreet.errors import DataError
 
-OURS = {"nb": "PrivateNB", "logistic": "PrivateLogisticRegression", "auto": "PrivateClassifier"}
+OURS = {
+    "nb": "PrivateNB",
+    "logistic": "PrivateLogisticRegression",
+    "auto": "PrivateClassifier",
+    "auto-delta": "PrivateClassifier",
+}
+PEERS = ("dp-ebm", "aim", "diffprivlib")
 DIFFPRIVLIB = ("bayes", "bayes-ordinal", "logistic", "forest", "forest-ordinal")
 SMALL = 250_000  # values
 FAMILY: dict[str, str] = {
     **dict.fromkeys(OURS, "discreet"),
-    **dict.fromkeys((f"sklearn/{kind}" for kind in ("bayes", "bayes-bell", "logistic", "boosting")), "scikit_learn"),
+    **dict.fromkeys(
+        (f"sklearn/{kind}" for kind in ("majority", "bayes", "bayes-bell", "logistic", "boosting")), "scikit_learn"
+    ),
     **dict.fromkeys((f"diffprivlib/{kind}" for kind in DIFFPRIVLIB), "diffprivlib"),
     "dp-ebm": "interpret",
+    "aim": "dpmm",
 }
+FEWER_SEEDS = {"aim": 3}
+SECONDS = {"aim": 300}  # after which a fit is given up, where that is sooner than for the others
 
 
 @dataclass(frozen=True)
@@ -82,6 +93,11 @@ class Task:
         return cls(row["data"], row["checksum"], row["method"], row["edition"], epsilon, int(row["seed"]))
 
 
+def seconds(method: str, limit: int) -> int:
+    """After how long a fit of a method is given up."""
+    return min(limit, SECONDS.get(method, limit))
+
+
 def chosen(names: Iterable[str]) -> list[str]:
     """Methods by name or by the part before the slash; nothing means all."""
     wanted = list(names) or list(FAMILY)
@@ -113,7 +129,8 @@ def tasks_for(
     for seed in range(seeds or entry.seeds):
         for method in methods:
             private = FAMILY[method] != "scikit_learn"
-            if not applies(method, entry) or (not private and entry.fixed and seed):
+            enough = FEWER_SEEDS.get(method, seed + 1) if private else 1 if entry.fixed else seed + 1
+            if not applies(method, entry) or seed >= enough:
                 continue
             for epsilon in epsilons if private else (math.inf,):
                 yield Task(name, entry.checksum, method, editions[FAMILY[method]], epsilon, seed)
@@ -144,7 +161,8 @@ class Journal:
         row = self.rows.get(task)
         if row is None:
             return False
-        return row["error"] is None or (row["error"].startswith("TimeoutError") and row.get("limit", 0) >= limit)
+        late = (row["error"] or "").startswith("TimeoutError") and row.get("limit", 0) >= seconds(task.method, limit)
+        return row["error"] is None or late
 
     def known(self, task: Task) -> Task:
         """The task itself or, if it has no figures, the same of the latest edition that has."""

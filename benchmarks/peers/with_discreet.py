@@ -11,6 +11,8 @@ import discreet
 from benchmarks.peers.prepared import Prepared
 from discreet import Schema
 
+DELTA = 1e-6
+
 
 def score(data: Prepared, method: str, epsilon: float, seed: int) -> Any:
     """Scores of the test rows, one column per class of the schema; and the kind of model, if it chose one."""
@@ -36,4 +38,13 @@ def _auto(epsilon: float, schema: Schema, seed: int) -> Any:
     return discreet.PrivateClassifier(epsilon=epsilon, schema=schema, model="auto", random_state=seed)
 
 
-ESTIMATORS: dict[str, Callable[[float, Schema, int], Any]] = {"nb": _bayes, "logistic": _logistic, "auto": _auto}
+def _auto_delta(epsilon: float, schema: Schema, seed: int) -> Any:
+    return discreet.PrivateClassifier(epsilon=epsilon, delta=DELTA, schema=schema, model="auto", random_state=seed)
+
+
+ESTIMATORS: dict[str, Callable[[float, Schema, int], Any]] = {
+    "nb": _bayes,
+    "logistic": _logistic,
+    "auto": _auto,
+    "auto-delta": _auto_delta,
+}
