@@ -16,19 +16,21 @@ from pydantic import BeforeValidator, Field, StrictStr, field_validator, model_v
 
 from discreet.domain import text
 from discreet.errors import SchemaError
-from discreet.features import DEFAULT_BINS, MISSING, Categorical, Feature, Numeric, Public, Value, Values, refuse_same
+from discreet.features import DEFAULT_BINS, MISSING, Categorical, Date, Feature, Numeric, Public, Value, Values, refuse_same
+from discreet.readings import PARTS
 from discreet.files import parse_json, write_text
 
 if TYPE_CHECKING:
     import numpy as np
 
-__all__ = ["MISSING", "Categorical", "Feature", "Numeric", "Provenance", "Schema"]
+__all__ = ["MISSING", "Categorical", "Date", "Feature", "Numeric", "Provenance", "Schema"]
 
 
 def _kind(feature: Any) -> Any:
     """Let files leave out `kind`: categories or bounds tell it."""
     if isinstance(feature, Mapping) and "kind" not in feature:
-        kind = "categorical" if "categories" in feature else "numeric"
+        dated = feature.get("transform") in PARTS if isinstance(feature.get("transform"), str) else False
+        kind = "categorical" if "categories" in feature or dated else "date" if "start" in feature else "numeric"
         return {"kind": kind, **feature}
     return feature
 

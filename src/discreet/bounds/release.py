@@ -103,9 +103,7 @@ def settled(finest: Mapping[str, Integers], plan: SettlePlan, sampler: Sampler) 
             cells, counts = confirmed(cells, counts, over, plan.second_threshold, grid.below)
             lower, upper = found_bounds(feature, grid, cells.octaves[0], cells.octaves[-1])
             bins = edges_of(feature, lower, upper, cells, counts, scale)
-        fresh[feature.name] = Numeric(
-            feature.name, lower, upper, integer=feature.integer, bins=bins, missing=feature.missing
-        )
+        fresh[feature.name] = feature.within(lower, upper, bins)
     schema = plan.schema
     features = [fresh.get(feature.name, feature) for feature in schema.features]
     # Without privacy, or with noise that can be repeated, this was read off the data: later certificates say so.
