@@ -400,7 +400,14 @@ class Numeric(Public):
         """The place of a number: itself, or the point of a scale that it is nearest to."""
         if self.transform is None:
             return value
-        return self.lattice.value(bisect_right(self.thresholds, value) - SCALE_HALF)
+        return self.places[bisect_right(self.thresholds, value)]
+
+    @cached_property
+    def places(self) -> tuple[float, ...]:
+        """The points of the lattice as numbers."""
+        lattice = self.lattice
+        middle, step = lattice.middle, float(lattice.step)
+        return tuple(middle + point * step for point in range(-lattice.half, lattice.half + 1))
 
     @property
     def thresholds(self) -> tuple[float, ...]:

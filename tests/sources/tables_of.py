@@ -101,19 +101,19 @@ SCHEMAS = [
         target="c",
         classes=[0, 1],
     ),
-    Schema(  # values that need a rule of their own
-        features=[
-            Categorical("t", transform="weekday", other="another", missing="category"),
-            Date("i", "1999-06-15", "2021-01-01", unit="quarter", bins=5, missing="bin"),
-            Date("b", "2019-12-30", "2020-03-01", unit="week", format="%d.%m.%Y", missing="bin"),
-            Categorical("m", ["1*", "[a-x]", "*:*", "?"], match="pattern", other="another", missing="category"),
-            Numeric("n", 0.5, 1e6, bins=4, missing="bin", transform="log", parse="comma; thousands; below; missing=-|x"),
-            Numeric("r", 0, 1e3, bins=[0, 1, 10, 1e3], missing="bin", transform="sqrt", parse="unit=kg|g*0.001; above"),
-        ],
-        target="c",
-        classes=[0, 1],
-    ),
 ]
+RULES = Schema(  # values that need a rule of their own
+    features=[
+        Categorical("t", transform="weekday", other="another", missing="category"),
+        Date("i", "1999-06-15", "2021-01-01", unit="quarter", bins=5, missing="bin"),
+        Date("b", "2019-12-30", "2020-03-01", unit="week", format="%d.%m.%Y", missing="bin"),
+        Categorical("m", ["1*", "[a-x]", "*:*", "?"], match="pattern", other="another", missing="category"),
+        Numeric("n", 0.5, 1e6, bins=4, missing="bin", transform="log", parse="comma; thousands; below; missing=-|x"),
+        Numeric("r", 0, 1e3, bins=[0, 1, 10, 1e3], missing="bin", transform="sqrt", parse="unit=kg|g*0.001; above"),
+    ],
+    target="c",
+    classes=[0, 1],
+)
 FINITE = [value for value in [*NUMBERS, *TEXTS] if math.isfinite(number(value))]
 WHOLE = [0, 1, True, False, 1.0, "1", "01", Decimal("1.0"), -1, 2**53, np.int8(1), -0.0, "1.0"]
 ALIKE = [  # columns of one type, or that a container brings to one

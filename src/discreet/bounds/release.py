@@ -51,8 +51,9 @@ def settle_schema(
     charged to the `account` (or `ledger`), if there is one, before the first row is read. A `delta` is allowed and not
     spent: what is bought is pure ε.
     """
-    if not isinstance(schema, Schema):
+    if schema is None:
         raise SchemaError("a schema is needed: declare one with Schema(...), or draft one with 'discreet schema'")
+    schema = Schema.of(schema)
     plan = make_settle_plan(
         schema, Budget(epsilon, delta), bounds=bounds, edges=edges, adjacency=Adjacency.of(adjacency),
         contributions=contributions, unexpected=unexpected,

@@ -63,8 +63,9 @@ class Campaign:
         reports: int = 1,
         theta: float | None = None,
     ) -> None:
-        if not isinstance(schema, Schema):
+        if schema is None:
             raise SchemaError("a campaign needs a schema: declare one with Schema(...) or Schema.load(file)")
+        schema = Schema.of(schema)
         for feature in schema.features:
             if not feature.plain:
                 raise SchemaError(

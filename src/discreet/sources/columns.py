@@ -191,8 +191,7 @@ def on_scale(feature: Numeric, values: Array) -> NDArray[np.float64]:
     """The places of doubles on a scale, NaN and infinite ones as they are."""
     values = values.astype(np.float64, copy=False)
     spots = np.searchsorted(np.array(feature.thresholds), values, side="right")
-    points = np.array([feature.lattice.value(point) for point in range(-feature.lattice.half, feature.lattice.half + 1)])
-    return np.where(np.isfinite(values), points[np.minimum(spots, len(points) - 1)], values)
+    return np.where(np.isfinite(values), np.array(feature.places)[spots], values)
 
 
 def _places(feature: Categorical) -> tuple[int, int]:
