@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from discreet.local import LocalNB
     from discreet.models import ReleasedModel, load
     from discreet.privacy import Account, Adjacency, Budget, Certificate, Ledger
-    from discreet.schema import Categorical, Numeric, Schema
+    from discreet.schema import Categorical, Date, Numeric, Schema
     from discreet.selection import PrivateSelectKBest, SelectiveNB
     from discreet.sources import Address, CountedRows, Table, collect
     from discreet.statistics import Statistics
@@ -56,7 +56,7 @@ _ROOMS = {
     "discreet.dependence": ("JointModel", "PrivateJointHistogram", "PrivateTAN", "TANModel"),
     "discreet.answers": ("PrivatePredictor",),
     "discreet.privacy": ("Account", "Adjacency", "Budget", "Certificate", "Ledger"),
-    "discreet.schema": ("Categorical", "Numeric", "Schema"),
+    "discreet.schema": ("Categorical", "Date", "Numeric", "Schema"),
     "discreet.selection": ("PrivateSelectKBest", "SelectiveNB"),
     "discreet.bounds": ("Settlement", "settle_schema"),
     "discreet.sources": ("Address", "CountedRows", "Table", "collect"),
@@ -77,6 +77,7 @@ __all__ = [
     "Certificate",
     "CountedRows",
     "DataError",
+    "Date",
     "DiscreetError",
     "FederatedNB",
     "GossipNB",

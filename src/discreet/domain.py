@@ -27,12 +27,13 @@ class Lattice:
     inverse: float
 
     @classmethod
-    def of(cls, lower: float, upper: float, integer: bool = False, step: float | None = None) -> Lattice:
+    def of(cls, lower: float, upper: float, integer: bool = False, step: float | None = None,
+           half: int | None = None) -> Lattice:  # fmt: skip
         """The lattice of a bounded number; an explicit or integer step is kept as one of its multiples."""
         span = exact(upper) - exact(lower)
         if not math.isfinite(upper - lower) or not math.isfinite(2 * DEFAULT_HALF / (upper - lower)):
             raise ValueError("the bounds are too far apart or too close together")
-        half = DEFAULT_HALF
+        half = half or DEFAULT_HALF
         wanted = exact(step) if step is not None else Fraction(1) if integer else None
         if wanted is not None:
             steps = span / wanted

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import tomllib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,21 +17,72 @@ from pydantic import BeforeValidator, Field, StrictStr, field_validator, model_v
 
 from discreet.domain import text
 from discreet.errors import SchemaError
-from discreet.features import DEFAULT_BINS, MISSING, Categorical, Feature, Numeric, Public, Value, Values, refuse_same
+from discreet.features import DEFAULT_BINS, MISSING, Categorical, Date, Feature, Numeric, Public, Value, Values, refuse_same
+from discreet.readings import PARTS, glob
 from discreet.files import parse_json, write_text
 
 if TYPE_CHECKING:
     import numpy as np
 
-__all__ = ["MISSING", "Categorical", "Feature", "Numeric", "Provenance", "Schema"]
+__all__ = ["MISSING", "Categorical", "Date", "Feature", "Numeric", "Provenance", "Schema"]
 
 
 def _kind(feature: Any) -> Any:
     """Let files leave out `kind`: categories or bounds tell it."""
     if isinstance(feature, Mapping) and "kind" not in feature:
-        kind = "categorical" if "categories" in feature else "numeric"
+        dated = feature.get("transform") in PARTS if isinstance(feature.get("transform"), str) else False
+        kind = "categorical" if "categories" in feature or dated else "date" if "start" in feature else "numeric"
         return {"kind": kind, **feature}
     return feature
+
+
+def _each(fields: Mapping[str, Any]) -> list[Any]:
+    """The features of a file, one by one: `columns` lists the names and patterns of those that are declared together.
+
+    A pattern (`lab_*`) is of the names that the file lists as its own `columns`, and not of features declared by name.
+    """
+    given = fields["features"]
+    if not isinstance(given, list | tuple) or not any(isinstance(one, Mapping) and "columns" in one for one in given):
+        return given  # type: ignore[return-value]
+    known = fields.get("columns")
+    apart = {one.get("name") if isinstance(one, Mapping) else getattr(one, "name", None) for one in given}
+    apart |= {name for one in given if isinstance(one, Mapping) for name in _names(one.get("columns", ()), plain=True)}
+    apart |= {fields.get("target"), fields.get("id")}
+    result: list[Any] = []
+    for one in given:
+        if not isinstance(one, Mapping) or "columns" not in one:
+            result.append(one)
+            continue
+        if "name" in one:
+            raise SchemaError(f"the feature {one['name']!r} has both a name and columns: leave one of them out")
+        same = {key: value for key, value in one.items() if key != "columns"}
+        for name in _names(one["columns"]):
+            if not is_pattern(name):
+                result.append({**same, "name": name})
+                continue
+            if not isinstance(known, list | tuple):
+                raise SchemaError(
+                    f"the pattern {name!r} needs the names of the table's columns: list them as columns = [...] at the "
+                    "top of the schema"
+                )
+            rule = re.compile(glob(name))
+            fitting = [each for each in known if isinstance(each, str) and rule.fullmatch(each) and each not in apart]
+            if not fitting:
+                raise SchemaError(f"no column that is listed and not yet declared fits the pattern {name!r}")
+            apart |= set(fitting)
+            result += [{**same, "name": each} for each in fitting]
+    return result
+
+
+def _names(columns: Any, *, plain: bool = False) -> list[str]:
+    if not isinstance(columns, list | tuple) or not all(isinstance(one, str) and one for one in columns):
+        raise SchemaError("columns of a feature is a list of names or patterns, such as ['lab_*']")
+    return [one for one in columns if not (plain and is_pattern(one))]
+
+
+def is_pattern(name: str) -> bool:
+    """Whether a name of a file stands for many columns."""
+    return any(letter in name for letter in "*?[")
 
 
 class Provenance(Public):
@@ -156,9 +208,20 @@ class Schema(Public):
             if key not in fields:
                 raise SchemaError(f"the schema lacks {key!r}: it needs target, classes and features")
         try:
-            return cls(**fields)
+            return cls(**{**{key: value for key, value in fields.items() if key != "columns"}, "features": _each(fields)})
         except TypeError as error:
             raise SchemaError(f"the schema is malformed: {error}") from None
+
+    @classmethod
+    def of(cls, given: Any) -> Schema:
+        """A schema as it may be passed: itself, the path of its file, or plain values."""
+        if isinstance(given, Schema):
+            return given
+        if isinstance(given, Mapping):
+            return cls.from_dict(given)
+        if isinstance(given, str | os.PathLike):
+            return cls.load(given)
+        raise SchemaError(f"a schema is a Schema, the path of its file or a dictionary, not {type(given).__name__}")
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Schema:

@@ -19,7 +19,7 @@ from typing import Any, Final
 
 _WHOLE = re.compile(r"\s*([+-]?)0*([0-9]+)(?:\.0*)?\s*")
 _SPELT = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?|-?inf")
-_POINT_ZERO = re.compile(r"-?(?:0|[1-9][0-9]*)\.0")
+POINT_ZERO = re.compile(r"-?(?:0|[1-9][0-9]*)\.0")
 _MOMENT = re.compile(r"([+-]?\d+-\d\d-\d\d)(?:[T ](\d\d)(?::(\d\d))?(?::(\d\d))?(?:\.(\d+))?)?")
 # Without an exponent: an identifier in hexadecimal digits such as 12e4567 is no number. And with digits that a double
 # tells apart: card and registry numbers of 16 digits or more are people of their own, each by its text.
@@ -341,7 +341,7 @@ class Lookup:
             code = self.codes.get(alias.get(name, name.lower()))
             if code is not None:
                 return code
-        if _POINT_ZERO.fullmatch(name):  # what becomes of a whole number that is written out as a float
+        if POINT_ZERO.fullmatch(name):  # what becomes of a whole number that is written out as a float
             return self.codes.get("0" if name == "-0.0" else name[:-2])
         return None
 

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.feather as feather
 import pyarrow.parquet as parquet
 
-from discreet import Categorical, Numeric, Schema, Table, sources
+from discreet import Categorical, Date, Numeric, Schema, Table, sources
 from discreet.bounds.plan import make_settle_plan
 from discreet.bounds.release import count_finest
 from discreet.linear.encode import Encoding
@@ -63,6 +63,8 @@ TEXTS = [
         "\u00a01",
         "+1",
     ),
+    *("<5", "< 1,5", "≥3", "1.234,5", "1,234", "1'234", "12 kg", "250g", "kg 3", "-", "01.02.2020", "31.12.1999 ", "2020-02"),
+    *("2020-01-01 10:00:00", "2020-01-01T23:00:00-05:00", "20200101", "Monday", "1e5", "12:30"),
     *("+1", "0.1", "0.10", "1.10", "2020-01-01", "None", "another", "(missing)", "é", "-398213422469.3047"),
     *(np.str_("a"), np.str_("1"), b"a", b"1", b"1.0", b"\xff", bytearray(b"b")),
 ]
@@ -100,6 +102,18 @@ SCHEMAS = [
         classes=[0, 1],
     ),
 ]
+RULES = Schema(  # values that need a rule of their own
+    features=[
+        Categorical("t", transform="weekday", other="another", missing="category"),
+        Date("i", "1999-06-15", "2021-01-01", unit="quarter", bins=5, missing="bin"),
+        Date("b", "2019-12-30", "2020-03-01", unit="week", format="%d.%m.%Y", missing="bin"),
+        Categorical("m", ["1*", "[a-x]", "*:*", "?"], match="pattern", other="another", missing="category"),
+        Numeric("n", 0.5, 1e6, bins=4, missing="bin", transform="log", parse="comma; thousands; below; missing=-|x"),
+        Numeric("r", 0, 1e3, bins=[0, 1, 10, 1e3], missing="bin", transform="sqrt", parse="unit=kg|g*0.001; above"),
+    ],
+    target="c",
+    classes=[0, 1],
+)
 FINITE = [value for value in [*NUMBERS, *TEXTS] if math.isfinite(number(value))]
 WHOLE = [0, 1, True, False, 1.0, "1", "01", Decimal("1.0"), -1, 2**53, np.int8(1), -0.0, "1.0"]
 ALIKE = [  # columns of one type, or that a container brings to one

@@ -16,13 +16,13 @@ from hypothesis import strategies as st
 from discreet import Categorical, DataError, Numeric, Schema, collect
 from discreet.sources.contract import by_the_rule, row_rule_violation
 from discreet.statistics import DETAILS
-from tests.sources.tables_of import HELD, KINDS, MEMORY, NAMES, PAIRS, SCHEMAS, SOURCES, pools_of, same_arrays
+from tests.sources.tables_of import HELD, KINDS, MEMORY, NAMES, PAIRS, RULES, SCHEMAS, SOURCES, pools_of, same_arrays
 
 
 @st.composite
 def tables(draw):
     """A schema and up to four rows: of one type in each column, mostly fine, or any at all."""
-    schema = draw(st.sampled_from(SCHEMAS))
+    schema = draw(st.sampled_from([*SCHEMAS, RULES]))
     kind = draw(st.sampled_from(KINDS))
     pools = {name: draw(st.sampled_from(pools_of(name, kind))) for name in [*NAMES, "c"]}
     record = st.fixed_dictionaries({name: st.sampled_from(pool) for name, pool in pools.items()})

@@ -4,9 +4,11 @@ import math
 import threading
 import time
 from contextlib import contextmanager
+from datetime import date
 from decimal import Decimal
 from unittest.mock import patch
 
+import duckdb
 import numpy as np
 import pandas as pd
 import pyarrow.parquet as parquet
@@ -21,7 +23,7 @@ from discreet.sources.contract import by_the_rule
 from discreet.sources.postgres import Postgres
 from discreet.statistics import DETAILS
 from tests.sources import typed_tables as engines
-from tests.sources.tables_of import NAMES, SCHEMAS
+from tests.sources.tables_of import NAMES, RULES, SCHEMAS
 
 QUIET = settings(
     max_examples=16, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
@@ -99,6 +101,31 @@ def test_streamed_rows_count_as_the_rule_does_on_postgresql(drawn, connection):
         check(lambda: table, schema, records)
         with patch.object(Postgres, "coded", Stream.coded):
             check(lambda: table, schema, records)
+
+
+WRITTEN = ["<5", "1,5", "12 kg", "250g", "≥3", "-", "01.02.2020", "2020-02-29", "Monday", "7", "1e5", "x", "12:30", None]
+DAYS = [date(2020, 1, 1), date(1999, 12, 31), date(2031, 5, 5), None]
+
+
+@st.composite
+def ruled(draw):
+    """Columns whose values a rule of the schema reads: texts, numbers and days, mostly of one kind."""
+    held = {name: draw(st.sampled_from(["text", "text", "double", "integer", "date"])) for name in NAMES} | {"c": "integer"}
+    pools = {name: {"text": WRITTEN, "date": DAYS, "integer": [1, 0, 20200101, None]}.get(kind, [0.0, 0.5, 1e5, 3.25, None])
+             for name, kind in held.items()}  # fmt: skip
+    record = st.fixed_dictionaries({name: st.sampled_from(pool) for name, pool in (pools | {"c": [0, 1]}).items()})
+    return held, draw(st.lists(record, min_size=1, max_size=6))
+
+
+@settings(QUIET, max_examples=6)
+@given(drawn=ruled())
+def test_values_that_a_rule_reads_count_alike_on_postgresql_and_duckdb(drawn, connection):
+    kinds, records = drawn
+    table = engines.in_postgres(connection, kinds, records)
+    check(lambda: table, RULES, records)
+    duck = duckdb.default_connection()
+    engines.create(duck.execute, kinds, records, engines.OF_DUCKDB | {"date": "DATE"}, "?")
+    check(lambda: Table(duck, "people"), RULES, records)
 
 
 @pytest.mark.parametrize("engine", ["duckdb", "postgresql"])

@@ -50,6 +50,11 @@ def _encoder(model: NaiveBayesModel, linear: bool, named: bool) -> Any:
     steps: list[Any] = []
     example: dict[str, list[Any]] = {}
     for j, (feature, likelihood) in enumerate(zip(model.schema.features, model.likelihoods, strict=True)):
+        if not feature.plain:
+            raise ModelError(
+                f"scikit-learn cannot read {feature.name!r} as the schema says (parse, transform, dates or patterns): "
+                "keep this model"
+            )
         if isinstance(feature, Numeric):
             if feature.missing_code is not None:
                 raise ModelError(

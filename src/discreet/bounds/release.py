@@ -51,8 +51,9 @@ def settle_schema(
     charged to the `account` (or `ledger`), if there is one, before the first row is read. A `delta` is allowed and not
     spent: what is bought is pure ε.
     """
-    if not isinstance(schema, Schema):
+    if schema is None:
         raise SchemaError("a schema is needed: declare one with Schema(...), or draft one with 'discreet schema'")
+    schema = Schema.of(schema)
     plan = make_settle_plan(
         schema, Budget(epsilon, delta), bounds=bounds, edges=edges, adjacency=Adjacency.of(adjacency),
         contributions=contributions, unexpected=unexpected,
@@ -103,9 +104,7 @@ def settled(finest: Mapping[str, Integers], plan: SettlePlan, sampler: Sampler) 
             cells, counts = confirmed(cells, counts, over, plan.second_threshold, grid.below)
             lower, upper = found_bounds(feature, grid, cells.octaves[0], cells.octaves[-1])
             bins = edges_of(feature, lower, upper, cells, counts, scale)
-        fresh[feature.name] = Numeric(
-            feature.name, lower, upper, integer=feature.integer, bins=bins, missing=feature.missing
-        )
+        fresh[feature.name] = feature.within(lower, upper, bins)
     schema = plan.schema
     features = [fresh.get(feature.name, feature) for feature in schema.features]
     # Without privacy, or with noise that can be repeated, this was read off the data: later certificates say so.

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import math
+import os
+from collections.abc import Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -55,6 +58,21 @@ class PrivateEstimator(Carrier, BaseEstimator):
         def __getattr__(self, name: str) -> Any:
             """Settings: those of the constructor."""
 
+    @property
+    def schema(self) -> Any:
+        """The schema, read from its file or its plain values when it is first asked for; else what was given."""
+        if "schema" not in self.__dict__:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute 'schema'")
+        given = self.__dict__["schema"]
+        if isinstance(given, Mapping | os.PathLike) or (isinstance(given, str) and given != "infer"):
+            with suppress(SchemaError):  # a constructor refuses nothing: whoever needs the schema does
+                given = self.__dict__["schema"] = Schema.of(given)
+        return given
+
+    @schema.setter
+    def schema(self, given: Any) -> None:
+        self.__dict__["schema"] = given
+
     def _configure(self, settings: dict[str, Any]) -> None:
         """Keep what a constructor was called with, each setting under its name; `settings` are its `locals()`."""
         self.__dict__.update({name: value for name, value in settings.items() if name not in {"self", "__class__"}})
@@ -93,9 +111,11 @@ class PrivateEstimator(Carrier, BaseEstimator):
                 f"the bounds of {self.schema.unsettled[0]!r} are private and {type(self).__name__} does not buy them: "
                 "settle them first by settle_schema(schema, data, epsilon) or 'discreet settle'"
             )
+        if self.schema is not None and self.schema != "infer":
+            Schema.of(self.schema)  # says what is wrong with it
         raise SchemaError(
             f"{type(self).__name__} needs a schema, because bounds, categories and classes read off the data would "
-            "leak: pass schema=Schema(...) or Schema.load(file); 'discreet schema DATA --target COLUMN' drafts one"
+            "leak: pass schema=Schema(...) or the path of its file; 'discreet schema DATA --target COLUMN' drafts one"
         )
 
     def _name_columns(self, schema: Schema, named: bool) -> None:

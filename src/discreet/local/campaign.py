@@ -63,8 +63,15 @@ class Campaign:
         reports: int = 1,
         theta: float | None = None,
     ) -> None:
-        if not isinstance(schema, Schema):
+        if schema is None:
             raise SchemaError("a campaign needs a schema: declare one with Schema(...) or Schema.load(file)")
+        schema = Schema.of(schema)
+        for feature in schema.features:
+            if not feature.plain:
+                raise SchemaError(
+                    f"devices do not read {feature.name!r} as the schema says (parse, transform, dates or patterns): "
+                    "declare what a device sends, a number or a listed category"
+                )
         self.schema = schema
         self.epsilon = Fraction(math.floor(local_epsilon(epsilon) * MILLION), MILLION)
         if oracle != "auto" and oracle not in ORACLES:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from discreet.schema import Categorical, Numeric, Schema
 from discreet.sources.blocks import Rows
-from discreet.sources.columns import GONE, Codes, Column, Numbers, Points
+from discreet.sources.columns import GONE, Codes, Column, Numbers, Points, written
 
 Mask = NDArray[np.bool_]
 
@@ -149,8 +149,7 @@ def plain_values(column: Column) -> Any:
     import pyarrow as pa
 
     if isinstance(column, Numbers):
-        values = column.clipped()
-        return pa.array(values, pa.float64(), mask=np.isnan(values))
+        return written(column.feature, column.clipped())
     feature, codes = column.feature, column.encode()
     names = [*feature.labels, None]
     gone = feature.missing_code

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import DataError
-from discreet.schema import Categorical, Feature, Numeric
-from discreet.sources.stored import Distinct, distinct_numbers, doubles, stored
+from discreet.schema import Categorical, Date, Feature, Numeric
+from discreet.sources.stored import Distinct, distinct, distinct_numbers, doubles, first_odd, is_arrow, simple, stored
 from discreet.values import Nested, is_missing, text
 
 Array = NDArray[Any]
@@ -116,6 +116,10 @@ class Numbers:
             raise DataError(f"column {name!r} holds an infinite value: mend it or leave it empty")
         if isinstance(self.odd, Nested):
             raise DataError(f"column {name!r} holds values of type {self.odd.kind}, not numbers")
+        if isinstance(self.feature, Date):
+            written = f"in the format {self.feature.format}" if self.feature.format else "as 2024-01-31"
+            raise DataError(f"column {name!r} holds {text(self.odd)!r}, which is not a date {written}: mend it, or say "
+                            "by format how dates are written")  # fmt: skip
         raise DataError(f"column {name!r} holds {text(self.odd)!r}, which is not a number")
 
 
@@ -144,11 +148,50 @@ Column = Codes | Numbers
 def make_column(feature: Feature, raw: Any) -> Column:
     """The column of a feature from a NumPy or Arrow array; no value in it raises, whatever it is."""
     if isinstance(feature, Numeric):
-        return Numbers(feature, *doubles(raw))
+        return Numbers(feature, *(doubles(raw) if feature.plain else places(feature, raw)))
     found = stored(raw)
     if isinstance(found, Distinct):
         return _by_name(feature, found)
+    if not feature.plain:
+        return _by_name(feature, distinct_numbers(found))
     return _by_number(feature, found) or _by_name(feature, distinct_numbers(found))
+
+
+def places(feature: Numeric, raw: Any) -> tuple[Array, Any]:
+    """The place of each row's value as `feature.number` gives it, each distinct value read once, and the first odd one.
+
+    Doubles need no reading: they are found among the thresholds of a scale, or are their own places.
+    """
+    found = simple(raw)
+    if isinstance(found, np.ndarray) and not isinstance(feature, Date):
+        return (found, None) if feature.transform is None else (on_scale(feature, found), None)
+    if isinstance(found, np.ndarray):
+        found = distinct_numbers(found)
+    elif is_arrow(found):
+        found = distinct(found)
+    table = np.array([*(feature.number(name) for name in found.names), np.nan], np.float64)
+    values = table[found.indices]
+    return values, first_odd(raw, found, values, isinstance(feature, Date))
+
+
+def written(feature: Numeric, values: NDArray[np.float64]) -> Any:
+    """Places as an Arrow array of values that have the same places when they are read again."""
+    import pyarrow as pa
+
+    if feature.direct:
+        return pa.array(values, pa.float64(), mask=np.isnan(values))
+    every, where = np.unique(values, return_inverse=True)
+    odd = "?" if isinstance(feature, Date) else np.inf
+    names = [None if one != one else odd if np.isinf(one) else feature.again(one) for one in every.tolist()]
+    kind = pa.string() if isinstance(feature, Date) else pa.float64()
+    return pa.array(names, kind).take(pa.array(where))
+
+
+def on_scale(feature: Numeric, values: Array) -> NDArray[np.float64]:
+    """The places of doubles on a scale, NaN and infinite ones as they are."""
+    values = values.astype(np.float64, copy=False)
+    spots = np.searchsorted(np.array(feature.thresholds), values, side="right")
+    return np.where(np.isfinite(values), np.array(feature.places)[spots], values)
 
 
 def _places(feature: Categorical) -> tuple[int, int]:

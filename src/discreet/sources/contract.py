@@ -14,7 +14,7 @@ from discreet.errors import DataError
 from discreet.schema import Numeric, Schema
 from discreet.sources.source import collect
 from discreet.statistics import DETAILS, Statistics
-from discreet.values import is_missing, number
+from discreet.values import is_missing
 
 Record = Mapping[str, Any]
 Reader = Callable[[Any], Any]
@@ -30,7 +30,7 @@ def by_the_rule(schema: Schema, records: Sequence[Record]) -> Statistics | None:
         result.counts[label] += 1
         for feature in schema.features:
             name, value = feature.name, record[feature.name]
-            double = number(value) if isinstance(feature, Numeric) else 0.0
+            double = feature.number(value) if isinstance(feature, Numeric) else 0.0
             if is_missing(value) or math.isnan(double):
                 cell = feature.missing_code
             elif not isinstance(feature, Numeric):

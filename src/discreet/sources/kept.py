@@ -16,7 +16,7 @@ from discreet.privacy.unexpected import REFUSE
 from discreet.schema import Categorical, Feature, Schema
 from discreet.sources.absorb import plain_values
 from discreet.sources.coded import cells_of
-from discreet.sources.columns import Numbers, make_column
+from discreet.sources.columns import Numbers, make_column, written
 from discreet.sources.fewer import Draw
 from discreet.sources.frames import Memory
 from discreet.sources.keptcodes import CodedTable, is_coding, keep_codes
@@ -144,7 +144,7 @@ def kept_column(feature: Feature, raw: Any) -> Any:
 
     column = make_column(feature, raw)
     if isinstance(column, Numbers):
-        return pa.array(column.values.astype(np.float64))
+        return written(column.feature, column.values.astype(np.float64))
     assert isinstance(feature, Categorical)
     cells = column.encode()
     names: list[str | None] = [text(value) for value in feature.categories]

@@ -358,7 +358,7 @@ def alike(one: Schema, other: Schema) -> bool:
 def _without_bins(schema: Schema) -> Any:
     """All of a schema that decides which rows are kept and as which points and cells; as JSON, where 1 is not true."""
     features = [
-        (one.name, one.lower, one.upper, one.lattice, one.missing_code is None)
+        (one.name, one.lower, one.upper, one.lattice, one.missing_code is None, one.reading)
         if isinstance(one, Numeric) else one.model_dump_json()
         for one in schema.features
     ]  # fmt: skip

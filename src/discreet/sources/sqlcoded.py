@@ -86,7 +86,7 @@ class Coding:
         speak = self.engine.dialect
         for name, one in {"": self.schema.label, **{one.name: one for one in self.schema.features}}.items():
             if isinstance(one, Numeric):
-                if view.kind(name) in NUMBERS:
+                if one.direct and view.kind(name) in NUMBERS:
                     half = one.lattice.half
                     fields[name] = _Field(one, f"{half} + {speak.point(one, *view[name])}", 2 * half + 2)
             elif name in found and len(found[name]) <= LISTED:

@@ -90,7 +90,7 @@ class Counting:
         kinds = engine.kinds
         self.counted = [
             one for one in schema.features
-            if kinds.get(one.name) in (NUMBERS if isinstance(one, Numeric) else KINDS)
+            if kinds.get(one.name) in (KINDS if not isinstance(one, Numeric) else NUMBERS if one.direct else ())
         ]  # fmt: skip
         self.streamed: set[str] = {one.name for one in schema.features} - {one.name for one in self.counted}
 

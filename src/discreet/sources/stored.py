@@ -255,11 +255,18 @@ def doubles(raw: Any) -> tuple[Array, Any]:
         return text_doubles(found)
     table = np.array([*(number(name) for name in found.names), math.nan], np.float64)
     values = table[found.indices]
+    return values, first_odd(raw, found, values)
+
+
+def first_odd(raw: Any, found: Distinct, values: Array, dated: bool = False) -> Any:
+    """The first value that is no number (or no date), None if there is none."""
     for spot in np.flatnonzero(np.isinf(values)).tolist():
         name = found.names[int(found.indices[spot])]
+        if dated:
+            return name
         if not is_number(name):
-            return values, Nested(str(raw.type)) if _is_temporal(raw) else name
-    return values, None
+            return Nested(str(raw.type)) if _is_temporal(raw) else name
+    return None
 
 
 def _is_temporal(raw: Any) -> bool:
