@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import sys
-from functools import partial
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+import typer.main
 
 from discreet.cli import (
     account,
@@ -63,6 +63,14 @@ app.add_typer(federate.app, name="federate")
 app.add_typer(gossip.app, name="gossip")
 
 
+def _invoke() -> Any:
+    """What typer does itself, less its own manners about interruptions and closed pipes."""
+    command = typer.main.get_command(app)
+    command._main_shell_completion({}, "discreet")
+    with command.make_context("discreet", sys.argv[1:]) as context:
+        return command.invoke(context)
+
+
 def main() -> None:
-    """The console script."""
-    sys.exit(run(partial(app, standalone_mode=False)))
+    """Run the command that was asked for, and exit."""
+    sys.exit(run(_invoke))

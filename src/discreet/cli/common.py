@@ -209,8 +209,12 @@ def console() -> Any:
     """Where text for people goes."""
     from rich.console import Console
 
+    class Screen(Console):
+        def on_broken_pipe(self) -> None:
+            raise BrokenPipeError  # for `run`, instead of an exit of rich's own
+
     width = None if sys.stdout.isatty() else 160  # a file or a pipe has no edge to fold at
-    return Console(highlight=False, soft_wrap=True, markup=False, width=width)
+    return Screen(highlight=False, soft_wrap=True, markup=False, width=width)
 
 
 def note(message: str) -> None:
@@ -327,6 +331,9 @@ def run(app: Callable[[], Any]) -> int:
     _used.clear()
     try:
         ended = app()
+        sys.stdout.flush()
+    except click.exceptions.Exit as ended_early:
+        return ended_early.exit_code
     except click.exceptions.NoArgsIsHelpError as error:
         sys.stderr.write(error.format_message())  # nothing, if the help was printed already
         return 2
@@ -346,7 +353,7 @@ def run(app: Callable[[], Any]) -> int:
                      f"is {one.room}")  # fmt: skip
         return 2
     except BrokenPipeError:
-        sys.stderr.close()
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what is still to be flushed
         return 141
     except KeyboardInterrupt:
         charged = "no result was written; what was charged stays charged"
