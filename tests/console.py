@@ -13,7 +13,7 @@ from subprocess import CompletedProcess, TimeoutExpired
 # What most commands import, and what takes most of their time; none of it starts a thread, so that a fork is safe.
 _IMPORTED = (
     "discreet.audit", "discreet.auto", "discreet.cli", "discreet.demo", "discreet.evaluation", "discreet.local",
-    "discreet.models", "discreet.selection", "discreet.settle", "duckdb", "numba", "pandas", "pyarrow.parquet",
+    "discreet.models", "discreet.selection", "discreet.bounds", "duckdb", "numba", "pandas", "pyarrow.parquet",
     "rich.progress", "rich.table", "scipy.stats", "sklearn.base", "tests.console",
 )  # fmt: skip
 

@@ -72,6 +72,10 @@ class ReleasedModel(ABC):
     def twin(self, data: Any, y: Any = None, progress: Progress | None = None) -> Self:
         """The same kind of model fitted without noise: for comparison, never for release."""
 
+    def baseline(self, data: Any, y: Any = None, progress: Progress | None = None) -> Self:
+        """The non-private baseline: the same kind of model fitted without noise, for comparison, never for release."""
+        return self.twin(data, y, progress)
+
     @abstractmethod
     def _fields(self) -> dict[str, Any]:
         """What its file holds besides the header, as plain values."""
@@ -229,6 +233,11 @@ def _read(path: str | os.PathLike[str], build: Callable[[Any], T]) -> T:
     except ModelError as error:
         raise ModelError(f"{path}: {error}") from None
     except ValueError as error:
+        if raw.lstrip()[:1] not in (b"{", b"["):
+            raise ModelError(
+                f"{path} is no model file: pass one that model.save(...) or 'discreet fit' wrote (are two arguments "
+                "swapped?)"
+            ) from None
         raise ModelError(f"{path} is damaged or no model file: {error}") from None
 
 

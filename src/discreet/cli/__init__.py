@@ -11,6 +11,7 @@ import typer.main
 from discreet.cli import (
     account,
     audit,
+    bounds,
     compare,
     demo,
     evaluate,
@@ -24,7 +25,6 @@ from discreet.cli import (
     reproduce,
     schema,
     select,
-    settle,
     stats,
 )
 from discreet.cli.common import run
@@ -55,8 +55,9 @@ def _root(
     pass
 
 
-for command in (demo, schema, settle, stats, plan, fit, predict, evaluate, inspect, compare, select, audit, reproduce):
+for command in (demo, schema, bounds, stats, plan, fit, predict, evaluate, inspect, compare, select, audit, reproduce):
     app.command(name=command.__name__.rsplit(".", 1)[1])(command.command)
+app.command(name="settle", hidden=True)(bounds.command)  # its name in version 0.1
 app.add_typer(account.app, name="account")
 app.add_typer(local.app)
 app.add_typer(federate.app, name="federate")

@@ -167,6 +167,24 @@ class Certificate(_Record):
         canonical = json.dumps(self.model_dump(mode="json"), sort_keys=True, separators=(",", ":"), ensure_ascii=True)
         return hashlib.sha256(canonical.encode()).hexdigest()
 
+    def __str__(self) -> str:
+        """What it says, for a person; `model_dump` has every number exactly."""
+        delta = f", delta = {self.delta_value:g}" if Fraction(self.delta) else ""
+        costs = [
+            f"  {one.what}: {one.measure} = {float(Fraction(one.cost)):.4g} ({one.mechanism})" for one in self.charges()
+        ]
+        simulated = "SIMULATION, not for release: " if self.simulation else ""
+        return "\n".join(
+            [
+                f"{simulated}epsilon = {self.epsilon_value:g}{delta}" if self.private else "not private",
+                f"{self.adjacency} neighbours: {self.protects}",
+                f"covers {self.covers}",
+                f"accounting: {self.accounting}",
+                *(f"assumes: {one}" for one in self.assumptions),
+                *(["spent:", *costs] if costs else []),
+            ]
+        )
+
     def provenance(self, what: str) -> Provenance:
         """What a schema or a model says that follows from this release."""
         return Provenance(
