@@ -21,6 +21,7 @@ $(VENV)/.dev: pyproject.toml constraints.txt | $(VENV)/bin/pip
 
 demo: $(VENV)/.base  ## the whole job on data that come with the package
 	$(BIN)/discreet demo
+	@echo "The command is $(BIN)/discreet; '. $(BIN)/activate' puts it on the path."
 
 test: export PYTHONDONTWRITEBYTECODE =  # compiled once, not in each of some hundred processes
 test: export OMP_NUM_THREADS = 1  # the tests themselves keep the cores busy: threads that wait for one would spin

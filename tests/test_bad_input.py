@@ -234,8 +234,8 @@ SETTINGS = {
     "delta NaN": (["--delta", "nan"], ["delta must be a number"]),
     "gaussian without delta": (["--mechanism", "gaussian"], ["needs a delta above zero"]),
     "no contributions": (["--contributions", "0"], ["contributions must be a whole number"]),
-    "no smoothing": (["--smoothing", "0"], ["smoothing must be a number above zero"]),
-    "smoothing NaN": (["--smoothing", "nan"], ["smoothing must be a number above zero"]),
+    "negative smoothing": (["--smoothing", "-1"], ["smoothing must be a number from zero up"]),
+    "smoothing NaN": (["--smoothing", "nan"], ["smoothing must be a number from zero up"]),
     "epsilon too small to draw noise": (["--epsilon", "1e-320"], ["epsilon"]),
     "negative seed": (["--seed", "-1"], ["seed"]),
 }

@@ -1,44 +1,76 @@
-"""Everything the README tells a reader to type is run here, in order."""
+"""Everything the README tells a reader to type is run here, in order, with what the reader has installed."""
 
+import json
 import re
 import shlex
+import subprocess
+import sys
+import tomllib
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[1]
-BLOCKS = re.findall(r"```(python|console)\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)
+TEXT = (ROOT / "README.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"```(python|console)\n(.*?)```", TEXT, re.DOTALL)
+CODE = [block for kind, block in BLOCKS if kind == "python"]
 COMMANDS = [
-    line[2:].split("#")[0].strip() for kind, block in BLOCKS if kind == "console" for line in block.splitlines() if line
+    shlex.split(line[2:], comments=True)
+    for kind, block in BLOCKS
+    if kind == "console"
+    for line in block.splitlines()
+    if line
 ]
+OPTIONAL = {"pandas", "polars", "cryptography", "flwr", "grpc", "matplotlib", "starlette", "psycopg"}
 
 
-def test_python_blocks_run_in_order(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    names: dict = {}
-    for kind, block in BLOCKS:
-        if kind == "python":
-            exec(compile(block, "README.md", "exec"), names)
-    *_, remaining, choice = capsys.readouterr().out.splitlines()
+@pytest.fixture(scope="module")
+def followed(tmp_path_factory):
+    """Where a reader of the base install has typed all of it, and what was answered."""
+    place = tmp_path_factory.mktemp("reader")
+    asked = [words[1:] for words in COMMANDS if words[0] == "discreet"]
+    script = (
+        "import json, sys\n"
+        "from tests.reader import follow, hide_the_rest\n"
+        "print(json.dumps(sorted(hide_the_rest())))\n"
+        "follow(*json.loads(sys.argv[1]))\n"
+    )
+    paths = f"import sys; sys.path.insert(0, {str(ROOT)!r})\n"
+    done = subprocess.run(
+        [sys.executable, "-c", paths + script, json.dumps([asked, CODE])], cwd=place, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    return place, done.stdout.splitlines()
+
+
+def test_the_reader_has_the_base_install_only(followed):
+    assert set(json.loads(followed[1][0])) >= OPTIONAL
+
+
+def test_everything_runs_in_order(followed):
+    place, (*_, remaining, choice) = followed
     assert remaining == "0"  # of the ledger
     assert choice.startswith("joint: 3 feature(s) and about")
-    assert (tmp_path / "model.json").exists()
+    assert {"model.json", "predictions.csv", "local.json"} <= {file.name for file in place.iterdir()}
 
 
-def test_commands_run_in_order(tmp_path, discreet):
-    for command in COMMANDS:
-        if command.startswith("make "):
-            continue
-        words = shlex.split(command)
-        assert words[0] == "discreet"
-        result = discreet(*words[1:], cwd=tmp_path)
-        assert result.returncode == 0, f"{command}: {result.stderr}"
-    assert (tmp_path / "predictions.csv").exists()
-
-
-def test_make_targets_and_links_exist():
+def test_commands_are_of_this_package_or_set_it_up():
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
-    for command in COMMANDS:
-        if command.startswith("make "):
-            assert f"\n{command.split()[1]}:" in makefile
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    for target in re.findall(r"\]\(([^)#]+)\)", readme):
+    for words in COMMANDS:
+        if words[0] == "make":
+            assert f"\n{words[1]}:" in makefile
+        else:
+            assert words[0] in {"discreet", "pip", "."}, words
+
+
+def test_every_extra_is_listed_and_all_has_those_of_users():
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    listed = set(re.findall(r"^\| `(\w+)` \|", TEXT, re.MULTILINE))
+    assert listed == set(extras) - {"dev", "bench"}
+    (everything,) = extras["all"]
+    assert set(re.findall(r"\w+", everything)) - {"discreet"} == listed - {"all", "secure"}  # which federated has
+
+
+def test_links_exist():
+    for target in re.findall(r"\]\(([^)#]+)\)", TEXT):
         assert (ROOT / target).exists(), target

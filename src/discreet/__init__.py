@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from discreet.answers import PrivatePredictor
     from discreet.auto import PrivateClassifier
     from discreet.bayes import NaiveBayesModel, PrivateNB, SmoothSettings
-    from discreet.bounds import Settlement, settle_schema
+    from discreet.bounds import Settlement, private_bounds, settle_schema
     from discreet.dependence import JointModel, PrivateJointHistogram, PrivateTAN, TANModel
     from discreet.evaluation import PrivateEvaluation, PrivateHoldout, evaluate_privately
     from discreet.federated import FederatedNB
@@ -58,7 +58,7 @@ _ROOMS = {
     "discreet.privacy": ("Account", "Adjacency", "Budget", "Certificate", "Ledger"),
     "discreet.schema": ("Categorical", "Date", "Numeric", "Schema"),
     "discreet.selection": ("PrivateSelectKBest", "SelectiveNB"),
-    "discreet.bounds": ("Settlement", "settle_schema"),
+    "discreet.bounds": ("Settlement", "private_bounds", "settle_schema"),
     "discreet.sources": ("Address", "CountedRows", "Table", "collect"),
     "discreet.statistics": ("Statistics",),
     "discreet.trees": ("PrivateForestClassifier", "PrivateTreeClassifier", "TreeModel"),
@@ -121,6 +121,7 @@ __all__ = [
     "collect",
     "evaluate_privately",
     "load",
+    "private_bounds",
     "settle_schema",
 ]
 

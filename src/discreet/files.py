@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -16,9 +17,17 @@ def replacing(path: str | os.PathLike[str], *, private: bool = False) -> Iterato
     """Yield a temporary name beside `path` that takes its place only if the block succeeds.
 
     A `private` file, which says something about single people, can be read by its owner alone from its first byte on;
-    any other gets the mode that new files have here.
+    any other gets the mode that new files have here. What a link leads to is replaced, not the link; a device or a
+    pipe stays what it is, and is written to.
     """
-    target = Path(path)
+    target = Path(os.path.realpath(path))
+    if target.exists() and not target.is_file() and not target.is_dir():
+        with tempfile.TemporaryDirectory() as folder:
+            whole = Path(folder, f"whole{target.suffix}")
+            yield whole
+            with open(whole, "rb") as done, open(target, "wb") as sink:
+                shutil.copyfileobj(done, sink)
+        return
     # mkstemp makes files that only their owner may read.
     handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=target.suffix, dir=target.parent)
     os.close(handle)

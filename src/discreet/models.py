@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import hashlib
 import json
 import os
 from abc import ABC, abstractmethod
@@ -71,6 +72,10 @@ class ReleasedModel(ABC):
     @abstractmethod
     def twin(self, data: Any, y: Any = None, progress: Progress | None = None) -> Self:
         """The same kind of model fitted without noise: for comparison, never for release."""
+
+    def baseline(self, data: Any, y: Any = None, progress: Progress | None = None) -> Self:
+        """The non-private baseline: the same kind of model fitted without noise, for comparison, never for release."""
+        return self.twin(data, y, progress)
 
     @abstractmethod
     def _fields(self) -> dict[str, Any]:
@@ -154,14 +159,17 @@ class ReleasedModel(ABC):
     # ---- files
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, as they go into a model file."""
-        return {
+        """Plain values, as they go into a model file; the certificate there names the parameters that it is about."""
+        parameters = {
             "format": self.FORMAT,
             "version": VERSION,
             "schema": self.schema.to_dict(),
             **({} if self.log_prior is None else {"log_prior": self.log_prior.tolist()}),
             **self._fields(),
-            "certificate": self.certificate.model_dump(mode="json"),
+        }
+        return {
+            **parameters,
+            "certificate": self.certificate.model_dump(mode="json") | {"parameters": _digest(parameters)},
             **({} if self.evaluation is None else {"evaluation": self.evaluation.to_dict()}),
         }
 
@@ -179,7 +187,10 @@ class ReleasedModel(ABC):
         try:
             schema = Schema.from_dict(fields["schema"])
             certificate = Certificate.model_validate_json(json.dumps(fields["certificate"]))
+            named, certificate = certificate.parameters, certificate.model_copy(update={"parameters": ""})
             found = cls._build(schema, fields, certificate)
+            if named and named != _digest(fields):  # files of earlier versions name none
+                raise ModelError("the certificate belongs to another model, or the model was changed after its release")
             found.evaluation = _measured(schema, fields.get("evaluation"))
             return found
         except ModelError:
@@ -229,7 +240,19 @@ def _read(path: str | os.PathLike[str], build: Callable[[Any], T]) -> T:
     except ModelError as error:
         raise ModelError(f"{path}: {error}") from None
     except ValueError as error:
+        if raw.lstrip()[:1] not in (b"{", b"["):
+            raise ModelError(
+                f"{path} is no model file: pass one that model.save(...) or 'discreet fit' wrote (are two arguments "
+                "swapped?)"
+            ) from None
         raise ModelError(f"{path} is damaged or no model file: {error}") from None
+
+
+def _digest(fields: dict[str, Any]) -> str:
+    """A fingerprint of all that a model file says besides its certificate and measured figures."""
+    parameters = {name: value for name, value in fields.items() if name not in {"certificate", "evaluation"}}
+    canonical = json.dumps(parameters, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    return hashlib.sha256(canonical.encode()).hexdigest()
 
 
 def _measured(schema: Schema, fields: Any) -> PrivateEvaluation | None:

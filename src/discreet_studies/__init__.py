@@ -30,6 +30,18 @@ class StudyError(DiscreetError, ValueError):
     """A study that cannot be run as asked."""
 
 
+def find_studies(name: str, part: str | None = None) -> list[tuple[Study, tuple[str, ...]]]:
+    """The study of that name, or every part of it, or with "all" everything; each with the folders to put it in."""
+    if name == "all":
+        if part is not None:
+            raise StudyError("all studies have no part in common: leave out --part")
+        return [(study, (one, *below)) for one in STUDIES for study, below in find_studies(one)]
+    parts = PARTS.get(name, ())
+    if part is None and len(parts) > 1:
+        return [(find_study(name, one), (one,)) for one in parts]
+    return [(find_study(name, part), ())]
+
+
 def find_study(name: str, part: str | None = None) -> Study:
     """The study of that short name, or the part of it, or an error that lists them.
 

@@ -258,7 +258,7 @@ def test_nonsense_is_refused_before_rows_are_read(settings, message):
 
 def test_bad_schemas_and_rows_are_refused(people):
     settled = Schema([Numeric("x", 0, 1)], "y", [0, 1])
-    with pytest.raises(SchemaError, match="nothing to settle"):
+    with pytest.raises(SchemaError, match="no bounds to find"):
         settle_schema(settled, people, 1.0)
     with pytest.raises(SchemaError, match="schema"):
         settle_schema("infer", people, 1.0)
@@ -281,11 +281,11 @@ def test_bad_settings_of_estimators_are_refused(people):
             PrivateNB(1.0, schema=OPEN, bounds_share=share).fit(X, y)
     with pytest.raises(SchemaError, match="declared schema"):
         PrivateNB(1.0, schema="infer", bounds="private").fit(X, y)
-    with pytest.raises(BudgetError, match="settle"):
+    with pytest.raises(BudgetError, match="private_bounds"):
         PrivateNB(1.0, schema=OPEN).partial_fit(X, y)
-    with pytest.raises(SchemaError, match="settle_schema"):
+    with pytest.raises(SchemaError, match="private_bounds"):
         PrivateSVC(1.0, schema=OPEN).fit(X, y)
-    with pytest.raises(SchemaError, match="settle the schema"):
+    with pytest.raises(SchemaError, match="private_bounds"):
         PrivateGridSearch(PrivateNB(schema=OPEN), {"smoothing": [1, 2]}).fit(X, y)
-    with pytest.raises(BudgetError, match="settle the schema"):
+    with pytest.raises(BudgetError, match="private_bounds"):
         PrivateGridSearch(PrivateNB(schema=OPEN, bounds="private"), {"smoothing": [1, 2]}).fit(X, y)

@@ -75,7 +75,7 @@ def test_an_account_from_beginning_to_end(discreet, place):
     shown = json.loads(ok(run("account", "show", "rows.account", "--json")).stdout)
     assert (shown["spent"], shown["entries"], shown["room"]["epsilon"]) == ("1", 3, "1")
     log = json.loads(ok(run("account", "log", "rows.account", "--json")).stdout)
-    assert [one["label"] for one in log] == ["discreet fit", "discreet select", "discreet settle"]
+    assert [one["label"] for one in log] == ["discreet fit", "discreet select", "discreet bounds"]
     assert [one["epsilon"] for one in log] == ["1/2", "1/4", "1/4"]
     for words in (("show",), ("log",), ("verify",), ("verify", "--head", head)):
         assert ok(run("account", words[0], "rows.account", *words[1:])).stdout

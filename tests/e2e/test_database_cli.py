@@ -128,7 +128,7 @@ def test_a_lost_connection_is_charged_once(place, postgres, discreet):
         connection.execute(f"CREATE VIEW slow AS SELECT colour, size, age, weight, dose, {nap} FROM people")
         connection.execute("GRANT SELECT ON slow TO guest")
         (place / "m.json").unlink(missing_ok=True)
-        first = subprocess.Popen([sys.executable, "-m", "discreet.cli", *asked], cwd=place, text=True,
+        first = subprocess.Popen([sys.executable, "-m", "discreet", *asked], cwd=place, text=True,
                                  env={**os.environ, **postgres.environment}, stderr=subprocess.PIPE)  # fmt: skip
         who = "usename = 'guest' AND state = 'active' AND query LIKE 'SELECT l,%'"
         until = time.monotonic() + 120

@@ -70,7 +70,7 @@ def test_an_account_beside_the_rows_pays(job, discreet):
     ("arguments", "words"),
     [
         (["evaluate", "model.json", "test.csv", "--epsilon", "0"], "above zero"),
-        (["evaluate", "model.json", "test.csv", "--epsilon", "1", "--twin", "train.csv"], "--twin"),
+        (["evaluate", "model.json", "test.csv", "--epsilon", "1", "--twin", "train.csv"], "--baseline"),
         (["evaluate", "model.json", "test.csv", "--epsilon", "1", "--confidence", "95"], "confidence"),
         (["evaluate", "model.json", "nowhere.csv", "--epsilon", "1"], "nowhere.csv"),
         (["fit", "train.csv", "--schema", "s.toml", "--holdout", "0.9", "--out", "x.json"], "share"),

@@ -22,15 +22,15 @@ def place(tmp_path_factory):
 
 def test_from_a_draft_to_a_model(discreet, place):
     drafted = discreet("schema", "rows.csv", "-t", "y", "--bounds", "private", "-o", "open.toml", cwd=place)
-    assert drafted.returncode == 0 and "bounds are left to be bought" in drafted.stderr
+    assert drafted.returncode == 0 and "bounds are left open" in drafted.stderr
     assert Schema.load(place / "open.toml").unsettled == ("wage", "age")
     assert "lower" not in (place / "open.toml").read_text()
 
     settled = discreet(
-        "settle", "rows.csv", "-s", "open.toml", "--epsilon", 1, "-o", "settled.toml", "--certificate", "cost.json",
+        "bounds", "rows.csv", "-s", "open.toml", "--epsilon", 1, "-o", "settled.toml", "--certificate", "cost.json",
         cwd=place,
     )  # fmt: skip
-    assert settled.returncode == 0 and "bought with epsilon = 1" in settled.stdout
+    assert settled.returncode == 0 and "private bounds, at epsilon = 1" in settled.stdout
     assert Schema.load(place / "settled.toml").unsettled == ()
     assert json.loads((place / "cost.json").read_text())["epsilon"] == "1"
 

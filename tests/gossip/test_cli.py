@@ -101,7 +101,7 @@ def test_documented_commands_and_options_exist():
         (["node", "--peers", "b=h:1", "--data", "nothing.csv"], "no file"),
         (["node", "--peers", "b=h:1"], "no key file"),
         (["node", "--peers", "b=h:1", "--round", ""], "no name for a round"),
-        (["node", "--peers", "b=h:1", "--smoothing", "0"], "smoothing must be"),
+        (["node", "--peers", "b=h:1", "--smoothing", "-1"], "smoothing must be"),
         (["node", "--peers", "b=h:1", "--smoothing", "nan"], "smoothing must be"),
         (["node", "--peers", "b=h:1", "--wait", "nan"], "wait must be"),
         (["node", "--peers", "b=h:1", "--beat", "nan"], "beat must be"),

@@ -27,7 +27,7 @@ def test_the_page_adds_a_study_with_one_file_and_one_line(tmp_path, data_dir):
     words = command.removeprefix("$ discreet ").replace("DIR", str(data_dir)).split()
     path = os.pathsep.join([str(copy.parent), str(Path(discreet_studies.__file__).parents[1])])
     done = subprocess.run(
-        [sys.executable, "-m", "discreet.cli", *words, "--workers", "0", "--json"],
+        [sys.executable, "-m", "discreet", *words, "--workers", "0", "--json"],
         cwd=tmp_path, env=os.environ | {"PYTHONPATH": path}, capture_output=True, text=True,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr

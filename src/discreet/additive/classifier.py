@@ -64,6 +64,7 @@ class PrivateAdditiveClassifier(CountedEstimator):
     def fit(
         self, X: Any, y: Any = None, *, ledger: Payer | None = None, account: Any = None,
         progress: Progress | None = None, counts: ClassCounts | None = None, levels: tuple[Level, ...] = (),
+        **unknown: Any,
     ) -> Self:  # fmt: skip
         """Fit to an array or data frame with labels `y`, or to a file or database table that has the target.
 
@@ -71,6 +72,7 @@ class PrivateAdditiveClassifier(CountedEstimator):
         `counts` are noisy rows by class that the caller has bought, as the certificate says; `levels` are groups of
         cells of numbers that are public, or that were read off a release which was paid for.
         """
+        self._refuse(unknown)
         with attempt():
             return self._fit(X, y, paying(ledger, account, X, self), progress, counts, levels)
 

@@ -1,4 +1,4 @@
-"""The automatic choice: which kind of model fits the budget, the schema and a bought number of rows."""
+"""The automatic choice: which kind of model fits the budget, the schema and a noisy number of rows."""
 
 from discreet.auto.classifier import PrivateClassifier
 from discreet.auto.rule import Choice, choose

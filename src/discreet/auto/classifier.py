@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Self
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from discreet.auto.families import fit_family
-from discreet.auto.rule import choose
-from discreet.errors import BudgetError
+from discreet.auto.rule import Choice, choose
+from discreet.bayes.model import NaiveBayesModel
+from discreet.errors import BudgetError, ModelError
 from discreet.estimators.base import ScoreEstimator
 from discreet.estimators.counts import SHARE, ClassCounts, CountPlan, bought_counts, count_charge
 from discreet.kinds import find
@@ -24,6 +27,9 @@ from discreet.privacy.plan import Protected, checked_contributions
 from discreet.schema import Schema
 from discreet.selection.kbest import narrowed
 from discreet.sources import Progress, Source, check_lasting, is_outside
+
+
+ROWS = (1_000, 10_000, 100_000, 1_000_000)  # for which a plan says what would be chosen
 
 
 @dataclass(frozen=True)
@@ -59,6 +65,21 @@ class AutoPlan(Protected):
             }
             for part, share in ((count_charge(SHARE), SHARE), (_rest(1 - SHARE), 1 - SHARE))
         ]
+
+    def choices(self, rows: Sequence[int] = ROWS) -> list[tuple[int, Choice]]:
+        """What would be chosen if there were that many rows, alike in number for every class: a public computation."""
+        rest = math.inf if self.budget.epsilon is None else (1 - SHARE) * self.budget.epsilon
+        classes = len(self.schema.classes)
+        return [
+            (
+                size,
+                choose(
+                    self.schema, ClassCounts(np.full(classes, size / classes), 0.0, None), rest,
+                    adjacency=self.adjacency, contributions=self.contributions, model=self.model,
+                ),
+            )
+            for size in rows
+        ]  # fmt: skip
 
     def to_dict(self) -> dict[str, Any]:
         """The plan as plain values."""
@@ -162,6 +183,25 @@ class PrivateClassifier(ScoreEstimator):
             return fitted
         whole = counts.certificate.then(fitted.certificate, plan.node.what)
         return fitted.with_certificate(whole.whichever(budget.delta))
+
+    @property
+    def class_count_(self) -> Any:
+        """The noisy rows per class that were bought, in the order of `classes_`."""
+        check_is_fitted(self)
+        return self.counts_.values[self._order]
+
+    def to_sklearn(self) -> Any:
+        """The released model as a fitted scikit-learn pipeline, if it is Naive Bayes; no other kind has its like."""
+        from discreet.bayes.export import to_sklearn
+
+        check_is_fitted(self)
+        if not isinstance(self.model_, NaiveBayesModel) or self.model_.schema.names != self._among:
+            chosen = " of chosen features" if isinstance(self.model_, NaiveBayesModel) else ""
+            raise ModelError(
+                f"{self.model_.NAME}{chosen} has no counterpart in scikit-learn: keep this model, or ask for "
+                "model='naive-bayes'"
+            )
+        return to_sklearn(self.model_, hasattr(self, "feature_names_in_"), np.maximum(self.counts_.values, 0.0))
 
     def _narrowed(self, X: Any) -> Any:
         asked = self.model_.schema.names  # fewer than those of the fit, where features were chosen

@@ -88,7 +88,7 @@ class PrivateNB(NaiveBayesEstimator):
     ) -> Self:
         """Add a batch of new people. Batches compose in parallel under the assumption the certificate states."""
         if self._purchase() is not None:
-            raise BudgetError("batches share one schema: settle it first by settle_schema, then use partial_fit")
+            raise BudgetError("batches share one schema: find its bounds first by private_bounds, then use partial_fit")
         earlier: Release | None = getattr(self, "release_", None)
         payer = paying(ledger, account, owner=self)
         if isinstance(self.schema, str) and earlier is None:
@@ -150,7 +150,7 @@ class PrivateNB(NaiveBayesEstimator):
 
     def _model(self, released: Release, node: Node) -> NaiveBayesModel:
         self.release_ = released
-        smoothing = float(self.smoothing)
+        smoothing = check_smoothing(self.smoothing)
         if released.plan.parted is not None:
             prior, likelihoods = parted_estimate(released, smoothing)
         elif self.threshold is not None:

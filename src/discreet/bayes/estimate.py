@@ -14,6 +14,7 @@ from discreet.bayes.items import Item
 from discreet.bayes.likelihoods import Likelihood, likelihood_for
 from discreet.bayes.release import Release
 from discreet.bayes.smooth_estimate import trimmed_moments
+from discreet.privacy.plan import check_smoothing
 from discreet.schema import Feature, Numeric, Schema
 
 Floats = NDArray[np.float64]
@@ -89,6 +90,7 @@ NOISE_WEIGHT = 0.5  # measured on the reference data: 0 lets noise speak, 2 sile
 
 def estimate(release: Release, smoothing: float = 1.0, reading: str = "plain") -> tuple[Floats, list[Likelihood]]:
     """The class log-prior and the likelihood of each feature; `reading` says how noisy tables are read."""
+    smoothing = check_smoothing(smoothing)
     totals, total_variance = class_totals(release)
     evidence = Released(release, totals, total_variance, smoothing, reading)
     likelihoods = [evidence.likelihood(feature) for feature in release.plan.schema.features]

@@ -8,17 +8,19 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from discreet.bayes.model import NaiveBayesModel
+from discreet.bayes.likelihoods.histogram import TableLikelihood
 from discreet.errors import ModelError
-from discreet.estimators.base import ScoreEstimator
+from discreet.estimators.base import Floats, ScoreEstimator
 from discreet.schema import Numeric
 
 
-def to_sklearn(model: NaiveBayesModel, named: bool = True) -> Any:
+def to_sklearn(model: NaiveBayesModel, named: bool = True, totals: Floats | None = None) -> Any:
     """Scikit-learn's own Naive Bayes where it has one for likelihoods that are all of one kind (CategoricalNB for
     tables, GaussianNB for plain bell curves), else the logistic regression with the same probabilities; behind the
     encoders that bring columns into its form.
 
-    Columns are found by name, or by place if not `named`.
+    Columns are found by name, or by place if not `named`. `totals` are noisy rows per class, for the counts that
+    scikit-learn shows; they take no part in its answers.
     """
     from sklearn.pipeline import Pipeline
 
@@ -32,7 +34,9 @@ def to_sklearn(model: NaiveBayesModel, named: bool = True) -> Any:
     if fitted is None:
         fitted = _logistic(model, order)
     else:
-        fitted.class_count_ = np.ones(len(order))
+        fitted.class_count_ = np.ones(len(order)) if totals is None else totals[order]
+        if hasattr(fitted, "category_count_"):
+            fitted.category_count_ = [fitted.class_count_[:, None] * np.exp(one) for one in fitted.feature_log_prob_]
         fitted.n_features_in_ = len(model.likelihoods)
     fitted.classes_ = model.classes[order]
     return Pipeline([("encode", encoder), ("classify", fitted)])
@@ -56,7 +60,7 @@ def _encoder(model: NaiveBayesModel, linear: bool, named: bool) -> Any:
                 "keep this model"
             )
         if isinstance(feature, Numeric):
-            if feature.missing_code is not None:
+            if feature.missing_code is not None and not isinstance(likelihood, TableLikelihood):
                 raise ModelError(
                     f"scikit-learn has no place for the missing values of the number {feature.name!r}: keep this model"
                 )
@@ -101,4 +105,30 @@ class NaiveBayesEstimator(ScoreEstimator):
     def to_sklearn(self) -> Any:
         """The released model as a fitted scikit-learn pipeline, which needs this library no longer."""
         check_is_fitted(self)
-        return to_sklearn(self.model_, named=hasattr(self, "feature_names_in_"))
+        return to_sklearn(self.model_, named=hasattr(self, "feature_names_in_"), totals=self._totals())
+
+    def _totals(self) -> Floats | None:
+        """Rows per class as the noisy tables have them, in the order of the schema."""
+        from discreet.bayes.estimate import class_totals
+
+        released = getattr(self, "release_", None)
+        return None if released is None else np.maximum(class_totals(released)[0], 0.0)
+
+    @property
+    def class_count_(self) -> Floats:
+        """Noisy rows per class, in the order of `classes_`."""
+        check_is_fitted(self)
+        found = self._totals()
+        if found is None:
+            raise AttributeError(f"this {type(self).__name__} released no counts of rows")
+        return found[self._order]
+
+    @property
+    def category_count_(self) -> list[Floats]:
+        """For each feature with a table, in order, the noisy rows by class and cell as they were released."""
+        check_is_fitted(self)
+        released = getattr(self, "release_", None)
+        if released is None:
+            raise AttributeError(f"this {type(self).__name__} released no counts of rows")
+        tables = (released.values.get(("table", name)) for name in released.plan.schema.names)
+        return [table[self._order].astype(np.float64) for table in tables if table is not None]

@@ -127,7 +127,7 @@ def _drawn(
         elif isinstance(sampler, SimulationSampler):
             result.append(int(simulate_smooth(sample, plan, size=1, rng=sampler.rng)[0]))
         elif sampler.simulation:
-            raise StatisticsError("this sampler has no twin for smooth bounds")
+            raise StatisticsError("this sampler cannot draw smooth bounds")
         else:
             result.append(release_smooth(sample, plan))
     return np.array(result, dtype=np.int64)[:, None]

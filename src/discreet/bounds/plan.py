@@ -107,7 +107,7 @@ def make_settle_plan(
     cut = counted if edges == "private" else (open_ & counted) if edges is None else set()
     bought = tuple(feature.name for feature in schema.numeric if feature.name in open_ | cut)
     if not bought:
-        raise SchemaError("there is nothing to settle: no number with a count of bins has private bounds or edges")
+        raise SchemaError("there are no bounds to find: no number with a count of bins has private bounds or edges")
     plan = SettlePlan(
         schema, budget, adjacency, checked_contributions(contributions), bought,
         tuple(name for name in bought if name in cut), None, None, unexpected=check_unexpected(unexpected),

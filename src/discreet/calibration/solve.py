@@ -108,7 +108,7 @@ def minimise(objective: Objective, tolerance: float, *, spare: float = 0.0) -> F
     if not objective.certified(weights) + spare <= tolerance:
         raise SolverError(
             f"the calibration's gradient could not be certified to {tolerance:.3g}, so the proof of privacy does not "
-            "cover it and nothing is released: there are more rows than were planned for (rows=, a public or bought "
+            "cover it and nothing is released: there are more rows than were planned for (rows=, a public or noisy "
             "number, plans for more), or epsilon is too small"
         )
     return weights

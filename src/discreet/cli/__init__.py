@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import sys
-from functools import partial
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+import typer.main
 
 from discreet.cli import (
     account,
     audit,
+    bounds,
     compare,
     demo,
     evaluate,
@@ -24,7 +25,6 @@ from discreet.cli import (
     reproduce,
     schema,
     select,
-    settle,
     stats,
 )
 from discreet.cli.common import run
@@ -55,14 +55,23 @@ def _root(
     pass
 
 
-for command in (demo, schema, settle, stats, plan, fit, predict, evaluate, inspect, compare, select, audit, reproduce):
+for command in (demo, schema, bounds, stats, plan, fit, predict, evaluate, inspect, compare, select, audit, reproduce):
     app.command(name=command.__name__.rsplit(".", 1)[1])(command.command)
+app.command(name="settle", hidden=True)(bounds.command)  # its name in version 0.1
 app.add_typer(account.app, name="account")
 app.add_typer(local.app)
 app.add_typer(federate.app, name="federate")
 app.add_typer(gossip.app, name="gossip")
 
 
+def _invoke() -> Any:
+    """What typer does itself, less its own manners about interruptions and closed pipes."""
+    command = typer.main.get_command(app)
+    command._main_shell_completion({}, "discreet")
+    with command.make_context("discreet", sys.argv[1:]) as context:
+        return command.invoke(context)
+
+
 def main() -> None:
-    """The console script."""
-    sys.exit(run(partial(app, standalone_mode=False)))
+    """Run the command that was asked for, and exit."""
+    sys.exit(run(_invoke))

@@ -31,22 +31,43 @@ def load_schema(path: Path | None, *, unsettled: bool = False) -> Schema:
     found = Schema.load(path)
     if found.unsettled and not unsettled:
         raise SchemaError(
-            f"the bounds of {found.unsettled[0]!r} are private: settle them first by 'discreet settle DATA --schema "
+            f"the bounds of {found.unsettled[0]!r} are private: find them first by 'discreet bounds DATA --schema "
             f"{path} --epsilon EPSILON --out FILE'"
         )
     return found
 
 
-def check_out(path: Path | None) -> None:
-    """Refuse a result file that could not be written, before any work is done or budget spent."""
+def check_out(path: Path | None, *inputs: Any) -> None:
+    """Refuse a result that could not be written, or would take the place of an input, before any work is done."""
     if path is None:
         return
+    for one in inputs:
+        for place in _files_of(one):
+            if path.exists() and os.path.samefile(path, place):
+                raise DiscreetError(f"{path} is an input of this command: choose another --out")
+    if path.exists() and not path.is_file() and not path.is_dir():  # a device or a pipe is written to as it is
+        if not os.access(path, os.W_OK):
+            raise DiscreetError(f"{path} is not writable: choose another --out")
+        return
+    if path.is_symlink():
+        path = Path(os.path.realpath(path))
     if path.is_dir():
         raise DiscreetError(f"{path} is a directory: --out needs the name of a file")
     if not path.parent.is_dir():
         raise DiscreetError(f"there is no directory {path.parent}: make it first or choose another --out")
     if not os.access(path.parent, os.W_OK):
         raise DiscreetError(f"the directory {path.parent} is not writable: choose another --out")
+
+
+def _files_of(given: Any) -> list[str]:
+    """The files that an input names, if it names any."""
+    import glob
+
+    given = getattr(given, "file", given)  # of a table at an address, if its database is a file
+    if not isinstance(given, str | Path) or not str(given):
+        return []
+    names = [str(given), *(glob.glob(str(given)) if glob.has_magic(str(given)) else ())]
+    return [name for name in names if os.path.exists(name)]
 
 
 def check_address(text: str) -> str:
@@ -157,16 +178,21 @@ def accounts_beside(data: Any) -> list[Path]:
     return list(found.values())
 
 
+# Settings of a fit that no other kind of model has.
+OF_NAIVE_BAYES = ("mechanism", "numeric", "split", "smoothing", "sensitivity", "estimator")
+
+
 def estimator(settings: Mapping[str, Any], schema: Schema, seed: int | None = None) -> Any:
     """The estimator of a kind of model, with the settings of the command line that differ from the usual ones.
 
-    A setting that the kind does not have is refused. Kinds that are sized by a bought number of rows are fitted as
-    the automatic choice fits them.
+    A setting that the kind does not have is refused; where no kind was named, a setting of Naive Bayes names it. Kinds
+    that are sized by a noisy number of rows are fitted as the automatic choice fits them.
     """
     from discreet.cli.options import SETTINGS
     from discreet.kinds import find
 
-    kind = find(settings["model"])
+    own = [name for name in OF_NAIVE_BAYES if settings[name] != SETTINGS[name][1]]
+    kind = find(("naive-bayes" if own else "auto") if settings["model"] is None else settings["model"])
     changed = {name: value for name, value in settings.items() if name != "model" and value != SETTINGS[name][1]}
     if kind.counted:
         changed["model"], kind = kind.name, find("auto")
@@ -176,7 +202,7 @@ def estimator(settings: Mapping[str, Any], schema: Schema, seed: int | None = No
         changed = {name: value for name, value in changed.items() if name not in {"sensitivity", "estimator"}}
     for name in sorted({name.partition("__")[0] for name in changed} - set(known.get_params())):
         if name in {"bounds", "edges", "bounds_share"}:
-            raise BudgetError(f"a {kind.words} buys no bounds: settle the schema first by 'discreet settle'")
+            raise BudgetError(f"a {kind.words} finds no private bounds: find them first by 'discreet bounds'")
         flag = name.replace("_", "-")
         raise BudgetError(f"--{flag} is a setting of Naive Bayes: leave it out, or use --model naive-bayes")
     return known.set_params(**changed)
@@ -187,6 +213,34 @@ def spent(certificate: Any) -> str:
     from discreet.privacy.budget import Budget
 
     return str(Budget(math.inf if certificate.epsilon is None else certificate.epsilon, certificate.delta))
+
+
+def odds(budget: Any) -> str:
+    """What ε means for one person, in a sentence."""
+    if budget.epsilon is None:
+        return "without privacy: the model may say anything about anybody"
+    epsilon = float(budget.epsilon)
+    factor = math.exp(min(epsilon, 700.0))
+    told = f"{factor:.3g}" if factor < 1e6 else f"e^{epsilon:g}"
+    but = "" if not budget.delta else f", except with a chance of about {float(budget.delta):g}"
+    return (
+        f"epsilon = {epsilon:g} means: whoever studies the result, whatever they know besides, can change their odds "
+        f"that a given person is in the data by a factor of at most {told}{but}; a guess that was even before is right "
+        f"in at most {100 * factor / (1 + factor):.4g} % of cases"
+    )
+
+
+def warn_weak(certificate: Any) -> None:
+    """Say that an ε is so large that it promises next to nothing."""
+    epsilon = certificate.epsilon_value
+    if epsilon is not None and math.isfinite(epsilon) and epsilon > WEAK:
+        note(
+            f"warning: epsilon = {epsilon:g} is no meaningful protection: odds about a person may change by a factor "
+            f"of e^{epsilon:g}; values between 0.1 and 10 are usual"
+        )
+
+
+WEAK = 20.0  # e^20 is 485 million to one
 
 
 def clean(value: Any) -> Any:
@@ -209,8 +263,12 @@ def console() -> Any:
     """Where text for people goes."""
     from rich.console import Console
 
+    class Screen(Console):
+        def on_broken_pipe(self) -> None:
+            raise BrokenPipeError  # for `run`, instead of an exit of rich's own
+
     width = None if sys.stdout.isatty() else 160  # a file or a pipe has no edge to fold at
-    return Console(highlight=False, soft_wrap=True, markup=False, width=width)
+    return Screen(highlight=False, soft_wrap=True, markup=False, width=width)
 
 
 def note(message: str) -> None:
@@ -222,7 +280,7 @@ def warn_inferred(schema: Schema) -> None:
     """Say that a schema was read off the data, if it was."""
     if schema.inferred:
         note(
-            "warning: the schema was read off the data (an unedited draft, or bounds settled without privacy), and the "
+            "warning: the schema was read off the data (an unedited draft, or bounds found without privacy), and the "
             "certificate says that the data's ranges were disclosed"
         )
 
@@ -327,6 +385,9 @@ def run(app: Callable[[], Any]) -> int:
     _used.clear()
     try:
         ended = app()
+        sys.stdout.flush()
+    except click.exceptions.Exit as ended_early:
+        return ended_early.exit_code
     except click.exceptions.NoArgsIsHelpError as error:
         sys.stderr.write(error.format_message())  # nothing, if the help was printed already
         return 2
@@ -346,7 +407,7 @@ def run(app: Callable[[], Any]) -> int:
                      f"is {one.room}")  # fmt: skip
         return 2
     except BrokenPipeError:
-        sys.stderr.close()
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what is still to be flushed
         return 141
     except KeyboardInterrupt:
         charged = "no result was written; what was charged stays charged"

@@ -27,10 +27,11 @@ def command(
     ],
     settings: dict[str, Any],
     paying: dict[str, Any],
-    twin: Annotated[
+    baseline: Annotated[
         str | None,
-        typer.Option(help="Training rows: also fit the non-private twin on them and show it beside."),
+        typer.Option(help="Training rows: also fit the non-private baseline on them and show it beside."),
     ] = None,
+    twin: Annotated[str | None, typer.Option(hidden=True)] = None,  # its name in version 0.1
     epsilon: Annotated[
         float | None,
         typer.Option(help="Measure privately for this budget; without it the figures are exact and not private."),
@@ -51,12 +52,13 @@ def command(
     from discreet.files import write_text
     from discreet.models import load
 
-    check_out(out)
     rows = located(data, at)
+    baseline = twin if baseline is None else baseline
+    check_out(out, rows, model, baseline)
     loaded = load(model)
     if epsilon is not None:
-        if twin is not None:
-            raise BudgetError("--twin shows exact figures: leave it out of a private evaluation")
+        if baseline is not None:
+            raise BudgetError("--baseline shows exact figures: leave it out of a private evaluation")
         settings |= {"epsilon": epsilon, "confidence": confidence, "random_state": seed}
         _privately(loaded, rows, out, as_json, paying, settings)
         return
@@ -65,8 +67,8 @@ def command(
     with progress("evaluating", quiet=as_json) as report:
         result = {"private": False, **evaluate(loaded, rows, progress=report)}
         result["majority"] = majority(loaded, result)
-        if twin is not None:
-            result["non_private"] = evaluate(loaded.twin(twin, progress=report), rows, progress=report)
+        if baseline is not None:
+            result["non_private"] = evaluate(loaded.baseline(baseline, progress=report), rows, progress=report)
     if out is not None:
         write_text(out, json.dumps(clean(result), indent=2) + "\n", private=True)
     note(

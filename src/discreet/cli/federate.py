@@ -1,4 +1,4 @@
-"""discreet federate: train one model over the rows of many houses, on Flower."""
+"""discreet federate: train one model over the rows of many sites, on Flower."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from discreet.cli.common import (
 )
 from discreet.errors import DiscreetError
 
-app = typer.Typer(no_args_is_help=True, help="Train one model over the rows of many houses, on Flower.")
+app = typer.Typer(no_args_is_help=True, help="Train one model over the rows of many sites, on Flower.")
 
 KeysOption = Annotated[Path | None, typer.Option("--keys", help="The directory of keys.", show_default=False)]
 InsecureOption = Annotated[

@@ -19,6 +19,7 @@ from discreet.cli.common import (
     print_json,
     spent,
     warn_inferred,
+    warn_weak,
 )
 from discreet.errors import DataError
 
@@ -49,7 +50,9 @@ def command(
         raise DataError("say what to fit: DATA, or the counts of rows by --statistics")
     rows = CountedRows.load(statistics) if data is None and statistics is not None else located(str(data), table)
     public = load_schema(schema, unsettled=True)
-    check_out(out)
+    check_out(out, data, schema, statistics, paying["account"])
+    if statistics is not None and settings["model"] is None:
+        settings["model"] = "naive-bayes"  # which counts suffice for
     classifier = estimator(settings, public, seed)
     if holdout is not None:
         from discreet.evaluation import PrivateHoldout
@@ -73,11 +76,13 @@ def command(
     if certificate.simulation:
         note("warning: a seed was given, so the noise can be repeated: this model is for study, not for release")
     warn_inferred(public)
+    warn_weak(certificate)
     if choice is not None:
         console().print(f"chose {choice}")
     if measured is not None:
         from discreet.cli.evaluate import headline
 
         console().print(headline(measured))
-    console().print(f"released with {spent(certificate)} ({certificate.adjacency} neighbours)")
+    made = classifier.model_.NAME
+    console().print(f"released {made} with {spent(certificate)} ({certificate.adjacency} neighbours)")
     console().print(f"wrote {out}: try 'discreet inspect {out}' or 'discreet evaluate {out} TEST_DATA'")

@@ -1,4 +1,4 @@
-"""discreet gossip: train one model over the rows of many houses, with no coordinator."""
+"""discreet gossip: train one model over the rows of many sites, with no coordinator."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from discreet.cli.common import (
 )
 from discreet.errors import DiscreetError
 
-app = typer.Typer(no_args_is_help=True, help="Train one model over the rows of many houses, with no coordinator.")
+app = typer.Typer(no_args_is_help=True, help="Train one model over the rows of many sites, with no coordinator.")
 
 KeysOption = Annotated[Path, typer.Option("--keys", help="The directory of keys.")]
 NameOption = Annotated[str, typer.Option("--name", help="The node's name, as its certificate has it.")]

@@ -13,6 +13,8 @@ import typer
 import typer.core
 import typer.main
 
+from discreet.kinds import names
+
 
 class _Argument(typer.core.TyperArgument):
     """typer before 0.21 lets click 8.5, whose arguments have a help of their own, forget the one it was given."""
@@ -139,8 +141,10 @@ def _likelihood(name: str) -> str:
 Smoothing = Annotated[float, typer.Option(help="Rows added to every cell.")]
 SETTINGS: Group = {
     "model": option(
-        str, "naive-bayes",
-        "The kind of model, as 'discreet compare --help' lists them; auto decides by a bought number of rows.",
+        str | None, None,
+        f"The kind of model: one of {', '.join(names())} or an alias such as nb or lr. auto, which is the default, "
+        "decides by a noisy number of rows; settings of Naive Bayes choose it.",
+        metavar="KIND", show_default="auto",
     ),
     "epsilon": option(float, 1.0, "The privacy budget; inf for no privacy."),
     "delta": (Delta, 0.0),
@@ -161,9 +165,9 @@ SETTINGS: Group = {
         ("moments", "trimmed", "bun-steinke"), None,
         "Moments of bell curves; 'trimmed' and 'bun-steinke' imply smooth bounds.",
     ),
-    "bounds": choice(BOUGHT, "declared", "Bounds of numbers: as the schema says, or bought for all of them."),
-    "edges": choice(BOUGHT, None, "Bins of numbers: equally wide, or bought to hold equal weight; else as the bounds."),
-    "bounds_share": option(float, 0.1, "The part of epsilon for bounds and edges, if any are bought."),
+    "bounds": choice(BOUGHT, "declared", "Bounds of numbers: as the schema says, or private for all of them."),
+    "edges": choice(BOUGHT, None, "Bins of numbers: equally wide, or private ones that hold equal weight; else as the bounds."),
+    "bounds_share": option(float, 0.1, "The part of epsilon for bounds and edges, if any are private."),
     "unexpected": (Unexpected, "refuse"),
 }  # of a fit  # fmt: skip
 PAYING: Group = {

@@ -41,7 +41,7 @@ def command(
     source = located(data, table)
     there = out is not None and not out.endswith(".csv") and getattr(source, "cluster", False)
     if not there:
-        check_out(None if out is None else Path(out))
+        check_out(None if out is None else Path(out), source, model)
     elif "://" not in str(out) and Path(str(out)).exists():
         raise DiscreetError(f"{out} exists already: choose another --out")
     if as_json and out is None:

@@ -14,9 +14,12 @@ from discreet.cli.common import console, note, print_json, table
 
 
 def command(
-    study: Annotated[str | None, typer.Argument(help="The study, by its short name.", show_default=False)] = None,
+    study: Annotated[
+        str | None, typer.Argument(help="The study, by its short name, or all.", show_default=False)
+    ] = None,
     part: Annotated[
-        str | None, typer.Option("--part", help="The part, of a study that has several.", show_default=False)
+        str | None,
+        typer.Option("--part", help="One part of a study that has several; all of them unless told.", show_default=False),
     ] = None,
     listing: Annotated[bool, typer.Option("--list", help="Show which studies there are.")] = False,
     fast: Annotated[bool, typer.Option("--fast", help="Minutes instead of hours: fewer repeats and rows.")] = False,
@@ -31,7 +34,7 @@ def command(
     as_json: options.Json = False,
 ) -> None:
     """Run a paper's experiments again and judge its claims; a killed run goes on where it stopped."""
-    from discreet_studies import PARTS, STUDIES, StudyError, find_study
+    from discreet_studies import PARTS, STUDIES, StudyError, find_studies
 
     if listing:
         if as_json:
@@ -44,7 +47,7 @@ def command(
         return
     if study is None:
         raise StudyError("name a study: 'discreet reproduce --list' shows them")
-    chosen = find_study(study, part)
+    chosen = find_studies(study, part)
     if out is None:
         raise StudyError("say where the results should go: --out DIR")
     if out.exists() and not out.is_dir():
@@ -53,23 +56,27 @@ def command(
     from discreet_studies.study import reproduce
 
     directory = find_data(data)
-    try:
-        with _bar(chosen.name, quiet=as_json) as report:
-            outcome = reproduce(chosen, directory, out, fast=fast, seed=seed, workers=workers, report=report)
-    except KeyboardInterrupt:
-        note(f"stopped: what was measured is kept in {out}, and the same command goes on from there")
-        raise typer.Exit(130) from None
-    failed = len(outcome.results.failures)
+    told = []
+    for one, folders in chosen:
+        place = out.joinpath(*folders)
+        try:
+            with _bar(" ".join(filter(None, (one.name, one.part))), quiet=as_json) as report:
+                outcome = reproduce(one, directory, place, fast=fast, seed=seed, workers=workers, report=report)
+        except KeyboardInterrupt:
+            note(f"stopped: what was measured is kept in {out}, and the same command goes on from there")
+            raise typer.Exit(130) from None
+        failed = len(outcome.results.failures)
+        told.append({"study": one.name, "part": one.part, "fast": fast, "failed_tasks": failed,
+                     "claims": outcome.claims, "files": [str(file) for file in outcome.files]})  # fmt: skip
+        if as_json:
+            continue
+        rows = [[claim[key] for key in ("claim", "verdict", "reason")] for claim in outcome.claims]
+        console().print(table(one.title, ["claim", "verdict", "why"], rows, left=3))
+        if failed:
+            note(f"note: {failed} of {len(outcome.results.rows)} tasks failed; summary.md says why")
+        note(f"note: all noise was simulated; results, figures, summary.md and claims.json are in {place}")
     if as_json:
-        print_json({"study": chosen.name, "part": chosen.part, "fast": fast, "failed_tasks": failed,
-                    "claims": outcome.claims, "files": [str(file) for file in outcome.files]})  # fmt: skip
-        return
-
-    rows = [[one[key] for key in ("claim", "verdict", "reason")] for one in outcome.claims]
-    console().print(table(chosen.title, ["claim", "verdict", "why"], rows, left=3))
-    if failed:
-        note(f"note: {failed} of {len(outcome.results.rows)} tasks failed; summary.md says why")
-    note(f"note: all noise was simulated; results, figures, summary.md and claims.json are in {out}")
+        print_json(told[0] if len(told) == 1 else told)
 
 
 @contextmanager

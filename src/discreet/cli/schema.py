@@ -18,7 +18,7 @@ def command(
     bounds: Annotated[
         str,
         options.one_of(
-            *options.BOUGHT, help="Bounds read off the data, or left private, for a fit or 'settle' to buy."
+            *options.BOUGHT, help="Bounds read off the data, or left private, for a fit or 'discreet bounds' to find."
         ),
     ] = "declared",
     as_json: options.Json = False,
@@ -27,7 +27,7 @@ def command(
     """Draft a schema from data, for a person to edit. The draft itself discloses the data's ranges."""
     from discreet.sources.draft import OPEN_WARNING, WARNING, draft
 
-    check_out(out)
+    check_out(out, located(data, table))
     warning = OPEN_WARNING if bounds == "private" else WARNING
     found = draft(located(data, table), target=target, private=bounds == "private")
     for name, reason in found.left_out.items():

@@ -9,7 +9,6 @@ import typer
 
 from discreet.cli import options
 from discreet.cli.common import charged, check_out, console, load_schema, located, note, print_json, warn_inferred
-from discreet.errors import DiscreetError
 
 Score = options.one_of("hits", "balanced", "count", "mutual-information", help="What makes a feature good.")
 Selector = options.one_of(
@@ -24,7 +23,9 @@ def command(
     paying: dict[str, Any],
     schema: options.Schema = None,
     table: options.Table = None,
-    k: Annotated[int, typer.Option("--k", "-k", help="How many features to keep.")] = 10,
+    k: Annotated[
+        int | None, typer.Option("--k", "-k", help="How many features to keep.", show_default="10, or half of them")
+    ] = None,
     epsilon: Annotated[float, typer.Option(help="The privacy budget of the choice; inf for no privacy.")] = 1.0,
     delta: options.Delta = 0.0,
     score: Annotated[str, Score] = "hits",
@@ -50,10 +51,9 @@ def command(
     """Choose features privately, print them, and write the reduced schema that the other commands take."""
     rows = located(data, table)
     public = load_schema(schema)
-    check_out(out)
-    if schema is not None and out.exists() and out.samefile(schema):
-        raise DiscreetError(f"{out} is the schema that is chosen from: choose another --out")
-    check_out(certificate)
+    check_out(out, rows, schema)
+    check_out(certificate, rows, schema)
+    k = min(10, max(len(public.features) // 2, 1)) if k is None else k
     from discreet.files import write_text
     from discreet.selection import PrivateSelectKBest
 

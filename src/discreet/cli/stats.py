@@ -48,7 +48,7 @@ def command(
     as_json: options.Json = False,
 ) -> None:
     """Count rows exactly, for 'fit --statistics' to train on: into a file that is as private as the rows."""
-    check_out(out)
+    check_out(out, *what, schema)
     if out.suffix != ".stats":
         raise StatisticsError(f"counts of rows are known by their name: let --out end in .stats, not {out.name}")
     if what[0] in WORDS:

@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from discreet import sources
-from discreet.errors import DataError, SchemaError
+from discreet.errors import DataError, SchemaError, SettingError
 from discreet.estimators.counts import ClassCounts, checked_counts
 from discreet.estimators.documented import filled
 from discreet.estimators.purchase import Purchase, purchase
@@ -24,7 +24,7 @@ from discreet.privacy.budget import Adjacency, Budget
 from discreet.privacy.nodes import Node
 from discreet.privacy.payer import Carrier, Payer, attempt, paying
 from discreet.privacy.unexpected import ABSORB, REFUSE
-from discreet.schema import Schema
+from discreet.schema import Schema, declared
 from discreet.sources import (
     Progress,
     Source,
@@ -34,6 +34,7 @@ from discreet.sources import (
     has_names,
     is_outside,
     open_frame,
+    read_rows,
     trusting,
 )
 
@@ -76,20 +77,37 @@ class PrivateEstimator(Carrier, BaseEstimator):
     def _configure(self, settings: dict[str, Any]) -> None:
         """Keep what a constructor was called with, each setting under its name; `settings` are its `locals()`."""
         self.__dict__.update({name: value for name, value in settings.items() if name not in {"self", "__class__"}})
+        if "schema" in settings:
+            self.__dict__["schema"] = declared(settings["schema"])
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Set an attribute; a schema may also be given by its file or as a dictionary."""
+        super().__setattr__(name, declared(value) if name == "schema" else value)
 
     def fit(
         self, X: Any, y: Any = None, *, ledger: Payer | None = None, account: Any = None,
-        progress: Progress | None = None,
+        progress: Progress | None = None, **unknown: Any,
     ) -> Self:  # fmt: skip
         """Fit to an array or data frame with labels `y`, or to a file or database table that has the target.
 
         The whole cost is known and charged to the `account` (or `ledger`), if there is one, before a row is read.
         """
+        self._refuse(unknown)
         with attempt():
             return self._fit(X, y, paying(ledger, account, X, self), progress)
 
     def _fit(self, X: Any, y: Any, payer: Payer, progress: Progress | None, *bought: Any) -> Self:
         raise NotImplementedError
+
+    def _refuse(self, unknown: dict[str, Any]) -> None:
+        """Refuse what no fit takes; `sample_weight` of None is what libraries pass that have none."""
+        if unknown.pop("sample_weight", None) is not None:
+            raise SettingError(
+                "sample_weight is not supported: the noise is sized for rows that count once each, and a row of greater "
+                "weight would be less protected; leave it out"
+            )
+        for name in unknown:
+            raise SettingError(f"{type(self).__name__}.fit() got an unexpected keyword argument {name!r}")
 
     def _budget(self) -> Budget:
         asked = Budget(self.epsilon, getattr(self, "delta", 0))
@@ -108,8 +126,8 @@ class PrivateEstimator(Carrier, BaseEstimator):
             return self.schema
         if isinstance(self.schema, Schema):
             raise SchemaError(
-                f"the bounds of {self.schema.unsettled[0]!r} are private and {type(self).__name__} does not buy them: "
-                "settle them first by settle_schema(schema, data, epsilon) or 'discreet settle'"
+                f"the bounds of {self.schema.unsettled[0]!r} are private and {type(self).__name__} does not find them: "
+                "find them first by private_bounds(schema, data, epsilon) or 'discreet bounds'"
             )
         if self.schema is not None and self.schema != "infer":
             Schema.of(self.schema)  # says what is wrong with it
@@ -229,7 +247,7 @@ class SchemaEstimator(ClassifierMixin, PrivateEstimator):
             self._order = np.argsort(labels)
         except TypeError:  # labels of several types have no order but the schema's
             self._order = np.arange(len(labels))
-        self.classes_ = labels[self._order]
+        self.classes_, self.n_classes_ = labels[self._order], len(labels)
         self._name_columns(schema, has_names(X))
 
     # ---- prediction
@@ -253,6 +271,23 @@ class SchemaEstimator(ClassifierMixin, PrivateEstimator):
         self._check_width(X)
         labels: NDArray[Any] = self.model_.predict(self._narrowed(X))
         return labels
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """The accuracy on rows with labels `y`, or on a file, a table or a data frame that has the target.
+
+        It is an exact figure of those rows, which no budget pays for; `evaluate_privately` measures with one.
+        """
+        if y is not None:
+            return float(super().score(X, y, sample_weight))
+        check_is_fitted(self)
+        check_shape(X, None, self.model_.schema, who=f"{type(self).__name__}.score")
+        hits = size = 0
+        for rows in read_rows(X, self.model_.schema):
+            assert rows.label is not None
+            hits, size = hits + int((self.model_.best_rows(rows) == rows.label.values).sum()), size + rows.size
+        if not size:
+            raise DataError("there are no rows to score")
+        return hits / size
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -289,7 +324,7 @@ class CountedEstimator(ScoreEstimator):
 
     def fit(
         self, X: Any, y: Any = None, *, ledger: Payer | None = None, account: Any = None,
-        progress: Progress | None = None, counts: ClassCounts | None = None,
+        progress: Progress | None = None, counts: ClassCounts | None = None, **unknown: Any,
     ) -> Self:  # fmt: skip
         """Fit to an array or data frame with labels `y`, or to a file or database table that has the target.
 
@@ -297,6 +332,7 @@ class CountedEstimator(ScoreEstimator):
         `counts` are noisy rows by class that the caller has bought; the certificate says that they were paid for
         elsewhere. Without them a small part of the budget buys what is needed of them.
         """
+        self._refuse(unknown)
         with attempt():
             return self._fit(X, y, paying(ledger, account, X, self), progress, counts)
 

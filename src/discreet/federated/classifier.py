@@ -13,7 +13,7 @@ from discreet.federated.shares import share_plan
 from discreet.mechanisms.shares import ExactShares, SimulationShares
 from discreet.nodes.estimator import NodesNB, NodesPlan
 from discreet.nodes.settings import Settings
-from discreet.privacy.plan import checked_count
+from discreet.privacy.plan import check_smoothing, checked_count
 from discreet.schema import Schema
 from discreet.sources import HeldRows
 
@@ -84,7 +84,7 @@ class FederatedNB(NodesNB):
         for update in self._updates(rows, plan):
             aggregate.add(update)
         self.nodes_ = aggregate.table()
-        return aggregate.model(float(self.smoothing))
+        return aggregate.model(check_smoothing(self.smoothing))
 
     def _secure(self, rows: HeldRows, plan: Plan) -> NaiveBayesModel:
         """The sum of all nodes' integers and noise shares, drawn at once: its law is that of a real round."""
@@ -95,4 +95,4 @@ class FederatedNB(NodesNB):
         seeded = self._seed is not None
         sampler = SimulationShares(self._rng) if seeded else ExactShares()
         total = shared.noised(statistics, Fraction(nodes, honest), sampler)
-        return shared.model(total, nodes, smoothing=float(self.smoothing), simulation=seeded)
+        return shared.model(total, nodes, smoothing=check_smoothing(self.smoothing), simulation=seeded)

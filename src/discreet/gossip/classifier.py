@@ -15,7 +15,7 @@ from discreet.gossip.vector import Layout, whole
 from discreet.nodes.estimator import NodesNB, NodesPlan
 from discreet.nodes.members import Member, member_table, row_shares
 from discreet.nodes.settings import Settings
-from discreet.privacy.plan import checked_count
+from discreet.privacy.plan import check_smoothing, checked_count
 from discreet.schema import Schema
 from discreet.sources import HeldRows
 
@@ -86,4 +86,4 @@ class GossipNB(NodesNB):
         self.gap_ = float(gaps.max())
         table = member_table(members, row_shares(members))
         self.nodes_ = [{**row, "gap": float(gap)} for row, gap in zip(table, gaps, strict=True)]
-        return gossip_model(plan.schema, plan.settings, members, sums, smoothing=float(self.smoothing))
+        return gossip_model(plan.schema, plan.settings, members, sums, smoothing=check_smoothing(self.smoothing))

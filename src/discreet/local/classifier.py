@@ -81,7 +81,7 @@ class LocalNB(NaiveBayesEstimator):
         grant = Budget(self.epsilon)
         if isinstance(self.schema, str):
             payer.allow_inference(grant)
-        smoothing, sampler = float(self.smoothing), sampler_for(self.random_state)
+        smoothing, sampler = check_smoothing(self.smoothing), sampler_for(self.random_state)
         rng = sampler.rng if isinstance(sampler, SimulationSampler) else None
         schema = self._schema_for(X, y)
         spent = partial(Paid, schema, grant, Adjacency.REPLACE, 1)

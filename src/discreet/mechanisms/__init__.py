@@ -1,1 +1,1 @@
-"""Noise: exact laws for releases, fast twins for studies; the only room that draws it."""
+"""Noise: exact laws for releases, fast simulations for studies; the only room that draws it."""

@@ -1,4 +1,4 @@
-"""The update: what one node lets out of its house, noised integers with the certificate of their cost.
+"""The update: what one node lets out, noised integers with the certificate of their cost.
 
 As bytes or arrays it is integers only, the same bytes for the same update, hardened against strangers.
 """

@@ -117,6 +117,7 @@ class Certificate(_Record):
     elsewhere: tuple[Provenance, ...] = ()  # what this release follows from and does not pay for
     included: tuple[Digest, ...] = ()  # the certificates that were added up to this one
     release: Annotated[str, StringConstraints(pattern=r"^([0-9a-f]{32})?$")] = ""  # tells equal purchases apart
+    parameters: Annotated[str, StringConstraints(pattern=r"^([0-9a-f]{64})?$")] = ""  # of the model, in its file alone
 
     @model_validator(mode="after")
     def _adds_up(self) -> Self:
@@ -141,7 +142,7 @@ class Certificate(_Record):
     def _as_it_was(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
         """A certificate of an earlier version is written as it was read."""
         fields: dict[str, Any] = handler(self)
-        for name in ("tables", "elsewhere", "included", "release"):
+        for name in ("tables", "elsewhere", "included", "release", "parameters"):
             if not fields[name]:
                 del fields[name]
         return fields
@@ -166,6 +167,24 @@ class Certificate(_Record):
         """A fingerprint by which later certificates name this one."""
         canonical = json.dumps(self.model_dump(mode="json"), sort_keys=True, separators=(",", ":"), ensure_ascii=True)
         return hashlib.sha256(canonical.encode()).hexdigest()
+
+    def __str__(self) -> str:
+        """What it says, for a person; `model_dump` has every number exactly."""
+        delta = f", delta = {self.delta_value:g}" if Fraction(self.delta) else ""
+        costs = [
+            f"  {one.what}: {one.measure} = {float(Fraction(one.cost)):.4g} ({one.mechanism})" for one in self.charges()
+        ]
+        simulated = "SIMULATION, not for release: " if self.simulation else ""
+        return "\n".join(
+            [
+                f"{simulated}epsilon = {self.epsilon_value:g}{delta}" if self.private else "not private",
+                f"{self.adjacency} neighbours: {self.protects}",
+                f"covers {self.covers}",
+                f"accounting: {self.accounting}",
+                *(f"assumes: {one}" for one in self.assumptions),
+                *(["spent:", *costs] if costs else []),
+            ]
+        )
 
     def provenance(self, what: str) -> Provenance:
         """What a schema or a model says that follows from this release."""

@@ -108,11 +108,15 @@ class Paid(Protected):
     node: Node
 
 
-def check_smoothing(given: Any) -> None:
-    """Refuse a number of added rows that is not above zero."""
+def check_smoothing(given: Any) -> float:
+    """The number of rows to add to every cell; for none at all, so few that no cell is impossible.
+
+    What is no number from zero up is refused.
+    """
     try:
         smoothing = float(given)
     except (TypeError, ValueError):
         smoothing = -1.0
-    if not smoothing > 0 or math.isinf(smoothing):
-        raise BudgetError(f"smoothing must be a number above zero, not {given!r}")
+    if not smoothing >= 0 or math.isinf(smoothing):
+        raise BudgetError(f"smoothing must be a number from zero up, not {given!r}")
+    return max(smoothing, 1e-10)

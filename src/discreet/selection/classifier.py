@@ -54,7 +54,7 @@ class SelectiveNB(NaiveBayesEstimator, CountedEstimator):
         How many features to keep; "auto" follows a noisy number of rows, the budget and the number of features.
     share : float, default 0.5
         The part of the budget that pays for the choice.
-    {score, selector, max_rows, threshold, adjacency, contributions, split, smoothing, random_state, unexpected, delta}
+    {criterion, selector, max_rows, threshold, adjacency, contributions, split, smoothing, random_state, unexpected, delta}
 
     Attributes
     ----------
@@ -64,12 +64,12 @@ class SelectiveNB(NaiveBayesEstimator, CountedEstimator):
     {certificate_, classes_}
     """
 
-    _texts = SCORE
+    _texts = SCORE.replace("score :", "criterion :", 1)
     of_kinds = True  # what it fits is of a registered kind
 
     def __init__(
         self, epsilon: float = 1.0, schema: Schema | None = None, k: Any = "auto", share: float = 0.5,
-        score: str = "hits", selector: str = "permute-and-flip", adjacency: str = "add-remove", contributions: int = 1,
+        criterion: str = "hits", selector: str = "permute-and-flip", adjacency: str = "add-remove", contributions: int = 1,
         max_rows: int | None = None, threshold: int | None = None, split: Any = "weighted", smoothing: float = 1.0,
         random_state: Any = None, unexpected: str = "refuse",
         delta: float = 0.0,
@@ -157,7 +157,7 @@ class SelectiveNB(NaiveBayesEstimator, CountedEstimator):
             schema,
             Budget(math.inf if parts is None else parts[1]),
             feature_count(k, schema),
-            score=self.score,
+            score=self.criterion,
             selector=self.selector,
             **self._people(),
             max_rows=self.max_rows,
@@ -216,7 +216,7 @@ class SelectiveNB(NaiveBayesEstimator, CountedEstimator):
         self.selection_ = replace(self.selection_, read=read)
         if certificate.private and not everything:
             kept = kept.having(provenance=(*kept.provenance, certificate.provenance(WHAT)))
-        prior, likelihoods = estimate(released, float(self.smoothing))
+        prior, likelihoods = estimate(released, check_smoothing(self.smoothing))
         return NaiveBayesModel(kept, prior, likelihoods, certificate)
 
     def _number(self, schema: Schema, rows: int, parts: Parts) -> int:

@@ -163,7 +163,9 @@ def narrowed(X: Any, names: Sequence[str], among: Sequence[str]) -> Any:
         absent = [name for name in names if name not in columns]
         if absent:
             raise DataError(f"the data frame has no column {absent[0]!r}")
-        return frame[[columns[name] for name in names]].to_native()
+        places = [j for j, name in enumerate(frame.columns) for one in names if text(name) == one]
+        # By place: the columns of a frame may be numbers, which select rows.
+        return frame[:, sorted(places, key=lambda j: names.index(text(frame.columns[j])))].to_native()
     matrix = as_matrix(X)
     if matrix.shape[1] != len(among):
         raise DataError(f"X has {matrix.shape[1]} features, but the choice was made among {len(among)}")

@@ -64,9 +64,17 @@ class Codes:
         name, value = self.feature.name, self.raw(int(np.argmax(self.bad())))
         if value is None:
             hint = "" if self.label else ", or declare missing = 'category' for it"
-            raise DataError(f"column {name!r} has a missing value: fill it in{hint}")
+            done = "leave such rows out" if self.label else "fill it in"
+            raise DataError(f"column {name!r} has a missing value: {done}{hint}")
         if isinstance(value, Nested):
             raise DataError(f"column {name!r} holds values of type {value.kind}, not categories")
+        if self.label:
+            listed = ", ".join(text(one) for one in self.feature.categories[:5])
+            more = ", …" if len(self.feature.categories) > 5 else ""
+            raise DataError(
+                f"the target {name!r} holds {text(value)!r}, which is no class of the schema ({listed}{more}): add it to "
+                "the classes"
+            )
         raise DataError(
             f"column {name!r} holds {text(value)!r}, which the schema does not list: "
             "add it to the categories or declare an 'other' bucket"

@@ -5,7 +5,9 @@ from __future__ import annotations
 import csv
 import glob
 import gzip
+import io
 import os
+import re
 import tempfile
 import zlib
 from collections.abc import Iterator
@@ -195,6 +197,9 @@ def _same_names(files: list[tuple[list[str], str]]) -> None:
             raise DataError(f"{other} has other columns than {path}")
 
 
+STDIN = ": rows may be read more than once, so that standard input does not do; write them to a file"
+
+
 def _expand(path: str) -> list[str]:
     if not os.path.exists(path) and any(mark in path for mark in "*?["):
         paths = sorted(glob.glob(path))
@@ -206,7 +211,9 @@ def _expand(path: str) -> list[str]:
         if os.path.isdir(one):
             raise DataError(f"{one} is a directory: name a file, or a pattern such as {one}/*.parquet")
         if not os.path.exists(one):
-            raise DataError(f"there is no file {one}")
+            raise DataError(f"there is no file {one}" + (STDIN if one == "-" else ""))
+        if not os.path.isfile(one):
+            raise DataError(f"{one} is a pipe or a device, and rows may be read more than once: write them to a file")
         if not os.access(one, os.R_OK):
             raise DataError(f"{one} may not be read: ask whoever holds it for the permission")
         if os.path.getsize(one) == 0:
@@ -234,6 +241,18 @@ def _kind(path: str) -> str:
     return "csv"
 
 
+HEADER = 16 << 20  # letters, by the end of which the first line of a CSV file must have ended
+
+
+def _refuse_json(path: str, top: str) -> None:
+    """Say so where a file begins like JSON."""
+    start = top.lstrip()
+    if start.startswith("{") and re.match(r'\{\s*"format":\s*"discreet/', start):
+        raise DataError(f"{path} is a file that discreet wrote, not a table of rows: are two arguments swapped?")
+    if re.match(r'(\{\s*"|\[\s*[\[{])', start):
+        raise DataError(f"{path} is JSON, which is not read: convert it to CSV, Parquet or Arrow")
+
+
 def _header(path: str, lenient: bool = False) -> tuple[list[str], str]:
     """The column names of a CSV file and its delimiter, judged from the first line alone.
 
@@ -243,10 +262,11 @@ def _header(path: str, lenient: bool = False) -> tuple[list[str], str]:
         opener: Any = gzip.open if path.lower().endswith(".gz") else open
         errors = "surrogateescape" if lenient else "strict"
         with opener(path, "rt", encoding="utf-8-sig", errors=errors, newline="") as file:
-            readings = {}
-            for mark in ",;\t|":
-                file.seek(0)
-                readings[mark] = next(csv.reader(file, delimiter=mark), [])
+            top = file.read(HEADER)
+        if len(top) == HEADER and not any(end in top for end in "\r\n"):
+            raise DataError(f"{path} has no line end in its first {HEADER >> 20} million letters: it is no CSV file")
+        _refuse_json(path, top)
+        readings = {mark: next(csv.reader(io.StringIO(top, newline=""), delimiter=mark), []) for mark in ",;\t|"}
         delimiter = max(readings, key=lambda mark: len(readings[mark]))
         names = readings[delimiter]
         "".join(names).encode()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from discreet.estimators.base import ScoreEstimator
@@ -42,8 +44,24 @@ class _TreeEstimator(ScoreEstimator):
             simulation=grown.simulation,
             accounting=f"pure epsilon: levels add up, and within one {DEALT if plan.split == RANDOM else NODES}",
         )
-        prior, values = leaf_values(grown, float(self.smoothing))
+        prior, values = leaf_values(grown, check_smoothing(self.smoothing))
         return TreeModel(plan.schema, prior, grown.nodes, values, certificate)
+
+    def apply(self, X: Any) -> NDArray[np.int64]:
+        """The leaf that each row ends in; one column per tree of a forest."""
+        check_is_fitted(self)
+        self._check_width(X)
+        return self.model_.apply(X)
+
+    def get_depth(self) -> int:
+        """Questions from a root to its farthest leaf."""
+        check_is_fitted(self)
+        return self.model_.depth
+
+    def get_n_leaves(self) -> int:
+        """The leaves of all trees."""
+        check_is_fitted(self)
+        return int(self.model_.nodes.leaf.sum())
 
     def to_text(self, tree: int = 0) -> str:
         """A released tree as indented text."""
@@ -123,6 +141,12 @@ class PrivateForestClassifier(_TreeEstimator):
         self._configure(locals())
 
     _grow = staticmethod(grow_forest)
+
+    @property
+    def estimators_(self) -> list[TreeModel]:
+        """The released trees, each as a model of its own."""
+        check_is_fitted(self)
+        return self.model_.trees()
 
     def _plan(self, schema: Schema, *_: Any) -> TreePlan:
         check_smoothing(self.smoothing)

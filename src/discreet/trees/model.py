@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from discreet.bayes.model import normalised
 from discreet.domain import text
@@ -13,7 +14,7 @@ from discreet.errors import ModelError
 from discreet.models import Floats, ReleasedModel, class_probabilities
 from discreet.privacy.certificate import Certificate
 from discreet.schema import Schema
-from discreet.sources import Progress, Rows, encode_rows
+from discreet.sources import Progress, Rows, encode_rows, read_rows
 from discreet.trees.kernels import compiled
 from discreet.trees.questions import words
 from discreet.trees.table import Nodes
@@ -50,9 +51,8 @@ class TreeModel(ReleasedModel):
     def twin(self, data: Any, y: Any = None, progress: Progress | None = None) -> TreeModel:
         """A tree, or a forest of as many random trees, of the same depth without noise: never for release."""
         from discreet.trees.classifier import PrivateForestClassifier, PrivateTreeClassifier
-        from discreet.trees.estimate import levels_of
 
-        depth, trees = len(levels_of(self.nodes)) - 1, len(self.nodes.roots)
+        depth, trees = self.depth, len(self.nodes.roots)
         if trees > 1:
             forest = PrivateForestClassifier(math.inf, self.schema, depth=depth, n_estimators=trees)
             return forest.fit(data, y, progress=progress).model_
@@ -71,6 +71,50 @@ class TreeModel(ReleasedModel):
         scores = np.tile(self.log_prior, (rows.size, 1))
         compiled().add_leaves(encode_rows(rows), self.nodes.roots, *self.nodes.columns, self.values, scores)
         return scores
+
+    @property
+    def depth(self) -> int:
+        """Questions from a root to its farthest leaf."""
+        from discreet.trees.estimate import levels_of
+
+        return len(levels_of(self.nodes)) - 1
+
+    def apply(self, X: Any) -> NDArray[np.int64]:
+        """The leaf that each row ends in, as its place in the table of nodes; one column per tree of a forest."""
+        found = np.concatenate(
+            [np.empty((0, len(self.nodes.roots)), np.int64)]
+            + [self._leaves(rows) for rows in read_rows(X, self.schema, labelled=False)]
+        )
+        return found[:, 0] if len(self.nodes.roots) == 1 else found
+
+    def _leaves(self, rows: Rows) -> NDArray[np.int64]:
+        codes, found = encode_rows(rows), np.empty((rows.size, len(self.nodes.roots)), np.int64)
+        for tree, root in enumerate(self.nodes.roots):
+            leaf = np.empty(rows.size, np.int64)
+            compiled().walk(codes, np.full(rows.size, root), *self.nodes.columns, leaf)
+            found[:, tree] = leaf
+        return found
+
+    def trees(self) -> list[TreeModel]:
+        """Each tree as a model of its own."""
+        return [self._tree(int(root)) for root in self.nodes.roots]
+
+    def _tree(self, root: int) -> TreeModel:
+        kept, waiting = [], [root]
+        while waiting:
+            node = waiting.pop()
+            kept.append(node)
+            if self.nodes.feature[node] >= 0:
+                waiting += [int(self.nodes.no[node]), int(self.nodes.yes[node])]
+        spots = np.sort(kept)
+        inner = self.nodes.feature[spots] >= 0
+        moved = [
+            np.where(inner, np.searchsorted(spots, child[spots]), child[spots])
+            for child in (self.nodes.no, self.nodes.yes)
+        ]
+        columns = (column[spots] for column in (self.nodes.feature, self.nodes.low, self.nodes.high))
+        nodes = Nodes(np.searchsorted(spots, [root]), *columns, *moved)
+        return TreeModel(self.schema, self.log_prior, nodes, self.values[spots], self.certificate)
 
     def to_text(self, tree: int = 0) -> str:
         """One of the trees, indented, for a person."""

@@ -82,7 +82,7 @@ def require_private(estimator: Any) -> None:
             f"{', '.join(kind.name for kind in kinds())}"
         )
     if known.get("bounds") == "private" or known.get("edges") == "private":
-        raise BudgetError(f"{name} would buy bounds in every fit of the search: settle the schema first")
+        raise BudgetError(f"{name} would spend on bounds in every fit of the search: find them first by private_bounds")
     if known.get("delta"):
         raise BudgetError(f"{name} has a delta of its own: it belongs to the search, PrivateGridSearch(delta=...)")
     if known.get("contributions", 1) != 1:
@@ -93,7 +93,7 @@ def common_schema(candidates: list[tuple[str, Any]], given: Any) -> Schema | Non
     """The schema of the search, else the one that all candidates share; None if it is to be inferred."""
     for schema in (given, *(one.schema for _, one in candidates)):
         if isinstance(schema, Schema) and schema.unsettled:
-            raise SchemaError(f"the bounds of {schema.unsettled[0]!r} are private: settle the schema before a search")
+            raise SchemaError(f"the bounds of {schema.unsettled[0]!r} are private: find them before a search by private_bounds")
     if isinstance(given, Schema):
         return given
     if isinstance(given, str) and given == "infer":

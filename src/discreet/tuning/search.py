@@ -162,7 +162,7 @@ class PrivateGridSearch(SchemaEstimator):
         self.best_index_, self.best_name_ = index, candidates[index][0]
         certificate = _certificate(replace(plan, schema=schema), fitted.model_.schema, sampler, fitted.certificate_)
         self.certificate_ = certificate
-        # The model that leaves the house carries what the whole search cost, not its own fit alone.
+        # The model that is released carries what the whole search cost, not its own fit alone.
         self.model_ = fitted.model_.with_certificate(self.certificate_)
         self.best_estimator_ = fitted
         fitted.model_, fitted.certificate_ = self.model_, self.certificate_

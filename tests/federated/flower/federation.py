@@ -50,7 +50,7 @@ class Federation:
         """A command of ours in a process group of its own."""
         with open(self.place / (log or f"{len(self.running)}.log"), "a") as out:
             child = subprocess.Popen(
-                [sys.executable, "-m", "discreet.cli", "federate", *map(str, arguments)],
+                [sys.executable, "-m", "discreet", "federate", *map(str, arguments)],
                 cwd=self.place,
                 env={**self.env, **env},
                 stdin=subprocess.DEVNULL,

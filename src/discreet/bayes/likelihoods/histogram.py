@@ -71,7 +71,12 @@ class TableLikelihood(Likelihood):
         if isinstance(feature, Numeric):
             # A value belongs to the bin of its nearest lattice point, so bins change half a step early.
             starts = [feature.lattice.value(cut) - float(feature.lattice.step) / 2 for cut in feature.cuts]
-            bins = FunctionTransformer(np.digitize, kw_args={"bins": np.array(starts)}, validate=True)
+            bins: Any = FunctionTransformer(np.digitize, kw_args={"bins": np.array(starts)}, validate=True)
+            if feature.missing_code is not None:  # what is no number lies behind every bin, and infinity in the last
+                numbers = FunctionTransformer(np.asarray, kw_args={"dtype": np.float64})
+                ends = FunctionTransformer(np.clip, kw_args={"a_min": feature.lower, "a_max": feature.upper})
+                digits = FunctionTransformer(np.digitize, kw_args={"bins": np.array([*starts, np.inf])})
+                bins = make_pipeline(numbers, ends, digits)
             every = [np.arange(feature.cells)]
             return make_pipeline(bins, OneHotEncoder(categories=every, sparse_output=False)) if linear else bins
         categories: list[Any] = [*feature.categories, *([] if feature.missing_code is None else [np.nan])]
@@ -105,8 +110,7 @@ class TableLikelihood(Likelihood):
         fitted.class_log_prior_ = model.log_prior[order]
         fitted.feature_log_prob_ = [one.linear_form(feature)[0][order] for one, feature in pairs]
         fitted.n_categories_ = np.array([feature.cells for _, feature in pairs])
-        # Scikit-learn also shows counts; the release has probabilities only, so they stand in for one row per class.
-        fitted.category_count_ = [np.exp(table) for table in fitted.feature_log_prob_]
+        fitted.category_count_ = []  # which the export fills
         return fitted
 
 

@@ -63,7 +63,7 @@ def trial(
         children: dict[str, Child] = {}
         stack.callback(_end, children)
         for name, file in shards.items():
-            command = [sys.executable, "-m", "discreet.cli", "federate", "node"]
+            command = [sys.executable, "-m", "discreet", "federate", "node"]
             command += ["--data", file, "--schema", task.schema, "--name", name]
             command += ["--coordinator", f"127.0.0.1:{port}", "--ledger", str(place / f"{name}.ledger")]
             command += ["--insecure"] if keys is None else ["--keys", str(keys)]

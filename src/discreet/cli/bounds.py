@@ -1,4 +1,4 @@
-"""discreet settle: buy the bounds and bins that a schema leaves open."""
+"""discreet bounds: private bounds and bins for numbers that a schema leaves open."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SETTINGS = options.some("bounds", "edges", "adjacency", "contributions", "unexpe
 def command(
     data: options.Data,
     epsilon: Annotated[float, typer.Option(help="The privacy budget of the bounds and bins; inf for no privacy.")],
-    out: Annotated[Path, typer.Option("--out", "-o", help="Where to write the settled schema.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="Where to write the schema with bounds.")],
     settings: dict[str, Any],
     paying: dict[str, Any],
     delta: options.Delta = 0.0,
@@ -34,22 +34,22 @@ def command(
         ),
     ] = None,
 ) -> None:
-    """Buy the bounds and bins that a schema leaves open, and write an ordinary schema that any command takes."""
-    from discreet.bounds import settle_schema
+    """Find the bounds and bins that a schema leaves open, with differential privacy, and write an ordinary schema that any command takes."""
+    from discreet.bounds import private_bounds
     from discreet.files import write_text
 
     private = located(data, table)
     public = load_schema(schema, unsettled=True)
-    check_out(out)
+    check_out(out, private, schema)
     record = out.with_suffix(".certificate.json") if certificate is None else certificate
-    check_out(record)
+    check_out(record, private, schema)
     if record.absolute() == out.absolute():
         raise DiscreetError("the schema and its certificate need files of their own: choose another --certificate")
     policy = settings["unexpected"]
-    with charged(private, public, paying, "discreet settle", policy, quiet=as_json, labelled=False) as job:
-        found = settle_schema(public, private, epsilon, delta=delta, random_state=seed, **settings, **job)
+    with charged(private, public, paying, "discreet bounds", policy, quiet=as_json, labelled=False) as job:
+        found = private_bounds(public, private, epsilon, delta=delta, random_state=seed, **settings, **job)
         write_text(record, found.certificate.model_dump_json(indent=2) + "\n")  # what was spent must not be forgotten
-        cost = f"The bounds and bins of {', '.join(found.plan.bounds)} were bought with {spent(found.certificate)}."
+        cost = f"The bounds and bins of {', '.join(found.plan.bounds)} cost {spent(found.certificate)}."
         found.schema.save(out, comment=cost + "\nA guarantee for what is made with this schema must count that too.")
     if as_json:
         print_json({"schema": found.schema.to_dict(), "certificate": found.certificate.model_dump(mode="json")})
@@ -63,6 +63,6 @@ def command(
         for one in found.schema.numeric
         if one.name in found.plan.bounds
     ]
-    console().print(shown(f"bought with {spent(found.certificate)}", ["number", "lower", "upper", "bins"], rows))
+    console().print(shown(f"private bounds, at {spent(found.certificate)}", ["number", "lower", "upper", "bins"], rows))
     console().print(f"wrote {record}: what the bounds and bins cost, which counts beside every use of {out}")
     console().print(f"wrote {out}: try 'discreet plan --schema {out} --epsilon 1'")

@@ -1,0 +1,48 @@
+"""The command `discreet` and `python -m discreet`: they know how to stop before anything large is imported."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from types import FrameType
+
+_interrupted = False
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    global _interrupted
+    if _interrupted:
+        os._exit(130)  # told twice
+    _interrupted = True
+    raise KeyboardInterrupt
+
+
+def _unraised(found: sys.UnraisableHookArgs) -> None:
+    if not _interrupted:  # nobody who stops a command wants to read what it was doing
+        sys.__unraisablehook__(found)
+
+
+def main() -> None:
+    """Run the command line; an interruption is one line and exit code 130 wherever it falls."""
+    sys.unraisablehook = _unraised
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, _interrupt)
+    try:
+        from discreet.cli import main as run
+
+        run()
+    except SystemExit:
+        raise
+    except BaseException:  # an import or an engine may have made an error of its own out of an interruption
+        if not _interrupted:
+            raise
+        sys.stderr.write("stopped: no result was written; what was charged stays charged\n")
+        sys.exit(130)
+    finally:
+        if signal.getsignal(signal.SIGINT) is _interrupt:
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+if __name__ == "__main__":
+    main()
