@@ -142,6 +142,25 @@ class ReleasedModel(ABC):
         """The best class of each row."""
         return np.asarray(self.classes[self._each(self.best_rows, X, progress)])
 
+    def set_rule(self, coverage: Any) -> Callable[[Rows], NDArray[np.bool_]]:
+        """Which classes are in the prediction set of each row, for sets that hold the true class with this chance."""
+        counts = None if self.evaluation is None else self.evaluation.sets
+        if counts is None:
+            raise ModelError(
+                "this model has no counts of rows held out, which prediction sets rest on: fit it with a hold-out, by "
+                "PrivateHoldout(estimator) or 'discreet fit --holdout 0.2'"
+            )
+        first = counts.first_bin(coverage)
+        return lambda rows: set_bins(self.score_rows(rows), counts.edges, self.probabilistic) >= first
+
+    def predict_set(self, X: Any, coverage: Any = 0.9, progress: Progress | None = None) -> NDArray[np.bool_]:
+        """For each row which classes are in its set; it holds the true one with at least the chance `coverage`.
+
+        That is proved for rows that are exchangeable with those held out, noise included. No set is empty.
+        """
+        rule = self.set_rule(coverage)
+        return np.asarray(self._each(rule, X, progress, len(self.schema.classes)), bool)
+
     def answers(self, rows: Rows, proba: bool = False) -> dict[str, NDArray[Any]]:
         """The best class of each row as text and its probability or score; with `proba` those of every class too."""
         scores = self.score_rows(rows)
@@ -275,6 +294,25 @@ def class_probabilities(schema: Schema, log_prior: Any) -> Floats:
     if found.shape != (len(schema.classes),) or not np.isfinite(found).all():
         raise ModelError("the class probabilities do not fit the schema")
     return found
+
+
+def leads(scores: Floats, probabilistic: bool) -> Floats:
+    """The lead of each class over the other or others: log-odds, or the margin to the best score."""
+    if scores.shape[1] == 2:
+        found = scores - scores[:, ::-1]
+    elif not probabilistic:
+        found = scores - scores.max(axis=1, keepdims=True)
+    else:
+        with np.errstate(divide="ignore"):
+            found = scores - np.log(-np.expm1(np.minimum(scores, -1e-300)))
+    return np.nan_to_num(found, nan=0.0, posinf=1e300, neginf=-1e300)
+
+
+def set_bins(scores: Floats, edges: Any, probabilistic: bool) -> NDArray[np.int64]:
+    """The bin of the lead of every class of each row; the best class is past all bins."""
+    found = np.searchsorted(edges, np.minimum(leads(scores, probabilistic), 0.0), side="left")
+    found[np.arange(len(scores)), scores.argmax(axis=1)] = len(edges)
+    return np.asarray(found, np.int64)
 
 
 def normalised(scores: Floats) -> Floats:

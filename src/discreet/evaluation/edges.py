@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from discreet.bayes.likelihoods.histogram import decode
 from discreet.evaluation.exact import Scoring
+from discreet.models import leads
 from discreet.schema import Schema
 from discreet.sources import Rows, make_column
 
@@ -103,14 +104,9 @@ def _rows(schema: Schema, drawn: dict[str, list[Any]]) -> Rows:
 
 def gaps(scores: Floats, probabilistic: bool) -> Floats:
     """What is binned: the second class's lead if there are two classes, else each class's log-odds or margin."""
-    if scores.shape[1] == 2:
-        found = scores[:, 1:] - scores[:, :1]
-    elif not probabilistic:
-        found = scores
-    else:
-        with np.errstate(divide="ignore"):
-            found = scores - np.log(-np.expm1(np.minimum(scores, -1e-300)))
-    return np.nan_to_num(found, nan=0.0, posinf=1e300, neginf=-1e300)
+    if scores.shape[1] > 2 and not probabilistic:
+        return np.nan_to_num(scores, nan=0.0, posinf=1e300, neginf=-1e300)
+    return leads(scores, probabilistic)[:, 1:] if scores.shape[1] == 2 else leads(scores, probabilistic)
 
 
 def scales(model: Scoring) -> list[Scale]:

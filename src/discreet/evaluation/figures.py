@@ -11,7 +11,7 @@ from discreet.domain import text
 from discreet.evaluation.edges import Scale
 from discreet.evaluation.intervals import Level, count, mean, ordering, share
 from discreet.evaluation.plan import EvaluationPlan
-from discreet.evaluation.release import NoisyTable
+from discreet.evaluation.release import NoisyTable, set_counts
 from discreet.privacy.measured import Curve, CurveBin, PrivateEvaluation, Share
 from discreet.schema import Schema
 
@@ -30,7 +30,8 @@ def figures(
     """All figures with their intervals."""
     level, names = Level(confidence), tuple(text(label) for label in schema.classes)
     two = plan.classes == 2
-    curves = noisy if two else noisy[1:]
+    sets, tables = set_counts(noisy, plan), len(plan.scales)
+    curves = noisy[:tables] if two else noisy[1 : 1 + tables]
     if two:
         scale = plan.scales[0]
         cut = int(scale.place(0.0)) + 1  # bins up to the threshold answer the first class
@@ -63,6 +64,7 @@ def figures(
             _curve(one, scale, names[k + 1] if two else names[k], probabilistic, level)
             for k, (one, scale) in enumerate(zip(curves, plan.scales, strict=True))
         ),
+        sets=sets,
         **fields,
     )
 

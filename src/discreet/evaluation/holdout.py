@@ -49,6 +49,7 @@ class HoldoutPlan(Protected):
 
     share: Fraction
     node: Node
+    sets: Fraction
 
 
 def _has(name: str) -> Any:
@@ -75,6 +76,8 @@ class PrivateHoldout(SchemaEstimator):
         The chance that a row is held out for testing, at most one half.
     confidence : float, default 0.95
         Of the figures' intervals.
+    sets : float, default 0.2
+        The part of what is measured on the rows held out that goes to prediction sets; 0 for none.
     random_state : int, Generator or None
         A seed makes everything a reproducible simulation, which is not for release.
 
@@ -89,6 +92,7 @@ class PrivateHoldout(SchemaEstimator):
 
     def __init__(
         self, estimator: Any = None, share: float = 0.2, confidence: float = 0.95, random_state: Any = None,
+        sets: float = 0.2,
     ) -> None:  # fmt: skip
         self._configure(locals())
 
@@ -102,6 +106,9 @@ class PrivateHoldout(SchemaEstimator):
         if not 0 < share <= Fraction(1, 2):
             raise BudgetError("share is the chance that a row is held out: above 0 and not above 0.5")
         check_confidence(self.confidence)
+        sets = number(self.sets, "sets")
+        if not 0 <= sets <= Fraction(9, 10):
+            raise BudgetError("sets is the part of the measurement for prediction sets: from 0 to 0.9")
         adjacency, rows = Adjacency.of(settings["adjacency"]), checked_contributions(settings.get("contributions", 1))
         schema = settings["schema"] if isinstance(settings["schema"], Schema) else None
         if schema is None and settings["schema"] != "infer":
@@ -112,9 +119,9 @@ class PrivateHoldout(SchemaEstimator):
                 "id column in the schema, so that all rows of a person are dealt together"
             )
         budget = _granted(estimator, schema)
-        node = _node(estimator, budget, adjacency, rows, schema)
+        node = _node(estimator, budget, adjacency, rows, schema, sets)
         policy = check_unexpected(settings.get("unexpected", REFUSE))
-        return HoldoutPlan(schema, budget, adjacency, rows, share, node, unexpected=policy)  # type: ignore[arg-type]
+        return HoldoutPlan(schema, budget, adjacency, rows, share, node, sets, unexpected=policy)  # type: ignore[arg-type]
 
     def _fit(self, X: Any, y: Any, payer: Payer, progress: Progress | None, *_: Any) -> Self:
         plan, sampler = self.plan(), sampler_for(self.random_state)
@@ -137,8 +144,9 @@ class PrivateHoldout(SchemaEstimator):
         model = fitted.model_
         pure = Budget(float("inf") if plan.budget.epsilon is None else plan.budget.epsilon)
         looked = make_evaluation_plan(
-            model, pure, adjacency=plan.adjacency, contributions=plan.contributions, unexpected=plan.unexpected
-        )
+            model, pure, adjacency=plan.adjacency, contributions=plan.contributions, unexpected=plan.unexpected,
+            sets=plan.sets,
+        )  # fmt: skip
         if hasattr(fitted, "_narrowed") and isinstance(test[0], np.ndarray):  # its model asks for some of the columns
             test = (fitted._narrowed(test[0]), test[1])
         with watching() as others:
@@ -250,14 +258,16 @@ def _fit_node(estimator: Any, budget: Budget, schema: Schema | None) -> Node:
     return node if kept and (budget.delta or not cost(node, "rho")) else whole
 
 
-def _node(estimator: Any, budget: Budget, adjacency: Adjacency, contributions: int, schema: Schema | None) -> Node:
+def _node(
+    estimator: Any, budget: Budget, adjacency: Adjacency, contributions: int, schema: Schema | None, sets: Fraction
+) -> Node:
     fit = _fit_node(estimator, budget, schema)
     if budget.epsilon is None:
         return Parallel(SIDES, DEALT_ROWS, ())
     people = schema is not None and schema.id is not None
     classes = 2 if schema is None else len(schema.classes)  # tables differ with the classes, their cost does not
     looked: tuple[Charge, ...] = evaluation_charges(
-        Budget(budget.epsilon), classes, adjacency=adjacency, contributions=contributions
+        Budget(budget.epsilon), classes, adjacency=adjacency, contributions=contributions, sets=sets
     )
     measured = looked[0] if len(looked) == 1 else Sequential("an evaluation", looked)
     return Parallel(SIDES, DEALT_PEOPLE if people else DEALT_ROWS, (fit, measured))

@@ -14,6 +14,8 @@ from discreet.evaluation.edges import gaps
 from discreet.evaluation.exact import Scoring
 from discreet.evaluation.plan import EvaluationPlan
 from discreet.mechanisms.noise import Sampler, laplace_variance
+from discreet.models import set_bins
+from discreet.privacy.coverage import SetCounts
 from discreet.privacy.ledger import Charge
 from discreet.sources import Draw, Progress, Rows
 
@@ -38,16 +40,22 @@ def cells_of(model: Scoring, plan: EvaluationPlan, rows: Rows) -> list[Integers]
     scores = np.asarray(model.score_rows(rows), dtype=np.float64)
     lead = gaps(scores, model.probabilistic)
     bins = [scale.place(lead[:, k]) for k, scale in enumerate(plan.scales)]
+    best = scores.argmax(axis=1)
+    sets = []
+    if plan.edges is not None:
+        reached = set_bins(scores, plan.edges, model.probabilistic)[np.arange(len(truth)), truth]
+        sets = [np.zeros(len(truth), np.int64), reached[reached < len(plan.edges)]]
     if plan.classes == 2:
-        return [truth * plan.scales[0].bins + bins[0]]
-    answered = truth * plan.classes + scores.argmax(axis=1)
-    return [answered, *((truth == k) * scale.bins + bins[k] for k, scale in enumerate(plan.scales))]
+        return [truth * plan.scales[0].bins + bins[0], *sets]
+    curves = ((truth == k) * scale.bins + bins[k] for k, scale in enumerate(plan.scales))
+    return [truth * plan.classes + best, *curves, *sets]
 
 
 def shapes(plan: EvaluationPlan) -> list[tuple[int, int]]:
     """Rows and columns of every table."""
     curves = [(2, scale.bins) for scale in plan.scales]
-    return curves if plan.classes == 2 else [(plan.classes, plan.classes), *curves]
+    sets = [] if plan.edges is None else [(1, 1), (1, len(plan.edges))]
+    return [*([] if plan.classes == 2 else [(plan.classes, plan.classes)]), *curves, *sets]
 
 
 def count_rows(
@@ -81,6 +89,17 @@ def add_noise(tables: list[Integers], plan: EvaluationPlan, sampler: Sampler) ->
     if not plan.charges:
         return [NoisyTable(table.astype(np.float64), 0.0) for table in tables]
     return [_noisy(table, charge, sampler) for table, charge in zip(tables, plan.charges, strict=True)]
+
+
+def set_counts(noisy: list[NoisyTable], plan: EvaluationPlan) -> SetCounts | None:
+    """What prediction sets rest on, out of the last two tables."""
+    if plan.edges is None:
+        return None
+    (rows,), counts = noisy[-2].counts[0].astype(int).tolist(), noisy[-1].counts[0].astype(int).tolist()
+    first, second = (str(one.spread) for one in plan.charges[-2:]) if plan.charges else ("0", "0")
+    return SetCounts(
+        edges=tuple(plan.edges.tolist()), counts=tuple(counts), rows=rows, spread=second, rows_spread=first
+    )
 
 
 def _noisy(table: Integers, charge: Charge, sampler: Sampler) -> NoisyTable:

@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from discreet.errors import ModelError
 from discreet.files import parse_json, write_text
 from discreet.privacy.certificate import Certificate
+from discreet.privacy.coverage import SetCounts
 
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 
@@ -71,6 +72,7 @@ class Curve(_Record):
 class PrivateEvaluation(_Record):
     """Accuracy, balanced accuracy, AUC, confusion table and calibration of a model from noisy counts.
 
+    `sets` are the counts that prediction sets rest on, of rows held out.
     `certificate` says what it cost; it is None inside a model file, whose own certificate then covers both.
     """
 
@@ -86,6 +88,7 @@ class PrivateEvaluation(_Record):
     recall: tuple[Share, ...]
     confusion: tuple[tuple[Figure, ...], ...]
     calibration: tuple[Curve, ...]
+    sets: SetCounts | None = None
     certificate: Certificate | None = None
 
     @model_validator(mode="after")
