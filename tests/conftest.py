@@ -6,6 +6,7 @@ import gc
 import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import duckdb
@@ -22,6 +23,9 @@ from tests.postgres import running
 settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("any machine")
 
+# Clients of local campaigns remember what they have spent: not in the home of whoever runs the tests.
+_STATES = tempfile.TemporaryDirectory(prefix="discreet-states-")
+os.environ["XDG_STATE_HOME"] = _STATES.name
 
 # The longest files go first, so that no worker is left alone with one of them at the end; those of engines stay
 # together, so that one worker starts them.

@@ -130,7 +130,7 @@ def test_private_files_are_closed_from_their_first_byte(
 
 def test_a_new_store_of_reports_is_closed_with_all_its_journals(tmp_path: Path) -> None:
     with Collector(people.SCHEMA, store=tmp_path / "reports.db") as collector:
-        person = LocalClient(Campaign(people.SCHEMA, 1))
+        person = LocalClient(Campaign(people.SCHEMA, 1), memory=None)
         collector.add(person.report(people.table(1).iloc[0].to_dict()))
         held = {path.name: mode(path) for path in tmp_path.iterdir() if path.stat().st_size}
     assert {"reports.db", "reports.db-wal"} <= set(held)

@@ -1,4 +1,4 @@
-// Answers cases from standard input with the JavaScript client: bytes in hexadecimal and words used, or the error.
+// Answers cases from standard input with the JavaScript client: bytes in hexadecimal, words used and what had no place, or the error.
 import { readFileSync } from "node:fs";
 import { LocalClient, givenWords } from "../../src/discreet/local/js/client.mjs";
 
@@ -16,7 +16,8 @@ export function answer(campaign, { row: fields, random }) {
   let words = 0;
   try {
     const client = new LocalClient(campaign, { words: () => ((words += 1), given()) });
-    return { report: Buffer.from(client.report(row(fields))).toString("hex"), words };
+    const report = Buffer.from(client.report(row(fields))).toString("hex");
+    return { report, words, placeless: client.placeless(row(fields)) };
   } catch (error) {
     return { error: error.name, message: error.message };
   }

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import {
-  BudgetError, CampaignError, DataError, DiscreetError, LocalClient, SendError, givenWords, systemWords, text,
+  BudgetError, CampaignError, DataError, DiscreetError, LocalClient, SendError, fingerprint, givenWords, systemWords, text,
 } from "../../src/discreet/local/js/client.mjs";
 
 const vectors = JSON.parse(readFileSync(new URL("vectors/oracles.json", import.meta.url), "utf8"));
@@ -77,15 +77,63 @@ test("a damaged memory is no fresh start", () => {
   }
 });
 
-test("a bad row costs nothing", () => {
-  const client = new LocalClient(campaign);
-  for (const bad of [null, 3, {}, { sex: "f", age: 1 }, { ...row, age: "30" }, { ...row, age: Infinity },
-    { ...row, ill: "perhaps" }, { ...row, ill: null }, { ...row, sex: {} }, { ...row, age: [30] }]) {
-    assert.throws(() => client.report(bad), DataError);
+test("no content of a row keeps a report back", () => {
+  for (const strange of [{}, { sex: "f", age: 1 }, { ...row, age: "30" }, { ...row, age: Infinity },
+    { ...row, ill: "perhaps" }, { ...row, ill: null }, { ...row, sex: {} }, { ...row, age: [30] },
+    { ...row, ill: Symbol("x") }, { ...row, ill: () => 1 }]) {
+    const client = new LocalClient(campaign);
+    assert.ok(client.report(strange).length);
+    assert.equal(client.spent, 0.5);
+    assert.throws(() => client.report(strange), BudgetError);
   }
+  const client = new LocalClient(campaign);
+  for (const none of [null, 3, undefined, "row"]) assert.throws(() => client.report(none), DataError);
   assert.equal(client.spent, 0);
-  assert.throws(() => client.report({ sex: "f", ill: "no" }), /the row lacks 'age': it needs every feature and 'ill'/);
-  assert.ok(client.report(row).length);
+});
+
+test("a campaign that leaves out a class gets a report and a charge, not an answer", () => {
+  const codes = vectors.campaigns[1];
+  const probing = structuredClone(codes);
+  delete probing.target.codes["2"];
+  const store = new Map();
+  const client = new LocalClient(probing, { store });
+  const person = { grade: 1, smokes: true, dose: "0.5", fever: 5, group: 2 };
+  assert.equal(client.placeless(person).length, 1);
+  assert.equal(client.report(person).length > 0, true);
+  assert.equal(client.spent, 7);
+  assert.throws(() => new LocalClient(probing, { store }).report(person), BudgetError);
+});
+
+test("a pinned client reports about one schema only", () => {
+  const { schema, columns, target } = campaign;
+  const pin = fingerprint({ schema, columns, target });
+  assert.ok(new LocalClient(campaign, { pin }).report(row).length);
+  const other = structuredClone(campaign);
+  other.target.name = "sick";
+  assert.throws(() => new LocalClient(other, { pin }), /pinned/);
+  assert.throws(() => new LocalClient(campaign, { pin: "" }), CampaignError);
+});
+
+test("A, B, A sends A's one report twice", async () => {
+  const [store, sent] = [new Map(), []];
+  const fetch = async (_, { body }) => (sent.push(Buffer.from(body).toString("hex")), Response.json({ accepted: 1 }));
+  const other = vectors.campaigns[2];
+  assert.notDeepEqual(other, campaign);
+  for (const one of [campaign, other, campaign]) {
+    await new LocalClient(one, { store, budget: 1.5 }).send(row, "/", { fetch });
+  }
+  assert.equal(sent[2], sent[0]);
+  assert.notEqual(sent[1], sent[0]);
+  assert.equal(new LocalClient(campaign, { store, budget: 1.5 }).spent, 1);
+});
+
+test("a memory from before campaigns were told apart is still one", () => {
+  const store = new Map();
+  const first = new LocalClient(campaign, { store }).report(row);
+  const { reports, ...old } = JSON.parse(store.get("discreet/client"));
+  store.set("discreet/client", JSON.stringify(old));
+  const again = new LocalClient(campaign, { store });
+  assert.deepEqual([again.lastReport, again.spent], [first, 0.5]);
 });
 
 test("what is asked is drawn before the row is looked at", () => {

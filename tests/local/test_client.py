@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from discreet import BudgetError, Categorical, DataError, DiscreetError, Numeric, Schema
+from discreet import BudgetError, Categorical, DiscreetError, Numeric, Schema
 from discreet.local import Campaign, LocalClient
 from discreet.local.bulk import report_rows
 from discreet.sources import read_rows
@@ -56,14 +56,14 @@ class Counting:
 
 def test_what_is_asked_is_drawn_before_the_row_is_read() -> None:
     watch = Counting()
-    LocalClient(SCHEMA, 1, source=watch).report(watch.row(ROW))
+    LocalClient(SCHEMA, 1, source=watch, memory=None).report(watch.row(ROW))
     first = watch.events.index("row")
     assert watch.events[:first].count("word") >= 3  # two words of the id, one of the choice
     assert "word" in watch.events[first:]
 
 
 def test_a_report_says_what_it_is() -> None:
-    client = LocalClient(SCHEMA, 1.5)
+    client = LocalClient(SCHEMA, 1.5, memory=None)
     report = unpack(client.report(ROW))
     assert report.schema == bytes.fromhex(SCHEMA.hash)[:8]
     assert report.epsilon == Fraction(3, 2)
@@ -74,7 +74,7 @@ def test_a_report_says_what_it_is() -> None:
 
 
 def test_a_second_report_is_refused_and_the_first_can_be_sent_again() -> None:
-    client = LocalClient(SCHEMA, 1)
+    client = LocalClient(SCHEMA, 1, memory=None)
     first = client.report(ROW)
     with pytest.raises(BudgetError, match="has spent 1 of its 1"):
         client.report(ROW)
@@ -83,7 +83,7 @@ def test_a_second_report_is_refused_and_the_first_can_be_sent_again() -> None:
 
 def test_threads_share_one_budget() -> None:
     for _ in range(20):
-        client, start, made = LocalClient(SCHEMA, 1), threading.Barrier(8), []
+        client, start, made = LocalClient(SCHEMA, 1, memory=None), threading.Barrier(8), []
 
         def ask(client: LocalClient = client, start: threading.Barrier = start, made: list[bytes] = made) -> None:
             start.wait()
@@ -119,22 +119,58 @@ def test_a_memory_that_cannot_be_written_hands_nothing_out(tmp_path: Path, monke
 
 
 def test_a_larger_budget_is_charged() -> None:
-    client = LocalClient(SCHEMA, 1, budget=2.5)
+    client = LocalClient(SCHEMA, 1, budget=2.5, memory=None)
     assert client.report(ROW) != client.report(ROW)
     assert client.spent == 2
     with pytest.raises(BudgetError):
         client.report(ROW)
     with pytest.raises(BudgetError, match="does not suffice"):
-        LocalClient(SCHEMA, 1, budget=0.5)
+        LocalClient(SCHEMA, 1, budget=0.5, memory=None)
 
 
-def test_a_bad_row_costs_nothing() -> None:
-    client = LocalClient(SCHEMA, 1)
-    for _ in range(20):  # whichever input is drawn: a bad row is refused as a whole
-        with pytest.raises(DataError):
-            client.report(ROW | {"age": "old"})
-    assert client.spent == 0
-    client.report(ROW)
+@pytest.mark.parametrize(
+    "change", [{"colour": "mauve"}, {"colour": None}, {"age": "old"}, {"age": float("inf")}, {"ill": "perhaps"}, {"ill": []}]
+)
+def test_no_content_of_a_row_keeps_a_report_back(change: dict[str, Any]) -> None:
+    """Whoever writes campaigns must not learn, free of charge, whether a value is listed."""
+    client = LocalClient(SCHEMA, 1, memory=None)
+    assert unpack(client.report(ROW | change)).epsilon == 1
+    assert client.spent == 1
+    with pytest.raises(BudgetError):
+        client.report(ROW | change)
+    assert len(client.placeless(ROW | change)) == 1
+    assert client.placeless(ROW) == []
+
+
+def test_a_pinned_client_reports_about_one_schema_only() -> None:
+    pin = Campaign(SCHEMA, 1).pin
+    assert LocalClient(Campaign(SCHEMA, 2, oracle="grr"), pin=pin, memory=None).report(ROW)
+    fewer = Schema([SCHEMA.features[0], SCHEMA.features[1]], target="ill", classes=["no", "perhaps"])
+    with pytest.raises(DiscreetError, match="pinned"):
+        LocalClient(Campaign(fewer, 1), pin=pin, memory=None)
+
+
+def test_clients_remember_unless_told_otherwise(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "states"))
+    first = LocalClient(SCHEMA, 1).report(ROW)
+    assert LocalClient(SCHEMA, 1).last_report == first
+    other = Campaign(SCHEMA, 1, oracle="grr")
+    with pytest.raises(BudgetError):  # one person, one budget, whatever the campaign
+        LocalClient(other).report(ROW)
+    second = LocalClient(other, budget=2).report(ROW)
+    assert LocalClient(SCHEMA, 1).last_report == first
+    assert LocalClient(other, budget=2).last_report == second
+    assert (tmp_path / "states" / "discreet" / "client.json").stat().st_mode & 0o077 == 0
+
+
+def test_a_memory_from_before_campaigns_were_told_apart_is_still_one(tmp_path: Path) -> None:
+    memory = tmp_path / "m.json"
+    first = LocalClient(SCHEMA, 1, memory=memory).report(ROW)
+    fields = json.loads(memory.read_text())
+    del fields["reports"]
+    memory.write_text(json.dumps(fields))
+    again = LocalClient(SCHEMA, 1, memory=memory)
+    assert (again.last_report, again.spent) == (first, 1)
 
 
 def test_memory_outlives_the_process(tmp_path: Path) -> None:
@@ -173,7 +209,7 @@ def test_a_damaged_memory_stops_the_client(tmp_path: Path, content: str) -> None
 
 
 def test_several_inputs_share_the_budget() -> None:
-    client = LocalClient(SCHEMA, 1, reports=3)
+    client = LocalClient(SCHEMA, 1, reports=3, memory=None)
     report = unpack(client.report(ROW))
     assert sorted(part.input for part in report.parts) == [0, 1, 4]
     assert report.epsilon == 1
@@ -201,7 +237,7 @@ def test_numbers_are_reported_as_numbers(numeric: str) -> None:
     campaign = Campaign(SCHEMA, 2, numeric=numeric, reports=2)
     table = np.array([["red", 3], ["green", 50], ["blue", 99]] * 40, object)
     raw = report_rows(campaign, next(read_rows(table, SCHEMA, ["no", "yes"] * 60)))
-    alone = [LocalClient(campaign).report(ROW) for _ in range(30)]
+    alone = [LocalClient(campaign, memory=None).report(ROW) for _ in range(30)]
     for frame in [*filter(None, frames(raw)), *alone]:
         for part in unpack(frame).parts:
             question = next(q for q in campaign.questions if q.input.index == part.input)

@@ -108,7 +108,7 @@ def test_what_a_client_sends_is_accepted():
     for settings_ in ({}, {"oracle": "the", "theta": 0.7}, {"numeric": "hybrid", "reports": 3}):
         campaign = Campaign(SCHEMA, 1.5, **settings_)
         collector = Collector(campaign)
-        assert {collector.add(LocalClient(campaign).report(row)) for row in rows} == {"accepted"}
+        assert {collector.add(LocalClient(campaign, memory=None).report(row)) for row in rows} == {"accepted"}
 
 
 # ---- exactly once

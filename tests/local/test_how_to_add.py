@@ -28,7 +28,7 @@ from discreet.local.javascript import client_module
 from discreet.local.oracles.blend import Blend
 campaign, raw = Campaign(space["schema"], 1, oracle="blend"), bytes(range(256)) * 4
 row = {"drink": "water", "ill": "yes"}
-frames = [LocalClient(campaign, source=GivenSource(raw[i:])).report(row).hex() for i in range(40)]
+frames = [LocalClient(campaign, source=GivenSource(raw[i:]), memory=None).report(row).hex() for i in range(40)]
 there = Path(sys.argv[1])
 (there / "client.mjs").write_text(client_module(), "utf-8")
 (there / "case.json").write_text(json.dumps({"campaign": campaign.to_dict(), "row": row, "raw": list(raw)}))

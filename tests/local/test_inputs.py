@@ -12,7 +12,8 @@ import pytest
 from discreet import Categorical, Numeric, Schema
 from discreet.errors import DataError
 from discreet.local.bulk import People
-from discreet.local.inputs import Person, as_square, half_of, input_of, point_features
+from discreet.local.entropy import GivenSource, WordSource
+from discreet.local.inputs import Person, as_square, half_of, input_of, placeless, point_features
 from discreet.sources import read_rows
 
 SCHEMA = Schema(
@@ -27,6 +28,8 @@ SCHEMA = Schema(
     target="ill",
     classes=["no", "yes"],
 )
+
+NOTHING = GivenSource(b"")  # where every value has a place nothing is drawn
 
 
 def rows(size: int) -> pd.DataFrame:
@@ -54,7 +57,7 @@ def test_one_person_is_read_as_the_bulk_is() -> None:
         asked = input_of(SCHEMA, index)
         answers = people.answers(asked, everyone)
         for i, row in enumerate(frame.to_dict("records")):
-            alone = Person.read(SCHEMA, row).answer(SCHEMA, asked)
+            alone = Person.read(SCHEMA, row, None, NOTHING).answer(SCHEMA, asked)
             assert len(alone) == len(answers) == 1 + asked.numeric
             for mine, all_of_them in zip(alone, answers, strict=True):
                 assert np.array_equal(mine, all_of_them[i])
@@ -98,19 +101,42 @@ GOOD = {"colour": "red", "grade": 1, "flag": True, "age": 3, "weight": 0.5, "inc
         ({"ill": None}, "a missing value"),
     ],
 )
-def test_a_bad_value_is_named(change: dict[str, object], words: str) -> None:
-    with pytest.raises(DataError, match=words):
-        Person.read(SCHEMA, GOOD | change)
+def test_a_value_without_a_place_is_named_and_drawn(change: dict[str, object], words: str) -> None:
+    (sentence,) = placeless(SCHEMA, GOOD | change)
+    assert words in sentence
+    drawn = [Person.read(SCHEMA, GOOD | change, None, WordSource(np.random.default_rng(i))) for i in range(40)]
+    assert len({(one.label, one.cells, one.points) for one in drawn}) > 1
+    known = Person.read(SCHEMA, GOOD, None, NOTHING)
+    (column,) = change
+    for one in drawn:
+        for place, name in enumerate(SCHEMA.names):
+            assert name == column or (one.cells[place], one.points[place]) == (known.cells[place], known.points[place])
+        assert column == SCHEMA.target or one.label == known.label
+
+
+def test_what_a_mapping_does_not_name_is_missing() -> None:
+    assert Person.read(SCHEMA, {**GOOD, "colour": None}, None, NOTHING) == Person.read(
+        SCHEMA, {name: value for name, value in GOOD.items() if name != "colour"}, None, NOTHING
+    )
+    assert len(placeless(SCHEMA, {})) == 5  # of seven: colour and income have a place for what is missing
+
+
+def test_spare_cells_come_before_a_draw() -> None:
+    schema = Schema(
+        [Categorical("a", ["x"], other="?"), Categorical("b", ["x"], missing="category"), Numeric("n", 0, 1, missing="bin")],
+        target="y", classes=["no", "yes"],
+    )  # fmt: skip
+    row = {"a": None, "b": "what", "n": "text", "y": "no"}
+    assert Person.read(schema, row, None, NOTHING).cells == (1, 1, schema.features[2].missing_code)
 
 
 def test_rows_come_as_mappings_or_sequences() -> None:
-    expected = Person.read(SCHEMA, GOOD)
-    assert Person.read(SCHEMA, list(GOOD.values())) == expected
-    assert Person.read(SCHEMA, list(GOOD.values())[:-1], "no") == expected
-    assert Person.read(SCHEMA, {k: v for k, v in GOOD.items() if k != "ill"}, "no") == expected
-    assert (
-        Person.read(SCHEMA, GOOD | {"weight": Decimal("0.5"), "grade": np.int64(1), "age": np.float32(3)}) == expected
-    )
-    for bad in ("text", 5, [1, 2], {"colour": "red"}):
+    expected = Person.read(SCHEMA, GOOD, None, NOTHING)
+    assert Person.read(SCHEMA, list(GOOD.values()), None, NOTHING) == expected
+    assert Person.read(SCHEMA, list(GOOD.values())[:-1], "no", NOTHING) == expected
+    assert Person.read(SCHEMA, {k: v for k, v in GOOD.items() if k != "ill"}, "no", NOTHING) == expected
+    odd = GOOD | {"weight": Decimal("0.5"), "grade": np.int64(1), "age": np.float32(3)}
+    assert Person.read(SCHEMA, odd, None, NOTHING) == expected
+    for bad in ("text", 5, [1, 2]):
         with pytest.raises(DataError):
-            Person.read(SCHEMA, bad)
+            Person.read(SCHEMA, bad, None, NOTHING)

@@ -5,14 +5,19 @@ from __future__ import annotations
 import sqlite3
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from discreet.errors import DiscreetError
+from discreet.local.campaign import Campaign
+from discreet.local.client import LocalClient
 from discreet.local.collector import Collector
 from discreet.local.store import Outcome, Store, StoreError, is_store
 from tests.local.people import OTHER, SCHEMA, report_list
 
+PERSON = {"colour": "red", "age": 40, "dose": 0.25, "ill": "no"}
 HOLD = """
 import sys
 from discreet.local.collector import Collector
@@ -158,3 +163,43 @@ def test_ids_are_remembered_by_batch():
 def test_what_is_a_store(path, tmp_path):
     (tmp_path / "r.bin").write_bytes(b"".join(report_list(2)))
     assert is_store(path) and not is_store(tmp_path / "r.bin")
+
+
+def test_a_store_belongs_to_one_campaign(tmp_path: Path) -> None:
+    path, first = tmp_path / "s.db", Campaign(SCHEMA, 2)
+    with Collector(first, store=path) as collector:
+        assert collector.add(LocalClient(first, memory=None).report(PERSON)) == "accepted"
+    for other in (Campaign(SCHEMA, 6), Campaign(SCHEMA, 2, oracle="oue")):
+        with pytest.raises(DiscreetError, match=r"holds reports of another campaign \(epsilon = 2, "):
+            Collector(other, store=path)
+    with Collector(first, store=path) as again:
+        assert again.accepted == 1
+    with Collector.load(path) as loaded:  # goes on with the campaign that it was kept for
+        assert loaded.campaign == first
+        assert loaded.summary()["campaign"] == first.fingerprint
+        assert loaded.add(LocalClient(Campaign(SCHEMA, 6), memory=None).report(PERSON)) == "unexpected"
+    with pytest.raises(DiscreetError, match="epsilon = 2"):
+        Collector(SCHEMA, store=path, epsilon=6)
+
+
+def test_a_store_without_a_campaign_is_taken_for_one_only_if_its_reports_fit(tmp_path: Path) -> None:
+    path, campaign = tmp_path / "s.db", Campaign(SCHEMA, 2)
+    with Collector(SCHEMA, store=path) as collector:
+        collector.add(LocalClient(campaign, memory=None).report(PERSON))
+    with pytest.raises(DiscreetError, match="reports of another design, with epsilon = 2"):
+        Collector(Campaign(SCHEMA, 6), store=path)
+    with Collector(campaign, store=path) as bound:
+        assert bound.accepted == 1
+    with Collector.load(path, readonly=True) as loaded:
+        assert loaded.campaign == campaign
+
+
+def test_a_store_that_everybody_could_read_is_closed(tmp_path: Path) -> None:
+    path = tmp_path / "s.db"
+    Collector(SCHEMA, store=path).close()
+    path.chmod(0o644)
+    with Collector(SCHEMA, store=path) as collector:
+        collector.add(LocalClient(SCHEMA, 1, memory=None).report(PERSON))
+        assert {one.name: oct(one.stat().st_mode & 0o007) for one in tmp_path.iterdir()} == {
+            one.name: "0o0" for one in tmp_path.iterdir()
+        }

@@ -165,7 +165,7 @@ def pooled_look(schema: Schema, epsilon: Any, seed: Any) -> list[Certificate]:
 def collected(schema: Schema, epsilon: Any, seed: Any) -> list[Certificate]:
     collector = Collector(schema)
     for word in ("p", "q"):
-        collector.add(LocalClient(schema, epsilon).report({"a": word, "b": 1, "x": 3.0, "y": 0}))
+        collector.add(LocalClient(schema, epsilon, memory=None).report({"a": word, "b": 1, "x": 3.0, "y": 0}))
     return [collector.model(1.0).certificate]
 
 

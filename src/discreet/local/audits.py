@@ -158,7 +158,7 @@ class WholeClient:
             table[:] = [data] * size
             raw = report_rows(self.campaign, next(read_rows(table[:, :2], SCHEMA, table[:, 2])))
         else:
-            raw = b"".join(LocalClient(self.campaign).report(data) for _ in range(size))
+            raw = b"".join(LocalClient(self.campaign, memory=None).report(data) for _ in range(size))
         found, skip = frames_of_buffers([raw]), HEAD + SCHEMA_BYTES + ID_BYTES
         parts = [raw[a + skip : b - TAIL] for a, b in zip(found.starts, found.ends, strict=True)]
         longest = -(-max(map(len, parts)) // 4) * 4

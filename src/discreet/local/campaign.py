@@ -15,6 +15,7 @@ from discreet.errors import BudgetError, DiscreetError, SchemaError
 from discreet.files import parse_json, write_text
 from discreet.local.chances import local_epsilon
 from discreet.local.entropy import Source, below
+from discreet.local.fingerprint import fingerprint
 from discreet.local.inputs import Input, half_of, input_of, point_features
 from discreet.local.numbers import NUMBERS
 from discreet.local.oracles import ORACLES, make_oracle
@@ -25,6 +26,7 @@ from discreet.schema import Schema
 
 FORMAT = "discreet/campaign"
 VERSION = 1
+PINNED = ("schema", "columns", "target")
 
 
 class Question(NamedTuple):
@@ -142,11 +144,7 @@ class Campaign:
         return {
             "format": FORMAT,
             "version": VERSION,
-            "epsilon": str(self.epsilon),
-            "oracle": self.oracle,
-            "numeric": self.numeric,
-            "reports": self.reports,
-            "theta": self.theta,
+            **self.settings,
             "schema_hash": self.schema.hash,
             "schema": self.schema.to_dict(),
             "columns": [_column(feature) for feature in self.schema.features],
@@ -164,6 +162,23 @@ class Campaign:
                 for one in self.questions
             ],
         }
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """All but the schema, as plain values."""
+        told = {name: getattr(self, name) for name in ("oracle", "numeric", "reports", "theta")}
+        return {"epsilon": str(self.epsilon), **told}
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """What tells this campaign from any other, thresholds included."""
+        return fingerprint(self.to_dict())
+
+    @cached_property
+    def pin(self) -> str:
+        """The fingerprint of the schema and of how values are read by it: what clients may insist on."""
+        whole = self.to_dict()
+        return fingerprint({name: whole[name] for name in PINNED})
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the campaign as JSON, for clients in other languages."""

@@ -41,7 +41,8 @@ class Collector(AbstractContextManager["Collector"]):
     schema : Schema or Campaign
         What the reports are about. With a campaign only reports of its very design are accepted.
     store : path or None
-        A database in which everything is kept; it resumes where it stopped, even after a crash. Without one there is a
+        A database in which everything is kept; it resumes where it stopped, even after a crash. One that has served a
+        campaign takes no other. Without one there is a
         temporary database, so that memory does not grow with the reports.
     epsilon : float or None
         Accept only reports of this ε.
@@ -53,7 +54,7 @@ class Collector(AbstractContextManager["Collector"]):
     >>> from discreet.local.client import LocalClient
     >>> schema = Schema([Categorical("sex", ["f", "m"])], target="ill", classes=["no", "yes"])
     >>> collector = Collector(schema)
-    >>> report = LocalClient(schema, epsilon=1).report({"sex": "f", "ill": "no"})
+    >>> report = LocalClient(schema, epsilon=1, memory=None).report({"sex": "f", "ill": "no"})
     >>> collector.add(report), collector.add(report), collector.add(b"noise")
     ('accepted', 'replayed', 'malformed')
     """
@@ -80,7 +81,13 @@ class Collector(AbstractContextManager["Collector"]):
         self._mark = schema_mark(public.hash)
         self._turn = threading.RLock()  # one report after another, whichever thread brings it
         self._store = store if isinstance(store, Store) else Store(store, public)
-        self._resume()
+        try:
+            self._resume()
+            self._bind()
+        except BaseException:
+            if not isinstance(store, Store):
+                self._store.close()
+            raise
 
     def _resume(self) -> None:
         with self._store.view():
@@ -100,13 +107,36 @@ class Collector(AbstractContextManager["Collector"]):
         if whole != self._counts.accepted:
             raise StoreError(f"the store {self._store.path} is damaged: its sums are not those of its reports")
 
+    def _bind(self) -> None:
+        """A store belongs to one campaign: reports of two designs are never shown as one."""
+        held = self._store.settings
+        if self.campaign is None:
+            if held is not None:  # who names only the schema goes on with the store's campaign
+                told = {name: held[name] for name in ("oracle", "numeric", "reports", "theta")}
+                self.campaign = Campaign(self.schema, Fraction(held["epsilon"]), **told)
+                if self._epsilon not in (None, int(self.campaign.epsilon * MILLION)):
+                    raise BudgetError(
+                        f"the store {self._store.path} is for reports of epsilon = {float(self.campaign.epsilon):g}"
+                    )
+                self._epsilon = int(self.campaign.epsilon * MILLION)
+            return
+        if "campaign" not in self._store.facts:
+            for key in self._sums:
+                if not self._wanted(key, []):
+                    raise StoreError(
+                        f"the store {self._store.path} holds reports of another design, with epsilon = "
+                        f"{key.epsilon / MILLION:g}: name another store"
+                    )
+        self._store.bind(self.campaign.fingerprint, self.campaign.settings)
+
     @classmethod
     def load(
         cls, path: str | os.PathLike[str], *, epsilon: Any = None, designs: int = 16, readonly: bool = False
     ) -> Collector:
         """Go on with what `save`, or a collector with this store, has written; further reports go to the same file.
 
-        With `readonly` the file may be in use by another process, and this collector takes no reports.
+        A store that is kept for one campaign goes on with that one. With `readonly` the file may be in use by another
+        process, and this collector takes no reports.
         """
         store = Store(path, readonly=readonly)
         try:
@@ -318,6 +348,7 @@ class Collector(AbstractContextManager["Collector"]):
         with self._turn:
             return {
                 "schema_hash": self.schema.hash,
+                "campaign": self._store.facts.get("campaign"),
                 "since": self.since,
                 "accepted": self.accepted,
                 "rejected": self.rejected,

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from discreet.errors import DataError
+from discreet.local.entropy import Source, below
 from discreet.schema import Feature, Numeric, Schema
 from discreet.values import is_missing, number, read, text
 
@@ -77,13 +78,24 @@ class Person:
     points: tuple[int | None, ...]
 
     @classmethod
-    def read(cls, schema: Schema, row: Any, label: Any = None) -> Person:
-        """Check a whole row: a mapping by column name, or a sequence in the schema's order with the class last."""
+    def read(cls, schema: Schema, row: Any, label: Any, source: Source) -> Person:
+        """Any row at all: a mapping by column name, or a sequence in the schema's order with the class last.
+
+        Whatever has no place in the schema is drawn evenly from all that has one. So no content of a row is refused:
+        that nothing was sent would tell something, without noise and as often as somebody cares to ask.
+        """
         values = _values(schema, row, label)
-        cells, points = zip(*(_place(f, v) for f, v in zip(schema.features, values[:-1], strict=True)), strict=True)
-        code = None if is_missing(values[-1]) else schema.label.lookup.find(values[-1])
-        if code is None:
-            raise DataError(f"{_show(values[-1])} is not one of the classes of {schema.target!r}")
+        places = []
+        for feature, value in zip(schema.features, values[:-1], strict=True):
+            try:
+                places.append(_place(feature, value))
+            except DataError:
+                places.append(_anywhere(feature, source))
+        try:
+            code = _class(schema, values[-1])
+        except DataError:
+            code = below(source, len(schema.classes))
+        cells, points = zip(*places, strict=True)
         return cls(code, cells, points)
 
     def answer(self, schema: Schema, asked: Input) -> tuple[Any, ...]:
@@ -113,14 +125,27 @@ def answer(
     return label, found[0] if asked.feature is not None else together(found)
 
 
+def placeless(schema: Schema, row: Any, label: Any = None) -> list[str]:
+    """One sentence for each value of a row that the schema has no place for."""
+    values, found = _values(schema, row, label), []
+    for feature, value in zip(schema.features, values[:-1], strict=True):
+        try:
+            _place(feature, value)
+        except DataError as error:
+            found.append(str(error))
+    try:
+        _class(schema, values[-1])
+    except DataError as error:
+        found.append(str(error))
+    return found
+
+
 def _values(schema: Schema, row: Any, label: Any) -> list[Any]:
+    """The values in order; what a mapping does not name is missing."""
     wanted = [*schema.names, schema.target]
     if isinstance(row, Mapping):
         known = dict(row) if label is None else {**row, schema.target: label}
-        lacking = [name for name in wanted if name not in known]
-        if lacking:
-            raise DataError(f"the row lacks {lacking[0]!r}: it needs every feature and {schema.target!r}")
-        return [known[name] for name in wanted]
+        return [known.get(name) for name in wanted]
     if isinstance(row, str | bytes) or not hasattr(row, "__len__"):
         raise DataError("a row is a mapping by column name, or a sequence in the schema's order with the class last")
     values = [*row] if label is None else [*row, label]
@@ -136,19 +161,43 @@ def _show(value: Any) -> str:
 def _place(feature: Feature, value: Any) -> tuple[int, int | None]:
     """The cell of a value and, for a number, its lattice point."""
     if is_missing(value):
-        if feature.missing_code is None:
+        if (spare := _spare(feature, feature.missing_code)) is None:
             raise DataError(f"{feature.name!r} is missing, and the schema gives missing values no place")
-        return feature.missing_code, None
+        return spare, None
     if not isinstance(feature, Numeric):
         code = feature.lookup.code(value)
         if code is None:
+            code = _spare(feature, None)
+        if code is None:
             raise DataError(f"{feature.name!r} is {_show(value)}, which the schema does not list")
         return code, None
-    # A device is strict: text that writes a number is refused, so that no two clients can read it differently.
-    if not isinstance(value, int) and not isinstance(read(value), float):
-        raise DataError(f"{feature.name!r} is {_show(value)}, which is not a number")
-    found = number(value)
-    if not math.isfinite(found):
-        raise DataError(f"{feature.name!r} is infinite")
-    point = feature.lattice.point(min(max(found, feature.lower), feature.upper))
+    # A device is strict: text that writes a number is none, so that no two clients can read it differently.
+    known = isinstance(value, int) or isinstance(read(value), float)
+    found = number(value) if known else math.inf
+    if math.isfinite(found):
+        point = feature.lattice.point(min(max(found, feature.lower), feature.upper))
+        return bisect_right(feature.cuts, point), point
+    if feature.missing_code is not None:
+        return feature.missing_code, None
+    raise DataError(f"{feature.name!r} is {'infinite' if known else f'{_show(value)}, which is not a number'}")
+
+
+def _spare(feature: Feature, first: int | None) -> int | None:
+    """Where a value goes that has no cell of its own: there, or to the cell of other or of missing values, if any."""
+    others = (getattr(feature, "other_code", None), feature.missing_code)
+    return next((code for code in (first, *others) if code is not None), None)
+
+
+def _class(schema: Schema, value: Any) -> int:
+    code = None if is_missing(value) else schema.label.lookup.find(value)
+    if code is None:
+        raise DataError(f"{_show(value)} is not one of the classes of {schema.target!r}")
+    return code
+
+
+def _anywhere(feature: Feature, source: Source) -> tuple[int, int | None]:
+    """An even draw from all cells, or from all points of a number."""
+    if not isinstance(feature, Numeric):
+        return below(source, feature.cells), None
+    point = below(source, 2 * feature.lattice.half + 1) - feature.lattice.half
     return bisect_right(feature.cuts, point), point

@@ -9,7 +9,9 @@ import sqlite3
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
+from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,6 +58,7 @@ class Outcome:
 
 APPLICATION = 0x44495243
 VERSION = 1
+PROBE = 64 << 10  # bytes that a healthy disk takes
 CACHE = 32 << 10  # KiB of the database kept in memory, however many reports there are
 
 _TABLES = """
@@ -106,6 +109,7 @@ class Store:
                 try:
                     self._take_lock()
                     make_private(self.path)
+                    self._close_to_others()
                 except OSError as error:
                     raise StoreError(f"the store {self.path} cannot be used: {error.strerror}") from None
         where = "" if self.path is None else f"{self.path.absolute().as_uri()}?mode={'ro' if self.readonly else 'rwc'}"
@@ -127,6 +131,13 @@ class Store:
         elif found != APPLICATION:
             raise StoreError(f"{self.path} is a database of another program")
         self._check(schema)
+
+    def _close_to_others(self) -> None:
+        """Reports say something about single people: not everybody reads them, whoever made the file."""
+        assert self.path is not None
+        for path in (self.path, *(Path(f"{self.path}{end}") for end in ("-wal", "-shm", ".lock"))):
+            with contextlib.suppress(OSError):  # not there, or somebody else's
+                path.chmod(path.stat().st_mode & 0o770)
 
     def _create(self, schema: Schema) -> None:
         facts = {"schema": json.dumps(schema.to_dict()), "since": datetime.now(UTC).isoformat(timespec="seconds")}
@@ -150,13 +161,56 @@ class Store:
         if schema is not None and schema != self.schema:
             raise StoreError(f"the store {self.path} holds reports for another schema: name another store")
 
+    def bind(self, fingerprint: str, settings: Mapping[str, Any]) -> None:
+        """Keep this store for the reports of one campaign; one that is kept for another is refused."""
+        held = self.facts.get("campaign")
+        if held == fingerprint:
+            return
+        if held is not None:
+            told = self.settings or {}
+            raise StoreError(
+                f"the store {self.path} holds reports of another campaign (epsilon = {float(Fraction(told['epsilon'])):g}, "
+                f"oracle {told['oracle']}, numbers by {told['numeric']}): name another store"
+            )
+        facts = {"campaign": fingerprint, "settings": json.dumps(dict(settings))}
+        if not self.readonly:
+            with self.change():
+                self._base.executemany("INSERT INTO facts VALUES (?, ?)", list(facts.items()))
+        self.facts.update(facts)
+
+    @property
+    def settings(self) -> dict[str, Any] | None:
+        """The settings of the campaign that this store is kept for, if it is for one."""
+        try:
+            found = parse_json(self.facts["settings"]) if "settings" in self.facts else None
+            if found is not None:
+                Fraction(found["epsilon"]), found["oracle"], found["numeric"], found["reports"], found["theta"]
+        except (ValueError, TypeError, KeyError, ZeroDivisionError) as error:
+            raise StoreError(f"the store {self.path} is damaged: {error}") from None
+        return None if found is None else dict(found)
+
+    def probe(self) -> None:
+        """Write a little and take it back: raises where the disk takes nothing more."""
+        if self.path is None:
+            return
+        spare = self.path.with_name(f".{self.path.name}.probe")
+        try:
+            with open(spare, "wb") as file:
+                file.write(b"\0" * PROBE)
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as error:
+            raise StoreError(f"the disk of {self.path} takes nothing more: {error.strerror}") from None
+        finally:
+            spare.unlink(missing_ok=True)
+
     def _take_lock(self) -> None:
         """One writer per store: its tallies are kept in memory, so two would overwrite each other's."""
         try:
             import fcntl
         except ImportError:  # no such locks on this system: the database's own have to do
             return
-        self._lock = os.open(f"{self.path}.lock", os.O_RDWR | os.O_CREAT, 0o644)
+        self._lock = os.open(f"{self.path}.lock", os.O_RDWR | os.O_CREAT, 0o600)
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from discreet import Categorical, Numeric, Schema
-from discreet.errors import DataError
 from discreet.local.campaign import Campaign
 from discreet.local.client import LocalClient
 from discreet.local.entropy import GivenSource
@@ -95,7 +94,7 @@ def campaigns(name: str) -> Iterator[tuple[Campaign, list[dict[str, Any]]]]:
 
 
 def _texts() -> Iterator[dict[str, Any]]:
-    """Values of every kind at each feature in turn: what is one category, and what is an error."""
+    """Values of every kind at each feature in turn: what is one category, and what has no place."""
     odd = [None, _NAN, math.inf, -math.inf, True, False, 0, 1, -0.0, 1.0, 2.5, -3, 10**16, 1e16, 1e22, 10**25, 1e-5]
     odd += [
         0.0001,
@@ -160,11 +159,9 @@ def render(name: str) -> dict[str, Any]:
 def answer(campaign: Campaign, row: dict[str, Any], random: bytes) -> dict[str, Any]:
     """What the Python client says, and the random bytes that it took."""
     source = GivenSource(random)
-    try:
-        report = LocalClient(campaign, source=source).report(row)
-    except DataError as error:
-        return {"random": random[: source.used].hex(), "error": type(error).__name__, "message": str(error)}
-    return {"random": random[: source.used].hex(), "report": report.hex(), "words": source.used // 8}
+    client = LocalClient(campaign, source=source, memory=None)
+    told = {"report": client.report(row).hex(), "words": source.used // 8, "placeless": client.placeless(row)}
+    return {"random": random[: source.used].hex(), **told}
 
 
 def stream(seed: str) -> bytes:

@@ -447,6 +447,10 @@ const POINT_ZERO = /^-?(?:0|[1-9][0-9]*)\.0$/;
 const missing = (value) => value === null || value === undefined || Number.isNaN(value);
 /** @param {unknown} name */
 const quoted = (name) => `'${name}'`;
+/** Whether a value is a single one. @param {unknown} value */
+const single = (value) => ["string", "boolean", "bigint", "number"].includes(typeof value);
+/** @param {unknown} value */
+const seen = (value) => (single(value) ? quoted(text(value)) : "no single value");
 
 /**
  * The canonical text of a category, as Python writes it: 1, 1n and "1" are one category, true is "true".
@@ -492,7 +496,6 @@ function numbersOf(categories, codes) {
 /** The code of a declared value, or undefined: 1, 1.0 and true are one value, whatever it is declared as. */
 function find(column, value) {
   const { codes, kinds } = column;
-  if (typeof value !== "string" && typeof value !== "bigint") text(value); // refuses what is no single value
   if (typeof value !== "string" && (typeof value !== "bigint" || Number.isFinite(Number(value)))) {
     return column.numbers.get(Number(value));
   }
@@ -525,24 +528,152 @@ function rounded(value) {
 function place(column, value) {
   const name = quoted(column.name);
   if (missing(value)) {
-    if (column.missing !== null) return { cell: column.missing, point: 0 };
+    const cell = column.missing ?? column.other ?? null;
+    if (cell !== null) return { cell, point: 0 };
     throw new DataError(`${name} is missing, and the schema gives missing values no place`);
   }
   if (column.codes) {
-    const cell = find(column, value) ?? column.other;
-    if (cell === null) throw new DataError(`${name} is ${quoted(text(value))}, which the schema does not list`);
+    const cell = single(value) ? find(column, value) ?? column.other ?? column.missing : column.other ?? column.missing;
+    if (cell === null) throw new DataError(`${name} is ${seen(value)}, which the schema does not list`);
     return { cell, point: 0 };
   }
-  if (!["number", "bigint", "boolean"].includes(typeof value)) {
-    throw new DataError(`${name} is ${quoted(text(value))}, which is not a number`);
+  const known = ["number", "bigint", "boolean"].includes(typeof value);
+  const number = known ? Number(value) : Infinity;
+  if (!Number.isFinite(number)) {
+    if (column.missing !== null) return { cell: column.missing, point: 0 };
+    throw new DataError(`${name} is ${known ? "infinite" : `${seen(value)}, which is not a number`}`);
   }
-  const number = Number(value);
-  if (!Number.isFinite(number)) throw new DataError(`${name} is infinite`);
   const scaled = (Math.min(Math.max(number, column.lower), column.upper) - column.middle) * column.inverse;
-  const point = rounded(Math.max(-column.half, Math.min(column.half, scaled)));
+  return located(column, rounded(Math.max(-column.half, Math.min(column.half, scaled))));
+}
+
+/** The cell of a lattice point. @param {any} column @param {number} point */
+function located(column, point) {
   let cell = 0;
   while (cell < column.cuts.length && column.cuts[cell] <= point) cell += 1;
   return { cell, point };
+}
+
+/** The code of a class. @param {any} target @param {unknown} value @returns {number} */
+function classOf(target, value) {
+  const label = missing(value) || !single(value) ? undefined : find(target, value);
+  if (label === undefined) {
+    throw new DataError(`${missing(value) ? "a missing value" : seen(value)} is not one of the classes of ${quoted(target.name)}`);
+  }
+  return label;
+}
+
+/** An even draw from all cells of a column, or from all points of a number. @param {any} column @param {Words} word */
+function anywhere(column, word) {
+  if (!column.cuts) return { cell: Number(below(word, BigInt(column.cells))), point: 0 };
+  return located(column, Number(below(word, BigInt(2 * column.half + 1))) - column.half);
+}
+
+/** What `read` finds, or what `otherwise` gives where the schema has no place for the value. */
+function orElse(read, otherwise) {
+  try {
+    return read();
+  } catch (error) {
+    if (error instanceof DataError) return otherwise(error);
+    throw error;
+  }
+}
+
+/** @param {unknown} row @returns {asserts row is Record<string, unknown>} */
+function demandRow(row) {
+  if (row === null || typeof row !== "object") throw new DataError("a row is an object by column name");
+}
+
+/** A row's value; what it does not name is missing. */
+const valueOf = (row, column) => (Object.hasOwn(row, column.name) ? row[column.name] : undefined);
+
+// ---- fingerprints: those of the Python module `discreet.local.fingerprint`
+
+const utf8 = new TextEncoder();
+
+/** The primes' roots of SHA-256, as 32 bits after the point. */
+const ROOTS = (() => {
+  const primes = [];
+  for (let n = 2n; primes.length < 64; n += 1n) if (primes.every((one) => n % one)) primes.push(n);
+  const root = (n, power) => { // the largest whole number whose power is at most n
+    let found = 0n;
+    for (let bit = 1n << 80n; bit; bit >>= 1n) if ((found | bit) ** power <= n) found |= bit;
+    return Number(found & 0xffffffffn) | 0;
+  };
+  return { first: primes.slice(0, 8).map((n) => root(n << 64n, 2n)), rest: primes.map((n) => root(n << 96n, 3n)) };
+})();
+
+/** SHA-256 as hexadecimal digits, at once: the browser's own answers later, and only on secure pages. @param {Uint8Array} bytes */
+function sha256(bytes) {
+  const padded = joined([bytes, [128], new Uint8Array((119 - (bytes.length % 64)) % 64), little(8 * bytes.length, 8).reverse()]);
+  const [view, state, w] = [new DataView(padded.buffer), [...ROOTS.first], new Int32Array(64)];
+  const turn = (x, n) => (x >>> n) | (x << (32 - n));
+  for (let at = 0; at < padded.length; at += 64) {
+    for (let i = 0; i < 64; i += 1) {
+      if (i < 16) {
+        w[i] = view.getInt32(at + 4 * i);
+      } else {
+        const a = w[i - 15];
+        const b = w[i - 2];
+        w[i] = w[i - 16] + w[i - 7] + (turn(a, 7) ^ turn(a, 18) ^ (a >>> 3)) + (turn(b, 17) ^ turn(b, 19) ^ (b >>> 10));
+      }
+    }
+    let [a, b, c, d, e, f, g, h] = state;
+    for (let i = 0; i < 64; i += 1) {
+      const one = (h + (turn(e, 6) ^ turn(e, 11) ^ turn(e, 25)) + ((e & f) ^ (~e & g)) + ROOTS.rest[i] + w[i]) | 0;
+      const two = ((turn(a, 2) ^ turn(a, 13) ^ turn(a, 22)) + ((a & b) ^ (a & c) ^ (b & c))) | 0;
+      h = g;
+      g = f;
+      f = e;
+      e = (d + one) | 0;
+      d = c;
+      c = b;
+      b = a;
+      a = (one + two) | 0;
+    }
+    [a, b, c, d, e, f, g, h].forEach((one, i) => { state[i] = (state[i] + one) | 0; });
+  }
+  return state.map((one) => (one >>> 0).toString(16).padStart(8, "0")).join("");
+}
+
+/** Append a value's bytes. @param {number[]} out @param {unknown} value */
+function canonical(out, value) {
+  const put = (tag, length) => out.push(tag, (length >>> 24) & 255, (length >>> 16) & 255, (length >>> 8) & 255, length & 255);
+  if (value === null || typeof value === "boolean") return void out.push(value === null ? 110 : value ? 116 : 102);
+  if (typeof value === "number") {
+    const bytes = new Uint8Array(8);
+    new DataView(bytes.buffer).setFloat64(0, value);
+    return void out.push(100, ...bytes);
+  }
+  if (typeof value === "string") {
+    const raw = utf8.encode(value);
+    put(115, raw.length);
+    return raw.forEach((byte) => out.push(byte));
+  }
+  demand(typeof value === "object", "the campaign holds what no JSON file can");
+  if (Array.isArray(value)) {
+    put(108, value.length);
+    return value.forEach((one) => canonical(out, one));
+  }
+  const names = Object.entries(value).map(([name, one]) => ({ raw: utf8.encode(name), one }));
+  names.sort(({ raw: a }, { raw: b }) => {
+    const spot = a.findIndex((byte, i) => byte !== b[i]);
+    return spot < 0 ? -1 : a[spot] - (b[spot] ?? -1);
+  });
+  put(111, names.length);
+  names.forEach(({ raw, one }) => {
+    put(107, raw.length);
+    out.push(...raw);
+    canonical(out, one);
+  });
+}
+
+/** The fingerprint of plain values. @param {unknown} value */
+export function fingerprint(value) {
+  /** @type {number[]} */
+  const bytes = [];
+  canonical(bytes, value);
+  return sha256(Uint8Array.from(bytes));
 }
 
 // ---- the campaign
@@ -630,12 +761,18 @@ function campaignOf(raw) {
   const inputs = new Set(questions.map((one) => one.input));
   demand(inputs.size === questions.length, "the campaign asks a question twice");
   const mark = little(BigInt(`0x${raw.schema_hash.slice(0, 2 * SCHEMA_BYTES)}`), SCHEMA_BYTES).reverse();
-  return { epsilon: epsilon.count, reports, columns, target, questions, mark };
+  const name = fingerprint(raw);
+  const pin = fingerprint({ schema: raw.schema ?? null, columns: raw.columns, target: raw.target });
+  return { epsilon: epsilon.count, reports, columns, target, questions, mark, name, pin };
 }
 
 // ---- the client
 
 const FORMAT = "discreet/client";
+/** @param {Uint8Array} bytes */
+const base64 = (bytes) => btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(""));
+/** @param {string} text */
+const unbase64 = (text) => Uint8Array.from(atob(text), (one) => one.charCodeAt(0));
 /** @param {bigint} count millionths */
 const shown = (count) => String(Number(count) / 1e6);
 /** @param {number} milliseconds */
@@ -651,10 +788,13 @@ export class LocalClient {
    * @param {Store} [options.store]  where the client remembers what it has spent: localStorage, or memory by default
    * @param {string} [options.key]  under which key; clients with the same store and key share one budget
    * @param {number | string} [options.budget]  what all reports may cost together; by default one report's ε
+   * @param {string} [options.pin]  the fingerprint of the only schema to report about, as `discreet local campaign` prints it
    * @param {Words} [options.words]  randomness; only tests have a reason to give it
    */
-  constructor(campaign, { store = new Map(), key = FORMAT, budget, words = systemWords } = {}) {
+  constructor(campaign, { store = new Map(), key = FORMAT, budget, pin, words = systemWords } = {}) {
     this.#campaign = campaignOf(campaign);
+    demand(pin === undefined || pin === this.#campaign.pin,
+      "the campaign is about another schema than the one this client is pinned to: nothing is reported");
     const found = budget === undefined ? { count: this.#campaign.epsilon } : millionths(budget);
     if (!found || found.count > LARGEST_EPSILON * MILLION) throw new BudgetError("a budget is a number up to 30");
     if (found.count < this.#campaign.epsilon) {
@@ -673,26 +813,41 @@ export class LocalClient {
     return Number(this.#recall().spent) / 1e6;
   }
 
-  /** The last report once more, or no bytes: for sending again what may have been lost. It costs nothing. */
+  /** This campaign's last report once more, or no bytes: for sending again what may have been lost. It costs nothing. */
   get lastReport() {
-    return this.#recall().last;
+    return this.#recall().reports.get(this.#campaign.name) ?? new Uint8Array();
   }
 
   /**
-   * A randomised report about a row: an object by column name, the class included.
-   * What is asked is drawn before the row is looked at; the cost is remembered before the report is handed out.
+   * One sentence for each value of a row that the schema has no place for: for this device's screen alone. Such a row
+   * is reported like any other; whoever sends nothing instead tells what the row says.
+   * @param {Record<string, unknown>} row
+   */
+  placeless(row) {
+    demandRow(row);
+    const { columns, target } = this.#campaign;
+    const tell = (read) => orElse(() => (read(), []), (error) => [error.message]);
+    const found = columns.flatMap((one) => tell(() => place(one, valueOf(row, one))));
+    return [...found, ...tell(() => classOf(target, valueOf(row, target)))];
+  }
+
+  /**
+   * A randomised report about a row: an object by column name, the class included; what it does not name is missing.
+   * What is asked is drawn before the row is looked at; the cost is remembered before the report is handed out. A value
+   * without a place in the schema is reported as if it were drawn evenly from all that have one, at the same cost.
    * @param {Record<string, unknown>} row
    */
   report(row) {
-    const [{ spent }, { epsilon }] = [this.#recall(), this.#campaign];
+    const [{ spent, reports }, { epsilon, name }] = [this.#recall(), this.#campaign];
     if (spent + epsilon > this.#budget) {
       throw new BudgetError(
         `this client has spent ${shown(spent)} of its ${shown(this.#budget)}: a further report would tell more than `
         + "was promised; send lastReport again, or give the client a larger budget");
     }
     const frame = this.#frame(row);
-    const last = btoa(Array.from(frame, (byte) => String.fromCharCode(byte)).join(""));
-    const memory = JSON.stringify({ format: FORMAT, spent: `${spent + epsilon}/${MILLION}`, last });
+    const kept = Object.fromEntries([...reports, [name, frame]].map(([one, bytes]) => [one, base64(bytes)]));
+    const memory = JSON.stringify({
+      format: FORMAT, spent: `${spent + epsilon}/${MILLION}`, last: base64(frame), reports: kept });
     this.#write(memory);
     if (this.#read() !== memory) throw new DiscreetError("the store keeps nothing, so nothing is reported");
     return frame;
@@ -745,9 +900,7 @@ export class LocalClient {
    */
   async send(row, url, options) {
     const make = () => {
-      const last = this.lastReport;
-      const ours = last.length && this.#campaign.mark.every((byte, i) => last[HEAD + i] === byte);
-      if (!ours) this.report(row);
+      if (!this.lastReport.length) this.report(row);
     };
     const locks = globalThis.navigator?.locks;
     await (locks ? locks.request(this.#lock, make) : make());
@@ -764,19 +917,11 @@ export class LocalClient {
       const j = i + Number(below(word, BigInt(asked.length - i)));
       [asked[i], asked[j]] = [asked[j], asked[i]];
     }
-    if (row === null || typeof row !== "object") throw new DataError("a row is an object by column name");
-    for (const { name } of [...columns, target]) {
-      if (!Object.hasOwn(row, name)) {
-        throw new DataError(`the row lacks ${quoted(name)}: it needs every feature and ${quoted(target.name)}`);
-      }
-    }
-    const places = new Map(columns.map((one) => [one, place(one, row[one.name])]));
-    const given = row[target.name];
-    const label = missing(given) ? undefined : find(target, given);
-    if (label === undefined) {
-      const seen = missing(given) ? "a missing value" : quoted(text(given));
-      throw new DataError(`${seen} is not one of the classes of ${quoted(target.name)}`);
-    }
+    demandRow(row);
+    // What has no place in the schema is drawn evenly from all that has one: that nothing was sent would tell something.
+    const places = new Map(columns.map((one) =>
+      [one, orElse(() => place(one, valueOf(row, one)), () => anywhere(one, word))]));
+    const label = orElse(() => classOf(target, valueOf(row, target)), () => anywhere(target, word).cell);
     const parts = asked.slice(0, reports).flatMap(({ head, width, ask, draw }) => {
       const said = draw(ask(label, places), word);
       if (said.length !== width) throw new CampaignError("the campaign is wrong about the length of an answer");
@@ -788,16 +933,22 @@ export class LocalClient {
     return joined([frame, little(crc32(frame), 4)]);
   }
 
-  /** What was spent, and the last report. A damaged memory is an error, never a fresh start. */
+  /** What was spent, and each campaign's last report. A damaged memory is an error, never a fresh start. */
   #recall() {
     const raw = this.#read();
-    if (raw === null) return { spent: 0n, last: new Uint8Array() };
+    if (raw === null) return { spent: 0n, reports: new Map() };
     try {
       if (typeof raw !== "string") throw new Error("the store does not answer at once with a text");
-      const { format, spent, last } = JSON.parse(raw);
-      const found = millionths(spent);
+      const { format, spent, last, reports } = JSON.parse(raw);
+      const [found, old] = [millionths(spent), unbase64(last)];
       if (format !== FORMAT || !found?.exact) throw new Error("it is not a client's memory");
-      return { spent: found.count, last: Uint8Array.from(atob(last), (one) => one.charCodeAt(0)) };
+      // From before campaigns were told apart: a report about this schema is taken for this campaign's.
+      const { mark, name } = this.#campaign;
+      const ours = old.length && mark.every((byte, i) => old[HEAD + i] === byte);
+      const kept = reports === undefined
+        ? (ours ? [[name, old]] : [])
+        : Object.entries(reports).map(([one, text]) => [one, unbase64(text)]);
+      return { spent: found.count, reports: new Map(kept) };
     } catch (error) {
       throw new DiscreetError(`the client's memory is damaged, so nothing is reported: ${error.message}`);
     }
