@@ -314,3 +314,16 @@ def test_what_is_no_setting_is_refused():
         PrivateNB(epsilom=1)
     with pytest.raises(BudgetError, match="smooth must be SmoothSettings"):
         PrivateNB(schema=NUMBERS, numeric="gaussian", smooth="auto").plan()
+
+
+def test_a_spike_with_tails_is_not_taken_for_a_narrow_bell():
+    """Trimming leaves a variance of zero and noise of the tails' size: such a feature must not outvote all others."""
+    rng = np.random.default_rng(5)
+    y = (rng.random(20_000) < 0.25).astype(int)
+    spiked = np.where(rng.random(len(y)) < 0.035, rng.uniform(1500, 4000, len(y)), 0.0)
+    X = np.column_stack([rng.normal(40 + 12 * y, 10).clip(0, 100), spiked])
+    schema = Schema([Numeric("age", 0, 100), Numeric("loss", 0, 4356)], "y", [0, 1])
+    smooth = SmoothSettings(sensitivity="smooth", noise="cauchy")
+    for seed in range(6):
+        private = PrivateNB(1.5, schema=schema, numeric="gaussian", split="equal", smooth=smooth, random_state=seed)
+        assert private.fit(X, y).score(X, y) > 0.75, seed

@@ -10,13 +10,14 @@ from numpy.typing import NDArray
 
 from discreet.bayes.release import Release
 from discreet.mechanisms.smooth_plan import SmoothPlan, Statistic
-from discreet.mechanisms.trimming import kept_variance, relative_bound
+from discreet.mechanisms.trimming import UNKNOWN_RATIO, kept_variance, relative_bound
 from discreet.schema import Numeric
 
 Floats = NDArray[np.float64]
 _SIZES = np.geomspace(2.0**-14, 0.75, 80)  # standard deviations to weigh, as shares of the half range
 _FAR = np.sinh(np.linspace(-9, 9, 181)) / 4  # distances from a released mean, in units of its noise
 TILT = 0.5  # the prior leans towards wide bells: one too narrow costs far more than one too wide
+_NO_BELL = 0.01  # a released variance that bells of the expected width have less often is not of a bell
 _ALIKE = 0.8  # how much of the prior says that classes resemble each other; the rest rules nothing out
 
 
@@ -42,12 +43,19 @@ def trimmed_moments(release: Release, feature: Numeric, rows: Floats) -> tuple[F
     if not release.plan.budget.private:
         return means * half, released / shrink * half**2
     scales = [_scale(plan, size) for plan, size in zip(release.smooth[first], sizes, strict=True)]
-    likelihoods = []
+    expected = release.ratios.get(feature.name) or UNKNOWN_RATIO
+    likelihoods, bells = [], True
     for group, (plan, size) in enumerate(zip(release.smooth[second], sizes, strict=True)):
         scale = _scale(plan, size, 2 if squares else 1)
         if squares:
             scale = scale / 2 + 2 * abs(means[group]) * scales[group]
-        likelihoods.append(_likelihood(plan, float(released[group]), shrink[group] * _SIZES**2, scale))
+        centres = shrink[group] * _SIZES**2
+        if released[group] <= 0:
+            usual = np.interp(expected, _SIZES, centres) / np.interp(expected, _SIZES, scale)
+            bells = bells and float(plan.law.cdf(-usual)) >= _NO_BELL
+        likelihoods.append(_likelihood(plan, float(released[group]), centres, scale))
+    if not bells:
+        return _one_bell(means, rows, expected, half)
     spreads = np.array([_posterior(likelihoods, group) @ _SIZES**2 for group in range(len(sizes))])
     # A spread far below the declared or bought one is what trimming makes of a spike with tails, not of a bell.
     spreads = np.maximum(spreads, (release.ratios.get(feature.name, 0.0) / 2) ** 2)
@@ -58,6 +66,16 @@ def trimmed_moments(release: Release, feature: Numeric, rows: Floats) -> tuple[F
     ]
     centres, doubts = np.array(settled, dtype=np.float64).T
     return centres * half, (spreads + doubts) * half**2
+
+
+def _one_bell(means: Floats, rows: Floats, expected: float, half: int) -> tuple[Floats, Floats]:
+    """The same bell for all classes: a feature that tells nothing.
+
+    A variance of zero or less from many rows is what trimming leaves of a spike with tails. Its noise, and that of the
+    mean, has the size of the tails, which is private: neither number may be taken for a class's own.
+    """
+    centre = float(means @ rows / rows.sum())
+    return np.full(len(means), centre * half), np.full(len(means), (expected * half) ** 2)
 
 
 def _shares(release: Release, key: tuple[str, str]) -> Floats:
