@@ -1,6 +1,6 @@
 """Before and after: the same tasks by another version of the source and by this one, in turns of fresh processes.
 
-`--file-rows N` compares fits of a Parquet file of so many rows alone, also with the time that Arrow takes to decode it.
+`--file-rows N` compares fits of a Parquet file of so many rows alone, also with the time of readers that decode it.
 """
 
 from __future__ import annotations
@@ -58,14 +58,6 @@ TASKS = {
     "first fit of a process": "X, y = made(600); start = time.perf_counter(); from discreet import PrivateNB;"
     "PrivateNB(1.0, schema=schema()).fit(X, y); print(time.perf_counter() - start)",
 }
-DECODE = """
-import sys, time
-import pyarrow.parquet as parquet
-start = time.perf_counter()
-for batch in parquet.ParquetFile(sys.argv[1], pre_buffer=False).iter_batches(1 << 19):
-    pass
-print(0, time.perf_counter() - start)
-"""
 
 
 def run(
@@ -96,20 +88,22 @@ def _of_a_file(source: Path, file_rows: int, repeats: int) -> list[dict[str, Any
         path, schema = Path(folder) / "rows.parquet", Path(folder) / "schema.json"
         memory.write_file(path, file_rows)
         made_up_schema().save(schema)
-        peaks, times = [0.0], {"before": [], "after": [], "decode": []}  # type: dict[str, list[float]]
-        turns = (("before", source, memory.CODE), ("after", ROOT, memory.CODE), ("decode", ROOT, DECODE))
+        turns = [("before", source, memory.CODE), ("after", ROOT, memory.CODE)]
+        turns += [(name, ROOT, code) for name, code in memory.DECODERS.items()]
+        peaks, times = [0.0], {name: list[float]() for name, *_ in turns}
         for name, where, code in turns * repeats:
             peak, seconds = memory.measured(code, path, schema, "histogram", where)
             times[name].append(seconds)
             if name == "after":
                 peaks.append(peak)
-    before, after, decode = (min(times[name]) for name in ("before", "after", "decode"))
+    before, after = (min(times.pop(name)) for name in ("before", "after"))
     what = f"fit {file_rows / 1e6:g} M rows of Parquet ({before:.3g} s before, {after:.3g} s now)"
     return [
         line(what, before / after, "times the rows per second before", ">= 2", before / after >= 2),
-        line(what, after / decode, "of the time in which Arrow decodes the file"),
+        *(line(what, after / min(took), f"of the time in which a reader decodes it: {name}, {min(took):.3g} s")
+          for name, took in times.items()),
         line(what, max(peaks), "GiB resident", "< 2", max(peaks) < 2),
-    ]
+    ]  # fmt: skip
 
 
 def _run(where: Path, rows: int, folder: str, task: str) -> float:

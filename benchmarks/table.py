@@ -11,6 +11,7 @@ import os
 import platform
 import re
 import subprocess
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -51,8 +52,11 @@ def run(
         if datasets and part not in datasets:
             continue
         console.print(f"measuring {part}")
+        began = time.perf_counter()
         found[part] = globals()[f"_{part}"](rows=rows, file_rows=file_rows, repeats=repeats, peers=peers)
         found["machine"] = {"cores": os.cpu_count(), "python": platform.python_version()}
+        found["minutes"] = {**found.get("minutes", {}), part: round((time.perf_counter() - began) / 60, 1)}
+        console.print(f"{found['minutes'][part]} minutes")
         kept.parent.mkdir(parents=True, exist_ok=True)
         write_text(kept, encoded(found))
     if readme:
@@ -122,8 +126,9 @@ def _growth(rows: int, file_rows: int, repeats: int, **_: Any) -> Cells:
     cases += [{"classes": size} for size in (2, 10, 100)]
     found = [_case(min(repeats, 3), **case) for case in cases]
     for size in dict.fromkeys(min(one, file_rows) for one in (10_000_000, file_rows)):
-        for peak, seconds in memory.fitted(size, "histogram"):
-            found.append({"spec": {"rows": size, "input": "Parquet"}, "fit": seconds, "peak": 1024 * peak})
+        [(peak, seconds)], decoded = memory.fitted(size, "histogram")
+        spec = {"rows": size, "input": "Parquet"}
+        found.append({"spec": spec, "fit": seconds, "read": decoded, "peak": 1024 * peak})
     return found
 
 

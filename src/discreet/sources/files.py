@@ -10,8 +10,10 @@ import os
 import re
 import tempfile
 import zlib
+from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +21,16 @@ import numpy as np
 
 from discreet.errors import DataError
 from discreet.sources import tables
+from discreet.sources.blocks import workers
 from discreet.sources.streams import Stream, first_line, register
 from discreet.sources.tables import OPEN_QUOTE, Duck, private_duckdb
 
 _ARROW = {".arrow", ".feather", ".ipc"}
 _TEXT = {".csv", ".tsv", ".txt"}
 _BLOCK = 1 << 22
+_PIECE = 1 << 20  # bytes of a Parquet column that are read at a time
+_BYTES, _FEWEST = 1 << 28, 1 << 15  # of a batch, and its rows however wide they are
+_LANES = 8  # batches of a Parquet file that wait for their turn at most
 
 
 class _Parquet(Duck):
@@ -72,24 +78,62 @@ class _Parquet(Duck):
 
     def _read(self, path: str, wanted: list[str]) -> Iterator[dict[str, Any]]:
         import pyarrow as pa
-        import pyarrow.parquet as parquet
 
         try:
-            # Reading ahead by itself would bring all of the columns' bytes; one batch ahead keeps all threads busy.
-            with parquet.ParquetFile(path, pre_buffer=False) as file, ThreadPoolExecutor(1) as pool:
-                found = file.iter_batches(tables.BATCH, columns=wanted)
-                ahead = pool.submit(next, found, None)
-                while (batch := ahead.result()) is not None:
-                    ahead = pool.submit(next, found, None)
-                    columns = {name: batch.column(name) for name in wanted}
-                    for column in columns.values():
-                        if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
-                            column.validate(full=True)
-                    if batch.num_rows:
-                        yield columns
+            for batch in _decoded(path, wanted):
+                columns = {name: batch.column(name) for name in wanted}
+                for column in columns.values():
+                    if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+                        column.validate(full=True)
+                if batch.num_rows:
+                    yield columns
         except (pa.ArrowException, OSError) as error:
             refused = self._refusal(error)
             raise DataError(str(refused).replace(self.label, path, 1)) from None
+
+
+def _decoded(path: str, wanted: list[str]) -> Iterator[Any]:
+    """The record batches of a Parquet file in order, decoded by as many threads as there are, one ahead of its use.
+
+    A thread takes neighbouring row groups that make a batch; only a row group that makes several is shared by threads.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as parquet
+
+    most = min(2 * tables.BATCH, max(_FEWEST, _BYTES // (8 * len(wanted))))
+    threads = min(workers(), _LANES)
+    with pa.OSFile(path) as source, ThreadPoolExecutor(threads) as pool:
+        facts = parquet.read_metadata(source)
+
+        def lane(groups: list[int]) -> tuple[Iterator[Any], Any]:
+            file = parquet.ParquetFile(source, metadata=facts, buffer_size=_PIECE, pre_buffer=False)
+            alone = sum(facts.row_group(group).num_rows for group in groups) <= most
+            found = file.iter_batches(most, row_groups=groups, columns=wanted, use_threads=not alone)
+            return found, pool.submit(next, found, None)
+
+        runs = _runs([facts.row_group(group).num_rows for group in range(facts.num_row_groups)], most)
+        lanes = deque(lane(run) for run in islice(runs, threads))
+        while lanes:
+            found, ahead = lanes.popleft()
+            batch = ahead.result()
+            if batch is None:
+                lanes.extend(lane(run) for run in islice(runs, 1))
+                continue
+            lanes.appendleft((found, pool.submit(next, found, None)))
+            yield batch
+
+
+def _runs(rows: list[int], most: int) -> Iterator[list[int]]:
+    """Row groups one after the other, as many together as have no more rows than `most`."""
+    run, room = list[int](), most
+    for group, size in enumerate(rows):
+        if run and size > room:
+            yield run
+            run, room = [], most
+        run.append(group)
+        room -= size
+    if run:
+        yield run
 
 
 def _plain(fields: list[Any]) -> set[str]:
