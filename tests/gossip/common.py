@@ -1,11 +1,6 @@
 """What tests of running nodes share: a schema, rows, and a fleet of node processes."""
 
 import contextlib
-import json
-import os
-import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -17,9 +12,16 @@ from discreet.gossip.keys import make_keys
 from discreet.gossip.store import LEDGER, StateFile, find_state
 from discreet.gossip.vector import Layout, share_of
 from discreet.nodes.journal import Journal
+from tests.nursery import Child, Nursery
 from tests.ports import free_ports
 
 SCHEMA = Schema([Categorical("c", ["p", "q", "r"]), Numeric("x", 0, 10, bins=4)], "y", [0, 1])
+
+IMPORTED = (  # grpc is left to the processes: it does not stand a fork
+    "asyncio", "discreet.cli.gossip", "discreet.gossip.keys", "discreet.gossip.result", "discreet.gossip.sharing",
+    "discreet.mechanisms.noise", "duckdb", "encodings.idna", "encodings.utf_8_sig", "opendp.measurements", "pandas",
+    "pyarrow.parquet", "rich._emoji_codes", "rich.progress", "rich.table", "ssl",
+)  # fmt: skip
 
 
 def write_rows(path, size, seed):
@@ -70,13 +72,8 @@ class Fleet:
         SCHEMA.save(root / "schema.toml")
         for i, name in enumerate(self.names):
             write_rows(root / f"{name}.csv", 20 + 15 * i, i)
-        nursery = Path(__file__).with_name("nursery.py")
-        self.nursery = subprocess.Popen(
-            [sys.executable, str(nursery)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        )
-        assert self.nursery.stdout.readline() == "ready\n"
-        self.pids: dict[str, int] = {}
-        self.running: set[int] = set()
+        self.nursery = Nursery(*IMPORTED)
+        self.children: dict[str, Child] = {}
 
     def state(self, name):
         return self.root / f"state-{name}"
@@ -88,28 +85,11 @@ class Fleet:
             "--data", self.root / f"{name}.csv", "--schema", self.root / "schema.toml", "--keys", self.root / "keys",
             "--state", self.state(name), "--out", self.root / f"{name}.json", "--epsilon", "1", *options,
         ]  # fmt: skip
-        code = self.root / f"{name}.code"
-        code.unlink(missing_ok=True)
-        order = {"argv": [str(part) for part in argv], "log": str(self.root / f"{name}.log"), "code": str(code)}
-        self.nursery.stdin.write(json.dumps(order) + "\n")
-        self.nursery.stdin.flush()
-        self.pids[name] = int(self.nursery.stdout.readline())
-        self.running.add(self.pids[name])
+        self.children[name] = self.nursery.start(argv, self.root / f"{name}.log", self.root / f"{name}.code")
 
     def kill(self, name):
         """kill -9, and wait until the process is gone."""
-        pid = self.pids[name]
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
-        end = time.monotonic() + 120
-        while time.monotonic() < end:
-            try:
-                os.kill(pid, 0)
-            except ProcessLookupError:
-                self.running.discard(pid)
-                return
-            time.sleep(0.01)
-        raise AssertionError(f"{name} does not die")
+        self.children[name].kill()
 
     def beats(self, name):
         """Messages that a node has sent so far, by its state."""
@@ -129,11 +109,9 @@ class Fleet:
             time.sleep(0.1)
         logs = {name: (self.root / f"{name}.log").read_text() for name in sorted(left)}
         assert not left, f"nodes still run after {seconds} s: {logs}"
-        return {name: int((self.root / f"{name}.code").read_text() or -1) for name in self.names}
+        return {name: int((self.root / f"{name}.code").read_text()) for name in self.names}
 
     def close(self):
-        self.nursery.stdin.close()
-        self.nursery.wait(120)
-        for pid in self.running:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+        self.nursery.close()
+        for child in self.children.values():
+            child.kill()

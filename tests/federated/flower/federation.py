@@ -15,17 +15,27 @@ import pyarrow.parquet as parquet
 
 from discreet import Schema
 from discreet.federated import Update
+from discreet.federated.flower import QUIET
 from discreet.nodes.journal import Journal
+from tests.nursery import Child, Nursery
 from tests.ports import free_ports
+
+IMPORTED = (
+    "discreet.cli.federate", "discreet.federated.flower.answers", "discreet.federated.flower.client",
+    "discreet.federated.flower.coordinator", "discreet.federated.flower.node", "discreet.federated.flower.server",
+    "discreet.federated.flower.superlink", "discreet.federated.flower.worker", "duckdb", "opendp.measurements",
+    "pandas", "pyarrow.parquet", "rich.progress", "rich.table", "flwr.supernode.fleet_http_client",
+    "flwr.supernode.node_auth_http_interceptor",
+)  # fmt: skip
 
 
 class Federation:
     """Shards, keys and processes in one directory."""
 
-    def __init__(self, place: Path, names: tuple[str, ...] = ("a", "b", "c")) -> None:
+    def __init__(self, place: Path, names: tuple[str, ...] = ("a", "b", "c"), *, warm: bool = False) -> None:
         self.place, self.names, (self.port,) = place, names, free_ports(1)
         self.guard = place / "guard.log"
-        self.running: list[subprocess.Popen[str]] = []
+        self.running: list[Child | subprocess.Popen[str]] = []
         self.env = {
             **os.environ,
             # The processes run the code that is tested, wherever it was found.
@@ -37,6 +47,7 @@ class Federation:
         }
         self.env.pop("FLWR_TELEMETRY_ENABLED", None)
         (place / "home").mkdir()
+        self.nursery = Nursery(*IMPORTED, env={**QUIET, "HOME": self.env["HOME"]}) if warm else None
 
     def write_shards(self, table, schema: Schema) -> None:
         """A shard for each node, of few columns: each is several requests and answers more, all alike."""
@@ -46,30 +57,35 @@ class Federation:
         for i, name in enumerate(self.names):
             parquet.write_table(table.slice(i * size, size), self.place / f"{name}.parquet")
 
-    def start(self, *arguments: object, log: str = "", **env: str) -> subprocess.Popen[str]:
-        """A command of ours in a process group of its own."""
-        with open(self.place / (log or f"{len(self.running)}.log"), "a") as out:
-            child = subprocess.Popen(
-                [sys.executable, "-m", "discreet", "federate", *map(str, arguments)],
-                cwd=self.place,
-                env={**self.env, **env},
-                stdin=subprocess.DEVNULL,
-                stdout=out,
-                stderr=subprocess.STDOUT,
-                text=True,
-                start_new_session=True,
-            )
+    def start(self, *arguments: object, log: str, **env: str) -> Child | subprocess.Popen[str]:
+        """A command of ours in a process group of its own: forked from a warm process, if there is one."""
+        words = ["federate", *arguments]
+        if self.nursery is not None:
+            code = self.place / f"{len(self.running)}.code"
+            child = self.nursery.start(words, self.place / log, code, self.place, {**self.env, **env})
+        else:
+            with open(self.place / log, "a") as out:
+                child = subprocess.Popen(
+                    [sys.executable, "-m", "discreet", *map(str, words)],
+                    cwd=self.place,
+                    env={**self.env, **env},
+                    stdin=subprocess.DEVNULL,
+                    stdout=out,
+                    stderr=subprocess.STDOUT,
+                    text=True,
+                    start_new_session=True,
+                )
         self.running.append(child)
         return child
 
-    def node(self, name: str, *more: object, keys: str = "keys", **env: str) -> subprocess.Popen[str]:
+    def node(self, name: str, *more: object, keys: str = "keys", **env: str) -> Child | subprocess.Popen[str]:
         return self.start(
             "node", "--data", f"{name}.parquet", "--schema", "schema.toml", "--epsilon", 1, "--total", 2, "--name",
             name, "--keys", keys, "--coordinator", f"127.0.0.1:{self.port}", "--ledger", f"{name}.ledger", *more,
             log=f"{name}.log", **env,
         )  # fmt: skip
 
-    def coordinator(self, out: str, *more: object) -> subprocess.Popen[str]:
+    def coordinator(self, out: str, *more: object) -> Child | subprocess.Popen[str]:
         return self.start(
             "coordinator", "--keys", "keys", "--schema", "schema.toml", "--out", out, "--state", "state", "--listen",
             f"127.0.0.1:{self.port}", "--nodes-expected", len(self.names), "--wait", 280, "--resend", 4, *more,
@@ -106,7 +122,7 @@ class Federation:
             time.sleep(pause)
         raise AssertionError("this never happened\n" + self.logs())
 
-    def finish(self, child: subprocess.Popen[str], seconds: float = 300) -> int:
+    def finish(self, child: Child | subprocess.Popen[str], seconds: float = 300) -> int:
         try:
             return child.wait(timeout=seconds)
         except subprocess.TimeoutExpired:
@@ -119,8 +135,10 @@ class Federation:
         return (self.place / f"{name}.log").read_text()
 
     @staticmethod
-    def kill(child: subprocess.Popen[str]) -> None:
+    def kill(child: Child | subprocess.Popen[str]) -> None:
         """End a process and all it started, at once."""
+        if isinstance(child, Child):
+            return child.kill()
         with suppress(ProcessLookupError):
             os.killpg(child.pid, signal.SIGKILL)
         child.wait()
@@ -128,3 +146,5 @@ class Federation:
     def close(self) -> None:
         for child in self.running:
             self.kill(child)
+        if self.nursery is not None:
+            self.nursery.close()

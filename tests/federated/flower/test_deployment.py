@@ -21,7 +21,7 @@ from tests.federated.flower.federation import Federation
 @pytest.fixture
 def federation(tmp_path, request):
     """Adult in three shards, or rows drawn from the released model of it where the data are absent."""
-    made = Federation(tmp_path)
+    made = Federation(tmp_path, warm=True)
     try:
         directory = request.getfixturevalue("data_dir")
         schema = Schema.from_manifest(directory / "datasets.json", "adult")

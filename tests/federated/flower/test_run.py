@@ -42,3 +42,4 @@ def test_run(federation, options):
     if result["secure"]:
         assert "honest nodes are in the sum" in " ".join(certificate.assumptions)
     assert set(federation.guard.read_text().splitlines()) == {"guarded"}
+    assert list((federation.place / "home").iterdir()) == []  # no directory of Flower's: all started from nothing

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.skipif("DISCREET_SLOW" not in os.environ, reason="slow:
 
 @pytest.fixture
 def federation(tmp_path):
-    made = Federation(tmp_path)
+    made = Federation(tmp_path, warm=True)
     model = demo.adult()
     made.write_shards(pa.table(model.sample(3000, rng=np.random.default_rng(3))), model.schema)
     yield made

@@ -37,7 +37,7 @@ def need_spark():
 
 @pytest.fixture(scope="session")
 def spark(need_spark, tmp_path_factory):
-    """A session of two cores that refuses results of rows: 400 kB is what the driver takes of a job."""
+    """A session of two cores that tries a task twice and refuses results of rows: 400 kB is what the driver takes of a job."""
     from pyspark.sql import SparkSession
 
     os.environ["PYSPARK_PYTHON"] = sys.executable
@@ -55,7 +55,7 @@ def spark(need_spark, tmp_path_factory):
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
     }
-    builder = SparkSession.builder.master("local[2]")
+    builder = SparkSession.builder.master("local[2,2]")  # of two cores, and a second try
     for key, value in settings.items():
         builder = builder.config(key, value)
     session = builder.getOrCreate()

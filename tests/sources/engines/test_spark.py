@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -28,7 +29,7 @@ from discreet import (
 from discreet import collect as count
 from discreet.evaluation.exact import evaluate
 from discreet.kinds import REGISTRY
-from discreet.sources import beside, open_frame
+from discreet.sources import Source, beside, open_frame
 from discreet.sources.absorb import Absorbed
 from discreet.spark import predict
 from tests.sources.engines.conftest import kill
@@ -187,6 +188,30 @@ def test_predictions_need_the_model_file_alone(schema, data, rows, tmp_path):
         predict(data, tmp_path / "absent.json")
 
 
+def test_a_partition_that_is_tried_again_changes_no_integer_and_costs_nothing_more(data, schema, rows, tmp_path):
+    died = tmp_path / "died"
+
+    def dying(batches):
+        yield from batches
+        try:
+            os.close(os.open(died, os.O_CREAT | os.O_EXCL))
+        except FileExistsError:
+            return
+        os._exit(1)  # the first that comes to its end dies, with all its rows counted
+
+    account, seen, ask = Account.create(tmp_path / "account", Budget(3.0)), [], Source.statistics
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Source, "statistics", lambda self, *a, **k: seen.append(ask(self, *a, **k)) or seen[-1])
+        PrivateNB(1.0, schema=schema).fit(data.mapInArrow(dying, data.schema), account=account)
+    (found,) = seen
+    assert died.exists()
+    wanted = count(rows, schema, detail=("bins",)).arrays()
+    assert {key: values.tolist() for key, values in found.arrays().items()} == {
+        key: values.tolist() for key, values in wanted.items()
+    }
+    assert [entry.grant.epsilon for entry in account.entries()] == [1]
+
+
 # ---- a cluster of two workers, one of which dies
 
 DRIVER = """
@@ -231,6 +256,7 @@ spark.stop()
 PARTS = 6
 
 
+@pytest.mark.slow  # three more Java processes, two executors and a driver: a partition tried again is above
 def test_a_worker_that_dies_changes_no_integer_and_costs_nothing_more(cluster, schema, rows, tmp_path):
     master, workers, surroundings = cluster
     begun = tmp_path / "begun"
