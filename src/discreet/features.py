@@ -367,6 +367,12 @@ class Numeric(Public):
         """The same number in other bins, whose edges are places between `lower` and `upper`."""
         return type(self)(**(self.model_dump() | {"bins": self._unplaced(bins)}))
 
+    def untransformed(self) -> Numeric:
+        """The same number in the data's own unit."""
+        if self.transform is None:
+            return self
+        return type(self)(**(self.model_dump() | {"transform": None, "bins": 1}))
+
     def within(self, lower: float, upper: float, bins: Any = None) -> Numeric:
         """The same number with declared bounds."""
         return type(self)(**(self.model_dump() | {"lower": lower, "upper": upper, "bounds": None}

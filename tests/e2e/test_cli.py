@@ -103,7 +103,7 @@ def test_the_demonstration_for_machines(discreet, tmp_path):
 def test_a_draft_is_written_with_its_warning(job):
     warning = (job / "schema.err").read_text()
     assert "discloses" in warning and "draft" in warning
-    assert "discreet plan --schema draft.toml" in warning
+    assert "discreet check train.csv --schema draft.toml" in warning
     assert (job / "schema.out").read_text() == ""
     text = (job / "draft.toml").read_text()
     assert text.startswith("#") and "discloses" in text.split("\n\n")[0] and "inferred = true" in text
@@ -116,7 +116,7 @@ def test_a_draft_on_standard_output(job, discreet, tmp_path):
     (tmp_path / "s.toml").write_text(done.stdout)
     assert Schema.load(tmp_path / "s.toml") == Schema.load(job / "draft.toml")
     found = as_json(discreet("schema", "train.csv", "--target", "income", "--json", cwd=job))
-    assert set(found) == {"schema", "left_out", "warning"} and "discloses" in found["warning"]
+    assert set(found) == {"schema", "left_out", "seen", "warning"} and "discloses" in found["warning"]
     assert Schema.from_dict(found["schema"]) == Schema.load(job / "draft.toml")
 
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.feather as feather
 import pytest
 
-from discreet import Categorical, DataError, Numeric, PrivateNB, Schema, SchemaError, Table
+from discreet import Categorical, DataError, Date, Numeric, PrivateNB, Schema, SchemaError, Table
 from discreet.sources.draft import WARNING, draft
 
 SIZE = 60
@@ -133,8 +133,9 @@ def test_types_read_off_a_csv(tmp_path):
 def test_booleans_and_dates(tmp_path):
     data = pd.DataFrame({"b": [True, False], "d": pd.to_datetime(["2020-01-01", "2021-01-01"]), "y": [1.0, 2.0]})
     found = draft(data, target="y")
-    assert found.schema.features == (Categorical("b", [False, True]),) and found.schema.classes == (1, 2)
-    assert "person's decision" in found.left_out["d"]
+    flag, day = found.schema.features
+    assert flag == Categorical("b", [False, True]) and found.schema.classes == (1, 2)
+    assert day == Date("d", "2020-01-01", "2021-01-31", unit="week") and "public days" in found.seen["d"][0]
 
 
 @pytest.mark.parametrize(
@@ -187,7 +188,7 @@ def test_awkward_column_names(name, tmp_path):
         ({"y": [0, 1]}, {"target": "y"}, DataError, "no column could serve as a feature"),
         ({"x": [None, None], "y": [0, 1]}, {"target": "y"}, DataError, "no column could serve as a feature"),
         ({"x": [], "y": []}, {"target": "y"}, DataError, "no rows"),
-        ({"x": range(1500), "y": range(1500)}, {"target": "y"}, DataError, "more than 1,000 values"),
+        ({"x": range(1500), "y": range(1500)}, {"target": "y"}, DataError, "holds numbers .more than 1,000"),
         ({"x": [1.0, 2.0], "y": [0.5, 1.5]}, {"target": "y"}, (DataError, SchemaError), "class"),
     ],
 )

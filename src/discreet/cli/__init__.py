@@ -12,6 +12,7 @@ from discreet.cli import (
     account,
     audit,
     bounds,
+    check,
     compare,
     demo,
     evaluate,
@@ -55,7 +56,10 @@ def _root(
     pass
 
 
-for command in (demo, schema, bounds, stats, plan, fit, predict, evaluate, inspect, compare, select, audit, reproduce):
+_COMMANDS = (
+    demo, check, schema, bounds, stats, plan, fit, predict, evaluate, inspect, compare, select, audit, reproduce,
+)  # fmt: skip
+for command in _COMMANDS:
     app.command(name=command.__name__.rsplit(".", 1)[1])(command.command)
 app.command(name="settle", hidden=True)(bounds.command)  # its name in version 0.1
 app.add_typer(account.app, name="account")

@@ -54,7 +54,10 @@ class Codes:
 
     def raw(self, row: int) -> Any:
         """A row's value as it came, None if it is missing."""
-        value = self.values[row]
+        return self.raw_of(self.values[row])
+
+    def raw_of(self, value: Any) -> Any:
+        """One of the values as it came, None if it is missing."""
         if self.names is not None:
             value = self.names[int(value)] if int(value) < len(self.names) else None
         return None if is_missing(value) else value
@@ -63,18 +66,16 @@ class Codes:
         """Raise the error that names the first value without a cell."""
         name, value = self.feature.name, self.raw(int(np.argmax(self.bad())))
         if value is None:
-            hint = "" if self.label else ", or declare missing = 'category' for it"
-            done = "leave such rows out" if self.label else "fill it in"
-            raise DataError(f"column {name!r} has a missing value: {done}{hint}")
+            if self.label:
+                raise DataError(f"column {name!r} has a missing value, and a row without a class teaches nothing: leave "
+                                "such rows out, or let unexpected='absorb' do so")  # fmt: skip
+            raise DataError(f"column {name!r} has a missing value: fill it in, or declare missing = 'category' for it")
         if isinstance(value, Nested):
             raise DataError(f"column {name!r} holds values of type {value.kind}, not categories")
         if self.label:
-            listed = ", ".join(text(one) for one in self.feature.categories[:5])
-            more = ", …" if len(self.feature.categories) > 5 else ""
-            raise DataError(
-                f"the target {name!r} holds {text(value)!r}, which is no class of the schema ({listed}{more}): add it to "
-                "the classes"
-            )
+            classes = ", ".join(repr(one) for one in self.feature.labels[:6]) + (", …" if self.feature.cells > 6 else "")
+            raise DataError(f"column {name!r} holds {text(value)!r}, which the schema does not list among the classes "
+                            f"({classes}): add it there, or mend the column")  # fmt: skip
         raise DataError(
             f"column {name!r} holds {text(value)!r}, which the schema does not list: "
             "add it to the categories or declare an 'other' bucket"

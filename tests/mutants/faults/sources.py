@@ -99,8 +99,14 @@ plant("held-under-any-schema", "sources/source.py",
       "if shared and (found.draw is None) == (data.draw is None) and _without_bins(data.schema) == _without_bins(schema):", "if shared:",
       "rows coded by other bounds and classes are taken for those of this schema", SHARED)
 plant("held-under-other-bounds", "sources/source.py",
-      "(one.name, one.lower, one.upper, one.lattice, one.missing_code is None)\n        if", "(one.name,)\n        if",
+      "(one.name, one.lower, one.upper, one.lattice, one.missing_code is None, one.reading)\n        if", "(one.name,)\n        if",
       "numbers clipped to other bounds are taken for those of this schema", SHARED)
+plant("held-under-another-reading", "sources/source.py", "one.missing_code is None, one.reading)",
+      "one.missing_code is None)", "numbers that another rule read from texts are taken for those of this schema",
+      "sources/test_numbers_as_they_come.py::test_what_is_held_is_not_shared_with_other_rules")
+plant("scaled-in-the-engine", "sources/sqlcount.py", "else NUMBERS if one.direct else ())", "else NUMBERS)",
+      "an engine counts a number that is on a scale as if it were its own place",
+      "sources/test_sql.py::test_values_that_a_rule_reads_count_alike_on_postgresql_and_duckdb")
 plant("held-under-any-rules", "sources/source.py",
       "shared = isinstance(data, Source) and (data.labelled, data.contributions, data.unexpected) == rules",
       "shared = isinstance(data, Source)",
