@@ -142,7 +142,9 @@ class PrivateClassifier(ScoreEstimator):
         self._configure(locals())
 
     def _plan(self, schema: Schema, *_: Any) -> AutoPlan:
-        find(self.model)  # or a sentence that names all kinds
+        asked = find(self.model)  # or a sentence that names all kinds
+        if asked.name != "auto":  # what the kind itself refuses is refused before anything is charged
+            asked.make(epsilon=self.epsilon, schema=schema, **self._people()).plan()
         if self.bins not in {"auto", "schema"}:
             raise BudgetError(f"bins must be 'auto' or 'schema', not {self.bins!r}")
         people = self._people()

@@ -32,6 +32,7 @@ from discreet.sources import HeldRows, cells_at
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
+MOST_FEATURES = 500  # pairs of which are counted in seconds
 PAIRS = "which pairs of features depend on each other within classes"
 TABLES = "rows by class and chosen pairs of features"
 LEAST_BINS, MOST_BINS, FEWEST_ROWS = 4, 8, 20.0
@@ -95,6 +96,11 @@ class PrivateTAN(NetworkEstimator):
 
 def plan_tan(schema: Schema, budget: Budget, choice_share: Fraction = Fraction(3, 10), **settings: Any) -> NetworkPlan:
     """The plan of a tree-augmented model; a single feature has no pairs to choose."""
+    if len(schema.features) > MOST_FEATURES:
+        raise BudgetError(
+            f"a tree of pairs looks at every pair of features, and {len(schema.features)} of them have too many: declare "
+            f"at most {MOST_FEATURES}, or choose some first ('discreet select')"
+        )
     share = choice_share if len(schema.features) > 1 else Fraction(0)
     return plan_network(schema, budget, "a tree-augmented model", {PAIRS: share, TABLES: 1 - share}, **settings)
 

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.errors import BudgetError
 from discreet.mechanisms.choose import CHOICES, choose, coins_of
 from discreet.mechanisms.coins import Coins
 from discreet.mechanisms.deal import deal
@@ -19,7 +18,6 @@ from discreet.trees.plan import NOISY, STEPS, TreePlan, trees_for
 from discreet.trees.questions import Questions
 from discreet.trees.table import Growing, Nodes
 
-LARGEST = 1 << 27  # cells of the histograms of one level
 POSITIVE = 1e-5  # what a noisy count below it counts as, where a Gini index needs it positive
 
 
@@ -68,8 +66,6 @@ def grow_tree(rows: HeldRows, plan: TreePlan, sampler: Sampler) -> GrownTrees:
     level = [(root, np.ones(cells, bool))]
     at = np.zeros(len(rows), np.int64)
     for _ in range(plan.depth):
-        if len(level) * cells * classes > LARGEST:
-            raise BudgetError("a tree of this depth over this schema does not fit in memory: lower depth")
         spot = np.full(len(table.rows), -1, np.int64)
         spot[[node for node, _ in level]] = np.arange(len(level))
         counts = np.zeros((len(level), cells, classes), np.int64)
@@ -121,24 +117,33 @@ def _release(nodes: Nodes, tally: Integers, plan: TreePlan, sampler: Sampler, co
 
 
 def random_trees(questions: Questions, trees: int, depth: int, coins: Coins) -> Nodes:
-    """Trees whose questions are drawn without the data: a feature evenly, then one of its open questions evenly."""
+    """Trees whose questions are drawn without the data: a feature evenly, then one of its open questions evenly.
+
+    A path keeps in mind the cells of features that it has asked about, and which of those have no question left.
+    """
     table = Growing()
-    cells = int(questions.starts[-1])
+    whole = [np.ones(size, bool) for size in np.diff(questions.starts)]
+    asked = [j for j, allowed in enumerate(whole) if len(questions.open_of(j, allowed))]
     for _ in range(trees):
         root = table.add()
         table.roots.append(root)
-        level = [(root, np.ones(cells, bool))]
+        level: list[tuple[int, dict[int, NDArray[np.bool_]], tuple[int, ...]]] = [(root, {}, ())]
         for _ in range(depth):
             below = []
-            for node, allowed in level:
-                still = questions.open(allowed)
-                if not len(still):
+            for node, left, closed in level:
+                if len(closed) == len(asked):
                     continue
-                features = np.unique(questions.feature[still])
-                own = still[questions.feature[still] == features[coins.below(len(features))]]
+                spot = coins.below(len(asked) - len(closed))
+                for one in closed:  # in order: the spot is counted among those that are not closed
+                    spot += one <= spot
+                feature = asked[spot]
+                allowed = left.get(feature, whole[feature])
+                own = questions.open_of(feature, allowed)
                 found = int(own[coins.below(len(own))])
-                no, yes = table.split(node, *questions.interval(found))
-                below += [(no, questions.after(allowed, found, False)), (yes, questions.after(allowed, found, True))]
+                for child, answer in zip(table.split(node, *questions.interval(found)), (False, True), strict=True):
+                    kept = questions.after_of(allowed, found, answer)
+                    shut = closed if len(questions.open_of(feature, kept)) else tuple(sorted((*closed, spot)))
+                    below.append((child, {**left, feature: kept}, shut))
             level = below
     return table.done()
 

@@ -18,6 +18,9 @@ from discreet.trees.questions import Questions
 
 STEPS = 1024  # a Gini score is a whole number of these parts of a row
 DEEPEST = 20
+LARGEST = 1 << 27  # cells of the histograms of one level
+ROOMY = 1 << 24  # and where a depth that nobody asked for ends
+FOREST_LARGEST, FOREST_ROOMY = 1 << 36, 1 << 27  # cells that nodes of the lowest levels of all trees keep in mind
 MOST_TREES = 10_000
 COUNT_SHARE = Fraction(1, 20)  # of a forest's budget, for the number of rows
 ROWS_PER_TREE, LEAST_AUTO, MOST_AUTO = 20, 5, 100
@@ -58,11 +61,22 @@ class TreePlan(Protected):
         return None if self.row_leaf is None else 1 / self.row_leaf
 
 
-def checked_depth(depth: Any, schema: Schema) -> int:
-    """The depth as asked, or ⌈√features⌉."""
+def checked_depth(depth: Any, schema: Schema, *, roomy: int, most: int, each: int = 1) -> int:
+    """The depth as asked, or ⌈√features⌉ and no more than leaves the lowest level within `roomy` cells.
+
+    A level has a cell for each node, each cell of the schema and each of `each` classes or trees. One of more than
+    `most` would not fit in memory, which is refused here: before anything is charged.
+    """
+    cells = max(sum(feature.cells for feature in schema.features), 1) * each
     if depth is None:
-        return math.isqrt(len(schema.features) - 1) + 1
-    return checked_count(depth, "depth", DEEPEST, least=0)
+        wanted = math.isqrt(len(schema.features) - 1) + 1
+        return min(wanted, max((roomy // cells).bit_length(), 1))
+    found = checked_count(depth, "depth", DEEPEST, least=0)
+    ends = math.prod(min(feature.cells, 1 << DEEPEST) for feature in schema.features[:DEEPEST])  # a node's at least
+    nodes = 1 << max(found - 1, 0)
+    if (nodes if len(schema.features) > DEEPEST else min(nodes, ends)) * cells > most:
+        raise BudgetError("a tree of this depth over this schema does not fit in memory: lower depth")
+    return found
 
 
 def checked_trees(trees: Any) -> int | None:
@@ -84,7 +98,8 @@ def plan_tree(
         raise BudgetError("leaf_share must lie between 0 and 1")
     contributions = checked_contributions(contributions)
     asked = len(Questions.of(schema))
-    deep = checked_depth(depth, schema) if asked else 0
+    limits = {"roomy": ROOMY, "most": LARGEST, "each": len(schema.classes)}
+    deep = checked_depth(depth, schema, **limits) if asked else 0
     budget, steps = budget.pure, moved_rows(adjacency, contributions)
     epsilon = budget.epsilon
     row_split = row_leaf = None
@@ -136,7 +151,8 @@ def plan_forest(
         raise BudgetError(f"leaves must be one of {', '.join(LEAVES)}, not {leaves!r}")
     contributions, count = checked_contributions(contributions), checked_trees(trees)
     asked = len(Questions.of(schema))
-    deep = checked_depth(depth, schema) if asked else 0
+    limits = {"roomy": FOREST_ROOMY, "most": FOREST_LARGEST, "each": MOST_AUTO if count is None else count}
+    deep = checked_depth(depth, schema, **limits) if asked else 0
     budget, steps = budget.pure, moved_rows(adjacency, contributions)
     epsilon = budget.epsilon
     row_leaf: Fraction | None = None

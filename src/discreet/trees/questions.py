@@ -60,6 +60,24 @@ class Questions:
         every = sums[self.starts[self.feature + 1]] - sums[self.starts[self.feature]]
         return np.flatnonzero((yes > 0) & (yes < every))
 
+    @cached_property
+    def spans(self) -> Integers:
+        """Where the questions of each feature begin, and where the last ones end."""
+        return np.searchsorted(self.feature, np.arange(len(self.starts)))
+
+    def open_of(self, feature: int, allowed: NDArray[np.bool_]) -> Integers:
+        """The questions about one feature that its cells still `allowed` can answer both ways."""
+        own = slice(self.spans[feature], self.spans[feature + 1])
+        sums = np.concatenate([[0], np.cumsum(allowed)])
+        yes = sums[self.high[own]] - sums[self.low[own]]
+        return np.asarray(self.spans[feature] + np.flatnonzero((yes > 0) & (yes < sums[-1])))
+
+    def after_of(self, allowed: NDArray[np.bool_], question: int, answer: bool) -> NDArray[np.bool_]:
+        """The cells of its feature that remain possible once a question is answered."""
+        inside = np.zeros_like(allowed)
+        inside[self.low[question] : self.high[question]] = True
+        return allowed & (inside if answer else ~inside)
+
     def interval(self, question: int) -> tuple[int, int, int]:
         """The feature of a question and the codes that it asks about."""
         return int(self.feature[question]), int(self.low[question]), int(self.high[question])
