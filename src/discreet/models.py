@@ -156,13 +156,25 @@ class ReleasedModel(ABC):
         rule = self.set_rule(coverage)
         return np.asarray(self._each(rule, X, progress, len(self.schema.classes)), bool)
 
-    def answers(self, rows: Rows, proba: bool = False) -> dict[str, NDArray[Any]]:
-        """The best class of each row as text and its probability or score; with `proba` those of every class too."""
+    def answers(
+        self, rows: Rows, proba: bool = False, *, threshold: tuple[int, float] | None = None
+    ) -> dict[str, NDArray[Any]]:
+        """The best class of each row as text and its probability or score; with `proba` those of every class too.
+
+        With a `threshold`, the place of a class and a number, that class is answered where its probability is not
+        below the number, and nowhere else.
+        """
         scores = self.score_rows(rows)
         scores = np.exp(scores) if self.probabilistic else scores
         labels = np.array([text(label) for label in self.schema.classes], dtype=object)
+        best = scores.argmax(axis=1)
+        if threshold is not None:
+            place, least = threshold
+            others = scores.copy()
+            others[:, place] = -np.inf
+            best = np.where(scores[:, place] >= least, place, others.argmax(axis=1))
         every = list(scores.T) if proba else []
-        found = [labels[scores.argmax(axis=1)], scores.max(axis=1), *every]
+        found = [labels[best], scores[np.arange(len(best)), best], *every]
         return dict(zip(self.answer_names(proba), found, strict=True))
 
     def answer_names(self, proba: bool = False) -> list[str]:

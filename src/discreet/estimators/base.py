@@ -234,6 +234,36 @@ class SchemaEstimator(ClassifierMixin, PrivateEstimator):
         labels: NDArray[Any] = self.model_.predict(self._narrowed(X))
         return labels
 
+    def predict_set(self, X: Any, coverage: Any = 0.9) -> NDArray[np.bool_]:
+        """For each row which of `classes_` are in its set; it holds the true one with at least the chance `coverage`.
+
+        It rests on rows held out: fit with PrivateHoldout.
+        """
+        check_is_fitted(self)
+        self._check_width(X)
+        found: NDArray[np.bool_] = self.model_.predict_set(self._narrowed(X), coverage)[:, self._order]
+        return found
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """The share of rows that are answered rightly; a file, table or frame with the target needs no `y`.
+
+        It is exact, so it discloses the rows that it is of: evaluate_privately measures private ones.
+        """
+        if y is not None:
+            return float(super().score(X, y, sample_weight))
+        check_is_fitted(self)
+        right = whole = 0
+        for rows in sources.read_rows(X, self.model_.schema):
+            assert rows.label is not None
+            truth = rows.label.encode()
+            if (truth == len(self.model_.schema.classes)).any():
+                rows.label.complain()
+            right += int(np.count_nonzero(self.model_.best_rows(rows) == truth))
+            whole += rows.size
+        if not whole:
+            raise DataError("there are no rows to score")
+        return right / whole
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.categorical = True

@@ -109,9 +109,14 @@ def gaps(scores: Floats, probabilistic: bool) -> Floats:
     return leads(scores, probabilistic)[:, 1:] if scores.shape[1] == 2 else leads(scores, probabilistic)
 
 
-def scales(model: Scoring) -> list[Scale]:
-    """The bins of each score of a model: one score for two classes, one per class for more."""
-    found = gaps(np.asarray(model.score_rows(made_up_rows(model)), dtype=np.float64), model.probabilistic)
+def made_up_scores(model: Scoring) -> Floats:
+    """What the model says of made-up rows."""
+    return np.asarray(model.score_rows(made_up_rows(model)), dtype=np.float64)
+
+
+def scales(scores: Floats, probabilistic: bool) -> list[Scale]:
+    """The bins of each score of a model, by those of made-up rows: one for two classes, one per class for more."""
+    found = gaps(scores, probabilistic)
     return [_scale(column) for column in found.T]
 
 

@@ -1,4 +1,4 @@
-"""Rows on disk: CSV, Parquet and Arrow files, one or many, streamed in batches."""
+"""Rows on disk: CSV, JSON lines, Parquet and Arrow files, one or many, streamed in batches."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import csv
 import glob
 import gzip
 import os
+import shutil
 import tempfile
 import zlib
 from collections.abc import Iterator
@@ -17,12 +18,15 @@ import numpy as np
 
 from discreet.errors import DataError
 from discreet.sources import tables
+from discreet.sources.jsonlines import JSONLines
 from discreet.sources.streams import Stream, first_line, register
 from discreet.sources.tables import OPEN_QUOTE, Duck, private_duckdb
 
 _ARROW = {".arrow", ".feather", ".ipc"}
 _TEXT = {".csv", ".tsv", ".txt"}
+_JSON = {".jsonl", ".ndjson"}
 _BLOCK = 1 << 22
+_SPOOLED: list[Any] = []  # folders that are removed when the process ends
 
 
 class _Parquet(Duck):
@@ -145,7 +149,7 @@ class Arrow(Stream):
 
 
 def open_files(path: str | os.PathLike[str], *, ordered: bool = False, lenient: bool = False) -> Stream:
-    """Stream a CSV, Parquet or Arrow file, or all files that a pattern such as `part-*.parquet` matches.
+    """Stream a CSV, JSON-lines, Parquet or Arrow file, or all files that a pattern such as `part-*.parquet` matches.
 
     `lenient` leaves out lines of a CSV file that are no row of its table: with too few or many values, or no UTF-8.
     """
@@ -153,6 +157,8 @@ def open_files(path: str | os.PathLike[str], *, ordered: bool = False, lenient: 
     kind = _kind(paths[0])
     if kind == "arrow":
         return Arrow(paths)
+    if kind == "json":
+        return JSONLines(paths, lenient=lenient)
     connection, folder = private_duckdb(preserve_insertion_order=ordered, memory_limit="1GB")
     if kind == "parquet":
         return _Parquet(paths, connection, folder)
@@ -223,14 +229,20 @@ def _kind(path: str) -> str:
         return "parquet"
     if suffix in _TEXT:
         return "csv"
+    if suffix in _JSON:
+        return "json"
     with open(path, "rb") as file:
         magic = file.read(6)
     if magic[:4] == b"PAR1":
         return "parquet"
     if magic == b"ARROW1":
         return "arrow"
+    if magic.lstrip(b"\xef\xbb\xbf").startswith(b"{"):
+        return "json"
+    if suffix == ".json":
+        raise DataError(f"{path} is a JSON document: write its rows as JSON lines, one object per line")
     if b"\0" in magic:
-        raise DataError(f"{path} is neither CSV, Parquet nor Arrow: convert it to one of these")
+        raise DataError(f"{path} is neither CSV, JSON lines, Parquet nor Arrow: convert it to one of these")
     return "csv"
 
 
@@ -301,6 +313,19 @@ def _quoted(block: bytes, delimiter: str, inside: bool | None) -> bool | None:
     if len(resets):
         return bool((len(odd) - 1 - resets[-1]) % 2)
     return None if inside is None else inside != bool(len(odd) % 2)
+
+
+def spooled(stream: Any) -> str:
+    """What comes down a pipe as a file that only its owner can read and that ends with this process.
+
+    Rows may be looked at more than once, and a pipe flows once. However much comes, memory holds little of it.
+    """
+    folder = tempfile.TemporaryDirectory(prefix="discreet-")
+    _SPOOLED.append(folder)
+    path = os.path.join(folder.name, "standard-input")
+    with open(path, "wb") as file:
+        shutil.copyfileobj(stream, file, _BLOCK)
+    return path
 
 
 register("files", lambda data: isinstance(data, str | os.PathLike), open_files)
