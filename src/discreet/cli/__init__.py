@@ -26,6 +26,7 @@ from discreet.cli import (
     select,
     settle,
     stats,
+    synthesize,
 )
 from discreet.cli.common import run
 
@@ -55,7 +56,22 @@ def _root(
     pass
 
 
-for command in (demo, schema, settle, stats, plan, fit, predict, evaluate, inspect, compare, select, audit, reproduce):
+for command in (
+    demo,
+    schema,
+    settle,
+    stats,
+    plan,
+    fit,
+    predict,
+    evaluate,
+    inspect,
+    compare,
+    select,
+    synthesize,
+    audit,
+    reproduce,
+):
     app.command(name=command.__name__.rsplit(".", 1)[1])(command.command)
 app.add_typer(account.app, name="account")
 app.add_typer(local.app)

@@ -86,8 +86,8 @@ class Scale:
 def made_up_rows(model: Scoring) -> Rows:
     """Rows that nobody has: drawn from the model where it can draw, else evenly from the cells of its schema."""
     rng, schema = np.random.default_rng(SEED), model.schema
-    if hasattr(model, "sample"):
-        drawn = model.sample(REFERENCE, rng=rng)
+    if getattr(model, "generative", False):
+        drawn = model.sample(REFERENCE, rng=rng)  # type: ignore[attr-defined]
     else:
         drawn = {f.name: decode(f, rng.integers(0, f.cells, REFERENCE), rng) for f in schema.features}
     return _rows(schema, drawn)
