@@ -102,6 +102,35 @@ class ReleasedModel(ABC):
             "evaluation": None if self.evaluation is None else self.evaluation.to_dict(),
         }
 
+    # ---- synthetic rows
+
+    generative: bool = False  # whether `_draw` draws rows
+
+    def sample(
+        self, size: int, seed: int | None = None, *, rng: np.random.Generator | None = None
+    ) -> dict[str, list[Any]]:
+        """Synthetic rows drawn from the model, target included, as columns: at no cost, as private as the model itself.
+
+        A seed repeats them; without one the system's dice are thrown.
+        """
+        if not self.generative:
+            raise ModelError(
+                f"{self.NAME} says which class a row has, not which rows there are: draw rows from a Naive Bayes, "
+                "tree-augmented or joint model, as 'discreet fit --model naive-bayes' releases one"
+            )
+        if isinstance(size, bool) or not isinstance(size, int | np.integer) or size < 0:
+            raise ModelError(f"the number of rows must be a whole number from 0 on, not {size!r}")
+        return self._draw(int(size), np.random.default_rng(seed) if rng is None else rng)
+
+    def _draw(self, size: int, rng: np.random.Generator) -> dict[str, list[Any]]:
+        raise NotImplementedError
+
+    def _draw_classes(self, size: int, rng: np.random.Generator) -> NDArray[np.int64]:
+        """The places of drawn classes."""
+        assert self.log_prior is not None
+        chances = np.exp(normalised(self.log_prior[None, :]))[0]
+        return np.asarray(rng.choice(len(chances), size=size, p=chances))
+
     # ---- prediction
 
     @property
@@ -161,13 +190,25 @@ class ReleasedModel(ABC):
         rule = self.set_rule(coverage)
         return np.asarray(self._each(rule, X, progress, len(self.schema.classes)), bool)
 
-    def answers(self, rows: Rows, proba: bool = False) -> dict[str, NDArray[Any]]:
-        """The best class of each row as text and its probability or score; with `proba` those of every class too."""
+    def answers(
+        self, rows: Rows, proba: bool = False, *, threshold: tuple[int, float] | None = None
+    ) -> dict[str, NDArray[Any]]:
+        """The best class of each row as text and its probability or score; with `proba` those of every class too.
+
+        With a `threshold`, the place of a class and a number, that class is answered where its probability is not
+        below the number, and nowhere else.
+        """
         scores = self.score_rows(rows)
         scores = np.exp(scores) if self.probabilistic else scores
         labels = np.array([text(label) for label in self.schema.classes], dtype=object)
+        best = scores.argmax(axis=1)
+        if threshold is not None:
+            place, least = threshold
+            others = scores.copy()
+            others[:, place] = -np.inf
+            best = np.where(scores[:, place] >= least, place, others.argmax(axis=1))
         every = list(scores.T) if proba else []
-        found = [labels[scores.argmax(axis=1)], scores.max(axis=1), *every]
+        found = [labels[best], scores[np.arange(len(best)), best], *every]
         return dict(zip(self.answer_names(proba), found, strict=True))
 
     def answer_names(self, proba: bool = False) -> list[str]:
@@ -294,6 +335,12 @@ def class_probabilities(schema: Schema, log_prior: Any) -> Floats:
     if found.shape != (len(schema.classes),) or not np.isfinite(found).all():
         raise ModelError("the class probabilities do not fit the schema")
     return found
+
+
+def pick(weights: Floats, spots: Floats) -> NDArray[np.int64]:
+    """The cell that each number from 0 to 1 falls to, by the weights in its row."""
+    levels = np.cumsum(weights, axis=1)
+    return np.asarray((spots[:, None] * levels[:, -1:] >= levels).sum(axis=1).clip(0, weights.shape[1] - 1))
 
 
 def leads(scores: Floats, probabilistic: bool) -> Floats:

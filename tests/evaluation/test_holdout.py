@@ -266,7 +266,7 @@ def test_one_charge_of_epsilon_before_a_row_is_read(kind, adjacency, tmp_path):
     assert "coin of its own" in held.certificate_.ledger.assumption
     assert "held out" in held.certificate_.covers
     parts = held.certificate_.ledger.parts
-    assert len(parts) == 2 and [one.cost for one in parts[1].parts] == ["16/25", "4/125", "16/125"]
+    assert len(parts) == 2 and [one.cost for one in parts[1].parts] == ["16/25", "1/25", "3/25"]
 
 
 def test_an_account_is_charged_once(tmp_path):

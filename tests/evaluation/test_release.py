@@ -10,7 +10,7 @@ from discreet import Budget, Categorical, Ledger, Numeric, PrivateLogisticRegres
 from discreet.errors import BudgetError, DataError
 from discreet.evaluation import PrivateEvaluation, evaluate_privately
 from discreet.evaluation import evaluate as room
-from discreet.evaluation.edges import scales
+from discreet.evaluation.edges import made_up_scores, scales
 from discreet.evaluation.exact import evaluate
 from discreet.evaluation.plan import make_evaluation_plan
 from discreet.evaluation.release import cells_of, count_rows
@@ -69,7 +69,7 @@ def test_the_sampler_gets_exact_tables_at_the_scale_of_the_adjacency(recorded, s
     assert all(values.sum() == 200 and (values >= 0).all() for values, _ in sampler.seen)
     if len(schema.classes) == 2:
         ((table, _),) = sampler.seen
-        cut = int(scales(model)[0].place(0.0)) + 1
+        cut = int(scales(made_up_scores(model), model.probabilistic)[0].place(0.0)) + 1
         assert np.array_equal(np.stack([table[:, :cut].sum(1), table[:, cut:].sum(1)], 1), exact)
     else:
         assert np.array_equal(sampler.seen[0][0], exact)
@@ -90,7 +90,11 @@ def test_figures_come_from_the_noisy_tables_alone(recorded, schema):
     found = []
     for seed, size in ((0, 50), (1, 3000)):
         rng = np.random.default_rng(7)
-        shapes = [(2, scales(model)[0].bins)] if schema is TWO else [(3, 3), *((2, s.bins) for s in scales(model))]
+        shapes = (
+            [(2, scales(made_up_scores(model), model.probabilistic)[0].bins)]
+            if schema is TWO
+            else [(3, 3), *((2, s.bins) for s in scales(made_up_scores(model), model.probabilistic))]
+        )
         answers = iter([rng.integers(-5, 90, shape) for shape in shapes])
         found.append(evaluate_privately(model, *rows_of(schema, size, seed), epsilon=0.2))
     assert found[0] == found[1]
@@ -126,7 +130,7 @@ def test_a_row_has_the_same_cell_alone_as_among_others(kind, schema):
 def test_edges_follow_from_the_model_alone(monkeypatch):
     """They are there before a row is read, and other rows do not move them."""
     model, order = model_of(TWO), []
-    monkeypatch.setattr("discreet.evaluation.plan.scales", lambda m: order.append("edges") or scales(m))
+    monkeypatch.setattr("discreet.evaluation.plan.scales", lambda *m: order.append("edges") or scales(*m))
     read = Source.map
     monkeypatch.setattr(Source, "map", lambda *a, **k: order.append("rows") or read(*a, **k))
     found = [evaluate_privately(model, *rows_of(TWO, n, n), epsilon=1, random_state=0) for n in (10, 900)]

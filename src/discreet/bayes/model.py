@@ -22,6 +22,7 @@ class NaiveBayesModel(ReleasedModel):
 
     FORMAT = "discreet/naive-bayes"
     NAME = "a Naive Bayes model"
+    generative = True
     log_prior: Floats
 
     def __init__(
@@ -55,9 +56,8 @@ class NaiveBayesModel(ReleasedModel):
 
         return twin_of(self, data, y, progress=progress)
 
-    def sample(self, size: int, *, rng: np.random.Generator) -> dict[str, list[Any]]:
-        """Synthetic rows drawn from the model, target included: as private as the model itself."""
-        groups = rng.choice(len(self.log_prior), size=size, p=np.exp(normalised(self.log_prior[None, :]))[0])
+    def _draw(self, size: int, rng: np.random.Generator) -> dict[str, list[Any]]:
+        groups = self._draw_classes(size, rng)
         columns: dict[str, list[Any]] = {}
         for feature, likelihood in zip(self.schema.features, self.likelihoods, strict=True):
             columns[feature.name] = likelihood.sample(feature, groups, rng)

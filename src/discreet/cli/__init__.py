@@ -27,6 +27,7 @@ from discreet.cli import (
     schema,
     select,
     stats,
+    synthesize,
 )
 from discreet.cli.common import run
 
@@ -57,7 +58,8 @@ def _root(
 
 
 _COMMANDS = (
-    demo, check, schema, bounds, stats, plan, fit, predict, evaluate, inspect, compare, select, audit, reproduce,
+    demo, check, schema, bounds, stats, plan, fit, predict, evaluate, inspect, compare, select, synthesize, audit,
+    reproduce,
 )  # fmt: skip
 for command in _COMMANDS:
     app.command(name=command.__name__.rsplit(".", 1)[1])(command.command)

@@ -79,9 +79,13 @@ def check_address(text: str) -> str:
 
 
 def located(data: str, table: str | None) -> Any:
-    """The rows that a command was given: a file, or a table at an address."""
-    from discreet.sources import Address, is_address
+    """The rows that a command was given: a file, a table at an address, or - for standard input."""
+    from discreet.sources import Address, is_address, spooled
 
+    if data in {"-", "/dev/stdin"}:
+        if table is not None:
+            raise DiscreetError("--table is for addresses: leave it out where rows come from standard input")
+        return spooled(sys.stdin.buffer)
     if is_address(data):
         return Address(data, table or "")
     if table is not None:

@@ -86,7 +86,9 @@ class PrivateJointHistogram(NetworkEstimator):
     def _model(self, held: HeldRows, plan: NetworkPlan, counts: ClassCounts, sampler: Sampler) -> JointModel:
         released = release_joint(held, plan, counts, sampler)
         certificate = network_certificate(plan, released.schema, released.charges, sampler, counts)
-        return JointModel(released.schema, released.prior, joint_table(released), certificate)
+        expected = expected_counts(released)
+        table = joint_table(released, expected)
+        return JointModel(released.schema, released.prior, table, certificate, cell_weights(released, expected))
 
 
 def plan_joint(schema: Schema, budget: Budget, prior_share: Fraction = Fraction(1, 5), **settings: Any) -> NetworkPlan:
@@ -144,18 +146,33 @@ def joint_counts(codes: Cells, labels: Integers, schema: Schema) -> Integers:
     return np.bincount(spot, minlength=classes * cells).reshape(classes, cells).astype(np.int64)
 
 
-def joint_table(released: JointRelease) -> Floats:
-    """log P(class | cell) for each class and joint cell."""
-    sizes = [feature.cells for feature in released.schema.features]
+def expected_counts(released: JointRelease) -> Floats:
+    """Rows by class and joint cell if the features were independent in each class, as the marginal tables have them."""
     classes = len(released.prior)
     chances = np.exp(released.prior)[:, None]
     for table in released.marginals:
         chances = (chances[:, :, None] * table[:, None, :]).reshape(classes, -1)
     rows = max(float(released.counts.sum()), 30.0)
+    return np.maximum(chances / chances.sum() * rows, 1e-12)
+
+
+def cell_weights(released: JointRelease, expected: Floats) -> Floats:
+    """Rows by joint cell: noisy counts drawn towards the expected ones, the more the less they differ beyond noise."""
+    noisy, usual = released.counts.sum(axis=0).astype(np.float64), expected.sum(axis=0)
+    noise = released.variance * len(released.prior)
+    differs = max(float(np.square(noisy - usual).mean()) - noise, 0.0)
+    kept = differs / (differs + noise) if noise else 1.0
+    found = np.maximum(usual + kept * (noisy - usual), 0.0)
+    return np.round(found if found.sum() > 0 else usual, 3) + 1e-9
+
+
+def joint_table(released: JointRelease, expected: Floats) -> Floats:
+    """log P(class | cell) for each class and joint cell."""
+    classes = len(released.prior)
     axes = tuple(_axis(feature) for feature in released.schema.features)
-    shape = (classes, *sizes)
-    expected = np.maximum(chances / chances.sum() * rows, 1e-12).reshape(shape)
-    shares = class_shares(released.counts.reshape(shape).astype(np.float64), released.variance, expected, axes)
+    shape = (classes, *(feature.cells for feature in released.schema.features))
+    counts = released.counts.reshape(shape).astype(np.float64)
+    shares = class_shares(counts, released.variance, expected.reshape(shape), axes)
     return np.log(np.maximum(shares.reshape(classes, -1), 1e-9))
 
 

@@ -8,10 +8,11 @@ from typing import Any, Self
 
 import numpy as np
 
+from discreet.bayes.likelihoods.histogram import decode
 from discreet.dependence.joint_model import DIGITS, numbers
 from discreet.dependence.tree import is_forest
 from discreet.errors import ModelError
-from discreet.models import Floats, ReleasedModel, class_probabilities
+from discreet.models import Floats, ReleasedModel, class_probabilities, pick
 from discreet.privacy.certificate import Certificate
 from discreet.schema import Schema
 from discreet.sources import Progress, Rows, encode_rows
@@ -27,6 +28,7 @@ class TANModel(ReleasedModel):
     FORMAT = "discreet/tan"
     NAME = "a tree-augmented model"
     by_codes = True
+    generative = True
     log_prior: Floats
 
     def __init__(
@@ -75,6 +77,23 @@ class TANModel(ReleasedModel):
             flat = np.ascontiguousarray(ratio.reshape(len(ratio), -1).T)
             scores += flat[codes[a] * ratio.shape[2] + codes[b]]
         return scores
+
+    def _draw(self, size: int, rng: np.random.Generator) -> dict[str, list[Any]]:
+        """Class first, then each part of the forest from a root on: P(child | parent, class)."""
+        groups, codes = self._draw_classes(size, rng), {}
+        for root in range(len(self.singles)):
+            waiting = [] if root in codes else [(root, -1, None)]
+            while waiting:
+                place, parent, edge = waiting.pop()
+                logs = self.singles[place][groups]
+                if edge is not None:
+                    ratio, (a, _) = self.ratios[edge], self.pairs[edge]
+                    logs = logs + (ratio if a == parent else ratio.transpose(0, 2, 1))[groups, codes[parent]]
+                codes[place] = pick(np.exp(logs - logs.max(axis=1, keepdims=True)), rng.random(size))
+                near = [(sum(pair) - place, spot) for spot, pair in enumerate(self.pairs) if place in pair]
+                waiting += [(child, place, spot) for child, spot in near if child not in codes]
+        columns = {f.name: decode(f, codes[j], rng) for j, f in enumerate(self.schema.features)}
+        return {**columns, self.schema.target: [self.schema.classes[group] for group in groups]}
 
     def twin(self, data: Any, y: Any = None, progress: Progress | None = None) -> TANModel:
         """A tree-augmented model of the same cells without noise, its pairs chosen anew: never for release."""

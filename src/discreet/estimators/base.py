@@ -272,22 +272,36 @@ class SchemaEstimator(ClassifierMixin, PrivateEstimator):
         labels: NDArray[Any] = self.model_.predict(self._narrowed(X))
         return labels
 
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """The accuracy on rows with labels `y`, or on a file, a table or a data frame that has the target.
+    def predict_set(self, X: Any, coverage: Any = 0.9) -> NDArray[np.bool_]:
+        """For each row which of `classes_` are in its set; it holds the true one with at least the chance `coverage`.
 
-        It is an exact figure of those rows, which no budget pays for; `evaluate_privately` measures with one.
+        It rests on rows held out: fit with PrivateHoldout.
+        """
+        check_is_fitted(self)
+        self._check_width(X)
+        found: NDArray[np.bool_] = self.model_.predict_set(self._narrowed(X), coverage)[:, self._order]
+        return found
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """The share of rows that are answered rightly; a file, table or frame with the target needs no `y`.
+
+        It is exact, so it discloses the rows that it is of: evaluate_privately measures private ones.
         """
         if y is not None:
             return float(super().score(X, y, sample_weight))
         check_is_fitted(self)
         check_shape(X, None, self.model_.schema, who=f"{type(self).__name__}.score")
-        hits = size = 0
+        right = whole = 0
         for rows in read_rows(X, self.model_.schema):
             assert rows.label is not None
-            hits, size = hits + int((self.model_.best_rows(rows) == rows.label.values).sum()), size + rows.size
-        if not size:
+            truth = rows.label.encode()
+            if (truth == len(self.model_.schema.classes)).any():
+                rows.label.complain()
+            right += int(np.count_nonzero(self.model_.best_rows(rows) == truth))
+            whole += rows.size
+        if not whole:
             raise DataError("there are no rows to score")
-        return hits / size
+        return right / whole
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

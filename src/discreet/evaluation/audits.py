@@ -27,6 +27,7 @@ Row = tuple[int, int]
 SCHEMA = Schema([Categorical("a", [0, 1])], "y", [0, 1])
 FEW: tuple[Row, ...] = ((0, 0), (1, 1)) * 12  # enough that training rows are always dealt
 SHARE = Fraction(1, 5)
+ALL = Fraction(9, 10)  # nearly all for prediction sets, so that the rest tells little
 
 
 @cache
@@ -42,18 +43,20 @@ def _columns(rows: Sequence[Row]) -> tuple[NDArray[Any], NDArray[Any]]:
 
 @dataclass(frozen=True)
 class Counted:
-    """The noisy table of a private evaluation; `factor` shortens its noise."""
+    """Noisy tables of a private evaluation; `factor` shortens the noise, `sets` is the part of prediction sets."""
 
     epsilon: float
     adjacency: str = "add-remove"
     factor: Fraction = Fraction(1)
+    sets: Fraction = Fraction(0)
 
     def sample(self, data: Sequence[Row], size: int, *, rng: np.random.Generator) -> NDArray[Any]:
         """One release per row of the result."""
         budget = Budget(exact(self.epsilon) / self.factor)
-        plan = make_evaluation_plan(_model(), budget, adjacency=Adjacency.of(self.adjacency))
+        plan = make_evaluation_plan(_model(), budget, adjacency=Adjacency.of(self.adjacency), sets=self.sets)
         tables, sampler = count_rows(_model(), plan, *_columns(data)), SimulationSampler(rng)
-        return np.array([add_noise(tables, plan, sampler)[0].counts.ravel() for _ in range(size)])
+        drawn = (add_noise(tables, plan, sampler) for _ in range(size))
+        return np.array([np.concatenate([one.counts.ravel() for one in every]) for every in drawn])
 
 
 @dataclass(frozen=True)
@@ -107,6 +110,10 @@ def audit_cases() -> list[AuditCase]:
          "rows by true class and score bin", 20_000),
         ("control-evaluation-half-noise", partial(Counted, factor=Fraction(1, 2)), "add-remove", added,
          "counts with half the noise", 20_000),
+        ("prediction-sets", partial(Counted, sets=ALL), "add-remove", added,
+         "rows by the lead of their class, and how many there are", 20_000),
+        ("control-prediction-sets-half-noise", partial(Counted, sets=ALL, factor=Fraction(1, 2)), "add-remove", added,
+         "counts for prediction sets with half the noise", 20_000),
         ("holdout", WholeHoldout, "add-remove", against,
          "a model and the counts of the rows held out", 1_000),
         ("holdout-counts", DealtCounts, "add-remove", more,

@@ -86,8 +86,8 @@ class Scale:
 def made_up_rows(model: Scoring) -> Rows:
     """Rows that nobody has: drawn from the model where it can draw, else evenly from the cells of its schema."""
     rng, schema = np.random.default_rng(SEED), model.schema
-    if hasattr(model, "sample"):
-        drawn = model.sample(REFERENCE, rng=rng)
+    if getattr(model, "generative", False):
+        drawn = model.sample(REFERENCE, rng=rng)  # type: ignore[attr-defined]
     else:
         drawn = {f.name: decode(f, rng.integers(0, f.cells, REFERENCE), rng) for f in schema.features}
     return _rows(schema, drawn)
@@ -109,9 +109,14 @@ def gaps(scores: Floats, probabilistic: bool) -> Floats:
     return leads(scores, probabilistic)[:, 1:] if scores.shape[1] == 2 else leads(scores, probabilistic)
 
 
-def scales(model: Scoring) -> list[Scale]:
-    """The bins of each score of a model: one score for two classes, one per class for more."""
-    found = gaps(np.asarray(model.score_rows(made_up_rows(model)), dtype=np.float64), model.probabilistic)
+def made_up_scores(model: Scoring) -> Floats:
+    """What the model says of made-up rows."""
+    return np.asarray(model.score_rows(made_up_rows(model)), dtype=np.float64)
+
+
+def scales(scores: Floats, probabilistic: bool) -> list[Scale]:
+    """The bins of each score of a model, by those of made-up rows: one for two classes, one per class for more."""
+    found = gaps(scores, probabilistic)
     return [_scale(column) for column in found.T]
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from discreet.evaluation.edges import Scale, scales
+from discreet.evaluation.edges import Scale, made_up_scores, scales
 from discreet.evaluation.exact import Scoring
 from discreet.evaluation.sets import set_edges
 from discreet.privacy.budget import Adjacency, Budget
@@ -14,7 +14,7 @@ from discreet.privacy.ledger import Charge, Node, Sequential
 from discreet.privacy.plan import Protected, checked_contributions, moved_rows
 from discreet.privacy.unexpected import REFUSE, check_unexpected
 
-SETS_ROWS = Fraction(1, 5)  # of what prediction sets cost: the number of rows, the rest is for their scores
+SETS_ROWS = Fraction(1, 4)  # of what prediction sets cost: the number of rows, the rest is for their scores
 CONFUSION_SHARE = Fraction(1, 4)  # of the budget, if there are more than two classes; the scores' tables share the rest
 
 
@@ -57,9 +57,10 @@ def make_evaluation_plan(
     budget = budget.pure
     classes = len(model.schema.classes)
     charges = evaluation_charges(budget, classes, adjacency=adjacency, contributions=contributions, sets=sets)
-    edges = set_edges(model) if sets else None
+    scores = made_up_scores(model)
+    edges = set_edges(scores, model.probabilistic) if sets else None
     return EvaluationPlan(
-        model.schema, budget, adjacency, contributions, tuple(scales(model)), charges, edges,
+        model.schema, budget, adjacency, contributions, tuple(scales(scores, model.probabilistic)), charges, edges,
         unexpected=check_unexpected(unexpected),
     )  # fmt: skip
 

@@ -47,7 +47,7 @@ class SetCounts(BaseModel):
         """
         missed = 1 - checked_coverage(coverage)
         whole = self.rows + 1
-        least = float(missed) * whole - margin(len(self.counts), float(Fraction(self.spread)))
+        least = float(missed) * whole - margin(float(Fraction(self.spread)))
         if least < 0 or whole < fewest(float(Fraction(self.rows_spread))):
             return 0
         below = 1
@@ -66,23 +66,9 @@ def checked_coverage(given: Any) -> Fraction:
     return found
 
 
-def margin(bins: int, spread: float) -> float:
-    """Rows by which the noise of one bin may mislead the walk, in the mean: the value of stopping best among noises.
-
-    Whoever sees independent noises one by one and may stop once gets E[max(Z, value of the rest)] in the mean.
-    """
-    value, rest = 0.0, _above(spread)
-    for _ in range(bins):
-        value += rest(value)
-    return value * UP
-
-
-def _above(spread: float) -> Any:
-    """E[(Z − v)⁺] of discrete Laplace noise, as a function of v ≥ 0."""
-    if not spread:
-        return lambda _: 0.0
-    q = math.exp(-1 / spread)
-    return lambda v: q ** (math.floor(v) + 1) / (1 + q) * (math.floor(v) + 1 - v + q / (1 - q))
+def margin(spread: float) -> float:
+    """Rows by which the noise of the bin that ends the walk misleads it at most, in the mean: it has no memory."""
+    return UP / (1 - math.exp(-1 / spread)) if spread else 0.0
 
 
 def fewest(spread: float) -> int:

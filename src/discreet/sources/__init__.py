@@ -11,11 +11,13 @@ from discreet.sources.addresses import Address, is_address
 from discreet.sources.asks import Workers
 from discreet.sources.beside import checked_run
 from discreet.sources.blocks import BLOCK, SMALL, Rows, in_threads, spans, workers
+from discreet.sources.carried import read_carried
 from discreet.sources.coded import Cells, Held, cells_at, cells_of, encode_rows, hold, hold_rows
 from discreet.sources.columns import GONE, Codes, Column, Numbers, Points, make_column
 from discreet.sources.count import BINS
 from discreet.sources.counted import CountedRows
 from discreet.sources.fewer import Draw
+from discreet.sources.files import spooled
 from discreet.sources.frames import as_matrix, label_values, open_frame
 from discreet.sources.held import HeldRows, Parts
 from discreet.sources.kept import RowTable, keep_rows
@@ -100,11 +102,11 @@ __all__ = [
     "open",
     "open_frame",
     "picked",
-    "read_rows",
+    "read_carried", "read_rows",
     "register",
     "require",
     "rows_of",
-    "spans",
+    "spans", "spooled",
     "trusting",
     "watched_spark",
     "watching",

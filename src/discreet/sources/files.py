@@ -1,4 +1,4 @@
-"""Rows on disk: CSV, Parquet and Arrow files, one or many, streamed in batches."""
+"""Rows on disk: CSV, JSON lines, Parquet and Arrow files, one or many, streamed in batches."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import gzip
 import io
 import os
 import re
+import shutil
 import tempfile
 import zlib
 from collections import deque
@@ -22,15 +23,18 @@ import numpy as np
 from discreet.errors import DataError
 from discreet.sources import tables
 from discreet.sources.blocks import workers
+from discreet.sources.jsonlines import JSONLines
 from discreet.sources.streams import Stream, first_line, register
 from discreet.sources.tables import OPEN_QUOTE, Duck, private_duckdb
 
 _ARROW = {".arrow", ".feather", ".ipc"}
 _TEXT = {".csv", ".tsv", ".txt"}
+_JSON = {".jsonl", ".ndjson"}
 _BLOCK = 1 << 22
 _PIECE = 1 << 20  # bytes of a Parquet column that are read at a time
 _BYTES, _FEWEST = 1 << 28, 1 << 15  # of a batch, and its rows however wide they are
 _LANES = 8  # batches of a Parquet file that wait for their turn at most
+_SPOOLED: list[Any] = []  # folders that are removed when the process ends
 
 
 class _Parquet(Duck):
@@ -191,7 +195,7 @@ class Arrow(Stream):
 
 
 def open_files(path: str | os.PathLike[str], *, ordered: bool = False, lenient: bool = False) -> Stream:
-    """Stream a CSV, Parquet or Arrow file, or all files that a pattern such as `part-*.parquet` matches.
+    """Stream a CSV, JSON-lines, Parquet or Arrow file, or all files that a pattern such as `part-*.parquet` matches.
 
     `lenient` leaves out lines of a CSV file that are no row of its table: with too few or many values, or no UTF-8.
     """
@@ -199,6 +203,8 @@ def open_files(path: str | os.PathLike[str], *, ordered: bool = False, lenient: 
     kind = _kind(paths[0])
     if kind == "arrow":
         return Arrow(paths)
+    if kind == "json":
+        return JSONLines(paths, lenient=lenient)
     connection, folder = private_duckdb(preserve_insertion_order=ordered, memory_limit="1GB")
     if kind == "parquet":
         return _Parquet(paths, connection, folder)
@@ -274,14 +280,20 @@ def _kind(path: str) -> str:
         return "parquet"
     if suffix in _TEXT:
         return "csv"
+    if suffix in _JSON:
+        return "json"
     with open(path, "rb") as file:
         magic = file.read(6)
     if magic[:4] == b"PAR1":
         return "parquet"
     if magic == b"ARROW1":
         return "arrow"
+    if magic.lstrip(b"\xef\xbb\xbf").startswith(b"{"):
+        return "json"
+    if suffix == ".json":
+        raise DataError(f"{path} is a JSON document: write its rows as JSON lines, one object per line")
     if b"\0" in magic:
-        raise DataError(f"{path} is neither CSV, Parquet nor Arrow: convert it to one of these")
+        raise DataError(f"{path} is neither CSV, JSON lines, Parquet nor Arrow: convert it to one of these")
     return "csv"
 
 
@@ -365,6 +377,19 @@ def _quoted(block: bytes, delimiter: str, inside: bool | None) -> bool | None:
     if len(resets):
         return bool((len(odd) - 1 - resets[-1]) % 2)
     return None if inside is None else inside != bool(len(odd) % 2)
+
+
+def spooled(stream: Any) -> str:
+    """What comes down a pipe as a file that only its owner can read and that ends with this process.
+
+    Rows may be looked at more than once, and a pipe flows once. However much comes, memory holds little of it.
+    """
+    folder = tempfile.TemporaryDirectory(prefix="discreet-")
+    _SPOOLED.append(folder)
+    path = os.path.join(folder.name, "standard-input")
+    with open(path, "wb") as file:
+        shutil.copyfileobj(stream, file, _BLOCK)
+    return path
 
 
 register("files", lambda data: isinstance(data, str | os.PathLike), open_files)

@@ -23,11 +23,11 @@ plant("one-row-per-person", "evaluation/plan.py",
       "reach = moved_rows(adjacency, contributions)", "reach = moved_rows(adjacency)",
       "people have several rows, and the noise is for one", SCALES)
 plant("every-class-has-all", "evaluation/plan.py",
-      "each = budget.epsilon * (1 - CONFUSION_SHARE) / classes", "each = budget.epsilon * (1 - CONFUSION_SHARE)",
+      "each = whole * (1 - CONFUSION_SHARE) / classes", "each = whole * (1 - CONFUSION_SHARE)",
       "the table of each class spends what all have together", SCALES)
 plant("confusion-has-all", "evaluation/plan.py",
-      'charge("rows by true and predicted class", budget.epsilon * CONFUSION_SHARE),',
-      'charge("rows by true and predicted class", budget.epsilon),',
+      'charge("rows by true and predicted class", whole * CONFUSION_SHARE),',
+      'charge("rows by true and predicted class", whole),',
       "the confusion table spends everything, and the others once more", SCALES)
 plant("row-in-two-cells", "evaluation/release.py",
       "{str(j): np.bincount(one, minlength=a * b) for", "{str(j): 2 * np.bincount(one, minlength=a * b) for",
@@ -74,3 +74,28 @@ plant("several-rows-without-id", "evaluation/holdout.py",
 plant("holdout-certified-as-the-fit-alone", "evaluation/holdout.py",
       "whole = own.beside(figures, SIDES, dealt)", "whole = own",
       "the certificate leaves out the figures and the coins that they rest on", CHARGED)
+SETS = "evaluation/test_sets.py::test_the_tables_get_the_noise_of_their_parts"
+COVER = "privacy/test_coverage.py"
+plant("sets-have-all-once-more", "evaluation/plan.py",
+      "whole, own = budget.epsilon * (1 - sets), budget.epsilon * sets",
+      "whole, own = budget.epsilon, budget.epsilon * sets",
+      "figures spend everything, and prediction sets once more", SETS)
+plant("sets-bins-have-all", "evaluation/plan.py",
+      "own * (1 - SETS_ROWS)),", "own),",
+      "the bins of prediction sets spend what their number of rows has too", SETS)
+plant("sets-row-in-two-bins", "evaluation/release.py",
+      "sets = [np.zeros(len(truth), np.int64), reached[reached < len(plan.edges)]]",
+      "sets = [np.zeros(len(truth), np.int64), np.repeat(reached[reached < len(plan.edges)], 2)]",
+      "a row moves a bin of prediction sets by two, and the noise is for one", SETS)
+plant("sets-noise-told-as-less", "evaluation/release.py",
+      "spread=second, rows_spread=first", "spread=first, rows_spread=second",
+      "prediction sets are told another noise than was drawn, and their coverage is not proved", SETS)
+plant("sets-without-margin", "privacy/coverage.py",
+      "least = float(missed) * whole - margin(float(Fraction(self.spread)))", "least = float(missed) * whole",
+      "prediction sets leave the noise out of their coverage", COVER)
+plant("sets-new-row-not-counted", "privacy/coverage.py",
+      "        below = 1\n", "        below = 0\n",
+      "prediction sets are those of one row more than there is", COVER)
+plant("sets-of-no-rows", "privacy/coverage.py",
+      "if least < 0 or whole < fewest(float(Fraction(self.rows_spread))):", "if least < 0:",
+      "prediction sets rest on noise alone where there are hardly any rows", COVER)

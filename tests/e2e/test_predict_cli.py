@@ -1,0 +1,160 @@
+"""Predictions that people can use, and synthetic rows: the commands, run in this process."""
+
+import io
+import json
+import sys
+from functools import partial
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from discreet import (
+    Categorical,
+    Numeric,
+    PrivateAdditiveClassifier,
+    PrivateHoldout,
+    PrivateNB,
+    PrivateTAN,
+    Schema,
+    load,
+)
+from discreet.cli import app
+from discreet.cli.common import run
+from discreet.errors import DataError, ModelError
+from discreet.sources import read_rows
+
+SCHEMA = Schema([Categorical("a", ["u", "v"]), Numeric("x", 0, 10, missing="bin")], "y", ["no", "yes"])
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("place")
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 3000)
+    x = np.clip(rng.normal(3 + 3 * y, 2), 0, 10).round(2)
+    rows = pd.DataFrame({"id": np.arange(3000), "ward": [f"W, {i % 3}" for i in range(3000)]})
+    rows = rows.assign(a=np.where(rng.random(3000) < 0.3 + 0.4 * y, "u", "v"), x=x, y=np.array(["no", "yes"])[y])
+    rows.loc[::50, "x"] = np.nan
+    rows.to_csv(folder / "rows.csv", index=False)
+    rows.to_json(folder / "rows.jsonl", orient="records", lines=True)
+    PrivateHoldout(PrivateNB(1.0, schema=SCHEMA), random_state=0).fit(rows).model_.save(folder / "m.json")
+    PrivateAdditiveClassifier(1.0, schema=SCHEMA).fit(rows).model_.save(folder / "add.json")
+    return folder
+
+
+@pytest.fixture
+def call(place, monkeypatch, capfdbinary):
+    def command(*words, stdin=b""):
+        monkeypatch.chdir(place)
+        monkeypatch.setattr(sys, "argv", ["discreet", *words])
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
+        code = run(partial(app, list(words), standalone_mode=False))
+        sys.stdout.flush()
+        found = capfdbinary.readouterr()
+        return code, found.out.decode(), found.err.decode()
+
+    return command
+
+
+def test_columns_are_kept_beside_the_answers_of_every_form(call, place):
+    model, rows = load(place / "m.json"), pd.read_csv(place / "rows.csv")
+    sets = model.predict_set(rows)
+    code, out, _ = call("predict", "m.json", "rows.csv", "--keep", "id,ward", "--coverage", "0.9", "--proba")
+    found = pd.read_csv(io.StringIO(out))
+    assert code == 0 and list(found)[:2] == ["id", "ward"] and found.ward.tolist() == rows.ward.tolist()
+    assert found.prediction.tolist() == model.predict(rows).tolist()
+    assert [one.split(" | ") for one in found["set"]] == [np.array(["no", "yes"])[one].tolist() for one in sets]
+    piped = (place / "rows.jsonl").read_bytes()
+    for words, stdin in ((["rows.jsonl"], b""), (["-"], piped), (["rows.csv", "--out", "-"], b"")):
+        code, out, _ = call(
+            "predict", "m.json", *words, "--keep", "id", "--coverage", "0.9", "--format", "jsonl", stdin=stdin
+        )
+        lines = [json.loads(line) for line in out.splitlines()]
+        assert code == 0 and [int(line["id"]) for line in lines] == rows.id.tolist()
+        assert [line["prediction"] for line in lines] == found.prediction.tolist()
+        assert [line["set"] for line in lines] == [one.split(" | ") for one in found["set"]]
+    assert call("predict", "m.json", "rows.csv", "--out", "p.jsonl")[0] == 0
+    assert len((place / "p.jsonl").read_text().splitlines()) == 3000
+
+
+def test_a_threshold_moves_answers_of_one_class(call, place):
+    chance = load(place / "m.json").predict_proba(place / "rows.csv")[:, 1]
+    for words, level in ((["--threshold", "0.2"], 0.2), (["--threshold", "yes=0.8"], 0.8)):
+        _, out, _ = call("predict", "m.json", "rows.csv", *words)
+        found = pd.read_csv(io.StringIO(out))
+        assert ((found.prediction == "yes") == (chance >= level)).all()
+        np.testing.assert_allclose(found.probability, np.where(chance >= level, chance, 1 - chance), rtol=1e-9)
+
+
+def test_what_cannot_be_asked_is_one_sentence(call):
+    for words, said in (
+        (["m.json", "rows.csv", "--keep", "nothing"], "no column 'nothing'"),
+        (["m.json", "rows.csv", "--threshold", "maybe=0.3"], "no class 'maybe'"),
+        (["m.json", "rows.csv", "--threshold", "2"], "from 0 to 1"),
+        (["m.json", "rows.csv", "--coverage", "1.5"], "coverage"),
+        (["add.json", "rows.csv", "--coverage", "0.9"], "--holdout"),
+        (["m.json", "-"], "is empty"),
+    ):
+        code, out, err = call("predict", *words)
+        assert code == 2 and not out and said in err and "Traceback" not in err and len(err.splitlines()) == 1
+
+
+def test_json_lines_are_read_row_by_row(tmp_path):
+    path = tmp_path / "r.jsonl"
+    path.write_text(
+        '{"a": "u", "x": 1, "y": "no"}\n\n{"y": "yes", "x": "2.5", "a": "v", "more": [1]}\n{"a": "u", "y": "no"}\n'
+    )
+    (rows,) = read_rows(path, SCHEMA)
+    assert rows.label.encode().tolist() == [0, 1, 0]
+    np.testing.assert_array_equal(rows.columns[1].values.astype(float), [1, 2.5, np.nan])
+    for bad in ('{"a": "u"', "[1, 2]", "no row"):
+        path.write_text('{"a": "u", "x": 1, "y": "no"}\n' + bad + "\n")
+        with pytest.raises(DataError, match="line 2 is no JSON object"):
+            list(read_rows(path, SCHEMA))
+        (rows,) = read_rows(path, SCHEMA, unexpected="absorb")
+        assert rows.size == 1
+    (tmp_path / "doc.json").write_text('[{"a": 1}]')
+    with pytest.raises(DataError, match="JSON lines"):
+        list(read_rows(tmp_path / "doc.json", SCHEMA))
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_synthetic_rows_come_with_the_certificate(call, place, suffix):
+    name = f"drawn.{suffix}"
+    code, out, err = call(
+        "synthesize", "m.json", "--rows", "2000", "--seed", "1", "--out", name, "--measure", "rows.csv", "--json"
+    )
+    told = json.loads(out)
+    assert code == 0 and told["rows"] == 2000 and told["measured"]["auc"] > 0.8 and "NOT private" in err
+    assert (
+        json.loads((place / f"{name}.certificate.json").read_text())
+        == json.loads((place / "m.json").read_text())["certificate"]
+    )
+    drawn = pd.read_csv(place / name) if suffix == "csv" else pd.read_parquet(place / name)
+    again = load(place / "m.json").sample(2000, 1)
+    assert drawn.y.tolist() == again["y"] and drawn.a.tolist() == again["a"] and drawn.x.isna().any()
+    code, out, err = call("synthesize", "add.json", "--out", name)
+    assert code == 2 and "naive-bayes" in err and len(err.splitlines()) == 1
+
+
+def test_a_tree_of_pairs_draws_pairs_as_they_were_released():
+    """Shares of 40,000 draws within 0.02: eight standard errors."""
+    rng = np.random.default_rng(3)
+    y = rng.integers(0, 2, 8000)
+    a = (rng.random(8000) < 0.3 + 0.4 * y).astype(int)
+    b = np.where(rng.random(8000) < 0.9, a, 1 - a)
+    c = np.where(rng.random(8000) < 0.8, b, 2)
+    schema = Schema([Categorical("a", [0, 1]), Categorical("b", [0, 1]), Categorical("c", [0, 1, 2])], "y", [0, 1])
+    model = PrivateTAN(4.0, schema=schema, random_state=0).fit(np.stack([a, b, c], axis=1), y).model_
+    drawn = {name: np.array(values) for name, values in model.sample(40_000, 5).items()}
+    whole = np.stack([one.ravel() for one in np.meshgrid([0, 1], [0, 1], [0, 1, 2], indexing="ij")], axis=1)
+    scores = np.exp(model.predict_joint_log_proba(whole))
+    shares = scores / scores.sum()
+    for (i, j, k), line in zip(whole.tolist(), shares, strict=True):
+        for label in (0, 1):
+            same = (drawn["a"] == i) & (drawn["b"] == j) & (drawn["c"] == k) & (drawn["y"] == label)
+            assert abs(same.mean() - line[label]) < 0.02
+    assert model.sample(10, 5) == model.sample(10, 5) != model.sample(10, 6)
+    with pytest.raises(ModelError, match="whole number"):
+        model.sample(1.5)
