@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import json
 import sqlite3
 from dataclasses import replace
 
@@ -199,7 +200,8 @@ def test_nobody_else_can_say_that_a_node_has_left(place):
     a._heed_farewells()
     assert not a.machine.waiting("c") and "c" not in a.view.peers
     assert a.machine.own.weight == 2**BITS
-    assert a.roster.merge(replace(gone, version=99, phase=0)) and a.roster.entries["c"].phase == 3
+    back = replace(gone, version=99, phase=0).signed(c.ring.sign)  # whoever has left stays so, even by its own word
+    assert not a.roster.merge(back) and a.roster.entries["c"] == gone
     for one in (a, b, c):
         one.close()
 
@@ -226,7 +228,7 @@ def test_a_node_that_gives_up_does_not_call_it_an_end(place, phases, end):
         for one in (a, b, c):
             a.roster.merge(one.roster.entries[one.name])
         for one, phase in zip((a, b, c), phases, strict=True):
-            one.roster.move(one.name, phase="rs".index(phase), among=a.roster.among)
+            one.roster.move(one.name, one.ring.sign, phase="rs".index(phase), among=a.roster.among)
             a.roster.merge(one.roster.entries[one.name])
     assert run(a.run()) == end
     assert a.why_late() == {"srs": "not settled yet: b", "sss": "not settled yet: "}.get(
@@ -337,7 +339,14 @@ def test_statements_are_signed_by_their_node(place):
     with pytest.raises(ProtocolError, match="not signed"):
         b.roster.merge(replace(entry, statement=entry.statement + " ", version=9))
     assert not b.roster.merge(entry)
-    assert b.roster.merge(replace(entry, version=3, phase=1))
+    moved = replace(entry, version=3, phase=1).signed(a.ring.sign)
+    for change in ({"version": 10**9}, {"phase": 2}, {"address": "127.0.0.1:9"}, {"among": "x"}, {"hand": b""}):
+        with pytest.raises(ProtocolError, match="not signed"):
+            b.roster.merge(replace(moved, **change))
+    with pytest.raises(ProtocolError, match="not signed"):
+        b.roster.merge(moved.signed(ring.sign))  # in another's hand
+    assert b.roster.entries["a"] == entry
+    assert b.roster.merge(moved)
     with pytest.raises(ProtocolError):
         MemberEntry.read({"node": "a"})
     a.close()
@@ -352,7 +361,7 @@ def test_budgets_that_make_no_model_together_make_no_network(place, budget):
     assert a.terms.network == terms(place, "c", budget=Budget(2, delta=1e-6)).network
     lie = state_member(b.site.update, a.terms.network)
     with pytest.raises(ProtocolError, match="do not mix"):
-        a.roster.merge(MemberEntry("b", lie, b.ring.sign(lie), b.ring.certificate))
+        a.roster.merge(MemberEntry("b", lie, b.ring.sign(lie), b.ring.certificate).signed(b.ring.sign))
     assert set(a.members) == {"a"}
     a.close()
     b.close()
@@ -377,7 +386,7 @@ def test_a_node_listens_to_no_hearsay_about_strangers_and_keeps_its_own_peers(pl
     b, c = (node(place, name, ports) for name in "bc")
     share = PushShare((0,) * a.site.layout.size, 1)
     rumours = {**{f"x{i}": "127.0.0.1:9" for i in range(60)}, "b": "127.0.0.1:9"}
-    lie = replace(b.roster.entries["b"], version=7, address="127.0.0.1:9")
+    lie = replace(b.roster.entries["b"], version=7, address="127.0.0.1:9").signed(b.ring.sign)
 
     def hand(number, *entries):
         raw = to_bytes(Envelope(a.terms.network, Message("b", "a", number, share), entries, rumours))
@@ -389,7 +398,7 @@ def test_a_node_listens_to_no_hearsay_about_strangers_and_keeps_its_own_peers(pl
         a.beat()
         assert set(a.channels) == {"b", "c"}
         before = a.channels["c"][1]
-        await hand(2, replace(c.roster.entries["c"], version=8, address="127.0.0.1:7"))
+        await hand(2, replace(c.roster.entries["c"], version=8, address="127.0.0.1:7").signed(c.ring.sign))
         a.beat()
         await asyncio.gather(*a.closing)
         assert before.get_state() == grpc.ChannelConnectivity.SHUTDOWN and a.channels["c"][0] == "127.0.0.1:7"
@@ -413,7 +422,7 @@ def test_a_member_that_tells_two_stories_does_not_part_the_others(place):
     a.roster.merge(c.roster.entries["c"])
     share, before = PushShare((0,) * a.site.layout.size, 1), a.machine.own
     for number, version in enumerate((0, 5), 1):
-        told = replace(twin.roster.entries["c"], version=version, phase=1 if version else 0)
+        told = replace(twin.roster.entries["c"], version=version, phase=1 if version else 0).signed(c.ring.sign)
         raw = to_bytes(Envelope(a.terms.network, Message("b", "a", number, share), (b.roster.entries["b"], told)))
         asyncio.run(a._exchange(raw, Context("b")))
     assert a.machine.own.weight == before.weight + 2 and a.status()["conflicting"] == ["c"]
@@ -459,7 +468,7 @@ def test_content_needs_all_to_have_settled_among_the_same_members(place):
     a.roster.merge(c.roster.entries["c"])
     a._move(1, a.roster.among)
     for one, among, phase in ((c, a.roster.among, 1), (b, fewer, 1), (b, a.roster.among, 2)):
-        one.roster.move(one.name, phase=1, among=among)
+        one.roster.move(one.name, one.ring.sign, phase=1, among=among)
         a.roster.merge(one.roster.entries[one.name])
         a._advance()
         assert a.phase == phase
@@ -519,6 +528,69 @@ def test_a_forged_phase_of_the_own_node_is_ignored(place):
     a.close()
 
 
+def test_a_farewell_wins_at_any_version_and_spreads(place):
+    ports = ports_for("abc")
+    a, b, c = (node(place, name, ports) for name in "abc")
+    a.roster.merge(replace(c.roster.entries["c"], version=10**15).signed(c.ring.sign))
+    a.machine.send("c")
+    c.leave()
+    gone = c.roster.entries["c"]
+    assert gone.version < 10**15
+    assert a.roster.merge(gone)
+    a._heed_farewells()
+    assert not a.machine.waiting("c") and a.machine.own.weight == 2**BITS
+    assert gone in a.roster.news({"c": (False, 10**15)}) and gone not in a.roster.news({"c": gone.rank})
+    for one in (a, b, c):
+        one.close()
+
+
+def test_absurd_mass_is_refused_and_a_refused_message_changes_nothing(place):
+    """Four messages of weight 2^158 once made an honest node's next share too wide for its peers, for good."""
+    ports = ports_for("abc")
+    a, b, c = (node(place, name, ports) for name in "abc")
+    size = a.site.layout.size
+    zeros = (0,) * size
+    refused = [
+        PushShare(zeros, 1 << 158), PushShare(zeros, 3 << BITS), PushShare((1 << 150, *zeros[1:]), 1),
+        PushShare((-(1 << 150), *zeros[1:]), 1), PushShare((*zeros[1:], 1 << 159), 1),
+    ]  # fmt: skip
+    before, entries, beats = a.machine.own, dict(a.roster.entries), a.machine.incoming.get("b")
+    for share in refused:
+        raw = to_bytes(Envelope(a.terms.network, Message("b", "a", 1, share), (b.roster.entries["b"],), {"c": "x:1"}))
+        with pytest.raises(RefusedError, match="more than all members"):
+            asyncio.run(a._exchange(raw, Context("b")))
+    broken = replace(b.roster.entries["b"], hand=b"no")
+    raw = to_bytes(
+        Envelope(a.terms.network, Message("b", "a", 1, PushShare(zeros, 1)), (c.roster.entries["c"], broken))
+    )
+    with pytest.raises(RefusedError, match="not signed"):
+        asyncio.run(a._exchange(raw, Context("b")))
+    assert (a.machine.own, a.roster.entries, a.machine.incoming.get("b")) == (before, entries, beats)
+    assert set(a.members) == {"a"} and not a.known and set(a.view.peers) == {"b", "c"}
+    for share in (b.machine.own, PushShare(zeros, 1 << BITS)):  # what b really has, and as much once more
+        number = 1 if share is b.machine.own else 2
+        raw = to_bytes(Envelope(a.terms.network, Message("b", "a", number, share), (b.roster.entries["b"],)))
+        asyncio.run(a._exchange(raw, Context("b")))
+    assert a.machine.own.weight == 3 << BITS
+    b.machine.own = a.machine.send("b").share  # goes over the wire
+    assert len(to_bytes(Envelope("", Message("a", "b", 1, b.machine.own)))) < 40 * size + 200
+    for one in (a, b, c):
+        one.close()
+
+
+def test_impossible_rows_in_a_signed_statement_are_refused(place):
+    ports = ports_for("abc")
+    a, b = (node(place, name, ports) for name in "ab")
+    known = json.loads(b.roster.entries["b"].statement)
+    for rows in (10**400, -1, True, 1.5, "3"):
+        statement = json.dumps({**known, "rows": rows}, sort_keys=True)
+        entry = replace(b.roster.entries["b"], statement=statement, signature=b.ring.sign(statement))
+        with pytest.raises(ProtocolError, match="does not belong to this network"):
+            a.roster.merge(entry.signed(b.ring.sign))
+    for one in (a, b):
+        one.close()
+
+
 def test_who_comes_after_a_node_has_settled_is_turned_away(place):
     ports = ports_for("abc")
     a, b, c = (node(place, name, ports, replace(QUICK, expected=2)) for name in "abc")
@@ -529,7 +601,7 @@ def test_who_comes_after_a_node_has_settled_is_turned_away(place):
         asyncio.run(a._exchange(raw, Context(sender)))
 
     hand("b", 1, b.roster.entries["b"])
-    a.roster.move("a", phase=1, among=a.roster.among)
+    a.roster.move("a", a.ring.sign, phase=1, among=a.roster.among)
     before = a.machine.own
     with pytest.raises(RefusedError, match="no new members"):
         hand("c", 1, c.roster.entries["c"])

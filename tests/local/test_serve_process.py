@@ -8,6 +8,7 @@ import http.client
 import json
 import os
 import signal
+import socket
 import ssl
 import subprocess
 import sys
@@ -22,6 +23,8 @@ from discreet.local.collector import Collector
 from tests.local.people import SCHEMA, report_list
 
 pytest.importorskip("uvicorn", reason="the extra 'serve' is not installed")
+
+BYTES = {"content-type": "application/octet-stream"}
 
 
 class Server:
@@ -45,7 +48,7 @@ class Server:
 
     def post(self, body: bytes) -> dict[str, int]:
         with contextlib.closing(self.connect()) as connection:
-            connection.request("POST", "/reports", body)
+            connection.request("POST", "/reports", body, BYTES)
             return json.loads(connection.getresponse().read())
 
     def end(self, number: int) -> tuple[int, str]:
@@ -66,7 +69,7 @@ def load(server: Server, batches: list[list[bytes]], acknowledged: list[int]) ->
     connection = server.connect()
     with contextlib.suppress(OSError, http.client.HTTPException):
         for number, batch in enumerate(batches):
-            connection.request("POST", "/reports", b"".join(batch))
+            connection.request("POST", "/reports", b"".join(batch), BYTES)
             answer = connection.getresponse()
             counts = json.loads(answer.read())
             if answer.status == 200:
@@ -144,8 +147,71 @@ def test_tls_a_polite_end_and_no_addresses_in_the_log(folder):
     assert server.address.startswith("https://")
     trust = ssl.create_default_context(cafile=os.fspath(folder / "cert.pem"))
     with contextlib.closing(http.client.HTTPSConnection("localhost", server.port, context=trust)) as connection:
-        connection.request("POST", "/reports", b"".join(report_list(10)))
+        connection.request("POST", "/reports", b"".join(report_list(10)), BYTES)
         assert json.loads(connection.getresponse().read())["accepted"] == 10
     code, errors = server.end(signal.SIGINT)
     assert code == 0 and "holds 10 reports" in errors and "127.0.0.1" not in errors
     assert "POST" not in errors
+
+
+def _rate(server: Server, seconds: float, at: str) -> float:
+    """Posts per second of one device that opens a connection for each."""
+    frames, count, end = report_list(50), 0, time.monotonic() + seconds
+    while time.monotonic() < end:
+        connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60, source_address=(at, 0))
+        with contextlib.closing(connection):
+            connection.request("POST", "/reports", frames[count % 50], BYTES)
+            assert connection.getresponse().status == 200
+        count += 1
+    return count / seconds
+
+
+@pytest.mark.slow
+def test_honest_posts_keep_their_rate_beside_five_thousand_slow_connections(folder):
+    """Half-sent heads from one address, opened again as soon as they are cut off."""
+    resource = pytest.importorskip("resource")
+    if resource.getrlimit(resource.RLIMIT_NOFILE)[0] < 6000:
+        pytest.skip("this process may not open so many files")
+    server = Server(folder)
+    stop, held = threading.Event(), []
+
+    def crowd() -> None:
+        while not stop.is_set():
+            if len(held) >= 5000:
+                time.sleep(0.01)
+                continue
+            one = socket.create_connection(("127.0.0.1", server.port), 60, source_address=("127.0.0.2", 0))
+            with contextlib.suppress(OSError):
+                one.sendall(b"POST /reports HTTP/1.1\r\nx-slow: ")
+            held.append(one)
+
+    try:
+        _rate(server, 2, "127.0.0.3")
+        alone = _rate(server, 5, "127.0.0.3")
+        thread = threading.Thread(target=crowd, daemon=True)
+        thread.start()
+        end = time.monotonic() + 60
+        while len(held) < 5000 and time.monotonic() < end:
+            time.sleep(0.1)
+        beside = [_rate(server, 5, at) for at in ("127.0.0.3", "127.0.0.2")]  # from elsewhere, and from the same address
+        stop.set()
+        thread.join()
+        assert len(held) >= 5000
+        assert min(beside) >= 0.9 * alone, (alone, beside)
+    finally:
+        stop.set()
+        for one in held:
+            one.close()
+        assert server.end(signal.SIGTERM)[0] == 0
+
+
+def test_a_sender_that_breaks_off_leaves_no_traceback(folder):
+    server = Server(folder)
+    for _ in range(3):
+        with contextlib.closing(socket.create_connection(("127.0.0.1", server.port), 60)) as one:
+            one.sendall(b"POST /reports HTTP/1.1\r\nhost: x\r\ncontent-type: application/octet-stream\r\n"
+                        b"content-length: 1000\r\n\r\nhalf")  # fmt: skip
+            time.sleep(0.1)
+    assert server.post(report_list(1)[0])["accepted"] == 1
+    code, errors = server.end(signal.SIGTERM)
+    assert code == 0 and "Traceback" not in errors and "Error" not in errors, errors

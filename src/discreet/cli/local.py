@@ -200,7 +200,7 @@ def campaign(
     if out is not None:
         plan.save(out)
     if as_json:
-        told = {"epsilon": float(plan.epsilon), "reports": plan.reports, "schema_hash": plan.schema.hash}
+        told = {"epsilon": float(plan.epsilon), "reports": plan.reports, "schema_hash": plan.schema.hash, "pin": plan.pin}
         print_json({**told, "questions": plan.describe(), "campaign": None if out is None else str(out)})
         return
     rows = [
@@ -209,6 +209,7 @@ def campaign(
     ]
     title = f"each person reports about {plan.reports} of {len(rows)} inputs, epsilon = {float(plan.epsilon):g} in all"
     console().print(table(title, ["about", "mechanism", "values", "bytes"], rows, left=2))
+    console().print(f"clients that insist on this schema are given the pin {plan.pin}")
     if out is not None:
         console().print(f"wrote {out}")
 
@@ -225,12 +226,17 @@ def serve(
     tls_key: Annotated[Path | None, typer.Option("--tls-key", help="The certificate's key (PEM).")] = None,
     max_bytes: Annotated[int, typer.Option("--max-bytes", help="The largest request.")] = 1 << 20,
     cors: Annotated[list[str] | None, typer.Option(help="A web site whose pages may post ('*' for any).")] = None,
+    max_reports: Annotated[int | None, typer.Option("--max-reports", min=1, help="The most reports to take in all.")] = None,
+    per_address: Annotated[
+        int, typer.Option("--per-address", min=0, help="Connections from one address at once; 0 behind a proxy.")
+    ] = 256,
     access_log: Annotated[bool, typer.Option("--access-log", help="Log every request with its address.")] = False,
     as_json: options.Json = False,
 ) -> None:
     """Take reports by HTTP until stopped; what was acknowledged is on disk and counted once."""
     import sys
 
+    from discreet.guard import Limits
     from discreet.local.serve import serve as run
 
     def ready(address: str) -> None:
@@ -241,6 +247,6 @@ def serve(
     plan = _campaign(campaign, asked)
     done: Collector = run(
         plan, store, host=host, port=port, max_bytes=max_bytes, cors=cors or (), tls_cert=tls_cert, tls_key=tls_key,
-        access_log=access_log, ready=ready,
+        access_log=access_log, max_reports=max_reports, limits=Limits(each=per_address), ready=ready,
     )  # fmt: skip
     note(f"stopped: the store {store} holds {done.accepted} reports")

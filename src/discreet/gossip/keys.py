@@ -80,15 +80,15 @@ class Ring:
         return KeySigner(self._key).sign(text.encode())
 
     def verify(self, entry: MemberEntry) -> None:
-        """Raise unless the member itself has signed its statement, and its farewell if it has left."""
+        """Raise unless the member itself has signed its statement, where and how far it is, and its farewell if any."""
         try:
             public = self._owner(entry.certificate, entry.node)
-        except (ValueError, TypeError):
-            public = None
-        signed = [(entry.statement, entry.signature)]
+            signed = [(entry.statement, entry.signature), (entry.moving, entry.hand)]
+        except (ValueError, TypeError, KeyError):
+            public, signed = None, []
         signed += [(entry.last_words, entry.seal)] if entry.phase == LEFT else []
         if public is None or not all(signed_by(public, text.encode(), seal) for text, seal in signed):
-            raise ProtocolError(f"the statement or the farewell of {entry.node!r} is not signed by that node")
+            raise ProtocolError(f"what is said of {entry.node!r} is not signed by that node: its statement, its state or its farewell")
 
     def _owner(self, pem: bytes, name: str) -> ec.EllipticCurvePublicKey:
         """The public key in a certificate of the authority's for that name."""

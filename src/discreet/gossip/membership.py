@@ -23,16 +23,19 @@ LONGEST = 20_000  # characters of a statement
 LONGEST_FAREWELL = 2_000_000
 RUNNING, SETTLED, CONTENT, LEFT = range(4)
 PHASES = ("running", "settled", "content", "left")
+MOVING = ("address", "version", "phase", "among", "hand")
+Sign = Callable[[str], bytes]
 Verify = Callable[["MemberEntry"], None]
 
 
 @dataclass(frozen=True)
 class MemberEntry:
-    """A member: its signed statement, which never changes, and where and how far it is, which does.
+    """A member: its signed statement, which never changes, and where and how far it is, which does and is signed too.
 
     A phase says RUNNING, SETTLED (its estimate no longer moves), CONTENT (it knows that all are settled) or LEFT.
-    Of two entries of one member that with the higher version is the newer. Whoever leaves adds a signed farewell: all
-    that it has taken in from each sender, for good. `among` is a fingerprint of the members among whom it last settled.
+    Of two entries of one member that with the higher version is the newer, and one that says farewell newer than any
+    that does not. A farewell is signed by itself: all that the member has taken in from each sender, for good. `among`
+    is a fingerprint of the members among whom it last settled; `hand` signs what `moving` says.
     """
 
     node: str
@@ -45,11 +48,27 @@ class MemberEntry:
     farewell: str = ""
     seal: bytes = b""
     among: str = ""
+    hand: bytes = b""
 
     def plain(self) -> dict[str, Any]:
         """Plain values for JSON."""
         texts = {"signature": self.signature.hex(), "certificate": self.certificate.decode("ascii")}
-        return {**vars(self), **texts, "seal": self.seal.hex()}
+        return {**vars(self), **texts, "seal": self.seal.hex(), "hand": self.hand.hex()}
+
+    @property
+    def moving(self) -> str:
+        """What changes about a member, for its hand to sign: where it is, how far, and among whom, in which network."""
+        network = parse_json(self.statement)["network"]
+        return json.dumps([network, self.node, self.version, self.phase, self.address, self.among])
+
+    def signed(self, sign: Sign) -> MemberEntry:
+        """The same entry in the hand of its member."""
+        return replace(self, hand=sign(self.moving))
+
+    @property
+    def rank(self) -> tuple[bool, int]:
+        """How new an entry is."""
+        return self.phase == LEFT, self.version
 
     @property
     def last_words(self) -> str:
@@ -62,7 +81,7 @@ class MemberEntry:
         try:
             entry = cls(**{**fields, "signature": bytes.fromhex(fields["signature"]),
                            "certificate": fields["certificate"].encode("ascii"),
-                           "seal": bytes.fromhex(fields.get("seal", ""))})  # fmt: skip
+                           "seal": bytes.fromhex(fields["seal"]), "hand": bytes.fromhex(fields["hand"])})  # fmt: skip
             texts = (entry.node, entry.statement, entry.address, entry.among)
             good = all(isinstance(text, str) and len(text) <= LONGEST for text in texts)
             good = good and isinstance(entry.farewell, str) and len(entry.farewell) <= LONGEST_FAREWELL
@@ -119,6 +138,8 @@ def read_member(
             raise ValueError("an amount is no fraction")
         budget = read_budget(*amounts)
         plan = node_plan(schema, settings, budget, fields["mechanism"])
+        if fields["rows"] is not None and not is_count(fields["rows"]):
+            raise ValueError("an impossible number of rows")
         if fields.pop("network") != network or fields["node"] != entry.node:
             raise ValueError("another network or node")
         if kind is not None and budget_kind(budget) != kind:
@@ -140,7 +161,8 @@ class Roster:
         """Take an entry in if it is new or newer; of two statements of one member the first one stays.
 
         A member that has signed both is noted as `conflicting`: who passes its word on need not be at fault.
-        Whoever has left stays so, and has left only by its own signed farewell.
+        Whatever changes about a member is taken from its own hand alone. Whoever has left stays so, and has left only
+        by its own signed farewell, which counts whatever its version is.
         """
         known = self.entries.get(entry.node)
         if known is None:
@@ -150,28 +172,25 @@ class Roster:
         elif known.statement != entry.statement:
             self.verify(entry)
             self.conflicting.add(entry.node)
-            if LEFT in (entry.phase, known.phase) or entry.version <= known.version:
+            if LEFT in (entry.phase, known.phase) or entry.rank <= known.rank:
                 return False
-            entry = replace(known, address=entry.address, version=entry.version, phase=entry.phase, among=entry.among)
-        elif entry.version <= known.version:
+            moved = {name: getattr(entry, name) for name in MOVING}
+            entry = replace(known, **moved)
+        elif entry.rank <= known.rank:
             return False
-        elif entry.phase == LEFT and known.phase != LEFT:
-            entry = replace(entry, signature=known.signature, certificate=known.certificate)
-            self.verify(entry)
         else:
-            phase = LEFT if known.phase == LEFT else entry.phase
-            entry = replace(known, address=entry.address, version=entry.version, phase=phase, among=entry.among)
+            self.verify(entry)
         self.entries[entry.node] = entry
         return True
 
-    def news(self, known: Mapping[str, int]) -> list[MemberEntry]:
-        """What a peer has not got yet, if it has these versions."""
-        return [entry for entry in self.entries.values() if entry.version > known.get(entry.node, -1)]
+    def news(self, known: Mapping[str, tuple[bool, int]]) -> list[MemberEntry]:
+        """What a peer has not got yet, if it has entries of these ranks."""
+        return [entry for entry in self.entries.values() if entry.rank > known.get(entry.node, (False, -1))]
 
-    def move(self, node: str, **changes: Any) -> None:
-        """A new version of the own entry."""
+    def move(self, node: str, sign: Sign, **changes: Any) -> None:
+        """A new version of the own entry, in the own hand."""
         known = self.entries[node]
-        self.entries[node] = replace(known, version=known.version + 1, **changes)
+        self.entries[node] = replace(known, version=known.version + 1, **changes).signed(sign)
 
     @property
     def among(self) -> str:

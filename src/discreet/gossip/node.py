@@ -7,7 +7,8 @@ import contextlib
 import json
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import grpc
@@ -31,13 +32,13 @@ from discreet.gossip.membership import (
     read_member,
     state_member,
 )
-from discreet.gossip.protocol import Message
+from discreet.gossip.protocol import Message, PushShare
 from discreet.gossip.sharing import GossipTerms, SharingSite
-from discreet.gossip.vector import sum_of
+from discreet.gossip.vector import largest, sum_of
 from discreet.gossip.wire import Envelope, ack_from_bytes, ack_to_bytes, from_bytes, to_bytes
 from discreet.nodes.members import Member
 from discreet.nodes.refusals import CLOSED, OTHER_NAME, OTHER_NETWORK, OWN_WISH, ProtocolError
-from discreet.nodes.settings import budget_kind
+from discreet.nodes.settings import budget_kind, node_plan
 from discreet.nodes.update import Integers
 
 AWAY = {grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED}
@@ -69,10 +70,11 @@ class GossipNode:
             self.roster.merge(entry)
         statement = state_member(self.site.update, terms.network)
         address = advertise or listen
-        self.roster.merge(MemberEntry(self.name, statement, ring.sign(statement), ring.certificate, address))
+        own = MemberEntry(self.name, statement, ring.sign(statement), ring.certificate, address)
+        self.roster.merge(own.signed(ring.sign))
         if self.roster.entries[self.name].address != address:
-            self.roster.move(self.name, address=address)
-        self.known: dict[str, dict[str, int]] = {}
+            self.roster.move(self.name, ring.sign, address=address)
+        self.known: dict[str, dict[str, tuple[bool, int]]] = {}
         self.channels: dict[str, tuple[str, Any]] = {}
         self.closing: set[asyncio.Future[None]] = set()
         self.couriers: dict[str, asyncio.Task[None]] = {}
@@ -80,6 +82,7 @@ class GossipNode:
         self.content_since: float | None = None
         self.farewell: int | None = None
         self.leaving = self.machine.closed
+        self._limit: tuple[int, PushShare] | None = None
         self._roster_changed = True
         self._heed_farewells()
         self._save()
@@ -90,6 +93,9 @@ class GossipNode:
         self.ring.verify(entry)
         if entry.phase == LEFT:
             final_ack(entry, self.name)  # one that cannot be read is refused
+        known = self.roster.entries.get(entry.node)
+        if known is not None and known.statement == entry.statement and entry.node in self.members:
+            return
         member = read_member(
             entry, self.terms.network, self.terms.schema, self.terms.settings, budget_kind(self.terms.budget)
         )
@@ -142,28 +148,51 @@ class GossipNode:
                 await context.abort(grpc.StatusCode.FAILED_PRECONDITION, OTHER_NETWORK)
             if self.roster.entries[self.name].among and message.sender not in self.members:
                 await context.abort(grpc.StatusCode.FAILED_PRECONDITION, CLOSED)
-            for entry in envelope.entries:
-                if entry.node == self.name:  # nobody else says how far this node is
-                    continue
-                if self.phase != CONTENT or entry.node in self.members:
-                    self._roster_changed |= self.roster.merge(entry)
-                self.known.setdefault(message.sender, {})[entry.node] = entry.version
+            self.machine.check(message)
+            with self._unchanged_if_refused():
+                news = [entry for entry in envelope.entries if entry.node != self.name]  # nobody else speaks for this one
+                changed = [self.roster.merge(entry) for entry in news if self._takes_in(entry)]
+                ack = self.machine.receive(message, self._most())
+            self._roster_changed |= any(changed)
+            self.known.setdefault(message.sender, {}).update({entry.node: entry.rank for entry in news})
             self._meet(envelope)
-            ack = self.machine.receive(message)
             self._unsettle()  # before this node tells anybody that it is settled
         except ProtocolError as error:
             await context.abort(grpc.StatusCode.INVALID_ARGUMENT, str(error))
         self._save()  # before the sender may forget it
         return ack_to_bytes(ack)
 
+    def _takes_in(self, entry: MemberEntry) -> bool:
+        return self.phase != CONTENT or entry.node in self.members
+
+    @contextlib.contextmanager
+    def _unchanged_if_refused(self) -> Iterator[None]:
+        """What a refused message says of members is forgotten with it."""
+        entries, conflicting, members = dict(self.roster.entries), set(self.roster.conflicting), dict(self.members)
+        try:
+            yield
+        except ProtocolError:
+            self.roster.entries, self.roster.conflicting, self.members = entries, conflicting, members
+            raise
+
+    def _most(self) -> PushShare:
+        """More than all members' updates together, by what they state of their plans."""
+        if self._limit is None or self._limit[0] != len(self.members):
+            kinds = {(member.budget, member.mechanism) for member in self.members.values()}
+            plans = [node_plan(self.terms.schema, self.terms.settings, *kind) for kind in kinds]
+            count = max(len(self.members), self.pace.expected)
+            self._limit = len(self.members), largest(plans, count)
+        return self._limit[1]
+
     async def _need_name(self, context: Any, name: str, sentence: str) -> None:
         if [one.decode() for one in context.auth_context().get("x509_common_name", ())] != [name]:
             await context.abort(grpc.StatusCode.PERMISSION_DENIED, sentence)
 
     def _meet(self, envelope: Envelope) -> None:
-        at = {entry.node: entry.address for entry in envelope.entries if entry.address}
-        told = {name: address for name, address in {**envelope.peers, **at}.items() if name in self.members}
-        self.view.merge(told.items(), self.dice.randrange)
+        # Where a member is it says itself, in its own hand; peers only remind each other of names.
+        names = dict.fromkeys([*envelope.peers, *(entry.node for entry in envelope.entries)])
+        at = {name: self.roster.entries[name].address for name in names if name in self.roster.entries}
+        self.view.merge(((name, address) for name, address in at.items() if address), self.dice.randrange)
         self._heed_farewells()
 
     def _heed_farewells(self) -> None:
@@ -224,7 +253,7 @@ class GossipNode:
         if self.dice.random() < self.pace.chaos:
             raise LostError
         self.machine.acknowledged(peer, ack_from_bytes(answer))
-        known.update({entry.node: entry.version for entry in news})
+        known.update({entry.node: entry.rank for entry in news})
 
     async def _courier(self, peer: str) -> None:
         """Bring all waiting messages to a peer, however long that takes."""
@@ -298,7 +327,7 @@ class GossipNode:
                 self._move(RUNNING, own.among)
 
     def _move(self, phase: int, among: str) -> None:
-        self.roster.move(self.name, phase=phase, among=among)
+        self.roster.move(self.name, self.ring.sign, phase=phase, among=among)
         self._roster_changed = True
         self._save()
 
@@ -320,9 +349,9 @@ class GossipNode:
         if not self.leaving:
             self.leaving = True
             self.machine.close()
-            self.roster.move(self.name, phase=LEFT, farewell=farewell_of(self.machine))
-            words = self.roster.entries[self.name].last_words
-            self.roster.move(self.name, seal=self.ring.sign(words))
+            farewell = farewell_of(self.machine)
+            words = replace(self.roster.entries[self.name], farewell=farewell).last_words
+            self.roster.move(self.name, self.ring.sign, phase=LEFT, farewell=farewell, seal=self.ring.sign(words))
             self._roster_changed = True
             self._save()
 

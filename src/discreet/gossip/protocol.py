@@ -82,15 +82,16 @@ class Incoming:
     through: int = 0
     beyond: set[int] = field(default_factory=set)
 
-    def fresh(self, number: int) -> bool:
-        """Note a number; False if it was known."""
-        if number <= self.through or number in self.beyond:
-            return False
+    def has(self, number: int) -> bool:
+        """Whether a number was noted."""
+        return number <= self.through or number in self.beyond
+
+    def note(self, number: int) -> None:
+        """Note a number."""
         self.beyond.add(number)
         while self.through + 1 in self.beyond:
             self.through += 1
             self.beyond.remove(self.through)
-        return True
 
 
 @dataclass
@@ -161,18 +162,33 @@ class PushSum:
 
     # ---- receiving
 
-    def receive(self, message: Message) -> Ack:
-        """Take a message in, once however often it comes, and say what has been taken in so far."""
+    def check(self, message: Message, most: PushShare | None = None) -> bool:
+        """Whether a message is new; one that cannot be, or would bring more here than `most`, is refused.
+
+        No honest share is: what all members hold together never changes, and no part of it is larger.
+        """
         if message.receiver != self.node or message.sender == self.node:
             raise ProtocolError(f"this message is not for node {self.node}")
         share = message.share
         if len(share.values) != len(self.own.values) or share.weight < 0 or message.number < 1:
             raise ProtocolError(f"{message.sender} sent a share of another shape")
-        link = self.incoming.setdefault(message.sender, Incoming())
-        if not self.closed and message.number <= link.through + REACH and link.fresh(message.number):
-            self.own += share
-            if share.weight:
-                self.heard.append(share.ratio())
+        link = self.incoming.get(message.sender, Incoming())
+        if self.closed or message.number > link.through + REACH or link.has(message.number):
+            return False
+        if most is not None:
+            after = self.own + share
+            fits = all(abs(value) <= limit for value, limit in zip(after.values, most.values, strict=True))
+            if after.weight > most.weight or not fits:
+                raise ProtocolError(f"{message.sender} sent more than all members together can have")
+        return True
+
+    def receive(self, message: Message, most: PushShare | None = None) -> Ack:
+        """Take a message in, once however often it comes, and say what has been taken in so far."""
+        if self.check(message, most):
+            self.incoming.setdefault(message.sender, Incoming()).note(message.number)
+            self.own += message.share
+            if message.share.weight:
+                self.heard.append(message.share.ratio())
         return self.acknowledgement(message.sender)
 
     def acknowledgement(self, peer: str) -> Ack:

@@ -15,7 +15,7 @@ from discreet.gossip.protocol import PushSum
 from discreet.gossip.wire import state_from_text, state_to_text
 from discreet.nodes.journal import transaction
 
-FORMAT = "discreet/gossip 1"
+FORMAT = "discreet/gossip 2"  # since 2 members sign all that is said of them
 LEDGER = "ledger.db"
 
 
@@ -70,7 +70,10 @@ class StateFile:
         except sqlite3.Error as error:
             raise StateError(f"{self.path} is no state of a gossip node, or it is damaged: {error}") from None
         if self.identity.get("format") != FORMAT:
-            raise StateError(f"{self.path} is no state of a gossip node of this version")
+            raise StateError(
+                f"{self.path} is no state of a gossip node of this version: end the round with the version that began it, "
+                "or start a round of another name"
+            )
         for name, value in (identity or {}).items():
             if self.identity.get(name) != value:
                 raise StateError(f"{self.path} is the state of another {name}, {self.identity.get(name)!r}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -11,10 +12,12 @@ from numpy.typing import NDArray
 from discreet.bayes.plan import Plan
 from discreet.errors import StatisticsError
 from discreet.gossip.protocol import PushShare
+from discreet.nodes.members import reach
 from discreet.nodes.update import Integers, Key
 
 Floats = NDArray[np.float64]
 BITS = 64  # the units of a network of machines: 2^-64 of a row and of a node's weight
+MOST_ROWS = 40  # bits of the number of rows that a member can have
 ROOM = 62  # bits that a simulated sum of magnitudes may take
 
 
@@ -48,6 +51,24 @@ class Layout:
             result[key] = row[start : start + rows * columns].reshape(rows, columns)
             start += rows * columns
         return result
+
+
+def largest(plans: Sequence[Plan], members: int) -> PushShare:
+    """More than all that these members and others like them, so many in all, can have together, by their plans.
+
+    A member has at most 2^40 rows, and noise beyond 64 standard deviations is met less than once in e^64 draws.
+    """
+    classes, sizes = len(plans[0].schema.classes), dict[Key, int]()
+    for plan in plans:
+        for item in plan.items:
+            size = (reach(item) << MOST_ROWS) + 64 * math.ceil(math.sqrt(item.variance))
+            sizes[item.key] = max(sizes.get(item.key, 0), size)
+    each = [size for key, size in sorted(sizes.items()) for _ in range(classes * _cells(plans[0], key))]
+    return PushShare(tuple(members * size << BITS for size in each), members << BITS)
+
+
+def _cells(plan: Plan, key: Key) -> int:
+    return next(item.cells for item in plan.items if item.key == key)
 
 
 def share_of(row: Sequence[int] | Integers, bits: int = BITS) -> PushShare:

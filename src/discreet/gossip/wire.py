@@ -16,7 +16,7 @@ from discreet.nodes.refusals import ProtocolError
 from discreet.nodes.update import is_count
 
 MAGIC = b"DGSP"
-VERSION = 1
+VERSION = 2  # since 2 members sign all that is said of them
 WIDEST = 20  # bytes of one value in a message; 64-bit integers of 20 000 members in units of 2⁻⁶⁴ need 18
 MOST_VALUES = 1 << 22
 MOST_PEERS = 64  # addresses that go along with one message

@@ -49,6 +49,8 @@ class Collector(AbstractContextManager["Collector"]):
     designs : int, default 16
         The most kinds of report (mechanism, parameter, ε, number of parts) about one input: nobody who sends
         reports can make the collector's memory grow beyond that.
+    max_reports : int or None
+        The most reports to accept in all; later ones are unexpected.
 
     >>> from discreet import Categorical, Schema
     >>> from discreet.local.client import LocalClient
@@ -66,6 +68,7 @@ class Collector(AbstractContextManager["Collector"]):
         store: str | os.PathLike[str] | Store | None = None,
         epsilon: Any = None,
         designs: int = 16,
+        max_reports: int | None = None,
     ) -> None:
         self.campaign = schema if isinstance(schema, Campaign) else None
         public = schema.schema if isinstance(schema, Campaign) else schema
@@ -75,7 +78,9 @@ class Collector(AbstractContextManager["Collector"]):
             raise BudgetError(f"designs must be a whole number of at least 1, not {designs!r}")
         if self.campaign is not None and epsilon is not None:
             raise BudgetError("the campaign says what epsilon is: do not give another")
-        self.schema, self.designs = public, designs
+        if max_reports is not None and (isinstance(max_reports, bool) or not isinstance(max_reports, int) or max_reports < 1):
+            raise BudgetError(f"max_reports must be a whole number of at least 1, not {max_reports!r}")
+        self.schema, self.designs, self.max_reports = public, designs, max_reports
         wanted = self.campaign.epsilon if self.campaign is not None else epsilon
         self._epsilon = None if wanted is None else math.floor(local_epsilon(wanted) * MILLION)
         self._mark = schema_mark(public.hash)
@@ -224,6 +229,11 @@ class Collector(AbstractContextManager["Collector"]):
             order, ids = order[~again], ids[~again]
             if not len(frames) and not frames.damaged.any():
                 return [Outcome() for _ in frames.damaged]
+            if self.max_reports is not None and len(order) > (room := max(0, self.max_reports - self.accepted)):
+                new = np.flatnonzero(~self._store.known(ids))
+                fates[order[new[room:]]] = UNEXPECTED
+                kept = np.setdiff1d(np.arange(len(order)), new[room:])
+                order, ids = order[kept], ids[kept]
             with self._store.change():
                 batch, fresh = self._store.remember(ids)
                 fates[order[~fresh]] = REPLAYED
@@ -322,6 +332,11 @@ class Collector(AbstractContextManager["Collector"]):
     def rejected(self) -> dict[str, int]:
         """Reports that were not counted, by reason."""
         return {fate: getattr(self._counts, fate) for fate in FATES[1:]}
+
+    def probe(self) -> None:
+        """Raise unless reports could be kept now."""
+        with self._turn:
+            self._store.probe()
 
     @property
     def since(self) -> str:

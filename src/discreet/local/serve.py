@@ -5,11 +5,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import math
 import os
 import signal
 import socket
 import ssl
-from collections.abc import AsyncIterator, Callable, Sequence
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from functools import partial
 from html import escape
 from typing import Any
@@ -17,18 +20,20 @@ from typing import Any
 import numpy as np
 
 from discreet.errors import DiscreetError
+from discreet.guard import Limits, guarded
 from discreet.local.campaign import Campaign
 from discreet.local.collector import Collector
 from discreet.local.javascript import client_module
+from discreet.local.openapi import document
 from discreet.local.store import Store
-from discreet.local.writer import Writer
+from discreet.local.writer import Trouble, Writer
 
 try:
     import uvicorn
     from starlette.applications import Starlette
     from starlette.middleware import Middleware
     from starlette.middleware.cors import CORSMiddleware
-    from starlette.requests import Request
+    from starlette.requests import ClientDisconnect, Request
     from starlette.responses import HTMLResponse, JSONResponse, Response
     from starlette.routing import Route
 except ImportError:
@@ -37,6 +42,8 @@ except ImportError:
 MAX_BYTES = 1 << 20
 ROOM = 64 << 20
 BODY_SECONDS = 30.0
+KIND = "application/octet-stream"
+PROBED = 1.0  # seconds for which a look at the disk holds
 _PLAIN = {"x-content-type-options": "nosniff"}
 
 
@@ -47,18 +54,22 @@ def make_app(
     room: int | None = None,
     cors: Sequence[str] = (),
     ready: Callable[[], None] | None = None,
+    watched: Callable[[], dict[str, int]] = dict,
 ) -> Starlette:
     """The ASGI application of a collector that has a campaign; it closes the collector when it ends.
 
-    `room` is how many bytes may be on their way to the disk at once; beyond it senders are asked to come again.
+    `room` is how many bytes may be on their way to the disk at once; beyond it senders are asked to come again. `cors`
+    are the web sites whose pages may post, beside the server's own. `watched` counts what a guard of connections did.
     """
     if collector.campaign is None:
         raise DiscreetError("a server needs a campaign, so that devices know what to report: Collector(Campaign(...))")
     if not 1 <= max_bytes <= ROOM:
         raise DiscreetError(f"a request may have from 1 to {ROOM} bytes, not {max_bytes}")
-    site = _Site(collector, max_bytes, max(ROOM, 4 * max_bytes) if room is None else room, ready)
+    site = _Site(collector, max_bytes, max(ROOM, 4 * max_bytes) if room is None else room, cors, ready, watched)
     middleware = [
-        Middleware(CORSMiddleware, allow_origins=list(cors), allow_methods=["GET", "POST"], allow_headers=["*"])
+        Middleware(
+            CORSMiddleware, allow_origins=list(cors), allow_methods=["GET", "POST"], allow_headers=["content-type"]
+        )
     ]
     return Starlette(
         routes=[
@@ -68,6 +79,8 @@ def make_app(
             Route("/campaign.json", site.campaign),
             Route("/client.mjs", site.client),
             Route("/healthz", site.health),
+            Route("/metrics", site.metrics),
+            Route("/openapi.json", site.openapi),
         ],
         middleware=middleware if cors else [],
         exception_handlers={404: _http_error, 405: _http_error},
@@ -78,12 +91,23 @@ def make_app(
 class _Site:
     """What the addresses answer."""
 
-    def __init__(self, collector: Collector, max_bytes: int, room: int, ready: Callable[[], None] | None) -> None:
+    def __init__(
+        self,
+        collector: Collector,
+        max_bytes: int,
+        room: int,
+        cors: Sequence[str],
+        ready: Callable[[], None] | None,
+        watched: Callable[[], dict[str, int]],
+    ) -> None:
         assert collector.campaign is not None
-        self.collector, self.max_bytes, self.ready = collector, max_bytes, ready
+        self.collector, self.max_bytes, self.ready, self.watched = collector, max_bytes, ready, watched
+        self.origins = {one.rstrip("/").lower() for one in cors}
+        self.answers: Counter[int] = Counter()
+        self.probed: tuple[float, str | None] = (-math.inf, None)
         self.plan: Campaign = collector.campaign
         self.plan_text = (json.dumps(self.plan.to_dict(), ensure_ascii=False, indent=1) + "\n").encode()
-        self.writer = Writer(collector, room=room)
+        self.writer = Writer(collector, room=room, tell=Trouble("disk"))
 
     @contextlib.asynccontextmanager
     async def lifespan(self, app: Any) -> AsyncIterator[None]:
@@ -97,6 +121,22 @@ class _Site:
             self.collector.close()
 
     async def reports(self, request: Request) -> Response:
+        answer = await self._reports(request)
+        self.answers[answer.status_code] += 1
+        return answer
+
+    def _foreign(self, request: Request) -> bool:
+        """Whether a page of a web site sends this that was not named."""
+        origin = request.headers.get("origin", "").lower()
+        own = {f"{scheme}://{request.headers.get('host', '').lower()}" for scheme in ("http", "https")}
+        return bool(origin) and "*" not in self.origins and origin not in self.origins | own
+
+    async def _reports(self, request: Request) -> Response:
+        if self._foreign(request):
+            return _refuse(403, "pages of this web site may not post here")
+        # Other pages may send plain texts and forms without asking first, but not this.
+        if request.headers.get("content-type", "").strip().lower() != KIND:
+            return _refuse(415, f"reports are posted as {KIND}")
         if request.headers.get("content-encoding", "identity") != "identity":
             return _refuse(415, "reports are posted as they are: do not compress them")
         length = request.headers.get("content-length", "")
@@ -116,6 +156,8 @@ class _Site:
             found = await self.writer.submit(bytes(body))
         except TimeoutError:
             return _refuse(408, f"the request did not end within {BODY_SECONDS:g} seconds: post smaller batches")
+        except ClientDisconnect:
+            return _refuse(400, "the request was broken off")
         except DiscreetError:
             return _refuse(503, "the reports could not be kept: post them again later", **{"retry-after": "10"})
         finally:
@@ -155,9 +197,39 @@ class _Site:
         return Response(text, media_type="text/javascript", headers=_PLAIN)
 
     async def health(self, request: Request) -> Response:
-        if self.writer.failure is not None:
-            return _refuse(503, "the last reports could not be kept")
+        if await self._trouble() is not None:
+            return _refuse(503, "reports cannot be kept now")
         return _json({"ok": True})
+
+    async def _trouble(self) -> str | None:
+        """What keeps reports from being kept, found out by writing; asked often, it looks once a second."""
+        now = time.monotonic()
+        if now - self.probed[0] > PROBED:
+            self.probed = now, await asyncio.to_thread(self.writer.probe)
+        return self.probed[1]
+
+    async def metrics(self, request: Request) -> Response:
+        """Counts for Prometheus: those of /status, answers, bytes under way and the disk; nothing of single reports."""
+        healthy = await self._trouble() is None
+        fates = {"accepted": self.collector.accepted, **self.collector.rejected}
+        lines = [
+            *_metric("reports_total", "counter", "Reports by what became of them.", "fate", fates),
+            *_metric("posts_total", "counter", "Posts of reports by the status answered.", "status", self.answers),
+            *_metric("guard_total", "counter", "Connections that were cut off or turned away.", "did", self.watched()),
+            *_metric("bytes_waiting", "gauge", "Bytes of reports on their way to the disk.", "", {"": self.writer.held}),
+            *_metric("healthy", "gauge", "Whether reports can be kept.", "", {"": int(healthy)}),
+        ]
+        return Response("\n".join(lines) + "\n", media_type="text/plain; version=0.0.4", headers=_PLAIN)
+
+    async def openapi(self, request: Request) -> Response:
+        return _json(document(self.max_bytes))
+
+
+def _metric(name: str, kind: str, about: str, label: str, counts: Mapping[Any, int]) -> list[str]:
+    """The lines of one metric in the format of Prometheus."""
+    name = f"discreet_collector_{name}"
+    shown = [f'{name}{{{label}="{key}"}} {count}' if label else f"{name} {count}" for key, count in counts.items()]
+    return [f"# HELP {name} {about}", f"# TYPE {name} {kind}", *shown]
 
 
 def _json(content: Any, status: int = 200, **headers: str) -> Response:
@@ -204,6 +276,8 @@ def serve(
     tls_cert: str | os.PathLike[str] | None = None,
     tls_key: str | os.PathLike[str] | None = None,
     access_log: bool = False,
+    max_reports: int | None = None,
+    limits: Limits | None = None,
     ready: Callable[[str], None] | None = None,
 ) -> Collector:
     """Serve until SIGINT or SIGTERM, then finish what was begun; `ready` is called with the address."""
@@ -218,12 +292,16 @@ def serve(
         secure = {"ssl_certfile": os.fspath(tls_cert), "ssl_keyfile": os.fspath(tls_key)}
     bound = listen(host, port)
     try:
-        collector = Collector(campaign, store=store)
+        collector = Collector(campaign, store=store, max_reports=max_reports)
+        guard, gathering = guarded(limits or Limits())
         shown = f"{'https' if secure else 'http'}://{f'[{host}]' if ':' in host else host}:{bound.getsockname()[1]}"
-        app = make_app(collector, max_bytes=max_bytes, cors=cors, ready=ready and partial(ready, shown))
+        app = make_app(
+            collector, max_bytes=max_bytes, cors=cors, ready=ready and partial(ready, shown),
+            watched=lambda: {"dropped": gathering.dropped, "refused": gathering.refused},
+        )  # fmt: skip
         settings = uvicorn.Config(
-            app, log_level="warning", access_log=access_log, server_header=False, proxy_headers=False,
-            timeout_graceful_shutdown=30, timeout_keep_alive=15, limit_concurrency=4096, ws="none", **secure,
+            app, log_level="warning", access_log=access_log, server_header=False, proxy_headers=False, http=guard,
+            timeout_graceful_shutdown=30, timeout_keep_alive=15, ws="none", **secure,
         )  # fmt: skip
         server = uvicorn.Server(settings)
         for number in (signal.SIGINT, signal.SIGTERM):  # before and after the server listens to them itself

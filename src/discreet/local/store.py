@@ -33,7 +33,7 @@ class Outcome:
     - accepted: counted, once;
     - malformed: damaged, or not what its mechanism could have said;
     - foreign: about another schema;
-    - unexpected: an ε or mechanism that this collector does not want, or one design too many;
+    - unexpected: an ε or mechanism that this collector does not want, one design or one report too many;
     - replayed: a report that has been counted before.
     """
 
@@ -190,7 +190,10 @@ class Store:
         return None if found is None else dict(found)
 
     def probe(self) -> None:
-        """Write a little and take it back: raises where the disk takes nothing more."""
+        """Write a little, in the database and beside it: raises where nothing more can be kept."""
+        with self.change():
+            self.write(0, b"", {}, {})
+            self._base.execute("UPDATE facts SET value = value WHERE name = 'since'")
         if self.path is None:
             return
         spare = self.path.with_name(f".{self.path.name}.probe")
@@ -282,6 +285,13 @@ class Store:
             if self._base.execute(_REMEMBER, values).rowcount != len(ids):
                 fresh[[i for (i,) in self._base.execute(_KNOWN, values)]] = False
         return batch, fresh
+
+    def known(self, ids: NDArray[np.uint8]) -> NDArray[np.bool_]:
+        """Which of these ids (sorted, different) have been noted before."""
+        found = np.zeros(len(ids), bool)
+        if len(ids):
+            found[[i for (i,) in self._base.execute(_KNOWN, {"ids": ids.tobytes(), "size": len(ids), "batch": -1})]] = True
+        return found
 
     def write(
         self,

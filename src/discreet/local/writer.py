@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import logging
+import time
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
 
 from discreet.local.collector import Collector
 from discreet.local.store import Outcome
 
 GROUP = 4 << 20  # bytes that go into one step
+QUIET = 10.0  # seconds between two lines about the same trouble
+LOG = logging.getLogger("discreet.collector")
 
 
 @dataclass(frozen=True)
@@ -18,12 +26,34 @@ class _Batch:
     done: asyncio.Future[Outcome]
 
 
+class Trouble:
+    """Lines of JSON on a log: when something begins to fail, at times while it does, and when it works again."""
+
+    def __init__(self, what: str, *, quiet: float = QUIET) -> None:
+        self.what, self.quiet, self._since, self._told = what, quiet, 0.0, 0.0
+
+    def __call__(self, error: Exception | None) -> None:
+        """Note how it went."""
+        now = time.monotonic()
+        if error is not None and (not self._since or now - self._told >= self.quiet):
+            self._since, self._told = self._since or now, now
+            tell(f"{self.what}-failure", error=str(error))
+        elif error is None and self._since:
+            tell(f"{self.what}-recovered", seconds=round(now - self._since, 1))
+            self._since = 0.0
+
+
+def tell(event: str, **facts: Any) -> None:
+    """One line of JSON for whoever runs the collector; nothing in it is about a sender or a report."""
+    at = datetime.now(UTC).isoformat(timespec="seconds")
+    LOG.warning(json.dumps({"time": at, "event": event, **facts}, ensure_ascii=False))
+
+
 class Writer:
     """Takes batches from an event loop; `room` is how many bytes may be on their way at once."""
 
-    def __init__(self, collector: Collector, *, room: int) -> None:
-        self.collector, self.room, self.held = collector, room, 0
-        self.failure: Exception | None = None
+    def __init__(self, collector: Collector, *, room: int, tell: Callable[[Exception | None], None] = lambda _: None) -> None:
+        self.collector, self.room, self.held, self.tell = collector, room, 0, tell
         self._waiting: deque[_Batch] = deque()
         self._task: asyncio.Task[None] | None = None
 
@@ -73,7 +103,17 @@ class Writer:
         except Exception as error:
             if len(bodies) > 1:  # what is wrong with one batch is not the others' fault
                 return [answer for body in bodies for answer in self._write([body])]
-            self.failure = error
+            self.tell(error)
             return [error]
-        self.failure = None
+        self.tell(None)
         return list(found)
+
+    def probe(self) -> str | None:
+        """What keeps reports from being kept, or None."""
+        try:
+            self.collector.probe()
+        except Exception as error:
+            self.tell(error)
+            return str(error)
+        self.tell(None)
+        return None

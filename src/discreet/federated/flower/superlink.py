@@ -26,6 +26,9 @@ from discreet.errors import DiscreetError
 from discreet.federated.flower.bundle import bundle
 from discreet.federated.flower.gate import Gate, SecretInterceptor
 from discreet.federated.flower.keys import FederationKeys, read_public
+from discreet.guard import Limits, guarded
+
+LIMITS = Limits(head=20, body=300, all=1024)  # nodes ask often, and what they send may be large
 
 
 class SuperLink:
@@ -49,10 +52,11 @@ class SuperLink:
             runtime_dependency_install=False,
         )  # fmt: skip
         gate = Gate(create_app(config, SuperLinkLifespan), self.secret)
+        guard, _ = guarded(LIMITS)
         self.server = uvicorn.Server(
             uvicorn.Config(
                 gate, host=host, port=port, log_level="error", access_log=False, ssl_certfile=certificate,
-                ssl_keyfile=private,
+                ssl_keyfile=private, http=guard, ws="none",
             )
         )  # fmt: skip
         self.thread = threading.Thread(target=self._serve, name="superlink", daemon=True)

@@ -1,0 +1,125 @@
+"""The guard: slow and crowding connections make room, and honest posts go through."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+
+uvicorn = pytest.importorskip("uvicorn", reason="the extra 'serve' is not installed")
+from discreet.guard import Limits, guarded  # noqa: E402
+
+ASK = b"GET / HTTP/1.1\r\nhost: x\r\n\r\n"
+HALF = b"GET / HTTP/1.1\r\nx-slow: "
+
+
+async def echo(scope, receive, send):
+    """Answers with the number of bytes that came."""
+    size, more = 0, True
+    while more:
+        event = await receive()
+        size, more = size + len(event.get("body", b"")), event.get("more_body", False)
+    await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"8")]})
+    await send({"type": "http.response.body", "body": b"%8d" % size})
+
+
+@contextlib.contextmanager
+def serving(limits: Limits) -> Iterator[tuple[tuple[str, int], object]]:
+    guard, gathering = guarded(limits)
+    bound = socket.create_server(("127.0.0.1", 0), backlog=512)
+    server = uvicorn.Server(uvicorn.Config(echo, log_level="error", http=guard, lifespan="off", ws="none"))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]}, daemon=True)
+    thread.start()
+    end = time.monotonic() + 30
+    while not server.started and time.monotonic() < end:
+        time.sleep(0.01)
+    try:
+        yield bound.getsockname(), gathering
+    finally:
+        server.should_exit = True
+        thread.join(30)
+        bound.close()
+
+
+def ask(address, raw=ASK, at="127.0.0.1"):
+    """The first bytes of an answer; none if the connection was cut off."""
+    with contextlib.closing(socket.create_connection(address, 30, source_address=(at, 0))) as one:
+        with contextlib.suppress(ConnectionError):
+            one.sendall(raw)
+            return one.recv(15)
+    return b""
+
+
+def ended(one: socket.socket, seconds: float) -> bool:
+    """Whether the other side hangs up within that time."""
+    one.settimeout(seconds)
+    try:
+        return one.recv(1) == b""
+    except ConnectionError:
+        return True
+    except TimeoutError:
+        return False
+
+
+def test_heads_and_bodies_have_deadlines() -> None:
+    with serving(Limits(head=0.3, body=0.6)) as (address, gathering):
+        silent, slow, body, again = (socket.create_connection(address, 30) for _ in range(4))
+        slow.sendall(HALF)
+        body.sendall(b"POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 10\r\n\r\n12")
+        again.sendall(ASK)
+        assert again.recv(1000).startswith(b"HTTP/1.1 200")
+        again.sendall(HALF)  # the second request of a connection has a deadline as well
+        assert all(ended(one, 20) for one in (silent, slow, body, again))
+        assert gathering.dropped == 4 and not gathering.open and not gathering.each
+        assert ask(address).startswith(b"HTTP/1.1 200")
+
+
+def test_who_holds_many_connections_loses_the_oldest_and_others_get_in() -> None:
+    with serving(Limits(head=60, all=40, each=20)) as (address, gathering):
+        held = []
+        for i in range(60):  # from one address, all half sent
+            held.append(socket.create_connection(address, 30, source_address=("127.0.0.2", 0)))
+            held[-1].sendall(HALF)
+        assert all(ended(one, 20) for one in held[:40]) and not ended(held[-1], 0.05)
+        assert ask(address, at="127.0.0.3").startswith(b"HTTP/1.1 200")
+        assert ask(address, at="127.0.0.2").startswith(b"HTTP/1.1 200")  # from the crowded address, too
+        more = [socket.create_connection(address, 30, source_address=(f"127.0.0.{4 + i % 5}", 0)) for i in range(60)]
+        assert ask(address, at="127.0.0.9").startswith(b"HTTP/1.1 200")  # where there is no room at all
+        assert len(gathering.open) <= 40 and gathering.refused == 0
+        for one in (*held, *more):
+            one.close()
+
+
+def test_whoever_is_being_answered_is_not_dropped() -> None:
+    release = threading.Event()
+
+    async def slow(scope, receive, send):
+        await receive()
+        while not release.is_set():
+            await asyncio.sleep(0.01)
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"0")]})
+        await send({"type": "http.response.body", "body": b""})
+
+    guard, gathering = guarded(Limits(head=60, each=3))
+    bound = socket.create_server(("127.0.0.1", 0))
+    server = uvicorn.Server(uvicorn.Config(slow, log_level="error", http=guard, lifespan="off", ws="none"))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]}, daemon=True)
+    thread.start()
+    waiting = [socket.create_connection(bound.getsockname(), 30) for _ in range(3)]
+    for one in waiting:
+        one.sendall(ASK)
+    end = time.monotonic() + 30
+    while sum(not one.receiving for one in list(gathering.open)) < 3 and time.monotonic() < end:
+        time.sleep(0.01)
+    assert ask(bound.getsockname()) == b"" and gathering.refused == 1
+    release.set()
+    server.should_exit = True
+    thread.join(30)
+    bound.close()
+    for one in waiting:
+        one.close()
