@@ -48,9 +48,9 @@ def asked(place, monkeypatch, capsys):
 def test_every_command_reads_a_table_of_spark_as_it_reads_a_file(asked, place):
     sources = {
         "file": ["people.csv"],
-        "catalogue": ["spark:local[2]", "--table", "people"],
+        "catalogue": ["spark:local[2,2]", "--table", "people"],
         "files": ["spark:", "--table", f"parquet:{place / 'people.parquet'}"],
-        "sql": ["spark:local[2]", "--table", f"parquet.`{place / 'people.parquet'}`"],
+        "sql": ["spark:local[2,2]", "--table", f"parquet.`{place / 'people.parquet'}`"],
     }
     told = {}
     for name, rows in sources.items():
@@ -82,7 +82,7 @@ def test_predictions_are_written_by_the_executors(asked, place, tmp_path, schema
     rows = pd.read_parquet(place / "people.parquet")
     fitted = PrivateNB(1.0, schema=schema, random_state=1).fit(rows)
     fitted.model_.save(tmp_path / "model.json")
-    answers = ["predict", tmp_path / "model.json", "spark:local[2]", "--table", "people", "--out", tmp_path / "answers"]
+    answers = ["predict", tmp_path / "model.json", "spark:local[2,2]", "--table", "people", "--out", tmp_path / "answers"]
     code, out, err = asked(*answers)
     assert code == 0 and "wrote 600 predictions" in out, err
     assert len(list((tmp_path / "answers").glob("part-*.parquet"))) == 2
@@ -102,9 +102,9 @@ def test_predictions_are_written_by_the_executors(asked, place, tmp_path, schema
         ("spark://me:hush@nowhere:7077", "t", "has a password in it"),
         ("spark://nowhere:7077", None, "name one by --table"),
         ("spark://nowhere:7077", "t", "a Spark session of another master"),
-        ("spark:local[2]", "absent", "Spark cannot read the rows: .*absent"),
-        ("spark:local[2]", "delta:/nowhere", "this Spark cannot read delta tables: name their package"),
-        ("spark:local[2]", "parquet:/nowhere", "Spark cannot read the rows: .*nowhere"),
+        ("spark:local[2,2]", "absent", "Spark cannot read the rows: .*absent"),
+        ("spark:local[2,2]", "delta:/nowhere", "this Spark cannot read delta tables: name their package"),
+        ("spark:local[2,2]", "parquet:/nowhere", "Spark cannot read the rows: .*nowhere"),
         ("duckdb:", "delta:/nowhere", "DuckDB's delta extension is not installed: run INSTALL delta"),
         ("duckdb:", "xml:/nowhere", "reads no tables of the format 'xml'"),
         ("duckdb:", "parquet:/nowhere", "nowhere"),
@@ -123,7 +123,7 @@ def test_files_through_duckdb_need_no_database(place, schema):
 
 
 def test_progress_is_told_from_the_start_and_watching_may_stop_it(spark, place, schema):
-    told, address = [], Address("spark:local[2]", "people")
+    told, address = [], Address("spark:local[2,2]", "people")
     collect(address, schema, progress=lambda *step: told.append(step))
     assert told[0] == (0, None) and len(told) > 1
     fitted = PrivateNB(1.0, schema=schema).fit(address, progress=lambda *step: told.append(step))
@@ -140,8 +140,9 @@ def test_progress_is_told_from_the_start_and_watching_may_stop_it(spark, place, 
 def test_a_session_is_started_for_an_address(place, schema, tmp_path, discreet, need_spark):
     """In a process of its own, which has none."""
     rows = place / "people.parquet"
+    quick = {"JAVA_TOOL_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto"}
     done = discreet("stats", "spark:local[1]", "--table", f"parquet:{rows}", "-s", place / "schema.toml",
-                    "-o", tmp_path / "part.stats", cwd=tmp_path)  # fmt: skip
+                    "-o", tmp_path / "part.stats", cwd=tmp_path, env=quick)  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert "Traceback" not in done.stderr
     assert CountedRows.load(tmp_path / "part.stats").statistics == collect(rows, schema)
