@@ -198,10 +198,12 @@ def run(
     """
     own, more = data_dir(data), folder / collected.NAME
     places = [place for place in (own, more) if place is not None and (place / "datasets.json").exists()]
-    if not places:
-        return [line("all data sets", None, "the data are not here: pass --data DIR, or run 'benchmarks collected'")]
-    folder.mkdir(parents=True, exist_ok=True)
     journal = folder / "thresholds.jsonl"
+    if not places and not report:
+        return [line("all data sets", None, "the data are not here: pass --data DIR, or run 'benchmarks collected'")]
+    if report and not journal.exists():
+        return [line("all data sets", None, f"nothing was measured yet: there is no {journal}")]
+    folder.mkdir(parents=True, exist_ok=True)
     known = [json.loads(one) for one in journal.read_text().splitlines()] if journal.exists() else []
     done = {(one["data"], one["epsilon"], one["seed"]) for one in known}
     tables = [
@@ -218,7 +220,7 @@ def run(
             known.append({"data": name, "epsilon": epsilon, "seed": seed, "edition": edition, **found})
             with journal.open("a") as file:
                 file.write(json.dumps(known[-1]) + "\n")
-    names = {name for _, name in tables}
+    names = {one["data"] for one in known} if report else {name for _, name in tables}
     known = [one for one in known if one["data"] in names]
     editions = len({one.get("edition") for one in known})
     cells = _cells(known)

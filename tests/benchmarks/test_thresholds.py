@@ -1,5 +1,6 @@
 """The tuning of the automatic choice decides as the library does, and finds constants that a toy journal holds."""
 
+import json
 from fractions import Fraction
 
 import numpy as np
@@ -70,6 +71,19 @@ def test_constants_are_chosen_without_the_table_that_judges_them():
     assert lines["normal noise, never"] == pytest.approx(0.1)
     assert lines["normal noise, held out"] == pytest.approx(0.0125)
     assert next(one for what, one in lines.items() if "without c" in what) == pytest.approx(0.05)
+
+
+def test_a_report_needs_the_journal_alone(tmp_path, monkeypatch):
+    monkeypatch.setattr(thresholds, "data_dir", lambda given: None)
+    (told,) = thresholds.run(folder=tmp_path)
+    assert "data are not here" in told["unit"]
+    (told,) = thresholds.run(folder=tmp_path, report=True)
+    assert "nothing was measured yet" in told["unit"]
+    scores = {"fitted, K-norm": 0.5, "fitted, normal": 0.6}
+    kept = {"data": "a", "epsilon": 1.0, "seed": 0, "scores": scores, "facts": {"gain": 1.2}}
+    (tmp_path / "thresholds.jsonl").write_text(json.dumps(kept) + "\n")
+    first, *others = thresholds.run(folder=tmp_path, report=True)
+    assert first["measured"] == 1 and any("normal noise" in one["what"] for one in others)
 
 
 def test_columns_of_real_tables_become_numbers_or_categories_with_round_bounds():

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import math
-import tracemalloc
 from collections import Counter
 from fractions import Fraction
 from typing import Any
@@ -161,75 +161,52 @@ def test_bad_sizes_are_refused(sizes: list[int]) -> None:
         KNorm(sizes)
 
 
-@settings(max_examples=40)
-@given(st.lists(st.integers(1, 9), min_size=1, max_size=5), st.integers(0, 60), st.data())
-def test_doubles_find_the_common_sum_that_whole_numbers_find(sizes: list[int], radius: int, data: Any) -> None:
-    """At any place, and at both sides of every border: the same sum, or none."""
-    noise, borders = KNorm(sizes), [0]
-    for total in range(min(radius, 6) + 1):
-        weight = noise.weight(total, radius)
-        borders += [borders[-1] + weight] if total == 0 else [borders[-1] + weight, borders[-1] + 2 * weight]
-    inside = data.draw(st.integers(0, noise.count(radius) - 1))
-    for place in [inside, *(spot for border in borders for spot in (border - 1, border, border + 1))]:
-        if 0 <= place < noise.count(radius):
-            assert noise._near(place, radius) in (None, noise._walk(place, radius))
+@settings(max_examples=60)
+@given(st.integers(1, 12), st.integers(0, 400))
+def test_counts_of_even_and_of_odd_sums_never_rise(size: int, radius: int) -> None:
+    counts = [slice_count(size, total, radius) for total in range(radius + 1)]
+    assert all(later <= sooner for sooner, later in zip(counts, counts[2:], strict=False)) and min(counts) > 0
 
 
-def test_doubles_nearly_always_decide_the_common_sum() -> None:
-    noise, coins = KNorm([11] * 10 + [17] * 3), seeded(8)
-    for radius in (5, 300, 1500):
-        count = noise.count(radius)
-        assert None not in [noise._near(coins.below(count), radius) for _ in range(50)]
-    border = noise.weight(0, 1500)
-    assert noise._near(border, 1500) is None is noise._near(border - 1, 1500)
-    assert (noise._walk(border - 1, 1500), noise._walk(border, 1500)) == (0, 1)
-    assert noise._near(0, 1 << 50) is None
+@pytest.mark.parametrize("runs", [1, 2, 24])
+@pytest.mark.parametrize("sizes", [(1,), (2,), (3, 2), (2, 2, 2)])
+def test_places_under_the_steps_give_each_sum_its_weight(sizes: tuple[int, ...], runs: int, monkeypatch: Any) -> None:
+    """Every place that coins can name, one by one: those that are kept are as many for a sum as it has points."""
+    monkeypatch.setattr(knorm, "FAR", -1)
+    monkeypatch.setattr(knorm, "RUNS", runs)
+    noise = KNorm(sizes)
+    for radius in (0, 1, 2, 5, 8):
+        steps = noise._steps(radius)
+        assert sorted(first + 2 * k for first, many, _ in steps for k in range(many)) == list(range(radius + 1))
+        found: Counter[int] = Counter()
+        for place in range(2 * sum(many * weight for _, many, weight in steps)):
+            named = iter([place])
+
+            class One(Coins):
+                def below(self, limit: int, named: Any = named) -> int:
+                    return next(named)  # a place that is not kept asks for another
+
+            with contextlib.suppress(StopIteration):
+                found[noise._total(radius, One())] += 1
+        assert found == {total: noise.weight(total, radius) for total in range(-radius, radius + 1)}
 
 
-def test_a_long_walk_goes_piece_by_piece_and_ends_where_doubles_lose_digits(monkeypatch: Any) -> None:
-    noise, coins = KNorm([3, 2]), seeded(4)
-    places = [coins.below(noise.count(5000)) for _ in range(30)]
-    whole = [noise._near(place, 5000) for place in places]
-    assert whole == [noise._walk(place, 5000) for place in places]
-    seen: list[int] = []
-    shares = KNorm._shares
+@pytest.mark.parametrize("radius", [1500, 1 << 36])
+def test_few_places_are_drawn_again(radius: int) -> None:
+    """The share of places that are kept is that of points under the steps: a half at least, by exact counts."""
+    for sizes in ([11] * 10 + [17] * 3, [3, 2], [1, 1], [300]):
+        noise = KNorm(sizes)
+        steps = noise._steps(radius)
+        assert len(steps) < 4 * knorm.RUNS + 80
+        assert noise.count(radius) > sum(many * weight for _, many, weight in steps)  # twice them, as of both signs
 
-    def watched(self: KNorm, totals: Any, radius: int) -> Any:
-        seen.append(len(totals))
-        return shares(self, totals, radius)
 
-    monkeypatch.setattr(KNorm, "_shares", watched)
-    monkeypatch.setattr(knorm, "CHUNK", 100)
-    assert [noise._near(place, 5000) for place in places] == whole and max(seen) == 101 and len(seen) > 60
-    monkeypatch.undo()
-    far = 3 * 10**8  # an array of all sums would take gigabytes
-    tracemalloc.start()
-    place = noise.weight(0, far) * 10**6 + 5
-    found = noise._near(place, far)
-    most = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert found is not None and abs(found) == pytest.approx(5 * 10**5, rel=0.01) and most < 64 << 20
-    wide = KNorm([300])  # whose first terms leave the doubles before the last sum
-    share, off = wide._shares(np.arange(0, 100_001, 500), 100_000)
-    lost = int(np.argmax(~np.isfinite(share) | (share == 0)))
-    assert 100 < lost < 200
-    for total in (1, lost - 1):
-        exact = Fraction(wide.weight(500 * total, 100_000), wide.weight(0, 100_000))
-        assert abs(Fraction(float(share[total])) / exact - 1) < off
-    assert KNorm([6000])._near(0, 100_000) is None  # whose counts are too large for doubles
+def test_noise_of_any_spread_is_drawn_at_once_or_refused() -> None:
+    noise, coins = KNorm([11] * 10 + [17] * 3), seeded(4)
+    first, *others = noise.draw(Fraction(1, 10**9), coins)  # a radius of about 10^11
+    assert all(first.sum() == other.sum() for other in others) and max(abs(first)) > 10**6
     with pytest.raises(BudgetError, match="too large to be drawn"):
-        noise.draw(Fraction(1, 10**9))
-
-
-@pytest.mark.parametrize("size", [1, 2, 5, 13])
-def test_the_bound_on_counts_in_doubles_holds(size: int) -> None:
-    for radius in (0, 1, 7, 60, 901):
-        totals = np.arange(0, radius + 1, max(1, radius // 40))
-        counts, first = knorm._slice_counts(size, totals, radius), slice_count(size, 0, radius)
-        for total, count in zip(totals.tolist(), counts.tolist(), strict=True):
-            exact = Fraction(slice_count(size, total, radius), first)
-            near = Fraction(count) / Fraction(float(counts[0]))
-            assert abs(near - exact) <= exact * Fraction(2.01 * knorm._off(size))
+        noise.draw(Fraction(1, 10**12))
 
 
 def test_samples() -> None:

@@ -19,6 +19,7 @@ import pytest
 from discreet import Categorical, DataError, Numeric, PrivateNB, Schema, Statistics, StatisticsError, Table, collect
 from discreet.sources.draft import draft
 from discreet.sources.files import _ends_in_quotes
+from discreet.sources.streams import opened
 from discreet.statistics import DETAILS
 
 
@@ -615,6 +616,22 @@ def test_prediction_keeps_the_order_of_the_rows(schema, frame, tmp_path, monkeyp
     for name in ("d.parquet", "d.arrow", "d.csv"):
         assert np.array_equal(model.predict_joint_log_proba(tmp_path / name), expected), name
         assert np.array_equal(model.predict(tmp_path / name), model.classes[expected.argmax(axis=1)]), name
+
+
+@pytest.mark.parametrize("threads", ["1", "3"])
+def test_row_groups_of_any_sizes_come_in_order(threads, tmp_path, monkeypatch):
+    monkeypatch.setattr("discreet.sources.tables.BATCH", 50)
+    monkeypatch.setenv("DISCREET_THREADS", threads)
+    sizes, start = [1, 99, 1, 350, 0, 40, 60, 100, 7, 7, 7, 200], 0
+    with parquet.ParquetWriter(tmp_path / "d.parquet", pa.schema([("x", pa.int64())])) as writer:
+        for size in sizes:
+            writer.write_table(pa.table({"x": np.arange(start, start + size)}))
+            start += size
+    with opened(tmp_path / "d.parquet") as stream:
+        found = [batch["x"].to_numpy() for batch in stream.batches(["x"])]
+        assert np.array_equal(np.concatenate(found), np.arange(start))
+        assert max(map(len, found)) == 100 and len(found) < len(sizes) + 3
+        assert len(next(stream.batches(["x"]))["x"]) == 100  # and whoever stops there waits for nothing
 
 
 @pytest.mark.parametrize("numeric", ["histogram", "gaussian", "truncated-gaussian"])

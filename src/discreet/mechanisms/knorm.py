@@ -9,6 +9,7 @@ weight h_k·e^−εk plus dim+1 geometric numbers. docs/proofs/k-norm.md has the
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Sequence
 from fractions import Fraction
@@ -27,10 +28,8 @@ from discreet.mechanisms.intervals import context, enclose, ends
 Integers = NDArray[np.int64]
 STEPS = 64  # common sums at which moments are taken, about
 FAR = 1024  # radius from which on the walk from sum to sum is long
-CHUNK = 1 << 18  # common sums that are looked at together
-LONGEST = 1 << 30  # mean radius: beyond, the walk along common sums would take minutes
-_UNIT = 2.0**-53  # the share that one rounding of a double is off by
-_TINY = 2.0**-900  # far from the least of the doubles that are exact to a share
+RUNS = 24  # of even and of odd common sums, about, under which nearly all of them lie
+LONGEST = 1 << 40  # mean radius, so that whole numbers of 64 bits hold the noise of every cell and their sums
 LARGEST = 20_000  # dimensions: beyond, the polynomial would take minutes
 
 
@@ -46,29 +45,6 @@ def slice_count(size: int, total: int, radius: int) -> int:
         count += term
         term = term * ((last - i) ** 2 * (rising - i)) // ((i + 1) ** 2 * (low + last - i)) if i < last else 0
     return count
-
-
-def _slice_counts(size: int, totals: Integers, radius: int) -> NDArray[np.float64]:
-    """`slice_count` of sums from 0 on in doubles, over a common factor; each is off by a share of `_off(size)` at most.
-
-    All terms are positive. None has more than 9 roundings for each entry of a vector, sums and the first one included.
-    NaN stands where the first term is so small that a later one, made of it, might be off by more; a later one that is
-    too small for a double is nothing beside the first.
-    """
-    low, last = (radius - totals) // 2, size - 1
-    rising, term, count = low + totals, np.ones(len(totals)), np.zeros(len(totals))
-    for i in range(1, size):
-        term *= (low + i) / (radius // 2 + i)
-    term[term < _TINY] = np.nan
-    for i in range(size):
-        count += term
-        if i < last:
-            term *= ((last - i) / (i + 1)) ** 2 * (np.maximum(rising - i, 0) / (low + last - i))
-    return count
-
-
-def _off(size: int) -> float:
-    return 10 * size * _UNIT
 
 
 def slice_square(size: int, total: int, radius: int) -> int:
@@ -157,9 +133,7 @@ class KNorm:
         The weight falls smoothly with the common sum, apart for even and odd sums: where it reaches far, every third,
         fifth, … sum of each kind stands for the others, on grids that are symmetric about zero.
         """
-        top, reach = self.weight(0, radius), 1
-        while reach < radius and self.weight(reach, radius) << 50 > top:
-            reach *= 2
+        top, reach = self.weight(0, radius), self._reach(radius)
         apart = max(1, min(reach, radius) // STEPS) | 1
         whole, square, cells = 0.0, 0.0, dict.fromkeys(self._kinds, 0.0)
         for total in range(0, min(reach, radius) + 1, apart):
@@ -209,10 +183,40 @@ class KNorm:
             bits, value = bits + 64, value << 64 | coins.bits(64)
 
     def _total(self, radius: int, coins: Coins) -> int:
-        """The common block sum: the sums from zero outwards, each as often as there are points of it, up to a place."""
-        place = coins.below(self.count(radius))
-        found = self._near(place, radius) if radius > FAR else None  # a short walk is quicker
-        return self._walk(place, radius) if found is None else found
+        """The common block sum, each as often as there are points of it."""
+        if radius <= FAR:
+            return self._walk(coins.below(self.count(radius)), radius)
+        steps = self._steps(radius)
+        ends = list(accumulate(many * weight for _, many, weight in steps))
+        while True:  # a place under the steps, which is kept if it lies under the weight of its sum, too
+            negative, rest = divmod(coins.below(2 * ends[-1]), ends[-1])
+            at = bisect_right(ends, rest)
+            first, _, weight = steps[at]
+            beyond, height = divmod(rest - (ends[at - 1] if at else 0), weight)
+            total = first + 2 * beyond
+            if height < self.weight(total, radius) and (total or not negative):
+                return -total if negative else total
+
+    def _steps(self, radius: int) -> list[tuple[int, int, int]]:
+        """Runs of even and of odd sums from zero to the radius: their first, how many they are, the first's weight.
+
+        Among sums of one kind the weight never rises with the sum, so that it is the largest of the run.
+        """
+        steps, reach = [], self._reach(radius)
+        for first in (0, 1):
+            while first <= radius:
+                many = max(1, reach // (2 * RUNS)) if first < reach else first
+                many = min(many, (radius - first) // 2 + 1)
+                steps.append((first, many, self.weight(first, radius)))
+                first += 2 * many
+        return steps
+
+    def _reach(self, radius: int) -> int:
+        """A power of two beyond which hardly any common sum lies, or one beyond the radius."""
+        top, reach = self.weight(0, radius), 1
+        while reach < radius and self.weight(reach, radius) << 50 > top:
+            reach *= 2
+        return reach
 
     def _walk(self, place: int, radius: int) -> int:
         """The common sum of a place, from zero outwards."""
@@ -224,48 +228,6 @@ class KNorm:
                     return sign * total
                 rest -= weight
             total += 1
-
-    def _near(self, place: int, radius: int) -> int | None:
-        """The same where doubles with a bound on their error decide it, which is nearly always; else None.
-
-        Weights are in proportion to that of zero. Each is off by at most the share `off`, so that their sums up to any
-        of them are, but for one rounding for each more that is added. That holds for doubles of full precision: the
-        sums end where the first weight is too small for it, and what lies beyond is left to whole numbers.
-        """
-        if radius >> 50:  # doubles would not hold whole numbers
-            return None
-        low, high, before = 0, min(radius, radius // 8 + 64, CHUNK) + 1, 0.0
-        target = place / self.weight(0, radius)
-        while True:
-            share, off = self._shares(np.arange(low, high), radius)
-            fine = (share > _TINY) & np.isfinite(share)
-            exact = len(share) if fine.all() else int(np.argmin(fine))
-            both = np.repeat(share[:exact], 2)[0 if low else 1 :]  # plus, then minus; zero is but one
-            ends = before + np.cumsum(both)
-            if not exact or ends[-1] > target or high > radius or exact < len(share):
-                break
-            before, low, high = float(ends[-1]), high, min(2 * high, high + CHUNK, radius + 1)
-        at = int(np.searchsorted(ends, target, side="right"))
-        if at == len(ends):
-            return None
-        error = (off + (2 * high + 8) * _UNIT) * float(ends[at])
-        start = float(ends[at - 1]) if at else before
-        if not (target + error < ends[at] and (start + error < target or start == 0.0)):
-            return None
-        spot = at + (2 * low - 1 if low else 0)
-        return (spot + 1) // 2 * (1 if spot % 2 else -1)
-
-    def _shares(self, totals: Integers, radius: int) -> tuple[NDArray[np.float64], float]:
-        """weight(total)/weight(0) of sums from zero on, and a bound on the share that any of them is off by."""
-        product, worst = np.ones(len(totals)), 0.0
-        for size, times in self._kinds.items():
-            with np.errstate(over="ignore", invalid="ignore"):  # what is no number is not looked at
-                counts = _slice_counts(size, np.append(0, totals), radius)
-                ratio = counts[1:] / counts[0]
-            worst += times * (2 * _off(size) + 3 * _UNIT)
-            for _ in range(times):
-                product *= ratio
-        return product, 1.01 * worst
 
     @staticmethod
     def _block(size: int, total: int, radius: int, coins: Coins) -> list[int]:

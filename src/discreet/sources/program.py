@@ -179,7 +179,7 @@ def _aligned(shape: tuple[int, ...], kind: Any) -> NDArray[Any]:
     size = int(np.prod(shape)) * np.dtype(kind).itemsize
     whole = np.empty(size + LINE, np.uint8)
     first = -whole.ctypes.data % LINE
-    return whole[first : first + size].view(kind).reshape(shape)
+    return np.asarray(whole[first : first + size].view(kind).reshape(shape))
 
 
 def ahead(whole: NDArray[np.int64]) -> NDArray[np.int64]:

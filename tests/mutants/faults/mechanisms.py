@@ -56,16 +56,16 @@ plant("digit-undecided", "mechanisms/geometric.py",
 plant("digits-beyond-left-out", "mechanisms/geometric.py",
       "            block[j] += times << digits", "            block[j] += 0",
       "large noise does not occur at all", GEOMETRIC)
-plant("sum-without-margin", "mechanisms/knorm.py",
-      "error = (off + (2 * high + 8) * _UNIT) * float(ends[at])", "error = 0.0",
-      "doubles decide the common sum of K-norm noise where they cannot", "mechanisms/test_knorm.py")
-plant("sum-of-lost-digits", "mechanisms/knorm.py",
-      "    term[term < _TINY] = np.nan\n", "",
-      "doubles that have lost their digits decide the common sum of K-norm noise",
-      "mechanisms/test_knorm.py::test_a_long_walk_goes_piece_by_piece_and_ends_where_doubles_lose_digits")
+SUMS = "mechanisms/test_knorm.py::test_places_under_the_steps_give_each_sum_its_weight"
+plant("sum-of-the-steps", "mechanisms/knorm.py",
+      "if height < self.weight(total, radius) and (total or not negative):", "if total or not negative:",
+      "the common sum of wide K-norm noise follows steps above its law", SUMS)
+plant("sum-zero-twice", "mechanisms/knorm.py",
+      "if height < self.weight(total, radius) and (total or not negative):", "if height < self.weight(total, radius):",
+      "wide K-norm noise has the common sum zero twice as often", SUMS)
 plant("sum-one-sign", "mechanisms/knorm.py",
-      "return (spot + 1) // 2 * (1 if spot % 2 else -1)", "return (spot + 1) // 2",
-      "the common sum of wide K-norm noise is never negative", "mechanisms/test_knorm.py")
+      "return -total if negative else total", "return total",
+      "the common sum of wide K-norm noise is never negative", SUMS)
 plant("choice-rate-doubled", "mechanisms/choose.py",
       "return epsilon / (sensitivity if monotone else 2 * sensitivity)", "return epsilon / sensitivity",
       "choices by scores that move apart cost twice what they say", CHOOSE)
