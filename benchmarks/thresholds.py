@@ -74,6 +74,10 @@ ARMS = {
     "fitted, fine 20 %": _closely(Fraction(1, 5)),
     "fitted, K-norm": Arm("additive", EVEN | KNORM, DELTA),
     "fitted, normal": Arm("additive", EVEN | NORMAL, DELTA),
+    "with a delta": Arm("auto", {(kinds, "SHAPES_RICH"): 0.0}, DELTA),
+    "shapes": Arm(
+        "additive", {(kinds, "SHAPES_RICH"): math.inf, (kinds, "SHAPES_LEAN"): 0.0, (kinds, "SHAPES_FEW"): 1}, DELTA
+    ),
 }
 
 
@@ -138,6 +142,12 @@ def normal_noise(facts: Constants, GAIN: float) -> str:
     return "fitted, normal" if facts.get("gain", 0.0) > GAIN else "fitted, K-norm"
 
 
+def weighted_shapes(facts: Constants, SHAPES_FEW: float, SHAPES_LEAN: float, SHAPES_RICH: float) -> str:
+    """The line of `discreet.kinds`, with a δ."""
+    worth = facts["features"] >= SHAPES_FEW and SHAPES_LEAN <= facts.get("clear", 0.0) < SHAPES_RICH
+    return "shapes" if worth else "with a delta"
+
+
 _POOLED: dict[str, tuple[float, ...]] = {"NUMBERS": (2, 3, 4, 6, 8, 12, NEVER), "LEAST": (0, 100, 250, 500, 1000, 2000)}
 RULES = {
     "selective": Rule(
@@ -184,26 +194,40 @@ RULES = {
         normal_noise,
         additive,
     ),
+    "shapes": Rule(
+        ("with a delta", "shapes"),
+        {
+            "SHAPES_FEW": (1, 4, 6, 8, 10, 12, 16, 24, 32),
+            "SHAPES_LEAN": (0, 2, 4, 6, 8, 10, 12, 15, 20, 25, 30, 40),
+            "SHAPES_RICH": (0, 10, 20, 30, 50, 60, 75, 100, 150, 200, 300, 400, math.inf),
+        },
+        weighted_shapes,
+        kinds,
+    ),
 }
 
 
 def run(
     data: str | None = None, seeds: int | None = None, folder: Path = Path("results"), datasets: Sequence[str] = (),
-    report: bool = False, **_: Any,
+    report: bool = False, decisions: Sequence[str] = (), **_: Any,
 ) -> list[dict[str, Any]]:  # fmt: skip
     """Measure what the journal in `folder` lacks, then choose constants: on all tables, and without each of them.
+
+    With `decisions`, only their arms are measured, into a journal of their own.
 
     Tables are those that `benchmarks collected` has written, and of the reference data those that come with a split:
     of the others every row is in some seed's test rows.
     """
     own, more = data_dir(data), folder / collected.NAME
     places = [place for place in (own, more) if place is not None and (place / "datasets.json").exists()]
-    journal = folder / "thresholds.jsonl"
+    journal = folder / "-".join(["thresholds", *(one.replace(" ", "-") for one in decisions)])
+    journal = journal.with_suffix(".jsonl")
     if not places and not report:
         return [line("all data sets", None, "the data are not here: pass --data DIR, or run 'benchmarks collected'")]
     if report and not journal.exists():
         return [line("all data sets", None, f"nothing was measured yet: there is no {journal}")]
     folder.mkdir(parents=True, exist_ok=True)
+    arms = {arm for one in decisions or RULES for arm in RULES[one].arms}
     known = [json.loads(one) for one in journal.read_text().splitlines()] if journal.exists() else []
     done = {(one["data"], one["epsilon"], one["seed"]) for one in known}
     tables = [
@@ -216,7 +240,7 @@ def run(
             continue
         table = load(place, name)
         for epsilon in todo:
-            found = _measured(place, table, epsilon, seed)
+            found = _measured(place, table, epsilon, seed, arms)
             known.append({"data": name, "epsilon": epsilon, "seed": seed, "edition": edition, **found})
             with journal.open("a") as file:
                 file.write(json.dumps(known[-1]) + "\n")
@@ -225,10 +249,12 @@ def run(
     editions = len({one.get("edition") for one in known})
     cells = _cells(known)
     told = line(f"fits by {editions} version(s) of the code, tables", len(names & {c["data"] for c in cells}), "tables")
-    return [told] + [found for what, rule in RULES.items() for found in _chosen(what, rule, cells)]
+    return [told] + [
+        found for what, rule in RULES.items() if what in (decisions or RULES) for found in _chosen(what, rule, cells)
+    ]
 
 
-def _measured(place: Path, table: DataSet, epsilon: float, seed: int) -> Cell:
+def _measured(place: Path, table: DataSet, epsilon: float, seed: int, arms: set[str]) -> Cell:
     """What is public of a fit, and the score of each arm on training rows that were held back."""
     own = splits.split(place, table.name, len(table), seed)[0]
     fit, test = (part[:MOST] for part in train_test_split(own, test_size=HELD, random_state=seed))
@@ -236,7 +262,7 @@ def _measured(place: Path, table: DataSet, epsilon: float, seed: int) -> Cell:
     scores: dict[str, float] = {}
     facts: Constants = {"numbers": len(schema.numeric)}
     for name, arm in ARMS.items():
-        if not _asked(name, schema, len(fit) * epsilon):
+        if name not in arms or not _asked(name, schema, len(fit) * epsilon):
             continue
         try:
             with _forced(arm.forced), _promised(facts):
@@ -273,7 +299,7 @@ def _asked(name: str, schema: Any, weight: float) -> bool:
         return two and numbers > 0 and weight >= 1000 * numbers
     if "pooled" in name:
         return numbers > 1 and 2 * numbers >= len(schema.features)
-    if name in {"fitted, K-norm", "fitted, normal"}:
+    if name in {"fitted, K-norm", "fitted, normal", "with a delta", "shapes"}:
         return two
     return True
 

@@ -18,6 +18,9 @@ ENTRY_POINTS = "discreet.kinds"  # the group of entry points: each names a Kind,
 DECLARED = "KINDS"
 BINARY, SEVERAL = 15.0, 30.0  # rows times ε for each free weight that an additive model asks for; of more classes
 BINARY_NUMBERS, SEVERAL_NUMBERS = 2.0, 20.0  # and where at least half of the features are numbers
+# Features between which shapes get weights (noise for more takes long to draw), and how clear their cells are there.
+SHAPES_FEW, SHAPES_MANY = 8, 120
+SHAPES_LEAN, SHAPES_RICH = 15.0, 100.0
 
 
 @dataclass(frozen=True)
@@ -26,6 +29,7 @@ class Facts:
 
     `weights` are those that an additive model would have to find for each class, and `support` is rows times ε for
     each weight of all classes, less for two classes of unequal size. `largest` is the noisy share of the largest class.
+    `clear` says, with a δ, how many times its noise a mean cell is under Gaussian noise; without one it is zero.
     """
 
     schema: Any
@@ -34,6 +38,7 @@ class Facts:
     weights: int
     support: float
     largest: float = 0.5
+    clear: float = 0.0
 
     @property
     def features(self) -> int:
@@ -49,6 +54,12 @@ class Facts:
     def all_weights(self) -> int:
         """Weights of all classes together; two classes share theirs."""
         return self.weights * (1 if self.classes == 2 else self.classes)
+
+    @property
+    def shapes(self) -> bool:
+        """Whether, with a δ, weights of whole shapes promise more than those of cells and than counting alone."""
+        wide = SHAPES_FEW <= self.features <= SHAPES_MANY and self.rows < 1e8  # larger sums might leave 64 bits
+        return self.clear > 0 and self.classes == 2 and wide and SHAPES_LEAN <= self.clear < SHAPES_RICH
 
     @property
     def needed(self) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cached_property, partial
 from typing import Any
 
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 from discreet import sources
 from discreet.additive.blocks import place_knots
 from discreet.additive.fit import start_at
+from discreet.additive.newton import fit_newton, plan_newton
 from discreet.additive.plan import Bundle, FitPlan, plan_fit, plan_normal
 from discreet.additive.release import released_weights
 from discreet.additive.solve import Objective
@@ -23,8 +25,10 @@ from discreet.linear.encode import Design
 from discreet.linear.release import finish
 from discreet.linear.solve import minimise
 from discreet.mechanisms.noise import SimulationSampler
+from discreet.privacy.budget import Adjacency, Budget
 from discreet.schema import Categorical, Numeric, Schema
 
+SHAPED = Schema([Categorical("a", [0, 1]), Categorical("x", [0, 1])], "y", [0, 1])
 FEATURES = [Categorical("a", [0, 1]), Numeric("x", -1, 1, step=0.5, bins=2)]
 Row = tuple[int, float, int]
 # Rows that agree leave the curvature low, so that one row that disagrees pulls as hard as it can.
@@ -95,6 +99,32 @@ class NormalWeights(ReleasedWeights):
 
 
 @dataclass(frozen=True)
+class ShapeWeights:
+    """Weights of released shapes by noisy steps, tables first; a control has less noise on the steps' sums."""
+
+    epsilon: float
+    near: str
+    less: Fraction = Fraction(1)
+
+    def sample(self, data: Sequence[Row], size: int, *, rng: np.random.Generator) -> NDArray[Any]:
+        """One release per row: the scores of all rows there can be."""
+        plan = plan_newton(
+            SHAPED, Budget(self.epsilon, DELTA), adjacency=Adjacency.of(self.near), contributions=1,
+            unexpected="refuse",
+        )  # fmt: skip
+        X, y = np.array([[a, int(x > 0)] for a, x, _ in data]), np.array([y for *_, y in data])
+        rows, sampler = sources.open(X, SHAPED, y).held(), SimulationSampler(rng)
+        quiet = replace(plan, rho=plan.rho / self.less)
+        drawn = (fit_newton(rows, quiet, self.counts, sampler).weights.ravel() for _ in range(size))
+        return np.stack(list(drawn))
+
+    @property
+    def counts(self) -> ClassCounts:
+        """Rows by class that are public here."""
+        return ClassCounts(np.full(2, 10.0), 2.0, None)
+
+
+@dataclass(frozen=True)
 class Heavy(ReleasedWeights):
     """A control: the weights of a row's block add up to more than one."""
 
@@ -142,6 +172,13 @@ def audit_cases() -> list[AuditCase]:
         )
         for classes, near, moved in ((2, "add-remove", 1), (3, "add-remove", 1), (2, "replace", 2))
     ]  # fmt: skip
+    honest += [
+        case_at_one(
+            f"additive-shapes-{near}", partial(ShapeWeights, near=near), [contradicted(AGREED, PULLED, near)],
+            "weights of released shapes, by the simulation twin", adjacency=near, samples=2_000, delta=DELTA,
+        )
+        for near in ("add-remove", "replace")
+    ]  # fmt: skip
     broken: list[tuple[str, type[ReleasedWeights], str]] = [
         ("heavy", Heavy, "rows heavier than the noise is for"),
         ("quiet", TooQuiet, "noise vectors at several times their rate"),
@@ -152,7 +189,11 @@ def audit_cases() -> list[AuditCase]:
         "control-additive-normal-quiet", partial(NormalWeights, classes=2, moved=1, less=0.02), pairs,
         "normal noise of a fiftieth of its deviation", samples=600, delta=DELTA,
     )  # fmt: skip
-    return [*honest, quiet] + [
+    loud = case_at_one(
+        "control-additive-shapes-quiet", partial(ShapeWeights, near="add-remove", less=Fraction(1, 10**4)), pairs,
+        "noise of a hundredth of its deviation on the derivatives", samples=600, delta=DELTA,
+    )  # fmt: skip
+    return [*honest, quiet, loud] + [
         case_at_one(f"control-additive-{name}", partial(kind, classes=2, moved=1), pairs, note, samples=600)
         for name, kind, note in broken
     ]

@@ -2,13 +2,18 @@
 
 from functools import partial
 
-from discreet.kinds import Facts, Kind, Promise
+from discreet.kinds import SHAPES_LEAN, SHAPES_RICH, Facts, Kind, Promise
 
 PAIRED = 400.0  # rows times ε for each free weight where pairs of features are worth their many cells
 
 
 def single(facts: Facts) -> Promise:
     """Weights fitted together beat counts that take features for independent, where each has support."""
+    if facts.shapes:
+        clear = (
+            f"a mean cell is {facts.clear:.3g} times its Gaussian noise, and from {SHAPES_LEAN:g} to {SHAPES_RICH:g} "
+        )
+        return Promise(2, clear + "shapes of features are worth a weight each")
     return Promise(2, facts.supported(facts.needed)) if facts.support >= facts.needed else Promise(None)
 
 

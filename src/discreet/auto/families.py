@@ -9,7 +9,7 @@ from typing import Any
 from discreet.estimators.counts import WHAT, ClassCounts
 from discreet.kinds import Kind, find, resolve
 from discreet.models import ReleasedModel
-from discreet.privacy.budget import LEAST, Adjacency
+from discreet.privacy.budget import LEAST, Adjacency, Budget
 from discreet.privacy.plan import moved_rows
 from discreet.schema import Schema
 
@@ -39,11 +39,38 @@ def fit_additive(
     kind: Kind, X: Any, y: Any, *, schema: Schema, counts: ClassCounts, epsilon: Any, **settings: Any
 ) -> ReleasedModel:
     """Weights of numbers with knots where their rows lie, and levels for spikes, where looking for them pays."""
+    from discreet.auto.rule import known_facts
     from discreet.auto.shapes import shaped
 
+    near = Adjacency.of(settings["adjacency"])
+    if settings.get("delta") and settings["bins"] == "auto" and isinstance(epsilon, Fraction):
+        facts = known_facts(schema, counts, epsilon, near, settings["contributions"], settings["delta"])
+        if facts.shapes:
+            return _fit_shapes(X, y, schema=schema, counts=counts, epsilon=epsilon, **settings | {"adjacency": near})
     found = shaped(X, y, schema, counts, epsilon, weights=True, **settings)
     told = {"schema": found.schema, "epsilon": found.epsilon, "levels": found.levels, "counts": counts}
     return found.covering(fit_estimator(kind, X, y, **told, **settings))
+
+
+def _fit_shapes(
+    X: Any, y: Any, *, schema: Schema, counts: ClassCounts, epsilon: Fraction, delta: Any, adjacency: Adjacency,
+    contributions: int, unexpected: str, random_state: Any, progress: Any = None, **_: Any,
+) -> ReleasedModel:  # fmt: skip
+    """Shapes of Naive Bayes with fitted weights, by Gaussian noise."""
+    from discreet import sources
+    from discreet.additive.newton import fit_newton, plan_newton
+    from discreet.bayes.bins import binned
+    from discreet.mechanisms.noise import bytes_of, sampler_for
+
+    steps = moved_rows(adjacency, contributions)
+    public = _stating(binned(schema, counts.rows, max(epsilon / steps, LEAST)), schema, counts)
+    people: dict[str, Any] = {"contributions": contributions, "unexpected": unexpected}
+    plan, sampler = (
+        plan_newton(public, Budget(epsilon, delta), adjacency=adjacency, **people),
+        sampler_for(random_state),
+    )
+    rows = sources.open(X, public, y, draw=bytes_of(sampler), progress=progress, **people).held()
+    return fit_newton(rows, plan, counts, sampler)
 
 
 def fit_naive_bayes(

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any
 
 from discreet.estimators.counts import ClassCounts
 from discreet.kinds import Facts, find, kinds
 from discreet.privacy.budget import Adjacency
+from discreet.privacy.calibrate import zcdp_rho
 from discreet.privacy.plan import moved_rows
 from discreet.schema import Schema
 
@@ -35,27 +38,21 @@ def choose(
     adjacency: Adjacency = Adjacency.ADD_REMOVE,
     contributions: int = 1,
     model: str = "auto",
+    delta: Any = 0,
 ) -> Choice:
     """The kind of model for this budget, schema and number of rows: the registered one that promises most.
 
     Neighbours that change a row, and people with several rows, cost as much as a smaller ε would.
     """
-    steps = moved_rows(adjacency, contributions)
-    worth = min(float(epsilon), PLENTY) / steps
-    rows, classes = counts.rows, len(schema.classes)
-    weights = sum(cells - 1 for cells in _cells(schema, rows, worth))
-    largest = float(counts.shares.max())
-    # Of two classes a row tells p(1 − p) about a weight: as much as fewer rows of classes of equal size.
-    balance = 4 * largest * (1 - largest) if classes == 2 else 1.0
-    support = rows * worth * balance / max(weights * (1 if classes == 2 else classes), 1)
-    known = Facts(schema, rows, worth, weights, support, largest)
+    known = known_facts(schema, counts, epsilon, adjacency, contributions, delta)
     facts: dict[str, float] = {
-        "rows": rows,
-        "epsilon": worth,
+        "rows": known.rows,
+        "epsilon": known.epsilon,
         "features": known.features,
-        "classes": classes,
-        "weights": weights,
+        "classes": known.classes,
+        "weights": known.weights,
         "support": known.support,
+        **({"clear": known.clear} if known.clear else {}),
     }
     asked = find(model)
     if asked.name != "auto":
@@ -64,6 +61,27 @@ def choose(
     merits = [(offer.merit, name, offer.reason) for offer, name in offers if offer.merit is not None]
     _, name, reason = max(merits, key=lambda one: one[0])
     return Choice(name, reason, facts | {key: value for offer, _ in offers for key, value in offer.facts.items()})
+
+
+def known_facts(
+    schema: Schema, counts: ClassCounts, epsilon: Any, adjacency: Adjacency, contributions: int, delta: Any = 0
+) -> Facts:  # fmt: skip
+    """What a choice may go by."""
+    steps = moved_rows(adjacency, contributions)
+    worth = min(float(epsilon), PLENTY) / steps
+    rows, classes = counts.rows, len(schema.classes)
+    weights = sum(cells - 1 for cells in _cells(schema, rows, worth))
+    largest = float(counts.shares.max())
+    # Of two classes a row tells p(1 − p) about a weight: as much as fewer rows of classes of equal size.
+    balance = 4 * largest * (1 - largest) if classes == 2 else 1.0
+    support = rows * worth * balance / max(weights * (1 if classes == 2 else classes), 1)
+    clear = 0.0
+    if delta and not math.isinf(epsilon):
+        # Tables share ρ evenly here, and a mean cell has its part of all rows.
+        features = len(schema.features)
+        noise = steps * math.sqrt(features / (2 * float(zcdp_rho(Fraction(epsilon), Fraction(delta)))))
+        clear = rows * features / (weights + features) / noise
+    return Facts(schema, rows, worth, weights, support, largest, clear)
 
 
 def _cells(schema: Schema, rows: float, epsilon: float) -> tuple[int, ...]:

@@ -87,3 +87,39 @@ plant("levels-checked-after-the-charge", "additive/classifier.py",
       "        check_levels(plan.schema, levels)\n", "",
       "levels that fit no feature are noticed when rows were paid for and read",
       "additive/test_model.py::test_levels_are_part_of_a_shape_and_are_checked_before_anything_is_charged")
+NEWTON = "additive/test_newton.py"
+STEPPED = f"{NEWTON}::test_neighbours_cost_what_a_step_is_charged"
+SHAPED = f"{NEWTON}::test_a_fit_costs_what_its_certificate_says"
+plant("newton-one-row-per-person", "additive/newton.py",
+      "return Fraction(worst_rate() * square * self.moves**2) / (2 * self.step_rho)",
+      "return Fraction(worst_rate() * square * self.moves) / (2 * self.step_rho)",
+      "rows that come and go together move a sum farther than its noise is for", STEPPED)
+plant("newton-square-forgotten", "additive/newton.py",
+      "return sum(int(np.max(column**2)) for column in self.columns)",
+      "return max(int(np.max(column**2)) for column in self.columns)",
+      "the noise is for one column of a row, not for all of them", STEPPED,
+      f"{NEWTON}::test_columns_are_no_longer_than_what_is_charged")
+plant("newton-curvature-too-free", "additive/newton.py",
+      "second = variance * square / FREE", "second = variance * square / (16 * FREE)",
+      "second derivatives are released with a quarter of their noise", STEPPED)
+plant("newton-curvature-drawn-as-if-once", "additive/newton.py",
+      "curved[above] = sampler.gaussian(bend[above], second / 2)",
+      "curved[above] = sampler.gaussian(bend[above], second / 32)",
+      "derivatives of two weights have a quarter of their noise", STEPPED)
+plant("newton-exact-gradient", "additive/newton.py",
+      "first = sampler.gaussian(gradient, variance).astype(np.float64)",
+      "first = gradient.astype(np.float64)",
+      "first derivatives are released without noise", STEPPED, SHAPED)
+plant("newton-steps-at-full-cost", "additive/newton.py",
+      "return self.rho * (1 - SHAPES) / STEPS", "return self.rho * (1 - SHAPES)",
+      "every step spends what all have together", SHAPED)
+plant("newton-tables-at-full-cost", "additive/newton.py",
+      "schema, Budget(rho=rho * SHAPES), mechanism", "schema, Budget(rho=rho), mechanism",
+      "tables spend what the steps have too", SHAPED)
+plant("newton-residual-rounded-up", "additive/newton.py",
+      "pulls = np.stack([np.floor(chance * RATE), -np.floor((1 - chance) * RATE)])",
+      "pulls = np.stack([2 * np.floor(chance * RATE), -np.floor((1 - chance) * RATE)]) // 1",
+      "a row of the first class pulls by twice a residual", f"{NEWTON}::test_second_derivatives_cost_nothing_up_to_the_golden_ratio")
+plant("newton-score-by-its-neighbours", "additive/newton.py",
+      "score = np.rint((x @ fine)", "score = np.rint((x @ fine + x.mean() * 2.0**24)",
+      "what a row adds depends on the rows beside it", f"{NEWTON}::test_a_row_adds_the_same_wherever_it_stands")

@@ -1,0 +1,174 @@
+"""Noisy Newton on released shapes: what a row adds, what neighbours cost by enumeration, and a whole watched fit."""
+
+import itertools
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from discreet import Adjacency, Budget, Categorical, Ledger, Numeric, PrivateClassifier, Schema, kinds, sources
+from discreet.additive import newton
+from discreet.additive.newton import FREE, RATE, Shapes, derivatives, noisy, plan_newton, rates, read_shapes, worst_rate
+from discreet.privacy.ledger import cost
+from tests.recorder import replayed
+
+SCHEMA = Schema([Categorical("a", [0, 1]), Categorical("b", [0, 1, 2])], "y", [0, 1])
+ROWS = list(itertools.product([0, 1], [0, 1, 2], [0, 1]))
+TABLES = [np.log([[0.7, 0.3], [0.2, 0.8]]), np.log([[0.5, 0.3, 0.2], [0.1, 0.3, 0.6]])]
+SHAPES = read_shapes(np.log([0.6, 0.4]), TABLES)
+WEIGHTS = [np.zeros(3), np.array([0.4, -0.3, 0.1]), np.array([9.0, 4.0, -2.0]), np.array([-60.0, 80.0, 70.0])]
+
+
+def held(rows):
+    table = np.array(rows, np.int64).reshape(-1, 3)
+    return sources.open(table[:, :2], SCHEMA, table[:, 2]).held()
+
+
+def plan_of(adjacency=Adjacency.ADD_REMOVE, contributions=1):
+    people = {"adjacency": adjacency, "contributions": contributions, "unexpected": "refuse"}
+    return plan_newton(SCHEMA, Budget(1, 1e-5), **people)
+
+
+class Handed:
+    """A sampler that adds nothing and keeps what it is handed."""
+
+    def __init__(self):
+        self.calls = []
+
+    def gaussian(self, values, variance):
+        self.calls.append((values.copy(), variance))
+        return values
+
+
+def worst_rho(plan, rows_moved):
+    """The most that neighbours cost in one step, over all rows there are, labels and some weights."""
+    found = 0.0
+    for weights in WEIGHTS:
+        alone = {row: derivatives(held([row]), SHAPES, weights) for row in ROWS}
+        moves = [alone[row] for row in ROWS]
+        if plan.adjacency is Adjacency.REPLACE:
+            moves = [[x - z for x, z in zip(alone[one], alone[two], strict=True)] for one in ROWS for two in ROWS]
+        for gradient, bend in moves:
+            sampler = Handed()
+            noisy(gradient * rows_moved, bend * rows_moved, SHAPES.square, plan, sampler)
+            found = max(found, sum(float(np.square(v, dtype=float).sum() / (2 * s)) for v, s in sampler.calls))
+    return found
+
+
+@pytest.mark.parametrize("adjacency", list(Adjacency))
+@pytest.mark.parametrize("rows", [1, 2])
+def test_neighbours_cost_what_a_step_is_charged(monkeypatch, adjacency, rows):
+    plan = plan_of(adjacency, rows)
+    worst, charged = worst_rho(plan, rows), float(plan.step_rho)
+    # Of two rows that come and go the columns are not opposite to each other in every place.
+    assert (0.9 if adjacency is Adjacency.ADD_REMOVE else 0.7) * charged < worst <= charged * (1 + 1e-12)
+    assert float(cost(plan.entry([SHAPES.square] * newton.STEPS), "rho")) == pytest.approx(float(plan.rho), rel=1e-12)
+    assert cost(plan.node, "rho") <= plan.rho
+    whole = worst_rate()
+    monkeypatch.setattr(newton, "worst_rate", lambda: Fraction(16 * whole, 25))
+    if adjacency is Adjacency.ADD_REMOVE:
+        assert worst_rho(plan, rows) > 1.2 * charged
+
+
+def test_second_derivatives_cost_nothing_up_to_the_golden_ratio():
+    """For s = |p − y|: s²(1 + c(1 − s)²) ≤ 1 up to c = (11 + 5√5)/2; the table of integers is below that for all."""
+    pulls, curvature = rates()
+    assert worst_rate() == int(np.max(pulls**2)) <= RATE**2
+    assert (11 + 5 * math.sqrt(5)) / 2 > FREE
+    assert int(np.max(pulls**2 + 12 * curvature**2)) > worst_rate()
+    s = np.linspace(0, 1, 100_001)
+    assert np.max(s**2 * (1 + FREE * (1 - s) ** 2)) == 1
+    grid = np.arange(-newton.FAR * newton.FINE, newton.FAR * newton.FINE + 1) / newton.FINE
+    np.testing.assert_allclose(pulls[0] / RATE, 1 / (1 + np.exp(-grid)), atol=1.01 / RATE)
+    np.testing.assert_allclose(curvature / RATE, pulls[0] / RATE * (1 - pulls[0] / RATE), atol=3 / RATE)
+
+
+def test_a_row_adds_the_same_wherever_it_stands(monkeypatch):
+    """Rows in another order, in parts of other sizes, and one by one: the same integers."""
+    rng = np.random.default_rng(0)
+    rows = [ROWS[i] for i in rng.integers(0, len(ROWS), 50)]
+    weights = rng.normal(size=3) * 3
+    whole = derivatives(held(rows), SHAPES, weights)
+    monkeypatch.setattr(newton, "PART", 7)
+    for order in (rows[::-1], [rows[i] for i in rng.permutation(50)]):
+        for one, two in zip(whole, derivatives(held(order), SHAPES, weights), strict=True):
+            assert np.array_equal(one, two)
+    alone = [derivatives(held([row]), SHAPES, weights) for row in rows]
+    assert np.array_equal(whole[0], sum(one for one, _ in alone))
+    assert np.array_equal(whole[1], sum(one for _, one in alone))
+
+
+def test_columns_are_no_longer_than_what_is_charged():
+    """Shapes of any range, flat ones included: the exact square is what no row exceeds."""
+    rng = np.random.default_rng(1)
+    for sizes in ((2, 3), (5, 1, 9), (2,) * 30):
+        tables = [np.log(rng.dirichlet(np.ones(size), 2)) for size in sizes]
+        shapes = read_shapes(np.log([0.5, 0.5]), tables)
+        largest = math.floor((1 + newton.CONSTANT) * newton.UNIT**2)
+        longest = sum(int(np.abs(column).max()) ** 2 for column in shapes.columns)
+        assert longest == shapes.square <= largest
+    assert isinstance(SHAPES, Shapes)
+
+
+# ---- a whole fit
+
+FULL = Schema([Categorical("a", [0, 1]), Categorical("b", [0, 1, 2]), Numeric("x", 0, 8, step=0.5)], "y", ["n", "p"])
+
+
+def table():
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.integers(0, 2, 80), rng.integers(0, 3, 80), rng.integers(0, 17, 80) / 2])
+    y = np.where(rng.random(80) < (X[:, 0] + X[:, 1]) / 3, "p", "n")
+    X[:2], y[:2] = (0, 0, 0.0), "n"
+    return X, y
+
+
+@pytest.mark.parametrize(("adjacency", "moved"), [("add-remove", 1), ("add-remove", 2), ("replace", 1)])
+def test_a_fit_costs_what_its_certificate_says(monkeypatch, adjacency, moved):
+    monkeypatch.setattr(kinds, "SHAPES_LEAN", 0.0)
+    monkeypatch.setattr(kinds, "SHAPES_FEW", 1)
+    X, y = table()
+    other, inserted = (X.copy(), y.copy()), ()
+    if adjacency == "replace":
+        other[0][0], other[1][0] = (1, 2, 8.0), "p"
+    else:
+        inserted = tuple(range(moved))
+        other = np.concatenate([[(1, 2, 8.0)] * moved, X]), np.concatenate([["p"] * moved, y])
+    made = []
+
+    def fit(data):
+        ledger = Ledger(Budget(2, 1e-5), composition="basic")
+        estimator = PrivateClassifier(2, FULL, "additive", adjacency=adjacency, contributions=moved, delta=1e-5).fit(
+            *data, ledger=ledger
+        )
+        made.append(estimator.certificate_)
+        return estimator.model_.to_dict()
+
+    tape = replayed(monkeypatch, fit, (X, y), other, inserted=inserted)
+    charges = [charge for charge in made[0].charges() if charge.measure == "rho"]
+    rho = float(sum(Fraction(charge.cost) for charge in charges))
+    assert len(charges) == 1 + newton.STEPS
+    assert 0.6 * rho * newton.SHAPES < tape.loss("gaussian") <= rho * (1 + 1e-9)
+    tables = sum(event.loss for event in tape.of("gaussian")[: -3 * newton.STEPS])
+    assert tables <= rho * float(newton.SHAPES) * (1 + 1e-9)
+    assert tape.loss("laplace") == pytest.approx(2 * 0.04)
+    assert Fraction(made[0].epsilon) == 2 and Fraction(made[0].delta) == Fraction(1, 10**5)
+    # ρ is worth no more than what ε has left of the counts, by orders written out here.
+    orders = 1 + np.geomspace(1e-2, 1e4, 20_000)
+    logs = (orders - 1) * (orders * rho - 2 * 0.96) + orders * np.log1p(-1 / orders) - np.log(orders - 1)
+    assert math.exp(logs.min()) <= 1e-5 * (1 + 1e-6)
+
+
+def test_weights_find_what_features_say_together(monkeypatch):
+    """Twice the same feature: Naive Bayes counts it twice, weights do not. With plenty of rows noise is small."""
+    monkeypatch.setattr(kinds, "SHAPES_LEAN", 0.0)
+    monkeypatch.setattr(kinds, "SHAPES_RICH", math.inf)
+    schema = Schema([Categorical(f"f{i}", [0, 1]) for i in range(9)], "y", [0, 1])
+    rng = np.random.default_rng(3)
+    X = np.repeat(rng.integers(0, 2, (20_000, 1)), 9, axis=1)
+    y = (rng.random(20_000) < np.where(X[:, 0] == 1, 0.7, 0.3)).astype(int)
+    fitted = PrivateClassifier(4, schema, "additive", delta=1e-6, random_state=0).fit(X, y)
+    assert "shapes" not in fitted.choice_.reason  # as asked for
+    assert fitted.predict_proba(X[:1])[0, y[0]] == pytest.approx(0.7 if X[0, 0] == y[0] else 0.3, abs=0.03)
+    assert fitted.certificate_.rho is None or Fraction(fitted.certificate_.rho) > 0
