@@ -34,7 +34,10 @@ DERIVED = {"lower", "upper", "integer", "step", "bounds", "parse", "transform"}
 
 def test_the_page_and_the_editor_know_every_setting():
     page = (DOCS / PAGE).read_text()
-    editor = {one["title"]: set(one["properties"]) for one in json_schema_of_files()["properties"]["features"]["items"]["anyOf"]}
+    editor = {
+        one["title"]: set(one["properties"])
+        for one in json_schema_of_files()["properties"]["features"]["items"]["anyOf"]
+    }
     for kind, made in FEATURES.items():
         known = set(made.model_fields) - (DERIVED if kind == "date" else set())
         assert editor[kind] == known | {"columns"}
@@ -44,7 +47,7 @@ def test_the_page_and_the_editor_know_every_setting():
 
 def _fits(value, rule):
     """The part of JSON Schema that the editor's file uses."""
-    if "const" in rule and value != rule["const"] or "enum" in rule and value not in rule["enum"]:
+    if ("const" in rule and value != rule["const"]) or ("enum" in rule and value not in rule["enum"]):
         return False
     kinds = {"object": dict, "array": list, "string": str, "integer": int, "number": (int, float), "boolean": bool}
     wanted = rule.get("type", [])

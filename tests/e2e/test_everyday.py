@@ -18,7 +18,21 @@ def place(tmp_path_factory):
     """Forty columns with semicolons, decimal commas, limits of detection, units, dates, ids, free text and gaps."""
     folder, rng = tmp_path_factory.mktemp("everyday"), random.Random(5)
     labs = [f"lab_{i:02d}" for i in range(28)]
-    head = ["patient_id", "ward", "sex", "admitted", "discharged", "age", "crp", "weight", "smoker", "icd", "note", *labs, "ill"]
+    head = [
+        "patient_id",
+        "ward",
+        "sex",
+        "admitted",
+        "discharged",
+        "age",
+        "crp",
+        "weight",
+        "smoker",
+        "icd",
+        "note",
+        *labs,
+        "ill",
+    ]
     lines = [";".join(head)]
     for i in range(ROWS):
         ill = rng.random() < 0.5
@@ -27,8 +41,10 @@ def place(tmp_path_factory):
         lines.append(";".join([
             f"P{i:06d}", rng.choice(["A1", "A2", "B1"]), rng.choice("FM"),
             f"{rng.randint(1, 28):02d}.{rng.randint(1, 12):02d}.{rng.randint(2018, 2023)}",
-            f"202{rng.randint(0, 3)}-{rng.randint(1, 12):02d}-{rng.randint(1, 28):02d}", str(rng.randint(18, 95)), shown,
-            f"{rng.gauss(75, 12):.0f} kg", rng.choice(["yes", "no"]), rng.choice(["E11", "E10", "I21"]), f"seen {rng.random()}",
+            f"202{rng.randint(0, 3)}-{rng.randint(1, 12):02d}-{rng.randint(1, 28):02d}", str(rng.randint(18, 95)),
+            shown,
+            f"{rng.gauss(75, 12):.0f} kg", rng.choice(["yes", "no"]), rng.choice(["E11", "E10", "I21"]),
+            f"seen {rng.random()}",
             *("" if rng.random() < 0.02 else f"{rng.gauss(10 + ill, 3):.2f}".replace(".", ",") for _ in labs),
             "yes" if ill else "no",
         ]))  # fmt: skip

@@ -56,7 +56,22 @@ def _root(
     pass
 
 
-for command in (demo, check, schema, settle, stats, plan, fit, predict, evaluate, inspect, compare, select, audit, reproduce):
+for command in (
+    demo,
+    check,
+    schema,
+    settle,
+    stats,
+    plan,
+    fit,
+    predict,
+    evaluate,
+    inspect,
+    compare,
+    select,
+    audit,
+    reproduce,
+):
     app.command(name=command.__name__.rsplit(".", 1)[1])(command.command)
 app.add_typer(account.app, name="account")
 app.add_typer(local.app)
