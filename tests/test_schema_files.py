@@ -39,7 +39,11 @@ def test_columns_declared_together_are_features_of_their_own(tmp_path):
     schema = Schema.load(tmp_path / "s.toml")
     log = {"transform": "log", "parse": "below=half; comma"}
     dates = [Date(name, "2020-01-01", "2024-12-31", unit="quarter") for name in ("x2", "x1")]
-    expected = [Numeric("lab_a", 0.1, 500, **log), Numeric("lab_c", 0.1, 500, **log), Categorical("lab_b", ["low", "high"])]
+    expected = [
+        Numeric("lab_a", 0.1, 500, **log),
+        Numeric("lab_c", 0.1, 500, **log),
+        Categorical("lab_b", ["low", "high"]),
+    ]
     assert schema == Schema([*expected, *dates], "ill", ["no", "yes"], id="patient")
     assert Schema.from_dict(json.loads(json.dumps(schema.to_dict()))).hash == schema.hash
 

@@ -10,6 +10,7 @@ from datetime import date, datetime
 from decimal import Context, Decimal, InvalidOperation
 from fractions import Fraction
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any
 
 from discreet.values import POINT_ZERO, Lookup, Moment, Reading, read, spell, text
@@ -130,7 +131,7 @@ class Parse:
 def _unit(written: str) -> tuple[str, str]:
     name, _, factor = (one.strip() for one in written.rpartition("*")) if "*" in written else (written.strip(), "", "1")
     try:
-        fine = bool(name) and 0 < Fraction(factor) and math.isfinite(float(Fraction(factor)))
+        fine = bool(name) and Fraction(factor) > 0 and math.isfinite(float(Fraction(factor)))
     except (ValueError, ZeroDivisionError, OverflowError):
         fine = False
     if not fine or any(one in name for one in "0123456789<>"):
@@ -162,8 +163,10 @@ def date_format(format: str | None) -> re.Pattern[str] | None:
     parts = re.split("(%.)", format)
     if any(part.startswith("%") and part not in _DIRECTIVES for part in parts):
         raise ValueError(f"format may use {', '.join(_DIRECTIVES)}, and {format!r} uses another one")
-    if len(set(parts) & {"%Y", "%y"}) != 1 or any(parts.count(one) != 1 for one in ("%m",)) or len(parts) != len(
-        [one for i, one in enumerate(parts) if not one.startswith("%") or one not in parts[:i]]
+    if (
+        len(set(parts) & {"%Y", "%y"}) != 1
+        or any(parts.count(one) != 1 for one in ("%m",))
+        or len(parts) != len([one for i, one in enumerate(parts) if not one.startswith("%") or one not in parts[:i]])
     ):
         raise ValueError(f"format must have a year (%Y or %y), a month (%m) and mostly a day (%d), unlike {format!r}")
     return re.compile("".join(_DIRECTIVES.get(part) or re.escape(part) for part in parts), re.ASCII)
@@ -283,7 +286,7 @@ def thresholds(lower: float, upper: float, scale: str) -> tuple[float, ...]:
         for _ in range(2 * SCALE_HALF):
             found.append(float(_FINE.subtract(place, less)))
             place = _FINE.multiply(place, ratio)
-    if not all(a < b for a, b in zip(found, found[1:], strict=False)):
+    if not all(a < b for a, b in pairwise(found)):
         raise ValueError(f"the bounds are too close together for transform = {scale!r}")
     return tuple(found)
 

@@ -17,9 +17,20 @@ from pydantic import BeforeValidator, Field, StrictStr, field_validator, model_v
 
 from discreet.domain import text
 from discreet.errors import SchemaError
-from discreet.features import DEFAULT_BINS, MISSING, Categorical, Date, Feature, Numeric, Public, Value, Values, refuse_same
-from discreet.readings import PARTS, glob
+from discreet.features import (
+    DEFAULT_BINS,
+    MISSING,
+    Categorical,
+    Date,
+    Feature,
+    Numeric,
+    Public,
+    Value,
+    Values,
+    refuse_same,
+)
 from discreet.files import parse_json, write_text
+from discreet.readings import PARTS, glob
 
 if TYPE_CHECKING:
     import numpy as np
@@ -36,14 +47,14 @@ def _kind(feature: Any) -> Any:
     return feature
 
 
-def _each(fields: Mapping[str, Any]) -> list[Any]:
+def _each(fields: Mapping[str, Any]) -> Any:
     """The features of a file, one by one: `columns` lists the names and patterns of those that are declared together.
 
     A pattern (`lab_*`) is of the names that the file lists as its own `columns`, and not of features declared by name.
     """
     given = fields["features"]
     if not isinstance(given, list | tuple) or not any(isinstance(one, Mapping) and "columns" in one for one in given):
-        return given  # type: ignore[return-value]
+        return given
     known = fields.get("columns")
     apart = {one.get("name") if isinstance(one, Mapping) else getattr(one, "name", None) for one in given}
     apart |= {name for one in given if isinstance(one, Mapping) for name in _names(one.get("columns", ()), plain=True)}
@@ -208,7 +219,9 @@ class Schema(Public):
             if key not in fields:
                 raise SchemaError(f"the schema lacks {key!r}: it needs target, classes and features")
         try:
-            return cls(**{**{key: value for key, value in fields.items() if key != "columns"}, "features": _each(fields)})
+            return cls(
+                **{**{key: value for key, value in fields.items() if key != "columns"}, "features": _each(fields)}
+            )
         except TypeError as error:
             raise SchemaError(f"the schema is malformed: {error}") from None
 

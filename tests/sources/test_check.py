@@ -42,7 +42,9 @@ ROWS = pd.DataFrame(
 
 
 def found_in(data, **rules):
-    return {(one.column, one.what.split(" (")[0].split(",")[0]): one for one in check_rows(data, SCHEMA, **rules).findings}
+    return {
+        (one.column, one.what.split(" (")[0].split(",")[0]): one for one in check_rows(data, SCHEMA, **rules).findings
+    }
 
 
 @pytest.mark.parametrize("kind", ["memory", "csv", "parquet", "sqlite"])
@@ -79,7 +81,10 @@ def test_every_difference_is_found_at_once(kind, tmp_path):
     assert found["ward", "values that the schema does not list"].values == {"B1": 2, "B2": 1}
     assert "'B1', 'B2'" in found["ward", "values that the schema does not list"].edit
     assert "call it 'absnt'" in found["absent", "a column that the data do not have"].edit
-    assert found["crp", "texts that are no numbers"].edit == 'declare parse = "below=half; missing=n/a" and missing = "bin"'
+    assert (
+        found["crp", "texts that are no numbers"].edit
+        == 'declare parse = "below=half; missing=n/a" and missing = "bin"'
+    )
     assert found["comma", "texts that are no numbers"].edit == 'declare parse = "comma"'
     assert found["crp", "values above upper = 10"].share == 0.2
     assert ("person", "somebody has 3 rows") not in found_in(data, contributions=3)

@@ -34,7 +34,10 @@ LABELS = [0, 1]
 @pytest.mark.parametrize(
     ("rules", "read"),
     [
-        ("comma", {"12,5": 12.5, "12.5": 12.5, "-,5": -0.5, "1.234,5": inf, "1e3": 1000, "x": inf, "nan": nan, "": inf}),
+        (
+            "comma",
+            {"12,5": 12.5, "12.5": 12.5, "-,5": -0.5, "1.234,5": inf, "1e3": 1000, "x": inf, "nan": nan, "": inf},
+        ),
         ("comma; thousands", {"1.234,5": 1234.5, "1.234": 1234, "12.5": inf, "1 234,5": 1234.5, "1234,5": 1234.5}),
         ("thousands", {"1,234.5": 1234.5, "1'234": 1234, "12,5": inf, "1\u00a0000\u00a0000": 1e6, "1234.5": 1234.5}),
         ("below", {"<5": 2.5, "< 5": 2.5, "≤5": 2.5, ">5": inf, "5": 5, "<x": inf}),
@@ -51,14 +54,18 @@ def test_texts_that_write_numbers(rules, read):
     assert Parse.of(str(Parse.of(rules))) == Parse.of(rules)
 
 
-@pytest.mark.parametrize("rules", ["", "comma; comma", "below=none", "unit=", "unit=3kg", "unit=g*x", "unit=g*0", "why"])
+@pytest.mark.parametrize(
+    "rules", ["", "comma; comma", "below=none", "unit=", "unit=3kg", "unit=g*x", "unit=g*0", "why"]
+)
 def test_rules_that_are_none_are_refused(rules):
     with pytest.raises(SchemaError, match="feature 'x'"):
         Numeric("x", 0, 1, parse=rules)
 
 
 def test_parse_leaves_numbers_as_they_are_and_its_order_is_no_matter():
-    one, two = (Schema([Numeric("x", 0, 10, parse=rules)], "y", LABELS) for rules in ("below; comma", ["comma", "below=half"]))
+    one, two = (
+        Schema([Numeric("x", 0, 10, parse=rules)], "y", LABELS) for rules in ("below; comma", ["comma", "below=half"])
+    )
     assert one.hash == two.hash
     mixed = pd.DataFrame({"x": pd.Series([5, 2.5, "2,5", "<5", True], dtype=object), "y": [0, 0, 0, 0, 1]})
     assert collect(mixed, one).sums["x"].tolist() == [sum(one.features[0].lattice.point(v) for v in (5, 2.5, 2.5, 2.5)),
@@ -116,7 +123,8 @@ def test_dates_are_counted_in_units(unit):
 
 def test_dates_in_every_form_and_format():
     plain = ["2020-02-03", date(2020, 2, 3), datetime(2020, 2, 3, 23, 59), np.datetime64("2020-02-03T10"), "2020-2-3",
-             pd.Timestamp("2020-02-04 00:30+01:00"), "2020-02-04T00:30:00+01:00", "2020-02-03 10:00", "2020-02-03T10:00:00Z"]  # fmt: skip
+             pd.Timestamp("2020-02-04 00:30+01:00"), "2020-02-04T00:30:00+01:00", "2020-02-03 10:00",
+             "2020-02-03T10:00:00Z"]  # fmt: skip
     feature = Date("d", "2020-01-01", "2020-12-31")
     assert {feature.number(value) for value in plain} == {33.0}
     assert {feature.number(value) for value in ("03.02.2020", "x", 7, 20200203, "2020-13-01", [1])} == {inf}
@@ -125,7 +133,9 @@ def test_dates_in_every_form_and_format():
     assert [german.number(one) for one in ("3.2.2020", date(2020, 2, 3), "2020-02-03")] == [33, 33, inf]
     whole = Date("d", "2020-01-01", "2020-12-31", format="%Y%m%d")
     assert whole.number(20200203) == whole.number("20200203") == whole.number(20200203.0) == 33
-    assert day_of("31.12.99", "%d.%m.%y") == date(1999, 12, 31) and day_of("1.1.30 10:05", "%d.%m.%y %H:%M").year == 2030
+    assert (
+        day_of("31.12.99", "%d.%m.%y") == date(1999, 12, 31) and day_of("1.1.30 10:05", "%d.%m.%y %H:%M").year == 2030
+    )
     parts = Categorical("d", transform="weekday")
     assert parts.lookup.find("2020-02-03") == parts.lookup.find("Monday") == 0 and parts.lookup.find("Mon") is None
     assert Categorical("d", transform="month", format="%d.%m.%Y").lookup.find("3.2.2020") == 1
@@ -210,8 +220,10 @@ def test_rows_that_are_kept_are_read_alike_again(messy):
 def test_what_is_held_is_not_shared_with_other_rules(messy):
     first = sources.open(messy, SCHEMA)
     first.held()
-    half, limit = (Schema([Numeric("crp", 0.5, 500, parse=f"comma; below={way}; missing=n/a", missing="bin")], "ill", SCHEMA.classes)
-                   for way in ("half", "limit"))  # fmt: skip
+    half, limit = (
+        SCHEMA.having([Numeric("crp", 0.5, 500, parse=f"comma; below={way}; missing=n/a", missing="bin")])
+        for way in ("half", "limit")
+    )
     one = sources.open(messy, half)
     one.held()
     assert sources.open(one, limit).statistics().sums["crp"].tolist() == collect(messy, limit).sums["crp"].tolist()

@@ -103,16 +103,33 @@ def test_streamed_rows_count_as_the_rule_does_on_postgresql(drawn, connection):
             check(lambda: table, schema, records)
 
 
-WRITTEN = ["<5", "1,5", "12 kg", "250g", "≥3", "-", "01.02.2020", "2020-02-29", "Monday", "7", "1e5", "x", "12:30", None]
+WRITTEN = [
+    "<5",
+    "1,5",
+    "12 kg",
+    "250g",
+    "≥3",
+    "-",
+    "01.02.2020",
+    "2020-02-29",
+    "Monday",
+    "7",
+    "1e5",
+    "x",
+    "12:30",
+    None,
+]
 DAYS = [date(2020, 1, 1), date(1999, 12, 31), date(2031, 5, 5), None]
 
 
 @st.composite
 def ruled(draw):
     """Columns whose values a rule of the schema reads: texts, numbers and days, mostly of one kind."""
-    held = {name: draw(st.sampled_from(["text", "text", "double", "integer", "date"])) for name in NAMES} | {"c": "integer"}
-    pools = {name: {"text": WRITTEN, "date": DAYS, "integer": [1, 0, 20200101, None]}.get(kind, [0.0, 0.5, 1e5, 3.25, None])
-             for name, kind in held.items()}  # fmt: skip
+    held = {name: draw(st.sampled_from(["text", "text", "double", "integer", "date"])) for name in NAMES} | {
+        "c": "integer"
+    }
+    every = {"text": WRITTEN, "date": DAYS, "integer": [1, 0, 20200101, None], "double": [0.0, 0.5, 1e5, 3.25, None]}
+    pools = {name: every[kind] for name, kind in held.items()}
     record = st.fixed_dictionaries({name: st.sampled_from(pool) for name, pool in (pools | {"c": [0, 1]}).items()})
     return held, draw(st.lists(record, min_size=1, max_size=6))
 

@@ -38,7 +38,11 @@ def _bins(of: dict[str, Any]) -> dict[str, Any]:
 
 def json_schema_of_files() -> dict[str, Any]:
     """What a schema file may hold, in the words that editors read."""
-    place = {"enum": ["error", "bin"], "default": "error", "description": "Missing values: refused, or a bin of their own."}
+    place = {
+        "enum": ["error", "bin"],
+        "default": "error",
+        "description": "Missing values: refused, or a bin of their own.",
+    }
     numeric: dict[str, Any] = {
         "lower": {"type": "number", "description": "The public lower bound; values below are clipped to it."},
         "upper": {"type": "number", "description": "The public upper bound; values above are clipped to it."},

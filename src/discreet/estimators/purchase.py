@@ -109,9 +109,7 @@ def purchase(estimator: Any, bounds: Any, edges: Any, share: Any) -> Purchase | 
 def _as_if_settled(schema: Schema) -> Schema:
     """The schema with the limits of open numbers as their bounds: for plans, which need no data."""
     features = [
-        one.within(one.lower, one.upper)
-        if isinstance(one, Numeric) and one.bounds is not None
-        else one
+        one.within(one.lower, one.upper) if isinstance(one, Numeric) and one.bounds is not None else one
         for one in schema.features
     ]
     return schema.having(features)

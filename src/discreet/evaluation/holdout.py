@@ -194,7 +194,7 @@ class PrivateHoldout(SchemaEstimator):
         """The budget of the estimator, and of the whole."""
         return getattr(self.estimator, "epsilon", None)
 
-    @property
+    @property  # type: ignore[misc]
     def schema(self) -> Any:
         """The schema of the estimator."""
         return getattr(self.estimator, "schema", None)

@@ -169,11 +169,11 @@ def discriminant(points: Floats, labels: NDArray[np.int64], ridge: float) -> Flo
 def _numbers_only(schema: Any) -> Schema:
     if schema is None:
         raise SchemaError("a projection needs a schema: pass schema=Schema(...) or the path of its file")
-    schema = Schema.of(schema)
-    for feature in schema.features:
+    public = Schema.of(schema)
+    for feature in public.features:
         if not isinstance(feature, Numeric) or feature.missing_code is not None:
             raise SchemaError(f"a projection needs numbers that are never missing, which {feature.name!r} is not")
-    return schema
+    return public
 
 
 def _points(schema: Schema, X: Any, y: Any, *, labelled: bool) -> tuple[Floats, NDArray[np.int64] | None]:

@@ -1,4 +1,4 @@
-"""Check: everything in which rows differ from a schema, found in one reading; exact, for the holder of the data alone."""
+"""Check: all in which rows differ from a schema, found in one reading; exact, for the holder of the data alone."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.schema import Categorical, Date, Feature, Numeric, Schema
+from discreet.schema import Categorical, Date, Numeric, Schema
 from discreet.sources.columns import Codes, Numbers, make_column
 from discreet.sources.people import People
 from discreet.sources.recognise import GONE, dates, numbers
@@ -115,7 +115,7 @@ def _people(name: str, people: People, contributions: int, rows: int) -> list[Fi
     if most > contributions:
         found.append(
             Finding(name, f"somebody has {most} rows, and {contributions} allowed", most, most / max(rows, 1),
-                    f"fit with --contributions {most}, or with --unexpected absorb, which keeps {contributions} of them")
+                    f"fit with --contributions {most}, or --unexpected absorb, which keeps {contributions} of them")
         )  # fmt: skip
     return found
 
@@ -149,7 +149,7 @@ class _Category:
         if strange:
             listed = dict(self.strange.most_common(SHOWN))
             new = ", ".join(repr(one) for one in listed) + (", …" if len(self.strange) > SHOWN else "")
-            edit = f"add to categories: {new}; or declare other = \"another\""
+            edit = f'add to categories: {new}; or declare other = "another"'
             if self.label:
                 edit = f"add to classes: {new}; or leave these rows out"
             words = "labels that are not among the classes" if self.label else "values that the schema does not list"
@@ -214,13 +214,19 @@ class _Number:
                                  'declare missing = "bin"'))  # fmt: skip
         elif self.missing:
             found.append(_missing(name, self.missing, size))
-        ends = (("below", self.below, "start" if isinstance(feature, Date) else "lower", self.low, feature.lower),
-                ("above", self.above, "end" if isinstance(feature, Date) else "upper", self.high, feature.upper))
+        ends = (
+            ("below", self.below, "start" if isinstance(feature, Date) else "lower", self.low, feature.lower),
+            ("above", self.above, "end" if isinstance(feature, Date) else "upper", self.high, feature.upper),
+        )
         for side, count, key, extreme, bound in ends:
             if count and feature.bounds is None:
                 shown = _day(feature, extreme) if isinstance(feature, Date) else f"{extreme:g}"
                 words = f"values {side} {key} = {feature.show(bound)}, clipped to it (the farthest is {shown})"
-                edit = f"a public {key} that leaves fewer out" if count > CLIPPED * size else "nothing, if these are outliers"
+                edit = (
+                    f"a public {key} that leaves fewer out"
+                    if count > CLIPPED * size
+                    else "nothing, if these are outliers"
+                )
                 found.append(Finding(name, words, count, count / size, edit, problem=count > CLIPPED * size))
         return found
 
@@ -235,7 +241,7 @@ class _Number:
             rule = "missing=" + "|".join(sorted({one.strip().casefold() for one in self.odd}))
         if not rule or rule == self.feature.parse:
             return "mend them, or leave them empty"
-        place = '' if self.feature.missing_code is not None or "missing" not in rule else ' and missing = "bin"'
+        place = "" if self.feature.missing_code is not None or "missing" not in rule else ' and missing = "bin"'
         return f'declare parse = "{rule}"{place}'
 
 

@@ -67,13 +67,15 @@ class Codes:
         name, value = self.feature.name, self.raw(int(np.argmax(self.bad())))
         if value is None:
             if self.label:
-                raise DataError(f"column {name!r} has a missing value, and a row without a class teaches nothing: leave "
-                                "such rows out, or let unexpected='absorb' do so")  # fmt: skip
+                raise DataError(f"column {name!r} has a missing value, and a row without a class teaches nothing: "
+                                "leave such rows out, or let unexpected='absorb' do so")  # fmt: skip
             raise DataError(f"column {name!r} has a missing value: fill it in, or declare missing = 'category' for it")
         if isinstance(value, Nested):
             raise DataError(f"column {name!r} holds values of type {value.kind}, not categories")
         if self.label:
-            classes = ", ".join(repr(one) for one in self.feature.labels[:6]) + (", …" if self.feature.cells > 6 else "")
+            classes = ", ".join(repr(one) for one in self.feature.labels[:6]) + (
+                ", …" if self.feature.cells > 6 else ""
+            )
             raise DataError(f"column {name!r} holds {text(value)!r}, which the schema does not list among the classes "
                             f"({classes}): add it there, or mend the column")  # fmt: skip
         raise DataError(

@@ -54,7 +54,9 @@ MOST_READ = 20_000  # distinct texts of a column that are looked at, the most fr
 SKEWED = 10  # times as far as the middle value the largest is from the least, of a skewed number
 TOP = 20  # categories of a column with many, if they make up most of its rows
 MANY_CLASSES = 30  # numbers of a target, beyond which they are no classes
-_ID = re.compile(r"(?:^|[_ .-])(?:id|ids|mrn|uuid|guid|ssn|nhs|key|nr|no|number|patient|person|customer)$", re.IGNORECASE)
+_ID = re.compile(
+    r"(?:^|[_ .-])(?:id|ids|mrn|uuid|guid|ssn|nhs|key|nr|no|number|patient|person|customer)$", re.IGNORECASE
+)
 _DATES = ("DATE", "TIMESTAMP")
 
 
@@ -296,7 +298,12 @@ def _column_of(found: Looked, stream: Duck, name: str, distinct: int, nulls: int
     note = found.seen.setdefault(name, [])
     if nulls:
         note.append(f"missing in {_share(nulls, rows)} of the rows")
-    if _ID.search(name) and distinct > 20 and (distinct > 0.5 * rows or kind == "UUID") and kind not in {"DOUBLE", "FLOAT"}:
+    if (
+        _ID.search(name)
+        and distinct > 20
+        and (distinct > 0.5 * rows or kind == "UUID")
+        and kind not in {"DOUBLE", "FLOAT"}
+    ):
         found.ids.append(name)
         found.left_out[name] = "it has so many values that it looks like an identifier"
         if distinct < rows:
@@ -343,7 +350,9 @@ def _text_column(found: Looked, stream: Duck, name: str, distinct: int, nulls: i
     dated = dates(counted) if distinct > 2 else None
     dirty = numbers(counted) if dated is None and distinct > FEW_INTEGERS else None
     if dirty is not None and not any(re.fullmatch(r"\s*[+-]?0[0-9]+\s*", one) for one in counted):
-        note.append(f"numbers in texts such as {_examples(counted)}, read by parse = {dirty.rule!r}: is that what they mean?")
+        note.append(
+            f"numbers in texts such as {_examples(counted)}, read by parse = {dirty.rule!r}: is that what they mean?"
+        )
         _left_over(dirty.left, note)
         low, high = _outward(dirty.low, dirty.high)
         note.append("bounds are read off the data: replace them by public ones")
@@ -360,7 +369,8 @@ def _text_column(found: Looked, stream: Duck, name: str, distinct: int, nulls: i
         if sum(top.values()) < 0.6 * (rows - nulls):
             found.left_out[name] = "it has so many values that it looks like an identifier or free text"
             return
-        note.append(f"{distinct} values; the {TOP} most frequent make up {_share(sum(top.values()), rows - nulls)} of them, and "
+        share = _share(sum(top.values()), rows - nulls)
+        note.append(f"{distinct} values; the {TOP} most frequent make up {share} of the rows, and "
                     "all others are one: list those that are publicly known to matter")  # fmt: skip
         other = "(other)" if "(other)" not in top else "(all others)"
         found.features.append(Categorical(name, sorted(top), other=other, missing="category" if nulls else "error"))
@@ -369,7 +379,7 @@ def _text_column(found: Looked, stream: Duck, name: str, distinct: int, nulls: i
         if is_flag(counted):
             note.append("a yes or no")
         else:
-            note.append(f"{distinct} values: are these all that can occur? Else declare other = \"another\"")
+            note.append(f'{distinct} values: are these all that can occur? Else declare other = "another"')
         if gone:
             note.append(f"{', '.join(map(repr, gone))} may stand for a missing value: it is a category here")
         found.features.append(Categorical(name, _values_of(stream, name), missing="category" if nulls else "error"))
@@ -394,8 +404,8 @@ def _dated(name: str, low: date, high: date, format: str | None, missing: bool, 
         end = (date(high.year + high.month // 12, high.month % 12 + 1, 1)) - timedelta(days=1)
     if unit == "year" and start.year == end.year:
         unit = "month"
-    note.append(f"dates; counted in {unit}s here (or transform = \"weekday\" or \"month\" as a category); replace start "
-                "and end by public days")  # fmt: skip
+    note.append(f"dates; counted in {unit}s here (or transform = \"weekday\" or \"month\" as a category); replace "
+                "start and end by public days")  # fmt: skip
     return Date(name, start, end, unit=unit, missing="bin" if missing else "error", format=format)
 
 
@@ -411,7 +421,7 @@ def _number(stream: Duck, name: str, integer: bool, nulls: bool, note: list[str]
         raise DataError(f"column {name!r} has no numbers")
     if math.isinf(low) or math.isinf(high):
         raise DataError(f"column {name!r} holds an infinite value (inf)")
-    note.append("bounds are read off the data: replace them by public ones, or declare bounds = \"private\"")
+    note.append('bounds are read off the data: replace them by public ones, or declare bounds = "private"')
     low, high = _outward(low, high)
     _skewed(low, middle, high, note)
     return Numeric(name, low, high, integer=integer, missing="bin" if nulls or nan else "error")
@@ -420,7 +430,9 @@ def _number(stream: Duck, name: str, integer: bool, nulls: bool, note: list[str]
 def _skewed(low: float, middle: float, high: float, note: list[str]) -> None:
     if low >= 0 and high - low > SKEWED * max(middle - low, 0) and high > low:
         scale = "log1p" if low == 0 else "log"
-        note.append(f"skewed, most values are small: transform = \"{scale}\" (without integer) would give them finer bins")
+        note.append(
+            f'skewed, most values are small: transform = "{scale}" (without integer) would give them finer bins'
+        )
 
 
 def _outward(low: float, high: float) -> tuple[float, float]:

@@ -86,9 +86,8 @@ def numbers(values: Mapping[str, int]) -> Dirty | None:
     left = {one: values[one] for one, value in read.items() if math.isinf(value)}
     if not good or sum(left.values()) > (1 - ENOUGH) * whole:
         return None
-    return Dirty(
-        str(rule) if rule is not None else "", left, min(good), max(good), _median(read, values), any(math.isnan(value) for value in read.values()),
-    )  # fmt: skip
+    missing = any(math.isnan(value) for value in read.values())
+    return Dirty(str(rule) if rule is not None else "", left, min(good), max(good), _median(read, values), missing)
 
 
 def _median(read: Mapping[str, float], rows: Mapping[str, int]) -> float:
@@ -116,7 +115,9 @@ def dates(values: Mapping[str, int]) -> Dated | None:
         return None
     best = min(fitting, key=lambda one: sum(one.left.values()))
     other = {"%d/%m/%Y": "%m/%d/%Y", "%m/%d/%Y": "%d/%m/%Y"}.get(best.format or "")
-    either = other is not None and any(one.format == other and sum(one.left.values()) == sum(best.left.values()) for one in fitting)
+    either = other is not None and any(
+        one.format == other and sum(one.left.values()) == sum(best.left.values()) for one in fitting
+    )
     return Dated(best.format, best.left, best.low, best.high, best.missing, either)
 
 
