@@ -72,8 +72,8 @@ class Codes:
             listed = ", ".join(text(one) for one in self.feature.categories[:5])
             more = ", …" if len(self.feature.categories) > 5 else ""
             raise DataError(
-                f"the target {name!r} holds {text(value)!r}, which is no class of the schema ({listed}{more}): add it to "
-                "the classes"
+                f"the target {name!r} holds {text(value)!r}, which the schema does not list among its classes "
+                f"({listed}{more}): add it to them"
             )
         raise DataError(
             f"column {name!r} holds {text(value)!r}, which the schema does not list: "
