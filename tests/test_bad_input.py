@@ -293,7 +293,7 @@ def test_names_that_look_like_markup(here, monkeypatch, capsys):
         target="ill",
         classes=["[/no]", "[yes]"],
     ).save("markup.toml")
-    monkeypatch.setattr(sys, "argv", ["discreet", "plan", "--schema", "markup.toml"])
+    monkeypatch.setattr(sys, "argv", ["discreet", "plan", "--schema", "markup.toml", "--model", "nb"])
     with pytest.raises(SystemExit) as end:
         main()
     assert not end.value.code

@@ -72,7 +72,7 @@ ESTIMATORS = {
     "tree": PrivateTreeClassifier(),
     "forest": PrivateForestClassifier(),
     "k best": PrivateSelectKBest(k=2),
-    "information": PrivateSelectKBest(k=2, score="mutual-information", max_rows=50),
+    "information": PrivateSelectKBest(k=2, criterion="mutual-information", max_rows=50),
     "selective": SelectiveNB(),
     "predictor": PrivatePredictor(queries=2),
     "search": PrivateGridSearch([PrivateNB(), PrivateTreeClassifier()]),

@@ -33,6 +33,8 @@ def main() -> None:
 
         run()
     except SystemExit:
+        if _interrupted:  # an engine's own word for it was the one line
+            sys.exit(130)
         raise
     except BaseException:  # an import or an engine may have made an error of its own out of an interruption
         if not _interrupted:

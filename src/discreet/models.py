@@ -301,10 +301,7 @@ def _read(path: str | os.PathLike[str], build: Callable[[Any], T]) -> T:
         raise ModelError(f"{path}: {error}") from None
     except ValueError as error:
         if raw.lstrip()[:1] not in (b"{", b"["):
-            raise ModelError(
-                f"{path} is no model file: pass one that model.save(...) or 'discreet fit' wrote (are two arguments "
-                "swapped?)"
-            ) from None
+            raise ModelError(f"{path} is damaged or no model file: are two arguments swapped?") from None
         raise ModelError(f"{path} is damaged or no model file: {error}") from None
 
 

@@ -318,14 +318,5 @@ class Schema(Public):
         return np.array(self.classes, dtype=None if len(kinds) == 1 else object)
 
 
-def declared(given: Any) -> Any:
-    """A schema as it is, or out of its file or a dictionary; "infer", None and what is none of these stay as they are."""
-    if isinstance(given, Mapping):
-        return Schema.from_dict(dict(given))
-    if isinstance(given, os.PathLike) or (isinstance(given, str) and given != "infer"):
-        return Schema.load(given)
-    return given
-
-
 def _is_json(path: Path) -> bool:
     return path.suffix.lower() == ".json"

@@ -48,7 +48,7 @@ def job(tmp_path_factory, script):
     (folder / "schema.out").write_text(done.stdout)
     text = (folder / "draft.toml").read_text()
     (folder / "s.toml").write_text(text.replace("inferred = true", "inferred = false"))
-    fit = ["fit", "train.csv", "--schema", "s.toml", "--epsilon", "1", "--out", "model.json"]
+    fit = ["fit", "train.csv", "--schema", "s.toml", "--epsilon", "1", "--out", "model.json", "--model", "nb"]
     (folder / "fit.out").write_text(ok(script(*fit, cwd=folder)).stdout)
     return folder
 
@@ -121,11 +121,12 @@ def test_a_draft_on_standard_output(job, discreet, tmp_path):
 
 
 def test_the_plan(job, discreet):
-    done = ok(discreet("plan", "--schema", "s.toml", "--epsilon", "1", cwd=job))
+    done = ok(discreet("plan", "--schema", "s.toml", "--epsilon", "1", "--model", "nb", "--rows", "9000", cwd=job))
+    assert "of a mean cell of 9,000 rows" in done.stdout and "factor of at most 2.72" in done.stdout
     assert "epsilon = 1" in done.stdout and "add-remove" in done.stdout
     for name in Schema.load(job / "s.toml").names:
         assert name in done.stdout
-    command = ["plan", "--schema", "s.toml", "--epsilon", "0.5", "--adjacency", "replace", "--json"]
+    command = ["plan", "--schema", "s.toml", "--epsilon", "0.5", "--adjacency", "replace", "--model", "nb", "--json"]
     plan = as_json(discreet(*command, cwd=job))
     assert (plan["epsilon"], plan["delta"], plan["adjacency"]) == (0.5, 0, "replace")
     assert plan["schema_hash"] == Schema.load(job / "s.toml").hash
@@ -140,7 +141,7 @@ def test_the_plan_of_other_models(job, discreet):
     assert (plan["model"], plan["epsilon"]) == ("tan", 0.5)
     assert [step["step"] for step in plan["steps"]] == ["rows by class", "the model"]
     assert sum(step["cost"] for step in plan["steps"]) == pytest.approx(0.5)
-    free = as_json(discreet("plan", "--schema", "s.toml", "--model", "joint", "--epsilon", "inf", "--json", cwd=job))
+    free = as_json(discreet("plan", "--schema", "s.toml", "--model", "additive", "--epsilon", "inf", "--json", cwd=job))
     assert [step["cost"] for step in free["steps"]] == [None, None]
 
 
@@ -180,7 +181,10 @@ def test_fit_with_every_flag(job, discreet, tmp_path):
 
 def test_an_unedited_draft_is_mentioned(job, discreet, tmp_path):
     done = ok(
-        discreet("fit", "train.csv", "--schema", "draft.toml", "--out", tmp_path / "m.json", "--seed", "1", cwd=job)
+        discreet(
+            "fit", "train.csv", "--schema", "draft.toml", "--out", tmp_path / "m.json", "--seed", "1", "--model", "nb",
+            cwd=job,
+        )  # fmt: skip
     )
     assert "warning" in done.stderr and "draft" in done.stderr and "not for release" in done.stderr
     assert any("read off" in a for a in NaiveBayesModel.load(tmp_path / "m.json").certificate.assumptions)

@@ -84,7 +84,7 @@ def test_the_plan_of_a_given_number_is_what_the_fit_pays(rows):  # noqa: F811
     assert ledger.nodes == [model.plan()]
 
 
-@pytest.mark.parametrize("settings", [{"share": 0}, {"share": 1}, {"k": 99}, {"k": "all"}, {"smoothing": 0}])
+@pytest.mark.parametrize("settings", [{"share": 0}, {"share": 1}, {"k": 99}, {"k": "all"}, {"smoothing": -1}])
 def test_bad_settings_get_a_sentence(rows, settings):  # noqa: F811
     with pytest.raises(BudgetError):
         SelectiveNB(1.0, SCHEMA, **settings).fit(*rows)
@@ -100,7 +100,7 @@ def test_k_follows_what_is_public():
 
 @pytest.mark.parametrize("contributions", [1, 64])
 def test_k_does_not_depend_on_the_units_of_a_score(contributions):
-    models = [SelectiveNB(3.0, SCHEMA, score=score, contributions=contributions) for score in ("hits", "balanced")]
+    models = [SelectiveNB(3.0, SCHEMA, criterion=score, contributions=contributions) for score in ("hits", "balanced")]
     plain, weighted = (model._number(SCHEMA, 200 * contributions, model._parts()) for model in models)
     assert 1 < plain == weighted < 13
 

@@ -49,7 +49,7 @@ def call(**settings):
 def test_draws_of_features(monkeypatch, adjacency, moved, score, selector):
     data = rows_of()
     other, inserted = neighbour(data, adjacency, moved)
-    fit = call(score=score, selector=selector, adjacency=adjacency, contributions=moved)
+    fit = call(criterion=score, selector=selector, adjacency=adjacency, contributions=moved)
     tape = replayed(monkeypatch, fit, data, other, inserted=inserted)
     steps, left = moved * (2 if adjacency == "replace" else 1), Fraction(EPSILON)
     counts = tape.of("laplace")
@@ -86,7 +86,7 @@ def test_the_sparse_vector_technique(monkeypatch, adjacency, moved):
     """A quarter of ε for the threshold and the rest for two scores that pass."""
     data, steps = rows_of(), moved * (2 if adjacency == "replace" else 1)
     other, inserted = neighbour(data, adjacency, moved)
-    fit = call(selector="sparse-vector", score="count", threshold=20, adjacency=adjacency, contributions=moved)
+    fit = call(selector="sparse-vector", criterion="count", threshold=20, adjacency=adjacency, contributions=moved)
     tape = replayed(monkeypatch, fit, data, other, inserted=inserted)
     fence, query = tape.of("laplace")
     assert fence.public == (Fraction(2 * steps), (1,)) and fence.given.tolist() == [20]
@@ -121,7 +121,7 @@ def test_a_model_on_chosen_features(monkeypatch, adjacency):
 
 
 def test_class_weights_follow_the_noisy_counts(monkeypatch):
-    tapes = [recorded(monkeypatch, lambda: call(score="balanced")(rows_of()), seed=seed)[0] for seed in (1, 5)]
+    tapes = [recorded(monkeypatch, lambda: call(criterion="balanced")(rows_of()), seed=seed)[0] for seed in (1, 5)]
     noisy, scores = ([tape.events[spot] for tape in tapes] for spot in (0, 1))
     assert noisy[0].outcome.tolist() != noisy[1].outcome.tolist()
     assert scores[0].given.tolist() != scores[1].given.tolist()
@@ -134,6 +134,6 @@ def test_a_row_apart_from_all_others_moves_information_by_nearly_its_bound(monke
     other, inserted = with_rows((X, y), [[1, 1, 1, 1]], ["p"]), (0,)
     if adjacency == "replace":
         other, inserted = (np.vstack([[[1, 1, 1, 1]], X[1:]]), np.append(["p"], y[1:])), ()
-    fit = call(score="mutual-information", selector="noisy-scores", max_rows=501, adjacency=adjacency)
+    fit = call(criterion="mutual-information", selector="noisy-scores", max_rows=501, adjacency=adjacency)
     tape = replayed(monkeypatch, fit, (X, y), other, inserted=inserted)
     assert 0.85 * EPSILON < tape.loss() <= EPSILON

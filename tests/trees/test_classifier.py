@@ -198,7 +198,7 @@ def test_a_schema_without_questions_is_one_leaf():
         ({"leaf_share": 1}, BudgetError, "leaf_share"),
         ({"contributions": 0}, BudgetError, "contributions"),
         ({"epsilon": 0}, BudgetError, "above zero"),
-        ({"smoothing": 0}, BudgetError, "smoothing"),
+        ({"smoothing": -1}, BudgetError, "smoothing"),
         ({"adjacency": "near"}, BudgetError, "adjacency"),
     ],
 )

@@ -17,7 +17,7 @@ from discreet.bayes.model import NaiveBayesModel
 from discreet.errors import BudgetError, ModelError
 from discreet.estimators.base import ScoreEstimator
 from discreet.estimators.counts import SHARE, ClassCounts, CountPlan, bought_counts, count_charge
-from discreet.kinds import find
+from discreet.kinds import Kind, find
 from discreet.mechanisms.noise import Sampler, sampler_for
 from discreet.models import ReleasedModel
 from discreet.privacy.budget import Budget
@@ -143,7 +143,7 @@ class PrivateClassifier(ScoreEstimator):
 
     def _plan(self, schema: Schema, *_: Any) -> AutoPlan:
         asked = find(self.model)  # or a sentence that names all kinds
-        if asked.name != "auto":  # what the kind itself refuses is refused before anything is charged
+        if asked.name != "auto" and asked.automatic == Kind.automatic:  # it plans for this very schema, and may refuse
             asked.make(epsilon=self.epsilon, schema=schema, **self._people()).plan()
         if self.bins not in {"auto", "schema"}:
             raise BudgetError(f"bins must be 'auto' or 'schema', not {self.bins!r}")

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from discreet.cli import waiting
 from discreet.errors import BudgetError, ConnectionLostError, DiscreetError
 
 if TYPE_CHECKING:
@@ -260,12 +261,15 @@ def clean(value: Any) -> Any:
 
 def print_json(value: Any) -> None:
     """One JSON document on standard output."""
+    waiting.end()
     sys.stdout.write(json.dumps(clean(value), indent=2, ensure_ascii=False) + "\n")
 
 
 def console() -> Any:
     """Where text for people goes."""
     from rich.console import Console
+
+    waiting.end()
 
     class Screen(Console):
         def on_broken_pipe(self) -> None:
@@ -277,6 +281,7 @@ def console() -> Any:
 
 def note(message: str) -> None:
     """A remark for a person, kept out of standard output."""
+    waiting.end()
     sys.stderr.write(message + "\n")
 
 
@@ -311,6 +316,7 @@ def progress(label: str, *, quiet: bool = False) -> Iterator[Any]:
     if quiet or not screen.is_terminal:
         yield None
         return
+    waiting.end()
     from rich.progress import (
         BarColumn,
         MofNCompleteColumn,
@@ -387,6 +393,7 @@ def _asked() -> str:
 def run(app: Callable[[], Any]) -> int:
     """Run the commands, which leave errors to this; every expected failure is one sentence and exit code 2."""
     _used.clear()
+    waiting.begin()
     try:
         ended = app()
         sys.stdout.flush()
@@ -399,7 +406,7 @@ def run(app: Callable[[], Any]) -> int:
         known = error.ctx.command_path if error.ctx else "discreet"
         note(f"error: {error.format_message().rstrip('.')} (see '{known} --help')")
         return 2
-    except click.exceptions.Abort:
+    except (click.exceptions.Abort, EOFError):
         note("stopped: an answer was needed, and none came; no file was changed")
         return 1
     except DiscreetError as error:
@@ -424,4 +431,6 @@ def run(app: Callable[[], Any]) -> int:
     except MemoryError:
         note("error: the memory does not suffice: pass a file instead of a larger table, or fewer columns")
         return 2
+    finally:
+        waiting.end()
     return ended if isinstance(ended, int) else 0

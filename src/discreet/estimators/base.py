@@ -24,7 +24,7 @@ from discreet.privacy.budget import Adjacency, Budget
 from discreet.privacy.nodes import Node
 from discreet.privacy.payer import Carrier, Payer, attempt, paying
 from discreet.privacy.unexpected import ABSORB, REFUSE
-from discreet.schema import Schema, declared
+from discreet.schema import Schema
 from discreet.sources import (
     Progress,
     Source,
@@ -77,12 +77,6 @@ class PrivateEstimator(Carrier, BaseEstimator):
     def _configure(self, settings: dict[str, Any]) -> None:
         """Keep what a constructor was called with, each setting under its name; `settings` are its `locals()`."""
         self.__dict__.update({name: value for name, value in settings.items() if name not in {"self", "__class__"}})
-        if "schema" in settings:
-            self.__dict__["schema"] = declared(settings["schema"])
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        """Set an attribute; a schema may also be given by its file or as a dictionary."""
-        super().__setattr__(name, declared(value) if name == "schema" else value)
 
     def fit(
         self, X: Any, y: Any = None, *, ledger: Payer | None = None, account: Any = None,
@@ -135,6 +129,18 @@ class PrivateEstimator(Carrier, BaseEstimator):
             f"{type(self).__name__} needs a schema, because bounds, categories and classes read off the data would "
             "leak: pass schema=Schema(...) or the path of its file; 'discreet schema DATA --target COLUMN' drafts one"
         )
+
+    def _schema_for(self, X: Any, y: Any, classes: Any = None) -> Schema:
+        known = self.schema if isinstance(self.schema, Schema) else None
+        check_shape(X, y, known, who=type(self).__name__)
+        if isinstance(self.schema, str) and self.schema == "infer":
+            if getattr(self, "unexpected", REFUSE) == ABSORB:
+                raise SchemaError(
+                    "a schema cannot be read off rows of which any content is to be absorbed: declare one, or draft it "
+                    "by Schema.infer and edit it"
+                )
+            return Schema.infer(X, y, classes=() if classes is None else classes)
+        return self._public_schema()
 
     def _name_columns(self, schema: Schema, named: bool) -> None:
         """What scikit-learn asks about the columns of a fit; names are of this fit or of none."""
@@ -209,18 +215,6 @@ class SchemaEstimator(ClassifierMixin, PrivateEstimator):
             X, plan.schema, y, contributions=plan.contributions, unexpected=plan.unexpected, draw=bytes_of(sampler),
             progress=progress,
         )  # fmt: skip
-
-    def _schema_for(self, X: Any, y: Any, classes: Any = None) -> Schema:
-        known = self.schema if isinstance(self.schema, Schema) else None
-        check_shape(X, y, known, who=type(self).__name__)
-        if isinstance(self.schema, str) and self.schema == "infer":
-            if getattr(self, "unexpected", REFUSE) == ABSORB:
-                raise SchemaError(
-                    "a schema cannot be read off rows of which any content is to be absorbed: declare one, or draft it "
-                    "by Schema.infer and edit it"
-                )
-            return Schema.infer(X, y, classes=() if classes is None else classes)
-        return self._public_schema()
 
     def _purchase(self) -> Purchase | None:
         """The bounds and edges to be bought before a fit, for an estimator with the settings that say so."""

@@ -31,7 +31,7 @@ from discreet.schema import Numeric, Schema
 from discreet.selection.kbest import SCORE, narrowed
 from discreet.selection.plan import SelectionPlan, feature_count, make_selection_plan
 from discreet.selection.select import WHAT, Selection, check_counted, reduced_schema, reduced_statistics, select
-from discreet.sources import BINS, Source, check_shape, is_outside
+from discreet.sources import BINS, Source, is_outside
 from discreet.statistics import Statistics
 
 Floats = NDArray[np.float64]
@@ -64,11 +64,11 @@ class SelectiveNB(NaiveBayesEstimator, CountedEstimator):
     {certificate_, classes_}
     """
 
-    _texts = SCORE.replace("score :", "criterion :", 1)
+    _texts = SCORE
     of_kinds = True  # what it fits is of a registered kind
 
     def __init__(
-        self, epsilon: float = 1.0, schema: Schema | None = None, k: Any = "auto", share: float = 0.5,
+        self, epsilon: float = 1.0, schema: Schema | str | None = None, k: Any = "auto", share: float = 0.5,
         criterion: str = "hits", selector: str = "permute-and-flip", adjacency: str = "add-remove", contributions: int = 1,
         max_rows: int | None = None, threshold: int | None = None, split: Any = "weighted", smoothing: float = 1.0,
         random_state: Any = None, unexpected: str = "refuse",
@@ -85,11 +85,6 @@ class SelectiveNB(NaiveBayesEstimator, CountedEstimator):
         self._keep(self._chosen(statistics, plan, sampler, read=False))
         self._describe(np.zeros((1, len(statistics.schema.features))), statistics.schema)
         return self
-
-    def _schema_for(self, X: Any, y: Any, classes: Any = None) -> Schema:
-        schema = self._public_schema()
-        check_shape(X, y, schema, who=type(self).__name__)
-        return schema
 
     def _release(
         self, source: Source, plan: Paid, sampler: Sampler, counts: ClassCounts | None = None

@@ -28,7 +28,6 @@ from discreet.sources import (
     Progress,
     as_matrix,
     charge,
-    check_shape,
     collect,
     has_names,
     is_lazy,
@@ -40,7 +39,7 @@ from discreet.sources import (
 from discreet.statistics import Statistics
 
 SCORE = """
-    score : {"hits", "balanced", "count", "mutual-information"}
+    criterion : {"hits", "balanced", "count", "mutual-information"}
         What makes a feature good: the widest spread over classes of the rows with one value, the rows that the
         feature alone would classify rightly (so, or with classes weighted as noisy counts suggest), or the rows times
         the mutual information with the class.
@@ -63,7 +62,7 @@ class PrivateSelectKBest(TransformerMixin, PrivateEstimator):
         The privacy budget of the choice; `math.inf` chooses without privacy.
     schema : Schema
         What is public about the data; numbers are scored by their bins.
-    {score, selector, max_rows, threshold, adjacency, contributions, random_state, unexpected, delta}
+    {criterion, selector, max_rows, threshold, adjacency, contributions, random_state, unexpected, delta}
 
     Attributes
     ----------
@@ -78,7 +77,7 @@ class PrivateSelectKBest(TransformerMixin, PrivateEstimator):
     _spends_delta = True
 
     def __init__(
-        self, k: int = 10, epsilon: float = 1.0, schema: Schema | None = None, score: str = "hits",
+        self, k: int = 10, epsilon: float = 1.0, schema: Schema | str | None = None, criterion: str = "hits",
         selector: str = "permute-and-flip", adjacency: str = "add-remove", contributions: int = 1,
         max_rows: int | None = None, threshold: int | None = None, random_state: Any = None, unexpected: str = "refuse",
         delta: float = 0.0,
@@ -87,14 +86,18 @@ class PrivateSelectKBest(TransformerMixin, PrivateEstimator):
 
     def plan(self) -> SelectionPlan:
         """How the budget would be spent, from public knowledge alone."""
+        return self._plan(self._public_schema())
+
+    def _plan(self, schema: Schema) -> SelectionPlan:
         return make_selection_plan(
-            self._public_schema(), self._budget(), self.k, **self._people(), score=self.score, selector=self.selector,
+            schema, self._budget(), self.k, **self._people(), score=self.criterion, selector=self.selector,
             max_rows=self.max_rows, threshold=self.threshold,
         )  # fmt: skip
 
     def _fit(self, X: Any, y: Any, payer: Payer, progress: Progress | None, *_: Any) -> Self:
-        plan = trusting(self.plan(), X)
-        check_shape(X, y, plan.schema, who=type(self).__name__)
+        if isinstance(self.schema, str):  # the rows will be read for a schema: not in vain
+            payer.allow_inference(self._budget())
+        plan = trusting(self._plan(self._schema_for(X, y)), X)
         charge(payer, plan, X, self, schema=plan.schema)
         statistics = collect(
             X, plan.schema, y, detail=BINS, contributions=plan.contributions, unexpected=plan.unexpected,
@@ -130,13 +133,16 @@ class PrivateSelectKBest(TransformerMixin, PrivateEstimator):
     def transform(self, X: Any) -> Any:
         """The chosen columns of an array or data frame; costs nothing."""
         check_is_fitted(self)
-        return narrowed(X, self.selection_.names, self.selection_.plan.schema.names)
+        return narrowed(X, self.selection_.names, self.selection_.plan.schema.names, type(self).__name__)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         tags.input_tags.categorical = True
         tags.input_tags.string = True
+        tags.input_tags.allow_nan = not isinstance(self.schema, Schema) or any(
+            feature.missing != "error" for feature in self.schema.features
+        )
         tags.non_deterministic = self.random_state is None and self.epsilon != math.inf
         return tags
 
@@ -151,7 +157,7 @@ def select_with(statistics: Statistics, plan: SelectionPlan, random_state: Any) 
     return select(statistics, plan, sampler=sampler_for(random_state, 1), odds=odds_for(random_state, 2))
 
 
-def narrowed(X: Any, names: Sequence[str], among: Sequence[str]) -> Any:
+def narrowed(X: Any, names: Sequence[str], among: Sequence[str], who: str = "this choice") -> Any:
     """The columns of these names, which were chosen among those: of rows in memory, or of a lazy frame."""
     if is_lazy(X):
         return picked(X, list(names))
@@ -168,5 +174,5 @@ def narrowed(X: Any, names: Sequence[str], among: Sequence[str]) -> Any:
         return frame[:, sorted(places, key=lambda j: names.index(text(frame.columns[j])))].to_native()
     matrix = as_matrix(X)
     if matrix.shape[1] != len(among):
-        raise DataError(f"X has {matrix.shape[1]} features, but the choice was made among {len(among)}")
+        raise DataError(f"X has {matrix.shape[1]} features, but {who} is expecting {len(among)} features as input")
     return matrix[:, [j for j, name in enumerate(among) if name in set(names)]]
