@@ -14,6 +14,7 @@ from discreet.cli import (
     compare,
     demo,
     evaluate,
+    explain,
     federate,
     fit,
     gossip,
@@ -56,22 +57,11 @@ def _root(
     pass
 
 
-for command in (
-    demo,
-    schema,
-    settle,
-    stats,
-    plan,
-    fit,
-    predict,
-    evaluate,
-    inspect,
-    compare,
-    select,
-    synthesize,
-    audit,
+COMMANDS = (
+    demo, schema, settle, stats, plan, fit, predict, evaluate, inspect, explain, compare, select, synthesize, audit,
     reproduce,
-):
+)  # fmt: skip
+for command in COMMANDS:
     app.command(name=command.__name__.rsplit(".", 1)[1])(command.command)
 app.add_typer(account.app, name="account")
 app.add_typer(local.app)
