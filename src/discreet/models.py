@@ -100,6 +100,15 @@ class ReleasedModel(ABC):
             "evaluation": None if self.evaluation is None else self.evaluation.to_dict(),
         }
 
+    def _repr_html_(self) -> str:
+        from discreet.html import page
+
+        measured = [] if self.evaluation is None else self.evaluation.lines()
+        facts = [("target", self.schema.target), *self.certificate.facts()]
+        facts += [(name, f"{one.value:.4f} ({one.low:.4f} to {one.high:.4f})") for name, one in measured]
+        rows = [[one["name"], one.get("words", one["kind"])] for one in self.kinds]
+        return page(f"Released model: {self.NAME}", facts, ["feature", "modelled by"], rows)
+
     # ---- explanation
 
     separable: bool = False  # whether a score is a sum of one part for each feature

@@ -1,4 +1,4 @@
-"""Explanation: what a released model makes of each feature, and of one row; it asks the model alone."""
+"""Shapes: what each feature adds to the scores of a released model, and each value of a row; the model alone is asked."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class Explanation:
 
     def plot(self, path: Any = None, *, most: int = 11) -> Any:
         """A matplotlib figure of importances and shapes, or of one row's contributions; written to `path` if given."""
-        from discreet.figures import draw
+        from discreet.explanation.figures import draw
 
         return draw(self, path, most)
 

@@ -10,7 +10,7 @@ from discreet.domain import text
 from discreet.errors import ModelError
 
 if TYPE_CHECKING:
-    from discreet.explanation import Explanation, Shape
+    from discreet.explanation.shapes import Explanation, Shape
 
 COLOURS = ("#1f77b4", "#ff7f0e", "#2ca02c", "#9467bd", "#8c564b", "#17becf", "#d62728")
 DENSITY = "how many rows have a value is private and not drawn"
