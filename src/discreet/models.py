@@ -9,7 +9,7 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, ClassVar, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,9 @@ from discreet.privacy.certificate import Certificate
 from discreet.privacy.measured import PrivateEvaluation
 from discreet.schema import Schema
 from discreet.sources import Progress, Rows, read_rows
+
+if TYPE_CHECKING:
+    from discreet.explanation import Explanation
 
 Floats = NDArray[np.float64]
 T = TypeVar("T")
@@ -101,6 +104,39 @@ class ReleasedModel(ABC):
             "features": self.kinds,
             "evaluation": None if self.evaluation is None else self.evaluation.to_dict(),
         }
+
+    def _repr_html_(self) -> str:
+        from discreet.html import page
+
+        measured = [] if self.evaluation is None else self.evaluation.lines()
+        facts = [("target", self.schema.target), *self.certificate.facts()]
+        facts += [(name, f"{one.value:.4f} ({one.low:.4f} to {one.high:.4f})") for name, one in measured]
+        rows = [[one["name"], one.get("words", one["kind"])] for one in self.kinds]
+        return page(f"Released model: {self.NAME}", facts, ["feature", "modelled by"], rows)
+
+    # ---- explanation
+
+    separable: bool = False  # whether a score is a sum of one part for each feature
+
+    def explain(self, row: Any = None) -> Explanation:
+        """What it makes of each feature, by importance, with the error of the noise; or of one row, a mapping.
+
+        It asks the released model alone, so it costs nothing.
+        """
+        from discreet.explanation import explain
+
+        return explain(self, row)
+
+    def effects(self, rows: Rows) -> Floats:
+        """Log-odds, or margins of a model without probabilities: of the second of two classes, or one per class."""
+        scores = self.joint_rows(rows)
+        if scores.shape[1] > 2:
+            return np.asarray(scores - scores.mean(axis=1, keepdims=True))
+        return leads(scores, self.probabilistic)[:, 1:]
+
+    def error_of(self, name: str) -> Floats | None:
+        """The standard error, by the noise, of what each cell of a feature adds to `effects`, if it is known."""
+        return None
 
     # ---- synthetic rows
 

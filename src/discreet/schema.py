@@ -160,6 +160,15 @@ class Schema(Public):
             raise ValueError(f"the feature {twice!r} is declared twice")
         return self
 
+    def _repr_html_(self) -> str:
+        from discreet.html import page
+
+        rows = [[one.name, one.kind, _said(one), one.missing] for one in self.features]
+        classes = ", ".join(text(label) for label in self.classes)
+        facts = [("target", f"{self.target}: {classes}"), ("id", self.id)]
+        facts += [("read off the data", "yes: not private")] if self.inferred else []
+        return page("Schema: what is public about the data", facts, ["feature", "kind", "values", "missing"], rows)
+
     @property
     def names(self) -> tuple[str, ...]:
         """The feature names in order."""
@@ -320,3 +329,11 @@ class Schema(Public):
 
 def _is_json(path: Path) -> bool:
     return path.suffix.lower() == ".json"
+
+
+def _said(feature: Feature) -> str:
+    """The values that a feature may have, in a few words."""
+    if isinstance(feature, Numeric):
+        return f"{feature.lower:g} to {feature.upper:g}" if feature.bounds is None else "bounds to be bought"
+    names = [text(one) for one in feature.categories]
+    return ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")

@@ -30,7 +30,7 @@ class AdditiveModel(ReleasedModel):
 
     def __init__(self, blocks: Blocks, weights: Any, certificate: Certificate) -> None:
         super().__init__(blocks.schema, certificate)
-        self.blocks = blocks
+        self.blocks, self.separable = blocks, not blocks.pairs
         try:
             check_blocks(blocks)
         except ValueError as error:

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 from discreet.bayes.bernoulli import collect_tables, parted, parted_estimate, thresholded_estimate
 from discreet.bayes.denoising import READINGS
-from discreet.bayes.estimate import estimate
+from discreet.bayes.estimate import estimate, noise_of
 from discreet.bayes.export import NaiveBayesEstimator
 from discreet.bayes.likelihoods import is_unbinned, numeric_name
 from discreet.bayes.model import NaiveBayesModel
@@ -157,7 +157,8 @@ class PrivateNB(NaiveBayesEstimator):
             prior, likelihoods = thresholded_estimate(released, smoothing, float(self.threshold))
         else:
             prior, likelihoods = estimate(released, smoothing, self.reading)
-        return NaiveBayesModel(released.plan.schema, prior, likelihoods, release_certificate(released, node))
+        certificate, noise = release_certificate(released, node), noise_of(released)
+        return NaiveBayesModel(released.plan.schema, prior, likelihoods, certificate, noise)
 
 
 def twin_of(model: NaiveBayesModel, data: Any, y: Any = None, *, progress: Progress | None = None) -> NaiveBayesModel:

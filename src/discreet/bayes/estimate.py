@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from discreet.bayes.denoising import NoisyTable, noisy_table, posterior, shrunk
 from discreet.bayes.items import Item
 from discreet.bayes.likelihoods import Likelihood, likelihood_for
+from discreet.bayes.model import Noise
 from discreet.bayes.release import Release
 from discreet.bayes.smooth_estimate import trimmed_moments
 from discreet.privacy.plan import check_smoothing
@@ -176,6 +177,18 @@ class Released:
     def present(self, feature: Numeric) -> Floats | None:
         """The log-probabilities of present and missing, if they were counted."""
         return rows_present(self.release, feature, self.totals, self.smoothing)[1]
+
+
+def noise_of(release: Release) -> Noise | None:
+    """How large the noise of each table is beside the noisy rows of each class: what error bands rest on."""
+    deviation = {}
+    for item in release.plan.items:
+        spread = np.sqrt(np.broadcast_to(release.variance(item), release.values[item.key].shape[:1]))
+        if item.kind == "table" and (spread > 0).all():
+            deviation[item.key[1]] = [float(f"{one:.6g}") for one in spread]
+    if not deviation:
+        return None
+    return Noise(np.round(doubtful(*class_totals(release)), 1), deviation)
 
 
 def doubtful(totals: Floats, variance: float | Floats) -> Floats:

@@ -16,6 +16,7 @@ from discreet.cli import (
     compare,
     demo,
     evaluate,
+    explain,
     federate,
     fit,
     gossip,
@@ -57,11 +58,11 @@ def _root(
     pass
 
 
-_COMMANDS = (
-    demo, check, schema, bounds, stats, plan, fit, predict, evaluate, inspect, compare, select, synthesize, audit,
-    reproduce,
+COMMANDS = (
+    demo, check, schema, bounds, stats, plan, fit, predict, evaluate, inspect, explain, compare, select, synthesize,
+    audit, reproduce,
 )  # fmt: skip
-for command in _COMMANDS:
+for command in COMMANDS:
     app.command(name=command.__name__.rsplit(".", 1)[1])(command.command)
 app.command(name="settle", hidden=True)(bounds.command)  # its name in version 0.1
 app.add_typer(account.app, name="account")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 import os
 from collections.abc import Mapping
@@ -73,6 +74,17 @@ class PrivateEstimator(Carrier, BaseEstimator):
     @schema.setter
     def schema(self, given: Any) -> None:
         self.__dict__["schema"] = given
+
+    def _html_repr(self) -> str:
+        """The form that notebooks show: settings that were changed, and the released model once there is one."""
+        from discreet.html import page
+
+        usual = inspect.signature(type(self)).parameters
+        given = self.get_params(deep=False).items()
+        changed = [(name, value) for name, value in given if value is not usual[name].default]
+        facts = [(name, _told(value)) for name, value in changed]
+        fitted = getattr(self, "model_", None)
+        return page(type(self).__name__, facts) + (fitted._repr_html_() if hasattr(fitted, "_repr_html_") else "")
 
     def _configure(self, settings: dict[str, Any]) -> None:
         """Keep what a constructor was called with, each setting under its name; `settings` are its `locals()`."""
@@ -148,6 +160,12 @@ class PrivateEstimator(Carrier, BaseEstimator):
         self.__dict__.pop("feature_names_in_", None)
         if named:
             self.feature_names_in_ = np.array(schema.names, dtype=object)
+
+
+def _told(value: Any) -> str:
+    """A setting in a few letters."""
+    whole = f"a schema of {len(value.features)} features" if isinstance(value, Schema) else repr(value)
+    return whole if len(whole) <= 80 else whole[:79] + "…"
 
 
 class SchemaEstimator(ClassifierMixin, PrivateEstimator):

@@ -39,7 +39,7 @@ class LinearModel(ReleasedModel):
         settings: dict[str, Any] | None = None,
     ) -> None:
         super().__init__(schema, certificate)
-        self.kind, self.probabilistic = kind, kind == "logistic"
+        self.kind, self.probabilistic, self.separable = kind, kind == "logistic", len(schema.classes) == 2
         self.settings = dict(settings or {})
         try:
             self.encoding = Encoding(schema, numeric)

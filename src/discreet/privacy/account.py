@@ -359,6 +359,11 @@ class Account(BudgetedPayer):
     def __hash__(self) -> int:
         return hash(os.path.realpath(self.path))
 
+    def _repr_html_(self) -> str:
+        from discreet.html import page
+
+        return page("Account", [("file", self.path), ("spent", self.totals), ("left", self.room), ("unit", self.unit)])
+
     def __repr__(self) -> str:
         return f"Account({self.path!r})"
 

@@ -262,6 +262,19 @@ class Certificate(_Record):
             "included": included,
         })  # fmt: skip
 
+    def facts(self) -> list[tuple[str, Any]]:
+        """What it says, by name, for a person."""
+        said = "NOT PRIVATE" if not self.private else "SIMULATION, NOT FOR RELEASE" if self.simulation else "private"
+        delta = f", delta = {self.delta_value:g}" if self.delta_value else ""
+        budget = "" if self.epsilon is None else f": epsilon = {self.epsilon_value:g}{delta}"
+        return [("guarantee", said + budget), ("neighbours", self.adjacency), ("protects", self.protects),
+                ("covers", self.covers), *(("assumes", one) for one in self.assumptions)]  # fmt: skip
+
+    def _repr_html_(self) -> str:
+        from discreet.html import page
+
+        return page("Certificate", self.facts(), ["mechanism", "what", "noise", "cost"], tabled(self.ledger))
+
     def charges(self) -> list[Leaf]:
         """Every charge of the ledger, in order."""
         return leaves(self.ledger)
@@ -270,6 +283,15 @@ class Certificate(_Record):
 def leaves(node: Leaf | GroupRecord) -> list[Leaf]:
     """Every charge of a recorded ledger, in order."""
     return [one for part in node.parts for one in leaves(part)] if isinstance(node, GroupRecord) else [node]
+
+
+def tabled(node: Leaf | GroupRecord) -> list[list[str]]:
+    """Mechanism, what was released, the scale of its noise and its cost, for a person."""
+    rows = []
+    for one in leaves(node):
+        spread = f"{float(Fraction(one.spread)):.4g}" if isinstance(one, ChargeRecord) else "-"
+        rows.append([one.mechanism, one.what, spread, f"{one.measure} {float(Fraction(one.cost)):.4g}"])
+    return rows
 
 
 def paid_elsewhere(what: Provenance) -> str:

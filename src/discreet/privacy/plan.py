@@ -85,6 +85,15 @@ class Protected:
         checked_contributions(self.contributions)
         check_unexpected(self.unexpected)
 
+    def _repr_html_(self) -> str:
+        from discreet.html import page
+        from discreet.privacy.certificate import record, tabled
+
+        facts = [("budget", self.budget), ("neighbours", self.adjacency), ("rows of one person", self.contributions)]
+        node = getattr(self, "node", None)
+        rows = tabled(record(node)) if isinstance(node, Node) else []
+        return page("Plan: how the budget would be spent", facts, ["mechanism", "what", "noise", "cost"], rows)
+
     @property
     def unit(self) -> str:
         """Whom the cost is counted for."""
