@@ -64,9 +64,7 @@ def read_peers(text: str) -> dict[str, str]:
 
 @app.command()
 def keys(
-    nodes: Annotated[
-        str, typer.Option(help="For trial: make these nodes' keys here, names separated by commas.")
-    ] = "",
+    nodes: Annotated[str, typer.Option(help="For trial: make these nodes' keys here, names separated by commas.")] = "",
     out: Annotated[Path | None, typer.Option("--out", help="The directory to make.", show_default=False)] = None,
     add_to: Annotated[
         Path | None, typer.Option("--add-to", help="Admit more nodes to the network of this directory.")

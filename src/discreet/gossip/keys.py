@@ -63,8 +63,8 @@ class NetworkKeys(KeyDirectory):
         """What a node needs, read and checked."""
         files = (self.authority, self.certificate(name), self.node(name))
         self.need(*files)
-        authority, *own = (path.read_bytes() for path in files)
-        ring = Ring(name, authority, *own, revoked=revoked(self.revocations, authority))
+        authority, own, private = (path.read_bytes() for path in files)
+        ring = Ring(name, authority, own, private, revoked(self.revocations, authority))
         ring.check()
         return ring
 
@@ -92,7 +92,9 @@ class Ring:
         except (ValueError, TypeError, AssertionError, ProtocolError):
             pair = False
         if pair and not self.trusts(self.certificate):
-            raise DiscreetError(f"the certificate of node {self.name!r} was revoked, or is past its end: ask for another")
+            raise DiscreetError(
+                f"the certificate of node {self.name!r} was revoked, or is past its end: ask for another"
+            )
         if not pair:
             raise DiscreetError(f"the key files of node {self.name!r} do not belong together: give it those of its own")
 
@@ -117,7 +119,9 @@ class Ring:
             public, signed = None, []
         signed += [(entry.last_words, entry.seal)] if entry.phase == LEFT else []
         if public is None or not all(signed_by(public, text.encode(), seal) for text, seal in signed):
-            raise ProtocolError(f"what is said of {entry.node!r} is not signed by that node: its statement, its state or its farewell")
+            raise ProtocolError(
+                f"what is said of {entry.node!r} is not signed by that node: its statement, its state or its farewell"
+            )
 
     def _owner(self, pem: bytes, name: str) -> ec.EllipticCurvePublicKey:
         """The public key in a certificate of the authority's for that name."""

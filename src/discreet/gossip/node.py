@@ -150,7 +150,9 @@ class GossipNode:
                 await context.abort(grpc.StatusCode.FAILED_PRECONDITION, CLOSED)
             self.machine.check(message)
             with self._unchanged_if_refused():
-                news = [entry for entry in envelope.entries if entry.node != self.name]  # nobody else speaks for this one
+                news = [
+                    entry for entry in envelope.entries if entry.node != self.name
+                ]  # nobody else speaks for this one
                 changed = [self.roster.merge(entry) for entry in news if self._takes_in(entry)]
                 ack = self.machine.receive(message, self._most())
             self._roster_changed |= any(changed)
