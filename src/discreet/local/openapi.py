@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from importlib.metadata import version
 from typing import Any
 
-from discreet import __version__
 from discreet.local.store import FATES
 
 
@@ -21,7 +21,7 @@ def document(max_bytes: int) -> dict[str, Any]:
     }
     return {
         "openapi": "3.1.0",
-        "info": {"title": "Collector of private reports", "version": __version__},
+        "info": {"title": "Collector of private reports", "version": version("discreet")},
         "paths": {
             "/reports": {
                 "post": {

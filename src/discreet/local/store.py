@@ -170,7 +170,8 @@ class Store:
             told = self.settings or {}
             raise StoreError(
                 f"the store {self.path} holds reports of another campaign (epsilon = "
-                f"{float(Fraction(told['epsilon'])):g}, oracle {told['oracle']}, numbers by {told['numeric']}): name another store"
+                f"{float(Fraction(told['epsilon'])):g}, oracle {told['oracle']}, numbers by {told['numeric']}): "
+                "name another store"
             )
         facts = {"campaign": fingerprint, "settings": json.dumps(dict(settings))}
         if not self.readonly:
