@@ -51,7 +51,8 @@ def reports(size: int, seed: int) -> bytes:
 async def _sender(port: int, batches: list[bytes], counts: list[int]) -> None:
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     for body in batches:
-        head = f"POST /reports HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/octet-stream\r\ncontent-length: {len(body)}\r\n\r\n"
+        kind = "content-type: application/octet-stream"
+        head = f"POST /reports HTTP/1.1\r\nhost: localhost\r\n{kind}\r\ncontent-length: {len(body)}\r\n\r\n"
         writer.write(head.encode() + body)
         answer = await reader.readuntil(b"\r\n\r\n")
         size = int(re.search(rb"content-length: (\d+)", answer)[1])  # type: ignore[index]

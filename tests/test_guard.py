@@ -48,10 +48,10 @@ def serving(limits: Limits) -> Iterator[tuple[tuple[str, int], object]]:
 
 def ask(address, raw=ASK, at="127.0.0.1"):
     """The first bytes of an answer; none if the connection was cut off."""
-    with contextlib.closing(socket.create_connection(address, 30, source_address=(at, 0))) as one:
-        with contextlib.suppress(ConnectionError):
-            one.sendall(raw)
-            return one.recv(15)
+    one = socket.create_connection(address, 30, source_address=(at, 0))
+    with contextlib.closing(one), contextlib.suppress(ConnectionError):
+        one.sendall(raw)
+        return one.recv(15)
     return b""
 
 
@@ -82,7 +82,7 @@ def test_heads_and_bodies_have_deadlines() -> None:
 def test_who_holds_many_connections_loses_the_oldest_and_others_get_in() -> None:
     with serving(Limits(head=60, all=40, each=20)) as (address, gathering):
         held = []
-        for i in range(60):  # from one address, all half sent
+        for _ in range(60):  # from one address, all half sent
             held.append(socket.create_connection(address, 30, source_address=("127.0.0.2", 0)))
             held[-1].sendall(HALF)
         assert all(ended(one, 20) for one in held[:40]) and not ended(held[-1], 0.05)

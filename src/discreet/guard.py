@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import importlib
 from collections import Counter
 from dataclasses import dataclass
 from typing import Any
@@ -51,7 +52,9 @@ class _Gathering:
         """Let a connection in, if need be in the place of one that is slow; False if there is no room."""
         crowded = self.limits.each and self.each[address] >= self.limits.each
         if crowded or len(self.open) >= self.room:
-            slow = next((held for held, at in self.open.items() if held.receiving and (not crowded or at == address)), None)
+            slow = next(
+                (held for held, at in self.open.items() if held.receiving and (not crowded or at == address)), None
+            )
             if slow is None:
                 self.refused += 1
                 return False
@@ -84,9 +87,9 @@ def guarded(limits: Limits) -> tuple[type[Any], _Gathering]:
     """The class of uvicorn's connections with these limits, and what they have in common."""
     base: Any
     try:
-        from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol as base
+        base = importlib.import_module("uvicorn.protocols.http.httptools_impl").HttpToolsProtocol
     except ImportError:
-        from uvicorn.protocols.http.h11_impl import H11Protocol as base
+        base = importlib.import_module("uvicorn.protocols.http.h11_impl").H11Protocol
     gathering = _Gathering(limits)
 
     class Guarded(base):  # type: ignore[misc]

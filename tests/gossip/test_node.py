@@ -552,7 +552,7 @@ def test_absurd_mass_is_refused_and_a_refused_message_changes_nothing(place):
     zeros = (0,) * size
     refused = [
         PushShare(zeros, 1 << 158), PushShare(zeros, 3 << BITS), PushShare((1 << 150, *zeros[1:]), 1),
-        PushShare((-(1 << 150), *zeros[1:]), 1), PushShare((*zeros[1:], 1 << 159), 1),
+        PushShare((-(1 << 150), *zeros[1:]), 1), PushShare((*zeros[1:], 1 << 158), 1),
     ]  # fmt: skip
     before, entries, beats = a.machine.own, dict(a.roster.entries), a.machine.incoming.get("b")
     for share in refused:

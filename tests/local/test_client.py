@@ -129,7 +129,8 @@ def test_a_larger_budget_is_charged() -> None:
 
 
 @pytest.mark.parametrize(
-    "change", [{"colour": "mauve"}, {"colour": None}, {"age": "old"}, {"age": float("inf")}, {"ill": "perhaps"}, {"ill": []}]
+    "change",
+    [{"colour": "mauve"}, {"colour": None}, {"age": "old"}, {"age": float("inf")}, {"ill": "perhaps"}, {"ill": []}],
 )
 def test_no_content_of_a_row_keeps_a_report_back(change: dict[str, Any]) -> None:
     """Whoever writes campaigns must not learn, free of charge, whether a value is listed."""

@@ -123,7 +123,11 @@ def test_what_a_mapping_does_not_name_is_missing() -> None:
 
 def test_spare_cells_come_before_a_draw() -> None:
     schema = Schema(
-        [Categorical("a", ["x"], other="?"), Categorical("b", ["x"], missing="category"), Numeric("n", 0, 1, missing="bin")],
+        [
+            Categorical("a", ["x"], other="?"),
+            Categorical("b", ["x"], missing="category"),
+            Numeric("n", 0, 1, missing="bin"),
+        ],
         target="y", classes=["no", "yes"],
     )  # fmt: skip
     row = {"a": None, "b": "what", "n": "text", "y": "no"}

@@ -63,7 +63,9 @@ def test_back_pressure(tmp_path):
     with testclient.TestClient(make_app(collector, max_bytes=10_000, room=3000)) as client:
         answer = client.post("/reports", headers=BYTES, content=report_file(100))
         assert answer.status_code == 503 and answer.headers["retry-after"] == "1"
-        assert client.post("/reports", headers=BYTES, content=report_file(50)).json()["accepted"] == 50  # the room was given back
+        assert (
+            client.post("/reports", headers=BYTES, content=report_file(50)).json()["accepted"] == 50
+        )  # the room was given back
 
 
 def test_a_store_that_fails_is_told_and_nothing_acknowledged(site, monkeypatch, caplog):
@@ -154,7 +156,9 @@ def test_mistakes(tmp_path):
     assert not (tmp_path / "s.db").exists()
 
 
-@pytest.mark.parametrize("kind", [None, "text/plain", "text/plain;charset=UTF-8", "multipart/form-data", "application/x"])
+@pytest.mark.parametrize(
+    "kind", [None, "text/plain", "text/plain;charset=UTF-8", "multipart/form-data", "application/x"]
+)
 def test_only_bytes_are_taken_which_no_foreign_page_can_send_unasked(site, kind):
     headers = {} if kind is None else {"content-type": kind}
     answer = site.post("/reports", content=report_file(3), headers=headers)
@@ -171,7 +175,11 @@ def test_only_named_sites_post_through_their_visitors(site, origin, status):
     answer = site.post("/reports", content=report_file(3), headers={**BYTES, "origin": origin})
     assert answer.status_code == status
     assert site.collector.accepted == (3 if status == 200 else 0)
-    asked = {"origin": origin, "access-control-request-method": "POST", "access-control-request-headers": "content-type"}
+    asked = {
+        "origin": origin,
+        "access-control-request-method": "POST",
+        "access-control-request-headers": "content-type",
+    }
     allowed = site.options("/reports", headers=asked).headers.get("access-control-allow-origin")
     assert allowed == (origin if origin == "https://survey.example" else None)
 
@@ -225,3 +233,29 @@ def test_the_document_names_every_address_and_nothing_else(site):
     routes = {route.path: route.methods - {"HEAD"} for route in site.app.routes if route.path != "/"}
     assert {path: {method.upper() for method in ways} for path, ways in told["paths"].items()} == routes
     assert {"200", "403", "408", "413", "415", "503"} == set(told["paths"]["/reports"]["post"]["responses"])
+
+
+def test_tokens_let_one_new_report_in_each_and_are_kept_beside_none(tmp_path):
+    campaign, frames = Campaign(SCHEMA, 1.0), report_list(6)
+    collector = Collector(campaign, store=tmp_path / "s.db", tokens=True)
+    first, second = collector.make_tokens(2)
+    with testclient.TestClient(make_app(collector)) as client:
+
+        def post(body, token=None):
+            headers = {**BYTES, **({"discreet-token": token} if token else {})}
+            found = client.post("/reports", content=body, headers=headers).json()
+            return found["accepted"], found["replayed"], found["unexpected"]
+
+        assert post(frames[0]) == post(frames[0], "invented") == (0, 0, 1)
+        assert post(frames[0], first) == (1, 0, 0)
+        assert post(frames[0], first) == post(frames[0]) == (0, 1, 0)  # an answer that was lost is asked for again
+        assert post(frames[1], first) == (0, 0, 1)  # used
+        assert post(b"".join(frames[1:4]), second) == (1, 0, 2)  # one, not as many as a post holds
+        assert collector.accepted == 2
+    with Collector(campaign, store=tmp_path / "s.db", tokens=True) as again:
+        assert again.add(frames[4]) == "unexpected"
+        (third,) = again.make_tokens(1)
+        found = again.add_buffers([frames[4], frames[5]], [third, third])  # two posts at once with one token
+        assert sorted(one.accepted for one in found) == [0, 1]
+    raw = b"".join(path.read_bytes() for path in tmp_path.iterdir())
+    assert not any(token.encode() in raw for token in (first, second, third))

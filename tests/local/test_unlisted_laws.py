@@ -15,13 +15,11 @@ from discreet.local.chances import exp_bounds
 from discreet.local.inputs import Person
 from discreet.local.mechanism import Law, independent, worst_ratio
 
-SCHEMA = Schema(
-    [Categorical("c", ["p", "q"]), Numeric("x", 0, 2, step=1, bins=2)], target="y", classes=["no", "yes"]
-)
+SCHEMA = Schema([Categorical("c", ["p", "q"]), Numeric("x", 0, 2, step=1, bins=2)], target="y", classes=["no", "yes"])
 LISTED = list(itertools.product("pq", (0, 1, 2), ("no", "yes")))
 STRANGE: list[tuple[Any, ...]] = [
-    ("r", 0, "no"), (None, 2, "yes"), ("p", "two", "no"), ("q", None, "yes"), ("p", 1, "perhaps"), ("p", float("inf"), None),
-    ("r", "two", "perhaps"), ([], {}, ()),
+    ("r", 0, "no"), (None, 2, "yes"), ("p", "two", "no"), ("q", None, "yes"), ("p", 1, "perhaps"),
+    ("p", float("inf"), None), ("r", "two", "perhaps"), ([], {}, ()),
 ]  # fmt: skip
 
 

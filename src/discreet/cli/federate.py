@@ -102,14 +102,22 @@ def keys(
             help="A name or address of the coordinator, beside loopback; may be repeated.", show_default=False
         ),
     ] = None,
+    again: Annotated[
+        bool, typer.Option("--renew", help="At the coordinator: a new certificate by the authority that is in --out.")
+    ] = False,
 ) -> None:
     """Make keys: at each node its own pair (--node), then at the coordinator its certificate (--public)."""
     _need()
-    from discreet.federated.flower.keys import make_coordinator_keys, make_keys, make_node_keys
+    from discreet.federated.flower.keys import make_coordinator_keys, make_keys, make_node_keys, renew
 
-    if sum(option is not None for option in (node, public or None, nodes)) != 1:
-        raise DiscreetError("give one of --node NAME (at a node), --public FILE (at the coordinator) or --nodes a,b,c")
+    if sum(option is not None for option in (node, public or None, nodes, again or None)) != 1:
+        raise DiscreetError(
+            "give one of --node NAME (at a node), --public FILE or --renew (at the coordinator), or --nodes a,b,c"
+        )
     say = console().print
+    if again:
+        say(f"wrote {renew(out, host or []).certificate}: nodes go on with the ca.pem that they have")
+        return
     if node is not None:
         if host:
             raise DiscreetError("--host is for the coordinator's certificate: a node has none")
@@ -117,7 +125,7 @@ def keys(
         say(f"wrote {out}: keep {made.node(node)}, and give {made.public(node)} to the coordinator and all other nodes")
     elif public:
         made = make_coordinator_keys(out, public, host or [])
-        say(f"wrote {out}: give {made.authority} to every node; coordinator/ stays here")
+        say(f"wrote {out}: give {made.authority} to every node; coordinator/ stays here, authority/ off the network")
         say(f"  --secure: nodes also need each other's .pub in their public/: {', '.join(made.names)}, from each other")
     else:
         made = make_keys(out, [name.strip() for name in (nodes or "").split(",") if name.strip()], host or [])

@@ -64,22 +64,66 @@ def read_peers(text: str) -> dict[str, str]:
 
 @app.command()
 def keys(
-    nodes: Annotated[str, typer.Option(help="The nodes' names, separated by commas.")],
+    nodes: Annotated[str, typer.Option(help="For trial: make these nodes' keys here, names separated by commas.")] = "",
     out: Annotated[Path | None, typer.Option("--out", help="The directory to make.", show_default=False)] = None,
     add_to: Annotated[
         Path | None, typer.Option("--add-to", help="Admit more nodes to the network of this directory.")
     ] = None,
 ) -> None:
-    """Make the keys of a network: an authority, and for each node a certificate with its name."""
+    """Make the authority of a network; nodes make their own keys (request), which it admits or revokes."""
     _need()
     from discreet.gossip.keys import add_keys, make_keys
 
-    if (out is None) == (add_to is None):
+    if (out is None) == (add_to is None) or (add_to is not None and not nodes):
         raise DiscreetError("give --out DIR for a new network, or --add-to DIR for one that is there")
     made = make_keys(out, _names(nodes)) if out is not None else add_keys(add_to or Path(), _names(nodes))
     console().print(f"wrote {made.directory}: authority/ stays with whoever admits nodes, and nodes do not need it")
+    if nodes:
+        note("warning: these nodes' private keys were made here, so whoever holds this can speak for them: for trial")
     for name in _names(nodes):
         console().print(f"  node {name}: give it public/ and nodes/{name}/, and nobody else its key")
+
+
+@app.command()
+def request(
+    name: NameOption,
+    keys: KeysOption = Path("keys"),
+) -> None:
+    """At a node: make its key, which stays there, and a request for whoever admits nodes; again, for a renewal."""
+    _need()
+    from discreet.gossip.keys import request_keys
+
+    made = request_keys(keys, name)
+    console().print(f"wrote {made}: send it to whoever admits nodes, and put what comes back into {keys}:")
+    console().print(f"  ca.pem as public/ca.pem, {name}.pem as nodes/{name}/node.pem")
+
+
+@app.command()
+def admit(
+    requests: Annotated[list[Path], typer.Argument(help="Requests that nodes have made.")],
+    keys: KeysOption,
+    days: Annotated[int, typer.Option(min=1, help="How long the certificates hold.")] = 825,
+) -> None:
+    """At the authority: give nodes that ask for it a certificate; the same request again renews it."""
+    _need()
+    from discreet.gossip.keys import NetworkKeys, admit
+
+    for path in requests:
+        made, digest = admit(keys, path, days=days)
+        console().print(f"wrote {made} for the key {digest}: compare that with the node by another way, send it back")
+    console().print(f"  with {NetworkKeys(keys).authority}")
+
+
+@app.command()
+def revoke(
+    name: Annotated[str, typer.Argument(help="The node whose certificate holds no longer.")],
+    keys: KeysOption,
+) -> None:
+    """At the authority: no node that has the new list speaks with this one any more."""
+    _need()
+    from discreet.gossip.keys import revoke
+
+    console().print(f"wrote {revoke(keys, name)}: every node needs it as public/revoked.pem, before it is started")
 
 
 @app.command()

@@ -200,7 +200,12 @@ def campaign(
     if out is not None:
         plan.save(out)
     if as_json:
-        told = {"epsilon": float(plan.epsilon), "reports": plan.reports, "schema_hash": plan.schema.hash, "pin": plan.pin}
+        told = {
+            "epsilon": float(plan.epsilon),
+            "reports": plan.reports,
+            "schema_hash": plan.schema.hash,
+            "pin": plan.pin,
+        }
         print_json({**told, "questions": plan.describe(), "campaign": None if out is None else str(out)})
         return
     rows = [
@@ -216,6 +221,25 @@ def campaign(
 
 @app.command()
 @options.grouped(asked=ASKED)
+def tokens(
+    store: Annotated[Path, typer.Option("--store", help="The database of the collection; it must not be in use.")],
+    count: Annotated[int, typer.Option("--count", min=1, help="How many people may report.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="Where to write the tokens, one per line.")],
+    asked: dict[str, Any],
+    campaign: CampaignOption = None,
+) -> None:
+    """Draw tokens, each of which lets one report in; hand them out before anybody reports."""
+    from discreet.files import write_text
+    from discreet.local.collector import Collector
+
+    check_out(out)
+    with Collector(_campaign(campaign, asked), store=store) as collector:
+        write_text(out, "".join(f"{one}\n" for one in collector.make_tokens(count)), private=True)
+    console().print(f"wrote {count} tokens to {out}: each lets one report in at 'discreet local serve --tokens'")
+
+
+@app.command()
+@options.grouped(asked=ASKED)
 def serve(
     store: Annotated[Path, typer.Option("--store", help="The database that keeps the reports.")],
     asked: dict[str, Any],
@@ -226,7 +250,12 @@ def serve(
     tls_key: Annotated[Path | None, typer.Option("--tls-key", help="The certificate's key (PEM).")] = None,
     max_bytes: Annotated[int, typer.Option("--max-bytes", help="The largest request.")] = 1 << 20,
     cors: Annotated[list[str] | None, typer.Option(help="A web site whose pages may post ('*' for any).")] = None,
-    max_reports: Annotated[int | None, typer.Option("--max-reports", min=1, help="The most reports to take in all.")] = None,
+    max_reports: Annotated[
+        int | None, typer.Option("--max-reports", min=1, help="The most reports to take in all.")
+    ] = None,
+    tokens: Annotated[
+        bool, typer.Option("--tokens", help="Each new report needs a token ('discreet local tokens').")
+    ] = False,
     per_address: Annotated[
         int, typer.Option("--per-address", min=0, help="Connections from one address at once; 0 behind a proxy.")
     ] = 256,
@@ -247,6 +276,6 @@ def serve(
     plan = _campaign(campaign, asked)
     done: Collector = run(
         plan, store, host=host, port=port, max_bytes=max_bytes, cors=cors or (), tls_cert=tls_cert, tls_key=tls_key,
-        access_log=access_log, max_reports=max_reports, limits=Limits(each=per_address), ready=ready,
+        access_log=access_log, max_reports=max_reports, tokens=tokens, limits=Limits(each=per_address), ready=ready,
     )  # fmt: skip
     note(f"stopped: the store {store} holds {done.accepted} reports")

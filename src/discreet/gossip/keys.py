@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from cryptography import x509
 from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.hazmat.primitives.serialization import PrivateFormat, load_pem_private_key
+from cryptography.hazmat.primitives.serialization import Encoding, PrivateFormat, PublicFormat, load_pem_private_key
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from discreet.errors import DiscreetError
+from discreet.files import write_bytes
 from discreet.gossip.membership import LEFT, MemberEntry
 from discreet.nodes.keys import DAYS, KeyDirectory, certificate, private_pem, write_closed
 from discreet.nodes.refusals import ProtocolError
@@ -42,11 +46,25 @@ class NetworkKeys(KeyDirectory):
         """A node's certificate."""
         return self.directory / "nodes" / name / "node.pem"
 
+    def request(self, name: str) -> Path:
+        """A node's request for a certificate."""
+        return self.directory / "nodes" / name / f"{name}.csr"
+
+    def issued(self, name: str) -> Path:
+        """The last certificate that the authority gave a node."""
+        return self.directory / "authority" / f"{name}.pem"
+
+    @property
+    def revocations(self) -> Path:
+        """The list of certificates that no longer hold."""
+        return self.directory / "public" / "revoked.pem"
+
     def ring(self, name: str) -> Ring:
         """What a node needs, read and checked."""
         files = (self.authority, self.certificate(name), self.node(name))
         self.need(*files)
-        ring = Ring(name, *(path.read_bytes() for path in files))
+        authority, own, private = (path.read_bytes() for path in files)
+        ring = Ring(name, authority, own, private, revoked(self.revocations, authority))
         ring.check()
         return ring
 
@@ -59,6 +77,7 @@ class Ring:
     authority: bytes
     certificate: bytes
     private: bytes
+    revoked: frozenset[int] = frozenset()
 
     @cached_property
     def _key(self) -> ec.EllipticCurvePrivateKey:
@@ -72,8 +91,20 @@ class Ring:
             pair = self._owner(self.certificate, self.name) == self._key.public_key()
         except (ValueError, TypeError, AssertionError, ProtocolError):
             pair = False
+        if pair and not self.trusts(self.certificate):
+            raise DiscreetError(
+                f"the certificate of node {self.name!r} was revoked, or is past its end: ask for another"
+            )
         if not pair:
             raise DiscreetError(f"the key files of node {self.name!r} do not belong together: give it those of its own")
+
+    def trusts(self, pem: bytes) -> bool:
+        """Whether a certificate is neither revoked nor past its end: who shows another is not spoken with."""
+        try:
+            held = x509.load_pem_x509_certificate(pem)
+        except ValueError:
+            return False
+        return held.serial_number not in self.revoked and datetime.now(UTC) < held.not_valid_after_utc
 
     def sign(self, text: str) -> bytes:
         """The node's signature under a statement."""
@@ -88,7 +119,9 @@ class Ring:
             public, signed = None, []
         signed += [(entry.last_words, entry.seal)] if entry.phase == LEFT else []
         if public is None or not all(signed_by(public, text.encode(), seal) for text, seal in signed):
-            raise ProtocolError(f"what is said of {entry.node!r} is not signed by that node: its statement, its state or its farewell")
+            raise ProtocolError(
+                f"what is said of {entry.node!r} is not signed by that node: its statement, its state or its farewell"
+            )
 
     def _owner(self, pem: bytes, name: str) -> ec.EllipticCurvePublicKey:
         """The public key in a certificate of the authority's for that name."""
@@ -103,36 +136,133 @@ class Ring:
         return public
 
 
-def make_keys(out: Path, nodes: Sequence[str], *, days: int = DAYS) -> NetworkKeys:
-    """Write the keys of a new network, whole or not at all; an existing directory is never touched."""
-    names = NetworkKeys.checked(nodes)
+def make_keys(out: Path, nodes: Sequence[str] = (), *, days: int = DAYS) -> NetworkKeys:
+    """Write the authority of a new network, whole or not at all; with names, the keys of those nodes too, for trial."""
+    names = NetworkKeys.checked(nodes) if nodes else []
     with NetworkKeys.new(out) as keys:
         private = ec.generate_private_key(ec.SECP256R1())
         write_closed(keys.authority, certificate(AUTHORITY, private, AUTHORITY, private, days))
         write_closed(keys.authority_key, private_pem(private, PrivateFormat.PKCS8))
         for name in names:
-            _issue(keys, name, days)
+            _make_node(keys, name, days)
     return NetworkKeys(out)
 
 
 def add_keys(directory: Path, nodes: Sequence[str], *, days: int = DAYS) -> NetworkKeys:
-    """Admit more nodes to a network whose authority is at hand."""
-    keys, names = NetworkKeys(directory), NetworkKeys.checked(nodes)
-    for path in (keys.authority, keys.authority_key):
-        if not path.is_file():
-            raise DiscreetError(f"there is no {path}: only the directory with the authority's key can admit nodes")
+    """Make the keys of more nodes beside their network's authority: for trial."""
+    keys, names = _with_authority(directory), NetworkKeys.checked(nodes)
     for name in names:
-        if keys.node(name).parent.exists():
+        if keys.node(name).parent.exists() or keys.issued(name).exists():
             raise DiscreetError(f"node {name!r} has keys already: they are never overwritten")
     for name in names:
-        _issue(keys, name, days)
+        _make_node(keys, name, days)
     return keys
 
 
-def _issue(keys: NetworkKeys, name: str, days: int) -> None:
+def request_keys(out: Path, name: str) -> Path:
+    """At a node: make its key, which never leaves it, and the request that goes to the authority; returns that.
+
+    Where the node has a key already, the request is made anew: for a renewal.
+    """
+    NetworkKeys.checked([name])
+    keys = NetworkKeys(out)
+    if keys.node(name).is_file():
+        keys.need(keys.node(name))
+        private: Any = load_pem_private_key(keys.node(name).read_bytes(), None)
+    else:
+        private = ec.generate_private_key(ec.SECP256R1())
+        out.mkdir(mode=0o700, exist_ok=True)
+        write_closed(keys.node(name), private_pem(private, PrivateFormat.PKCS8))
+    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+    asked = x509.CertificateSigningRequestBuilder().subject_name(subject).sign(private, hashes.SHA256())
+    write_bytes(keys.request(name), asked.public_bytes(Encoding.PEM))
+    return keys.request(name)
+
+
+def admit(directory: Path, request: Path, *, days: int = DAYS) -> tuple[Path, str]:
+    """At the authority: the certificate of a node that has asked for one, and the fingerprint of its key.
+
+    A name that was admitted is renewed for the same key only; a node with a new key has to be revoked first.
+    """
+    keys = _with_authority(directory)
+    try:
+        asked = x509.load_pem_x509_csr(request.read_bytes())
+        (name,) = (str(one.value) for one in asked.subject.get_attributes_for_oid(NameOID.COMMON_NAME))
+        public = asked.public_key()
+        good = asked.is_signature_valid and isinstance(public, ec.EllipticCurvePublicKey)
+    except (OSError, ValueError, TypeError):
+        good = False
+    if not good or not isinstance(public, ec.EllipticCurvePublicKey):
+        raise DiscreetError(f"{request} is no request of a node: it makes one by 'discreet gossip request'")
+    NetworkKeys.checked([name])
+    issued = keys.issued(name)
+    if issued.is_file():
+        held = x509.load_pem_x509_certificate(issued.read_bytes())
+        if held.serial_number not in revoked(keys.revocations) and held.public_key() != public:
+            raise DiscreetError(f"node {name!r} was admitted with another key: revoke that one first")
+    write_bytes(issued, _certificate(keys, name, public, days))
+    return issued, public_fingerprint(public)
+
+
+def revoke(directory: Path, name: str, *, days: int = DAYS) -> Path:
+    """At the authority: a list of revoked certificates with that node's last one in it; every node needs it."""
+    keys = _with_authority(directory)
+    if not keys.issued(name).is_file():
+        raise DiscreetError(f"node {name!r} was never admitted here: there is no {keys.issued(name)}")
     signer: Any = load_pem_private_key(keys.authority_key.read_bytes(), None)
+    held = x509.load_pem_x509_certificate(keys.issued(name).read_bytes())
+    serials, now = revoked(keys.revocations) | {held.serial_number}, datetime.now(UTC)
+    builder = x509.CertificateRevocationListBuilder(
+        issuer_name=x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, AUTHORITY)]),
+        last_update=now, next_update=now + timedelta(days=days),
+    )  # fmt: skip
+    for serial in sorted(serials):
+        one = x509.RevokedCertificateBuilder().serial_number(serial).revocation_date(now).build()
+        builder = builder.add_revoked_certificate(one)
+    write_bytes(keys.revocations, builder.sign(signer, hashes.SHA256()).public_bytes(Encoding.PEM))
+    return keys.revocations
+
+
+def revoked(path: Path, authority: bytes | None = None) -> frozenset[int]:
+    """The numbers of the certificates that a list revokes, none where there is no list; by that authority, if given."""
+    if not path.is_file():
+        return frozenset()
+    try:
+        held = x509.load_pem_x509_crl(path.read_bytes())
+        signer = None if authority is None else x509.load_pem_x509_certificate(authority).public_key()
+        good = signer is None or held.is_signature_valid(signer)  # type: ignore[arg-type]
+    except (ValueError, TypeError):
+        good = False
+    if not good:
+        raise DiscreetError(f"{path} is no list of revoked certificates of this network's authority")
+    return frozenset(one.serial_number for one in held)
+
+
+def public_fingerprint(public: ec.EllipticCurvePublicKey) -> str:
+    """The first digits of a key's SHA-256, for two people to compare."""
+    raw = public.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
+    digits = hashlib.sha256(raw).hexdigest()[:32]
+    return ":".join(digits[at : at + 4] for at in range(0, 32, 4))
+
+
+def _with_authority(directory: Path) -> NetworkKeys:
+    keys = NetworkKeys(directory)
+    for path in (keys.authority, keys.authority_key):
+        if not path.is_file():
+            raise DiscreetError(f"there is no {path}: only the directory with the authority's key can admit nodes")
+    return keys
+
+
+def _make_node(keys: NetworkKeys, name: str, days: int) -> None:
     private = ec.generate_private_key(ec.SECP256R1())
+    held = _certificate(keys, name, private.public_key(), days)
+    for path in (keys.certificate(name), keys.issued(name)):
+        write_closed(path, held)
+    write_closed(keys.node(name), private_pem(private, PrivateFormat.PKCS8))
+
+
+def _certificate(keys: NetworkKeys, name: str, public: ec.EllipticCurvePublicKey, days: int) -> bytes:
+    signer: Any = load_pem_private_key(keys.authority_key.read_bytes(), None)
     reached = x509.SubjectAlternativeName([x509.DNSName(name)])
     usage = x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH])
-    write_closed(keys.certificate(name), certificate(name, private, AUTHORITY, signer, days, reached, usage))
-    write_closed(keys.node(name), private_pem(private, PrivateFormat.PKCS8))
+    return certificate(name, public, AUTHORITY, signer, days, reached, usage)

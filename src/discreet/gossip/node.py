@@ -37,7 +37,7 @@ from discreet.gossip.sharing import GossipTerms, SharingSite
 from discreet.gossip.vector import largest, sum_of
 from discreet.gossip.wire import Envelope, ack_from_bytes, ack_to_bytes, from_bytes, to_bytes
 from discreet.nodes.members import Member
-from discreet.nodes.refusals import CLOSED, OTHER_NAME, OTHER_NETWORK, OWN_WISH, ProtocolError
+from discreet.nodes.refusals import CLOSED, OTHER_NAME, OTHER_NETWORK, OWN_WISH, REVOKED, ProtocolError
 from discreet.nodes.settings import budget_kind, node_plan
 from discreet.nodes.update import Integers
 
@@ -150,7 +150,9 @@ class GossipNode:
                 await context.abort(grpc.StatusCode.FAILED_PRECONDITION, CLOSED)
             self.machine.check(message)
             with self._unchanged_if_refused():
-                news = [entry for entry in envelope.entries if entry.node != self.name]  # nobody else speaks for this one
+                news = [
+                    entry for entry in envelope.entries if entry.node != self.name
+                ]  # nobody else speaks for this one
                 changed = [self.roster.merge(entry) for entry in news if self._takes_in(entry)]
                 ack = self.machine.receive(message, self._most())
             self._roster_changed |= any(changed)
@@ -185,8 +187,11 @@ class GossipNode:
         return self._limit[1]
 
     async def _need_name(self, context: Any, name: str, sentence: str) -> None:
-        if [one.decode() for one in context.auth_context().get("x509_common_name", ())] != [name]:
+        shown = context.auth_context()
+        if [one.decode() for one in shown.get("x509_common_name", ())] != [name]:
             await context.abort(grpc.StatusCode.PERMISSION_DENIED, sentence)
+        if not all(self.ring.trusts(pem) for pem in shown.get("x509_pem_cert", ())):
+            await context.abort(grpc.StatusCode.PERMISSION_DENIED, REVOKED)
 
     def _meet(self, envelope: Envelope) -> None:
         # Where a member is it says itself, in its own hand; peers only remind each other of names.

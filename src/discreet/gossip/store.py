@@ -71,8 +71,8 @@ class StateFile:
             raise StateError(f"{self.path} is no state of a gossip node, or it is damaged: {error}") from None
         if self.identity.get("format") != FORMAT:
             raise StateError(
-                f"{self.path} is no state of a gossip node of this version: end the round with the version that began it, "
-                "or start a round of another name"
+                f"{self.path} is no state of a gossip node of this version: end the round with the version that began "
+                "it, or start a round of another name"
             )
         for name, value in (identity or {}).items():
             if self.identity.get(name) != value:

@@ -75,7 +75,9 @@ class LocalClient:
             given = 1 if epsilon is None else epsilon
             self.campaign = Campaign(schema, given, oracle=oracle, numeric=numeric, reports=reports, theta=theta)
         if pin is not None and pin != self.campaign.pin:
-            raise SchemaError("the campaign is about another schema than the one this client is pinned to: not reported")
+            raise SchemaError(
+                "the campaign is about another schema than the one this client is pinned to: not reported"
+            )
         self.budget = self.campaign.epsilon if budget is None else local_epsilon(budget)
         if self.budget < self.campaign.epsilon:
             raise BudgetError("the budget of this client does not suffice for one report")
@@ -171,7 +173,9 @@ class LocalClient:
             if spent < 0:
                 raise ValueError("it has spent less than nothing")
             kept = fields.get("reports")
-            if kept is None:  # from before campaigns were told apart: a report about this schema is taken for this one's
+            if (
+                kept is None
+            ):  # from before campaigns were told apart: a report about this schema is taken for this one's
                 ours = last[HEAD:].startswith(schema_mark(self.campaign.schema.hash))
                 reports = {self.campaign.fingerprint: last} if ours else {}
             else:

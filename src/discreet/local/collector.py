@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import math
 import os
+import secrets
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from fractions import Fraction
 from functools import cached_property
@@ -51,6 +53,8 @@ class Collector(AbstractContextManager["Collector"]):
         reports can make the collector's memory grow beyond that.
     max_reports : int or None
         The most reports to accept in all; later ones are unexpected.
+    tokens : bool
+        Whether a new report needs a token of `make_tokens` that nobody has used; without one it is unexpected.
 
     >>> from discreet import Categorical, Schema
     >>> from discreet.local.client import LocalClient
@@ -69,6 +73,7 @@ class Collector(AbstractContextManager["Collector"]):
         epsilon: Any = None,
         designs: int = 16,
         max_reports: int | None = None,
+        tokens: bool = False,
     ) -> None:
         self.campaign = schema if isinstance(schema, Campaign) else None
         public = schema.schema if isinstance(schema, Campaign) else schema
@@ -78,9 +83,11 @@ class Collector(AbstractContextManager["Collector"]):
             raise BudgetError(f"designs must be a whole number of at least 1, not {designs!r}")
         if self.campaign is not None and epsilon is not None:
             raise BudgetError("the campaign says what epsilon is: do not give another")
-        if max_reports is not None and (isinstance(max_reports, bool) or not isinstance(max_reports, int) or max_reports < 1):
+        if max_reports is not None and (
+            isinstance(max_reports, bool) or not isinstance(max_reports, int) or max_reports < 1
+        ):
             raise BudgetError(f"max_reports must be a whole number of at least 1, not {max_reports!r}")
-        self.schema, self.designs, self.max_reports = public, designs, max_reports
+        self.schema, self.designs, self.max_reports, self.tokens = public, designs, max_reports, tokens
         wanted = self.campaign.epsilon if self.campaign is not None else epsilon
         self._epsilon = None if wanted is None else math.floor(local_epsilon(wanted) * MILLION)
         self._mark = schema_mark(public.hash)
@@ -175,9 +182,21 @@ class Collector(AbstractContextManager["Collector"]):
             return self._take_all(wire.frames_of_file(io.BytesIO(reports)))
         return sum(self._take(wire.frames_one_each(reports)), Outcome())
 
-    def add_buffers(self, buffers: list[bytes]) -> list[Outcome]:
-        """Count several buffers of reports in one durable step, with an answer for each."""
-        return self._take(wire.frames_of_buffers(buffers))
+    def add_buffers(self, buffers: list[bytes], tokens: Sequence[str] | None = None) -> list[Outcome]:
+        """Count several buffers of reports in one durable step, with an answer for each.
+
+        Where each new report needs a token, `tokens` has one for each buffer, which lets one new report of it in.
+        """
+        return self._take(wire.frames_of_buffers(buffers), tokens)
+
+    def make_tokens(self, count: int) -> list[str]:
+        """Draw tokens, each of which lets one new report in; the store keeps their fingerprints until they are used."""
+        if isinstance(count, bool) or not isinstance(count, int) or count < 1:
+            raise BudgetError(f"the number of tokens must be a whole number of at least 1, not {count!r}")
+        made = [secrets.token_urlsafe(16) for _ in range(count)]
+        with self._turn:
+            self._store.grant(token_hash(one) for one in made)
+        return made
 
     def read(self, path: str | os.PathLike[str], progress: Callable[[int, int | None], None] | None = None) -> Outcome:
         """Count the reports of a file; damaged stretches are skipped and counted."""
@@ -213,7 +232,27 @@ class Collector(AbstractContextManager["Collector"]):
     def _take_all(self, pieces: Iterable[Frames]) -> Outcome:
         return sum((one for frames in pieces for one in self._take(frames)), Outcome())
 
-    def _take(self, frames: Frames) -> list[Outcome]:
+    def _barred(
+        self, owners: Integers, ids: NDArray[np.uint8], tokens: Sequence[str] | None
+    ) -> tuple[NDArray[np.bool_], set[bytes]]:
+        """Which reports are one too many, and the tokens that the others use up; what was counted before needs none."""
+        barred, used = np.zeros(len(ids), bool), set[bytes]()
+        room = len(ids) if self.max_reports is None else max(0, self.max_reports - self.accepted)
+        if not self.tokens and len(ids) <= room:
+            return barred, used
+        given = [token_hash(one) for one in tokens or ()]
+        granted = self._store.granted(set(given)) if self.tokens else set()
+        for place in np.flatnonzero(~self._store.known(ids)).tolist():
+            mine = given[owners[place]] if self.tokens and owners[place] < len(given) else b""
+            if room and (not self.tokens or mine in granted):
+                room -= 1
+                granted.discard(mine)
+                used |= {mine} if self.tokens else set()
+            else:
+                barred[place] = True
+        return barred, used
+
+    def _take(self, frames: Frames, tokens: Sequence[str] | None = None) -> list[Outcome]:
         """Judge every report wholly before anything of it is counted; then count it durably, or leave no trace."""
         with self._turn:
             fates, parts = wire.parse(frames, self._mark)
@@ -229,11 +268,9 @@ class Collector(AbstractContextManager["Collector"]):
             order, ids = order[~again], ids[~again]
             if not len(frames) and not frames.damaged.any():
                 return [Outcome() for _ in frames.damaged]
-            if self.max_reports is not None and len(order) > (room := max(0, self.max_reports - self.accepted)):
-                new = np.flatnonzero(~self._store.known(ids))
-                fates[order[new[room:]]] = UNEXPECTED
-                kept = np.setdiff1d(np.arange(len(order)), new[room:])
-                order, ids = order[kept], ids[kept]
+            barred, used = self._barred(frames.owners[order], ids, tokens)
+            fates[order[barred]] = UNEXPECTED
+            order, ids = order[~barred], ids[~barred]
             with self._store.change():
                 batch, fresh = self._store.remember(ids)
                 fates[order[~fresh]] = REPLAYED
@@ -241,6 +278,8 @@ class Collector(AbstractContextManager["Collector"]):
                 found = self._outcomes(frames, fates)
                 counts = sum(found, self._counts)
                 self._store.write(batch, wire.cut(frames, order[fresh]), changed, counts.to_dict())
+                if used:
+                    self._store.use(used)
             self._sums.update(changed)
             self._counts = counts
             return found
@@ -382,6 +421,11 @@ class Collector(AbstractContextManager["Collector"]):
 
     def __repr__(self) -> str:
         return f"<Collector: {self.accepted} reports accepted, {sum(self.rejected.values())} rejected>"
+
+
+def token_hash(token: str) -> bytes:
+    """The fingerprint by which the store knows a token."""
+    return hashlib.sha256(token.encode()).digest()
 
 
 def _nothing(mechanism: Any) -> Any:

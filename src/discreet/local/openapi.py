@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from importlib.metadata import version
 from typing import Any
 
-from discreet import __version__
 from discreet.local.store import FATES
 
 
@@ -21,11 +21,19 @@ def document(max_bytes: int) -> dict[str, Any]:
     }
     return {
         "openapi": "3.1.0",
-        "info": {"title": "Collector of private reports", "version": __version__},
+        "info": {"title": "Collector of private reports", "version": version("discreet")},
         "paths": {
             "/reports": {
                 "post": {
                     "summary": "Reports, one frame after another; counted once, and on disk when this answers",
+                    "parameters": [
+                        {
+                            "name": "discreet-token",
+                            "in": "header",
+                            "description": "lets one new report in, where the collection wants tokens",
+                            "schema": {"type": "string"},
+                        }
+                    ],
                     "requestBody": {
                         "required": True,
                         "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}},
@@ -38,7 +46,9 @@ def document(max_bytes: int) -> dict[str, Any]:
             },
             "/status": _get("counts, epsilon and since when", {"200": _answer("the facts", {"type": "object"})}),
             "/campaign.json": _get("the public design", {"200": _answer("the campaign", {"type": "object"})}),
-            "/client.mjs": _get("the JavaScript client", {"200": _answer("a module", {"type": "string"}, "text/javascript")}),
+            "/client.mjs": _get(
+                "the JavaScript client", {"200": _answer("a module", {"type": "string"}, "text/javascript")}
+            ),
             "/healthz": _get(
                 "whether reports can be kept, found out by writing",
                 {"200": _answer("they can", {"type": "object"}), "503": _answer("they cannot", error)},

@@ -43,6 +43,7 @@ MAX_BYTES = 1 << 20
 ROOM = 64 << 20
 BODY_SECONDS = 30.0
 KIND = "application/octet-stream"
+TOKEN = "discreet-token"  # the header of a token, which is never kept beside a report
 PROBED = 1.0  # seconds for which a look at the disk holds
 _PLAIN = {"x-content-type-options": "nosniff"}
 
@@ -68,7 +69,10 @@ def make_app(
     site = _Site(collector, max_bytes, max(ROOM, 4 * max_bytes) if room is None else room, cors, ready, watched)
     middleware = [
         Middleware(
-            CORSMiddleware, allow_origins=list(cors), allow_methods=["GET", "POST"], allow_headers=["content-type"]
+            CORSMiddleware,
+            allow_origins=list(cors),
+            allow_methods=["GET", "POST"],
+            allow_headers=["content-type", TOKEN],
         )
     ]
     return Starlette(
@@ -153,7 +157,7 @@ class _Site:
                         return _refuse(503, "too many reports are waiting: try again", **{"retry-after": "1"})
                     held += len(chunk)
                     body += chunk
-            found = await self.writer.submit(bytes(body))
+            found = await self.writer.submit(bytes(body), request.headers.get(TOKEN, ""))
         except TimeoutError:
             return _refuse(408, f"the request did not end within {BODY_SECONDS:g} seconds: post smaller batches")
         except ClientDisconnect:
@@ -216,7 +220,9 @@ class _Site:
             *_metric("reports_total", "counter", "Reports by what became of them.", "fate", fates),
             *_metric("posts_total", "counter", "Posts of reports by the status answered.", "status", self.answers),
             *_metric("guard_total", "counter", "Connections that were cut off or turned away.", "did", self.watched()),
-            *_metric("bytes_waiting", "gauge", "Bytes of reports on their way to the disk.", "", {"": self.writer.held}),
+            *_metric(
+                "bytes_waiting", "gauge", "Bytes of reports on their way to the disk.", "", {"": self.writer.held}
+            ),
             *_metric("healthy", "gauge", "Whether reports can be kept.", "", {"": int(healthy)}),
         ]
         return Response("\n".join(lines) + "\n", media_type="text/plain; version=0.0.4", headers=_PLAIN)
@@ -277,6 +283,7 @@ def serve(
     tls_key: str | os.PathLike[str] | None = None,
     access_log: bool = False,
     max_reports: int | None = None,
+    tokens: bool = False,
     limits: Limits | None = None,
     ready: Callable[[str], None] | None = None,
 ) -> Collector:
@@ -292,7 +299,7 @@ def serve(
         secure = {"ssl_certfile": os.fspath(tls_cert), "ssl_keyfile": os.fspath(tls_key)}
     bound = listen(host, port)
     try:
-        collector = Collector(campaign, store=store, max_reports=max_reports)
+        collector = Collector(campaign, store=store, max_reports=max_reports, tokens=tokens)
         guard, gathering = guarded(limits or Limits())
         shown = f"{'https' if secure else 'http'}://{f'[{host}]' if ':' in host else host}:{bound.getsockname()[1]}"
         app = make_app(

@@ -6,7 +6,7 @@ import contextlib
 import json
 import os
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from fractions import Fraction
@@ -169,8 +169,9 @@ class Store:
         if held is not None:
             told = self.settings or {}
             raise StoreError(
-                f"the store {self.path} holds reports of another campaign (epsilon = {float(Fraction(told['epsilon'])):g}, "
-                f"oracle {told['oracle']}, numbers by {told['numeric']}): name another store"
+                f"the store {self.path} holds reports of another campaign (epsilon = "
+                f"{float(Fraction(told['epsilon'])):g}, oracle {told['oracle']}, numbers by {told['numeric']}): "
+                "name another store"
             )
         facts = {"campaign": fingerprint, "settings": json.dumps(dict(settings))}
         if not self.readonly:
@@ -286,11 +287,30 @@ class Store:
                 fresh[[i for (i,) in self._base.execute(_KNOWN, values)]] = False
         return batch, fresh
 
+    def grant(self, hashes: Iterable[bytes]) -> None:
+        """Let a new report in for each of the tokens with these fingerprints."""
+        with self.change():
+            self._base.execute("CREATE TABLE IF NOT EXISTS tokens (hash BLOB PRIMARY KEY) WITHOUT ROWID")
+            self._base.executemany("INSERT INTO tokens VALUES (?)", [(one,) for one in hashes])
+
+    def granted(self, hashes: Iterable[bytes]) -> set[bytes]:
+        """Which of these fingerprints belong to tokens that nobody has used."""
+        if not self._base.execute("SELECT 1 FROM sqlite_master WHERE name = 'tokens'").fetchone():
+            return set()
+        ask = "SELECT hash FROM tokens WHERE hash = ?"
+        return {one for one in hashes if self._base.execute(ask, (one,)).fetchone()}
+
+    def use(self, hashes: Iterable[bytes]) -> None:
+        """Forget tokens, inside a change: which report one was used for is not written down."""
+        self._base.executemany("DELETE FROM tokens WHERE hash = ?", [(one,) for one in hashes])
+
     def known(self, ids: NDArray[np.uint8]) -> NDArray[np.bool_]:
         """Which of these ids (sorted, different) have been noted before."""
         found = np.zeros(len(ids), bool)
         if len(ids):
-            found[[i for (i,) in self._base.execute(_KNOWN, {"ids": ids.tobytes(), "size": len(ids), "batch": -1})]] = True
+            found[[i for (i,) in self._base.execute(_KNOWN, {"ids": ids.tobytes(), "size": len(ids), "batch": -1})]] = (
+                True
+            )
         return found
 
     def write(

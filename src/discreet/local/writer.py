@@ -23,6 +23,7 @@ LOG = logging.getLogger("discreet.collector")
 @dataclass(frozen=True)
 class _Batch:
     body: bytes
+    token: str
     done: asyncio.Future[Outcome]
 
 
@@ -52,7 +53,9 @@ def tell(event: str, **facts: Any) -> None:
 class Writer:
     """Takes batches from an event loop; `room` is how many bytes may be on their way at once."""
 
-    def __init__(self, collector: Collector, *, room: int, tell: Callable[[Exception | None], None] = lambda _: None) -> None:
+    def __init__(
+        self, collector: Collector, *, room: int, tell: Callable[[Exception | None], None] = lambda _: None
+    ) -> None:
         self.collector, self.room, self.held, self.tell = collector, room, 0, tell
         self._waiting: deque[_Batch] = deque()
         self._task: asyncio.Task[None] | None = None
@@ -68,9 +71,9 @@ class Writer:
         """Give room back."""
         self.held -= size
 
-    async def submit(self, body: bytes) -> Outcome:
+    async def submit(self, body: bytes, token: str = "") -> Outcome:
         """Count a batch; the answer comes when it is on disk."""
-        batch = _Batch(body, asyncio.get_running_loop().create_future())
+        batch = _Batch(body, token, asyncio.get_running_loop().create_future())
         self._waiting.append(batch)
         if self._task is None or self._task.done():
             self._task = asyncio.create_task(self._write_all())
@@ -88,7 +91,7 @@ class Writer:
             while self._waiting and size < GROUP:
                 group.append(self._waiting.popleft())
                 size += len(group[-1].body)
-            answers = await asyncio.to_thread(self._write, [one.body for one in group])
+            answers = await asyncio.to_thread(self._write, [(one.body, one.token) for one in group])
             for one, answer in zip(group, answers, strict=True):
                 if one.done.done():  # the sender has gone away; the batch is counted all the same
                     continue
@@ -97,12 +100,12 @@ class Writer:
                 else:
                     one.done.set_result(answer)
 
-    def _write(self, bodies: list[bytes]) -> list[Outcome | Exception]:
+    def _write(self, group: list[tuple[bytes, str]]) -> list[Outcome | Exception]:
         try:
-            found = self.collector.add_buffers(bodies)
+            found = self.collector.add_buffers([body for body, _ in group], [token for _, token in group])
         except Exception as error:
-            if len(bodies) > 1:  # what is wrong with one batch is not the others' fault
-                return [answer for body in bodies for answer in self._write([body])]
+            if len(group) > 1:  # what is wrong with one batch is not the others' fault
+                return [answer for one in group for answer in self._write([one])]
             self.tell(error)
             return [error]
         self.tell(None)

@@ -96,7 +96,7 @@ def private_pem(key: ec.EllipticCurvePrivateKey, form: serialization.PrivateForm
 
 def certificate(
     name: str,
-    key: ec.EllipticCurvePrivateKey,
+    key: ec.EllipticCurvePrivateKey | ec.EllipticCurvePublicKey,
     issuer: str,
     signer: ec.EllipticCurvePrivateKey,
     days: int,
@@ -104,6 +104,7 @@ def certificate(
 ) -> bytes:
     """The certificate of a name and key, in PEM; an authority signs its own, which has no further extensions."""
     ca, now = not extensions, datetime.now(UTC)
+    public = key.public_key() if isinstance(key, ec.EllipticCurvePrivateKey) else key
     usage = x509.KeyUsage(
         digital_signature=not ca, key_cert_sign=ca, crl_sign=ca, content_commitment=False, key_encipherment=False,
         data_encipherment=False, key_agreement=False, encipher_only=False, decipher_only=False,
@@ -112,13 +113,13 @@ def certificate(
         x509.CertificateBuilder()
         .subject_name(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)]))
         .issuer_name(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, issuer)]))
-        .public_key(key.public_key())
+        .public_key(public)
         .serial_number(x509.random_serial_number())
         .not_valid_before(now - timedelta(minutes=5))
         .not_valid_after(now + timedelta(days=days))
         .add_extension(x509.BasicConstraints(ca=ca, path_length=0 if ca else None), critical=True)
         .add_extension(usage, critical=True)
-        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(public), critical=False)
         .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(signer.public_key()), critical=False)
     )
     for extension in extensions:

@@ -51,6 +51,7 @@ SENTENCES: dict[StrEnum, str] = {
 MIXED = "nodes without noise, with epsilon and with rho do not mix: one model is of one kind"
 OTHER_NETWORK = "this is another network"
 OTHER_NAME = "the certificate is of another node"
+REVOKED = "this certificate was revoked or is past its end: ask whoever admits nodes for another"
 CLOSED = "the round takes no new members any more"
 OWN_WISH = "a node leaves at its own wish only"
 

@@ -46,6 +46,25 @@ def test_rows_and_disks_that_fail_later_look_alike(houses, schema, frame, tmp_pa
     assert reasons == {NodeRefusal.FAILED}
 
 
+def test_the_owner_of_a_running_node_is_told_why_it_failed(houses, schema, frame, tmp_path, monkeypatch):
+    """The coordinator hears one word; before, the owner did too."""
+    heard = []
+    houses["a"].close()
+    running = FlowerNode(houses["a"].terms, Connection("127.0.0.1:1"), lambda *said: heard.append(said))
+    spoilt = frame.astype({"colour": object}).iloc[:50]
+    spoilt.loc[spoilt.index[7], "colour"] = "mauve"
+    spoilt.to_csv(tmp_path / "spoilt.csv", index=False)
+
+    def asked() -> None:
+        running.site.terms = replace(running.site.terms, data=str(tmp_path / "spoilt.csv"))
+        running.site.update(Request("r", schema.hash, Settings()))
+
+    monkeypatch.setattr(running, "join", asked)
+    with pytest.raises(NodeRefusedError):
+        running.run()
+    assert [event for event, _ in heard] == ["failed"] and "mauve" in heard[0][1]
+
+
 def test_rounds_are_charged_to_the_account_of_the_rows_too(houses, schema, tmp_path):
     account = Account.create(tmp_path / "rows.account", Budget(1.5))
     house = houses["a"]

@@ -9,7 +9,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives.serialization import load_ssh_private_key, load_ssh_public_key
 
 from discreet.errors import DiscreetError
-from discreet.federated.flower.keys import FederationKeys, make_coordinator_keys, make_keys, make_node_keys
+from discreet.federated.flower.keys import FederationKeys, make_coordinator_keys, make_keys, make_node_keys, renew
 
 
 @pytest.fixture(scope="module")
@@ -93,3 +93,24 @@ def test_an_open_private_key_is_refused(tmp_path):
         FederationKeys(ring.directory).need(ring.node("a"))
     with pytest.raises(DiscreetError, match="no key file"):
         ring.need(ring.node("b"))
+
+
+def test_the_coordinators_certificate_is_renewed_by_the_same_authority(tmp_path):
+    ring = make_keys(tmp_path / "ring", ["a"], ["coordinator.example"], days=1)
+    root, old, key = (path.read_bytes() for path in (ring.authority, ring.certificate, ring.private))
+    renew(ring.directory, ["192.0.2.7"])
+    assert ring.authority.read_bytes() == root
+    assert ring.certificate.read_bytes() != old and ring.private.read_bytes() != key
+    leaf = x509.load_pem_x509_certificate(ring.certificate.read_bytes())
+    leaf.verify_directly_issued_by(x509.load_pem_x509_certificate(root))
+    names = leaf.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    assert "coordinator.example" in names.get_values_for_type(x509.DNSName)
+    assert "192.0.2.7" in [str(one) for one in names.get_values_for_type(x509.IPAddress)]
+    assert all(path.stat().st_mode & 0o077 == 0 for path in ring.directory.rglob("*"))
+    other = make_keys(tmp_path / "other", ["a"])
+    ring.authority_key.write_bytes(other.authority_key.read_bytes())
+    with pytest.raises(DiscreetError, match="nothing was renewed"):
+        renew(ring.directory)
+    ring.authority_key.unlink()
+    with pytest.raises(DiscreetError, match="no key file"):
+        renew(ring.directory)

@@ -25,3 +25,15 @@ plant("site-pays-another-budget", "nodes/site.py",
       "journal.answer(round_id, question, self.budget, make, pay)",
       "journal.answer(round_id, question, Budget(self.budget.epsilon / 2), make, pay)",
       "the journal is charged half of what the update costs", SHARED)
+plant("unsigned-moves", "gossip/keys.py",
+      "signed = [(entry.statement, entry.signature), (entry.moving, entry.hand)]",
+      "signed = [(entry.statement, entry.signature)]",
+      "anybody says where a member is and how far", "gossip/test_node.py::test_statements_are_signed_by_their_node")
+plant("farewell-by-version", "gossip/membership.py",
+      "return self.phase == LEFT, self.version", "return False, self.version",
+      "a farewell is outrun by a high version, and what was on its way never returns",
+      "gossip/test_node.py::test_a_farewell_wins_at_any_version_and_spreads")
+plant("mass-without-bounds", "gossip/protocol.py",
+      "if after.weight > most.weight or not fits:", "if after.weight > most.weight << 200:",
+      "one member makes an honest node's share too wide for all others",
+      "gossip/test_node.py::test_absurd_mass_is_refused_and_a_refused_message_changes_nothing")

@@ -10,6 +10,7 @@ BATCHES = "local/oracles/test_draws.py::test_batches_follow_the_law"
 NUMBERS = "local/numbers/test_laws.py::test_no_report_tells_more_than_epsilon"
 NUMBER_DRAWS = "local/numbers/test_draws.py::test_scalar_and_vector_draws_follow_the_law"
 CLIENT = "local/test_client.py"
+UNLISTED = "local/test_unlisted_laws.py"
 
 plant("grr-one-value-short", "local/oracles/grr.py",
       "self.other = share_up(exp_bounds(self.epsilon)[0] + self.d - 1)",
@@ -77,8 +78,8 @@ plant("reports-not-shared", "local/campaign.py",
       "each of several reports spends the whole epsilon", CLIENT, "local/test_classifier.py::test_several_reports_split_the_budget")
 plant("asked-after-the-row", "local/client.py",
       "        asked = [campaign.questions[place] for place in campaign.choose(source)]\n"
-      "        person = Person.read(campaign.schema, row, label)\n",
-      "        person = Person.read(campaign.schema, row, label)\n"
+      "        person = Person.read(campaign.schema, row, label, source)\n",
+      "        person = Person.read(campaign.schema, row, label, source)\n"
       "        asked = [campaign.questions[place] for place in campaign.choose(source)]\n",
       "what is asked is drawn after the row was looked at", f"{CLIENT}::test_what_is_asked_is_drawn_before_the_row_is_read")
 plant("second-report-free", "local/client.py",
@@ -86,8 +87,30 @@ plant("second-report-free", "local/client.py",
       "a client sends one report more than its budget pays for",
       f"{CLIENT}::test_a_second_report_is_refused_and_the_first_can_be_sent_again")
 plant("spending-not-remembered", "local/client.py",
-      "            self._remember(spent, frame)\n", "",
+      "            self._remember(spent, frame, reports)\n", "",
       "a restarted client has forgotten what it spent", f"{CLIENT}::test_memory_outlives_the_process")
+plant("unlisted-class-refused", "local/inputs.py",
+      "            code = below(source, len(schema.classes))\n", "            raise\n",
+      "whether a class is listed is told free of charge by a report that is not made",
+      f"{CLIENT}::test_no_content_of_a_row_keeps_a_report_back")
+plant("unlisted-cell-beside-all-others", "local/inputs.py",
+      "        return below(source, feature.cells), None\n", "        return feature.cells, None\n",
+      "an unlisted category is reported as a value that no listed one has", UNLISTED)
+plant("unlisted-category-refused", "local/inputs.py",
+      "                places.append(_anywhere(feature, source))\n", "                raise\n",
+      "whether a category is listed is told free of charge by a report that is not made",
+      f"{CLIENT}::test_no_content_of_a_row_keeps_a_report_back")
+plant("pin-not-looked-at", "local/client.py",
+      "if pin is not None and pin != self.campaign.pin:", "if pin is not None and not self.campaign.pin:",
+      "a client that insists on one schema reports about any",
+      f"{CLIENT}::test_a_pinned_client_reports_about_one_schema_only")
+plant("forgetful-by-default", "local/client.py",
+      'memory: str | os.PathLike[str] | None = "auto",', "memory: str | os.PathLike[str] | None = None,",
+      "a client forgets what it spent when its process ends",
+      f"{CLIENT}::test_clients_remember_unless_told_otherwise")
+plant("stores-mix-campaigns", "local/store.py",
+      "        if held == fingerprint:\n", "        if held is not None:\n",
+      "reports of two designs are shown as those of one epsilon", "local/test_store.py::test_a_store_belongs_to_one_campaign")
 plant("clients-race", "local/client.py",
       "with self._turn, self._lock():", "with self._lock():",
       "threads spend the same budget at once", f"{CLIENT}::test_threads_share_one_budget")

@@ -16,14 +16,19 @@ from cryptography.hazmat.primitives.serialization import (
     Encoding,
     PrivateFormat,
     PublicFormat,
+    load_pem_private_key,
     load_ssh_private_key,
     load_ssh_public_key,
 )
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
 from discreet.errors import DiscreetError
+from discreet.files import write_bytes
 from discreet.nodes.keys import DAYS, KeyDirectory, certificate, private_pem, write_closed
 
+ROOT = "discreet federation"
+SERVER = x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH])
+AUTHORITY_DAYS = 3650  # for which an authority holds: the coordinator's certificate is renewed meanwhile
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
@@ -44,6 +49,11 @@ class FederationKeys(KeyDirectory):
     def private(self) -> Path:
         """The coordinator's private key."""
         return self.directory / "coordinator" / "server.key"
+
+    @property
+    def authority_key(self) -> Path:
+        """What signs the coordinator's next certificate: best kept away from the network until it is needed."""
+        return self.directory / "authority" / "ca.key"
 
     def public(self, name: str) -> Path:
         """A node's public key."""
@@ -132,13 +142,38 @@ def _line(key: ec.EllipticCurvePublicKey) -> bytes:
 
 
 def _certificates(keys: FederationKeys, hosts: Sequence[str], days: int) -> None:
-    authority, server = ec.generate_private_key(ec.SECP384R1()), ec.generate_private_key(ec.SECP384R1())
-    reached = x509.SubjectAlternativeName([_alternative(host) for host in dict.fromkeys(hosts)])
-    usage, root = x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), "discreet federation"
-    # The authority's own private key is forgotten: nobody can make another certificate that these nodes would trust.
-    write_closed(keys.authority, certificate(root, authority, root, authority, days))
-    write_closed(keys.certificate, certificate("discreet coordinator", server, root, authority, days, reached, usage))
+    authority = ec.generate_private_key(ec.SECP384R1())
+    reached = _reached(hosts)  # a host that is none is refused before anything is written
+    write_closed(keys.authority, certificate(ROOT, authority, ROOT, authority, AUTHORITY_DAYS))
+    write_closed(keys.authority_key, private_pem(authority, PrivateFormat.PKCS8))
+    server = ec.generate_private_key(ec.SECP384R1())
+    write_closed(keys.certificate, certificate("discreet coordinator", server, ROOT, authority, days, reached, SERVER))
     write_closed(keys.private, private_pem(server, PrivateFormat.PKCS8))
+
+
+def renew(directory: Path, hosts: Sequence[str] = (), *, days: int = DAYS) -> FederationKeys:
+    """A new certificate and key of the coordinator by the same authority: nodes go on with the `ca.pem` they have."""
+    keys = FederationKeys(directory)
+    keys.need(keys.authority, keys.authority_key, keys.certificate)
+    try:
+        authority = load_pem_private_key(keys.authority_key.read_bytes(), None)
+        held = x509.load_pem_x509_certificate(keys.certificate.read_bytes())
+        known = held.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+        root = x509.load_pem_x509_certificate(keys.authority.read_bytes())
+    except (ValueError, TypeError, x509.ExtensionNotFound):
+        raise DiscreetError(f"the keys in {directory} cannot be read: nothing was renewed") from None
+    if not isinstance(authority, ec.EllipticCurvePrivateKey) or authority.public_key() != root.public_key():
+        raise DiscreetError(f"{keys.authority_key} is not the key of {keys.authority}: nothing was renewed")
+    reached = x509.SubjectAlternativeName(dict.fromkeys([*known, *_reached(hosts)] if hosts else known))
+    server = ec.generate_private_key(ec.SECP384R1())
+    made = certificate("discreet coordinator", server, ROOT, authority, days, reached, SERVER)
+    write_bytes(keys.private, private_pem(server, PrivateFormat.PKCS8), private=True)
+    write_bytes(keys.certificate, made, private=True)
+    return keys
+
+
+def _reached(hosts: Sequence[str]) -> x509.SubjectAlternativeName:
+    return x509.SubjectAlternativeName([_alternative(host) for host in dict.fromkeys(hosts)])
 
 
 def _alternative(host: str) -> x509.GeneralName:

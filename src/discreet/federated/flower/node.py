@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import secrets
 import socket
@@ -20,6 +21,7 @@ from discreet.federated.flower.answers import AnsweringSite, FederatedTerms
 from discreet.federated.flower.keys import read_private
 from discreet.nodes.keys import write_closed
 
+log = logging.getLogger("discreet.node")
 Report = Callable[[str, str], None]
 
 
@@ -52,6 +54,18 @@ def private_directory(ledger: Path) -> Path:
     return place
 
 
+class _Told(logging.Handler):
+    """Passes what a node's site says of its refusals on to whoever started the node."""
+
+    def __init__(self, report: Report) -> None:
+        super().__init__(logging.WARNING)
+        self.report = report
+
+    def emit(self, record: logging.LogRecord) -> None:
+        event, _, sentence = record.getMessage().partition(": ")
+        self.report(event, sentence)
+
+
 class FlowerNode:
     """One node from its start to its end; `run` returns only by an error or an interruption."""
 
@@ -76,6 +90,8 @@ class FlowerNode:
         from discreet.federated.flower.client import make_app
 
         app = make_app(self.site)
+        told = _Told(self.report)
+        log.addHandler(told)  # why this node refuses is for its owner to see, and for nobody else
         try:
             while True:
                 self.join()
@@ -87,6 +103,7 @@ class FlowerNode:
                     _end(child)
                 self.report("cut off", "joining again")
         finally:
+            log.removeHandler(told)
             self.site.close()
 
     # ---- joining

@@ -859,10 +859,11 @@ export class LocalClient {
    * @param {string | URL} url
    * @param {object} [options]
    * @param {typeof globalThis.fetch} [options.fetch]
+   * @param {string} [options.token]  what lets the report in, where the collection wants tokens
    * @param {number} [options.tries]
    * @param {number} [options.wait]  milliseconds before the second try; each further wait is twice as long
    */
-  async post(url, { fetch = globalThis.fetch, tries = 6, wait = 500 } = {}) {
+  async post(url, { fetch = globalThis.fetch, token, tries = 6, wait = 500 } = {}) {
     const body = this.lastReport;
     if (!body.length) throw new SendError("there is no report to send: make one with report(row)");
     let [reason, least] = ["", 0];
@@ -871,7 +872,8 @@ export class LocalClient {
       try {
         // No cookies and no referrer: nothing that names the person goes along.
         const answer = await fetch(url, {
-          method: "POST", body, headers: { "Content-Type": "application/octet-stream" },
+          method: "POST", body,
+          headers: { "Content-Type": "application/octet-stream", ...(token && { "Discreet-Token": token }) },
           credentials: "omit", referrerPolicy: "no-referrer", cache: "no-store",
         });
         if (answer.ok) {

@@ -1,0 +1,115 @@
+"""Keys of gossip: made where they are used, admitted, renewed and revoked."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from pathlib import Path
+
+import pytest
+
+from discreet.errors import DiscreetError
+from discreet.nodes.refusals import ProtocolError
+
+x509 = pytest.importorskip("cryptography.x509")
+from discreet.gossip.keys import NetworkKeys, admit, make_keys, request_keys, revoke  # noqa: E402
+from discreet.gossip.membership import MemberEntry  # noqa: E402
+
+
+def install(authority: Path, at: Path, name: str) -> NetworkKeys:
+    """What a node does with what comes back from the authority."""
+    keys, ours = NetworkKeys(at), NetworkKeys(authority)
+    keys.authority.parent.mkdir(exist_ok=True)
+    for path, target in ((ours.authority, keys.authority), (ours.issued(name), keys.certificate(name)),
+                         (ours.revocations, keys.revocations)):  # fmt: skip
+        if path.exists():
+            shutil.copy(path, target)
+    return keys
+
+
+def entry(ring) -> MemberEntry:
+    statement = '{"network": "n"}'
+    return MemberEntry(ring.name, statement, ring.sign(statement), ring.certificate).signed(ring.sign)
+
+
+def test_a_nodes_key_never_leaves_it(tmp_path):
+    make_keys(tmp_path / "ca")
+    for name in "ab":
+        asked = request_keys(tmp_path / name, name)
+        assert b"PRIVATE" not in asked.read_bytes()
+        made, digest = admit(tmp_path / "ca", asked)
+        assert b"PRIVATE" not in made.read_bytes() and len(digest) == 39
+    held = [path for path in (tmp_path / "ca").rglob("*") if path.is_file() and b"PRIVATE" in path.read_bytes()]
+    assert held == [NetworkKeys(tmp_path / "ca").authority_key]
+    a, b = (install(tmp_path / "ca", tmp_path / name, name).ring(name) for name in "ab")
+    a.verify(entry(b))
+    assert all(path.stat().st_mode & 0o077 == 0 for path in (tmp_path / "a").rglob("*.key"))
+
+
+def test_renewal_is_for_the_same_key_until_that_is_revoked(tmp_path):
+    make_keys(tmp_path / "ca")
+    first = admit(tmp_path / "ca", request_keys(tmp_path / "a", "a"), days=1)
+    before = x509.load_pem_x509_certificate(first[0].read_bytes())
+    again, digest = admit(tmp_path / "ca", request_keys(tmp_path / "a", "a"), days=30)
+    after = x509.load_pem_x509_certificate(again.read_bytes())
+    assert digest == first[1] and after.not_valid_after_utc > before.not_valid_after_utc
+    assert after.public_key() == before.public_key() and after.serial_number != before.serial_number
+    stranger = request_keys(tmp_path / "stranger", "a")
+    with pytest.raises(DiscreetError, match="another key"):
+        admit(tmp_path / "ca", stranger)
+    revoke(tmp_path / "ca", "a")
+    assert admit(tmp_path / "ca", stranger)[1] != digest  # a new key, after the old one was taken back
+
+
+def test_nobody_speaks_with_a_revoked_node(tmp_path):
+    make_keys(tmp_path / "ca")
+    for name in "ab":
+        admit(tmp_path / "ca", request_keys(tmp_path / name, name))
+    a, b = (install(tmp_path / "ca", tmp_path / name, name).ring(name) for name in "ab")
+    revoke(tmp_path / "ca", "b")
+    informed = install(tmp_path / "ca", tmp_path / "a", "a").ring("a")
+    a.verify(entry(b))  # who has no list yet cannot know
+    assert a.trusts(b.certificate) and not informed.trusts(b.certificate) and informed.trusts(a.certificate)
+    informed.verify(entry(b))  # what it has brought into a round stays there, and is counted as everywhere else
+    with pytest.raises(DiscreetError, match="revoked"):
+        install(tmp_path / "ca", tmp_path / "b", "b").ring("b")
+    make_keys(tmp_path / "other", ["z"])
+    other = revoke(tmp_path / "other", "z")
+    shutil.copy(other, NetworkKeys(tmp_path / "a").revocations)
+    with pytest.raises(DiscreetError, match="no list of revoked certificates"):
+        NetworkKeys(tmp_path / "a").ring("a")
+
+
+def test_a_call_with_a_revoked_certificate_is_refused(tmp_path):
+    pytest.importorskip("grpc")
+    from discreet.gossip.node import GossipNode
+
+    make_keys(tmp_path / "ca", ["a", "b"])
+    ring_b = NetworkKeys(tmp_path / "ca").ring("b")
+    revoke(tmp_path / "ca", "b")
+
+    class Call:
+        def auth_context(self):
+            return {"x509_common_name": [b"b"], "x509_pem_cert": [ring_b.certificate]}
+
+        async def abort(self, code, sentence):
+            raise ProtocolError(sentence)
+
+    node = GossipNode.__new__(GossipNode)
+    node.ring = NetworkKeys(tmp_path / "ca").ring("a")
+    with pytest.raises(ProtocolError, match="revoked"):
+        asyncio.run(node._need_name(Call(), "b", "another"))
+
+
+def test_bad_requests_are_one_sentence(tmp_path):
+    make_keys(tmp_path / "ca")
+    (tmp_path / "x.csr").write_text("no request")
+    for path in (tmp_path / "x.csr", tmp_path / "absent.csr"):
+        with pytest.raises(DiscreetError, match="no request of a node"):
+            admit(tmp_path / "ca", path)
+    with pytest.raises(DiscreetError, match="never admitted"):
+        revoke(tmp_path / "ca", "z")
+    with pytest.raises(DiscreetError, match="authority's key"):
+        admit(tmp_path, tmp_path / "x.csr")
+    with pytest.raises(DiscreetError, match="small letters"):
+        request_keys(tmp_path / "n", "Not A Name")
