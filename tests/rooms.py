@@ -41,7 +41,7 @@ def rooms() -> list[str]:
     """Every room there is in the source."""
     source = ROOT / "src" / "discreet"
     packages = [path.parent.name for path in source.glob("*/__init__.py")]
-    return sorted(packages + [path.stem for path in source.glob("*.py") if path.stem != "__init__"])
+    return sorted(packages + [path.stem for path in source.glob("*.py") if not path.stem.startswith("__")])
 
 
 def imports() -> dict[str, list[str]]:
