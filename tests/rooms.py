@@ -56,7 +56,8 @@ def imports() -> dict[str, list[str]]:
 
 
 def _room(module: str) -> str:
-    return module.split(".")[1] if "." in module else ""
+    name = module.split(".")[1] if "." in module else ""
+    return "" if name.startswith("__") else name  # __main__ is a door, no room
 
 
 def rooms_table() -> str:
