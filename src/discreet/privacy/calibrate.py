@@ -8,8 +8,6 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any
 
-from scipy.optimize import minimize_scalar
-
 from discreet.errors import BudgetError
 
 COUNTING_FACTOR = Fraction(8, 5)  # how far above the conversion `counting_rho` looks
@@ -63,6 +61,7 @@ def zcdp_delta(rho: float, epsilon: float) -> float:
     """
     if rho <= 0:
         return 0.0
+    from scipy.optimize import minimize_scalar  # slow to import, and needed for δ alone
 
     def logarithm(order: float) -> float:
         return (order - 1) * (order * rho - epsilon) + order * math.log1p(-1 / order) - math.log(order - 1)
