@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import gc
 import os
 import subprocess
@@ -66,9 +67,30 @@ def data_dir() -> Path:
 
 @pytest.fixture(scope="module")
 def one_engine():
-    """DuckDB starts once, not for every schema that is read off rows in memory: for checks of other things."""
-    with duckdb.connect() as whole, pytest.MonkeyPatch.context() as patch:
-        patch.setattr("discreet.sources.draft.private_duckdb", lambda: (whole.cursor(), None))
+    """DuckDB starts once, not for every file and every schema that is read off rows: for checks of other things."""
+    started: dict[tuple[tuple[str, object], ...], duckdb.DuckDBPyConnection] = {}
+
+    def cursor(**settings):
+        key = tuple(sorted(settings.items()))
+        if key not in started:
+            started[key] = duckdb.connect(config=settings)
+        return started[key].cursor(), None
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("discreet.sources.draft.private_duckdb", lambda: cursor())
+        patch.setattr("discreet.sources.files.private_duckdb", cursor)
+        yield
+    for whole in started.values():
+        whole.close()
+
+
+@pytest.fixture(scope="module")
+def one_tree():
+    """The tree of commands is built once, not for every command: for modules that add none to it."""
+    from typer import main
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(main, "get_command", functools.cache(main.get_command))
         yield
 
 

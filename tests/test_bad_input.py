@@ -28,6 +28,8 @@ from discreet import (
     collect,
 )
 
+pytestmark = pytest.mark.usefixtures("one_tree")
+
 SCHEMA = Schema(
     features=[Categorical("colour", ["red", "green"]), Numeric("age", 0, 100)], target="ill", classes=["no", "yes"]
 )

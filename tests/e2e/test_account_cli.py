@@ -13,6 +13,8 @@ import pytest
 
 from discreet import Account, Budget, Categorical, Numeric, Schema
 
+pytestmark = pytest.mark.usefixtures("one_engine", "one_tree")
+
 SCHEMA = Schema([Categorical("a", [0, 1]), Numeric("x", 0, 10)], "y", ["no", "yes"])
 FIT = ("--schema", "schema.toml", "--out", "model.json")
 

@@ -16,6 +16,8 @@ from discreet.audit import list_cases
 from discreet.audit.registry import house
 from discreet.cli import main
 
+pytestmark = pytest.mark.usefixtures("one_tree")
+
 SURE = ("--confidence", "0.99999999")
 SCRIPT = """
 import numpy as np

@@ -17,6 +17,8 @@ from discreet.local.collector import Collector
 from discreet.local.estimate import model_of
 from tests.local.people import OTHER, SCHEMA, report_file, table
 
+pytestmark = pytest.mark.usefixtures("one_tree")
+
 
 def ok(done):
     assert done.returncode == 0, done.stderr

@@ -53,6 +53,8 @@ from discreet.sources.absorb import watching
 from discreet.sources.files import open_files
 from discreet.sources.part import Part, deal_rows
 
+pytestmark = pytest.mark.usefixtures("one_engine")
+
 SCHEMA = Schema([Categorical("a", ["u", "v", "w"]), Numeric("x", 0, 10, integer=True)], "y", ["n", "p"])
 WHO = Schema(SCHEMA.features, "y", ["n", "p"], id="who")
 KINDS = [

@@ -18,6 +18,8 @@ from tests.ports import free_ports
 pytest.importorskip("grpc")
 from discreet.gossip.keys import make_keys
 
+pytestmark = pytest.mark.usefixtures("one_tree")
+
 
 def test_two_nodes_from_keys_to_model(tmp_path, discreet):
     SCHEMA.save(tmp_path / "s.toml")

@@ -27,6 +27,8 @@ from discreet.gossip.keys import NetworkKeys, add_keys, make_keys  # noqa: E402
 from discreet.gossip.links import SERVICE, ask, open_channel  # noqa: E402
 from discreet.gossip.node import GossipNode  # noqa: E402
 
+pytestmark = pytest.mark.usefixtures("one_engine")
+
 QUICK = Pace(beat=0.02, tolerance=1e-9, expected=3, wait=240, linger=20, timeout=60)
 
 

@@ -8,9 +8,6 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any
 
-from scipy.optimize import minimize_scalar
-from scipy.special import log_ndtr, ndtr
-
 from discreet.errors import BudgetError
 
 COUNTING_FACTOR = Fraction(8, 5)  # how far above the conversion `counting_rho` looks
@@ -65,6 +62,7 @@ def zcdp_delta(rho: float, epsilon: float) -> float:
     """
     if rho <= 0:
         return 0.0
+    from scipy.optimize import minimize_scalar  # slow to import, and needed for δ alone
 
     def logarithm(order: float) -> float:
         return (order - 1) * (order * rho - epsilon) + order * math.log1p(-1 / order) - math.log(order - 1)
@@ -143,6 +141,8 @@ def moving_rho(epsilon: Fraction, delta: Fraction, cases: tuple[Moves, ...]) -> 
 
 def normal_delta(ratio: float, epsilon: float) -> float:
     """δ at ε of normal noise whose deviation is what neighbours differ by, over `ratio` (Balle and Wang 2018)."""
+    from scipy.special import log_ndtr, ndtr
+
     return float(ndtr(ratio / 2 - epsilon / ratio) - math.exp(epsilon + log_ndtr(-ratio / 2 - epsilon / ratio)))
 
 

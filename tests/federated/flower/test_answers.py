@@ -16,6 +16,8 @@ from discreet.nodes.refusals import NodeRefusal, NodeRefusedError
 from discreet.privacy.nodes import Sequential
 from discreet.privacy.payer import unit_of
 
+pytestmark = pytest.mark.usefixtures("one_engine")
+
 ROWS = [("ill", "perhaps"), ("ill", None), ("age", None)]
 
 

@@ -20,6 +20,8 @@ from discreet.federated.flower.answers import total_budget
 from discreet.nodes.journal import Journal
 from discreet.privacy.budget import Budget
 
+pytestmark = pytest.mark.usefixtures("one_tree")
+
 
 def test_starting_up_does_not_import_flower():
     code = "import sys, discreet, discreet.cli; assert not {'flwr', 'cryptography', 'uvicorn'} & set(sys.modules)"

@@ -19,6 +19,8 @@ from discreet.federated.flower.task import RoundTask
 from discreet.nodes.refusals import NodeRefusal, NodeRefusedError
 from tests.federated.flower.local import LocalGrid
 
+pytestmark = pytest.mark.usefixtures("one_engine")
+
 EMPTY = ConfigRecord({"metadata": "{}"})
 QUICK = Patience(wait=120, resend=0.05, poll=0.01)
 

@@ -19,6 +19,8 @@ from discreet.federated.shares import SharePlan
 from discreet.nodes.refusals import NodeRefusedError
 from discreet.privacy.budget import Budget
 
+pytestmark = pytest.mark.usefixtures("one_engine")
+
 
 @pytest.fixture(scope="module")
 def ring(tmp_path_factory):

@@ -23,6 +23,8 @@ from discreet.nodes.settings import node_plan
 from discreet.privacy.budget import Budget
 from tests.federated.flower.local import LocalGrid
 
+pytestmark = pytest.mark.usefixtures("one_engine")
+
 
 @pytest.fixture(scope="module")
 def ring(tmp_path_factory):

@@ -37,7 +37,7 @@ def need_spark():
 
 @pytest.fixture(scope="session")
 def spark(need_spark, tmp_path_factory):
-    """A session of two cores that tries a task twice and refuses results of rows: 400 kB is what the driver takes of a job."""
+    """A session of two cores that tries tasks twice and refuses rows: 400 kB is what the driver takes of a job."""
     from pyspark.sql import SparkSession
 
     os.environ["PYSPARK_PYTHON"] = sys.executable

@@ -15,7 +15,10 @@ from discreet.cli import app
 from discreet.cli.common import run
 from discreet.models import load
 
-pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning:pyspark", "ignore::DeprecationWarning:pyspark")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::FutureWarning:pyspark", "ignore::DeprecationWarning:pyspark"),
+    pytest.mark.usefixtures("one_tree"),
+]
 
 
 @pytest.fixture(scope="module")
@@ -82,7 +85,15 @@ def test_predictions_are_written_by_the_executors(asked, place, tmp_path, schema
     rows = pd.read_parquet(place / "people.parquet")
     fitted = PrivateNB(1.0, schema=schema, random_state=1).fit(rows)
     fitted.model_.save(tmp_path / "model.json")
-    answers = ["predict", tmp_path / "model.json", "spark:local[2,2]", "--table", "people", "--out", tmp_path / "answers"]
+    answers = [
+        "predict",
+        tmp_path / "model.json",
+        "spark:local[2,2]",
+        "--table",
+        "people",
+        "--out",
+        tmp_path / "answers",
+    ]
     code, out, err = asked(*answers)
     assert code == 0 and "wrote 600 predictions" in out, err
     assert len(list((tmp_path / "answers").glob("part-*.parquet"))) == 2
