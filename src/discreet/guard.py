@@ -92,7 +92,7 @@ def guarded(limits: Limits) -> tuple[type[Any], _Gathering]:
         base = importlib.import_module("uvicorn.protocols.http.h11_impl").H11Protocol
     gathering = _Gathering(limits)
 
-    class Guarded(base):  # type: ignore[misc]
+    class Guarded(base):
         """A connection that must come to an end with what it sends."""
 
         timer: asyncio.TimerHandle | None = None

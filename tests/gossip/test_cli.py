@@ -92,6 +92,9 @@ def test_documented_commands_and_options_exist():
     [
         (["keys", "--nodes", "a"], "--out DIR"),
         (["keys", "--nodes", "A B", "--out", "k"], "small letters"),
+        (["request", "--name", "A B", "--keys", "k"], "small letters"),
+        (["admit", "a.csr", "--keys", "."], "authority's key"),
+        (["revoke", "a", "--keys", "."], "authority's key"),
         (["status"], "--state DIR"),
         (["status", "--state", "."], "no state"),
         (["status", "--address", "h:1"], "--node"),

@@ -35,10 +35,10 @@ def entry(ring) -> MemberEntry:
 def test_a_nodes_key_never_leaves_it(tmp_path):
     make_keys(tmp_path / "ca")
     for name in "ab":
-        asked = request_keys(tmp_path / name, name)
+        asked, shown = request_keys(tmp_path / name, name)
         assert b"PRIVATE" not in asked.read_bytes()
         made, digest = admit(tmp_path / "ca", asked)
-        assert b"PRIVATE" not in made.read_bytes() and len(digest) == 39
+        assert b"PRIVATE" not in made.read_bytes() and digest == shown and len(digest) == 39
     held = [path for path in (tmp_path / "ca").rglob("*") if path.is_file() and b"PRIVATE" in path.read_bytes()]
     assert held == [NetworkKeys(tmp_path / "ca").authority_key]
     a, b = (install(tmp_path / "ca", tmp_path / name, name).ring(name) for name in "ab")
@@ -48,13 +48,13 @@ def test_a_nodes_key_never_leaves_it(tmp_path):
 
 def test_renewal_is_for_the_same_key_until_that_is_revoked(tmp_path):
     make_keys(tmp_path / "ca")
-    first = admit(tmp_path / "ca", request_keys(tmp_path / "a", "a"), days=1)
+    first = admit(tmp_path / "ca", request_keys(tmp_path / "a", "a")[0], days=1)
     before = x509.load_pem_x509_certificate(first[0].read_bytes())
-    again, digest = admit(tmp_path / "ca", request_keys(tmp_path / "a", "a"), days=30)
+    again, digest = admit(tmp_path / "ca", request_keys(tmp_path / "a", "a")[0], days=30)
     after = x509.load_pem_x509_certificate(again.read_bytes())
     assert digest == first[1] and after.not_valid_after_utc > before.not_valid_after_utc
     assert after.public_key() == before.public_key() and after.serial_number != before.serial_number
-    stranger = request_keys(tmp_path / "stranger", "a")
+    stranger, _ = request_keys(tmp_path / "stranger", "a")
     with pytest.raises(DiscreetError, match="another key"):
         admit(tmp_path / "ca", stranger)
     revoke(tmp_path / "ca", "a")
@@ -64,7 +64,7 @@ def test_renewal_is_for_the_same_key_until_that_is_revoked(tmp_path):
 def test_nobody_speaks_with_a_revoked_node(tmp_path):
     make_keys(tmp_path / "ca")
     for name in "ab":
-        admit(tmp_path / "ca", request_keys(tmp_path / name, name))
+        admit(tmp_path / "ca", request_keys(tmp_path / name, name)[0])
     a, b = (install(tmp_path / "ca", tmp_path / name, name).ring(name) for name in "ab")
     revoke(tmp_path / "ca", "b")
     informed = install(tmp_path / "ca", tmp_path / "a", "a").ring("a")

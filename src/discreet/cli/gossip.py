@@ -93,8 +93,10 @@ def request(
     _need()
     from discreet.gossip.keys import request_keys
 
-    made = request_keys(keys, name)
-    console().print(f"wrote {made}: send it to whoever admits nodes, and put what comes back into {keys}:")
+    made, digest = request_keys(keys, name)
+    console().print(
+        f"wrote {made} for the key {digest}: send it to whoever admits nodes, and put what comes back into {keys}:"
+    )
     console().print(f"  ca.pem as public/ca.pem, {name}.pem as nodes/{name}/node.pem")
 
 

@@ -159,8 +159,8 @@ def add_keys(directory: Path, nodes: Sequence[str], *, days: int = DAYS) -> Netw
     return keys
 
 
-def request_keys(out: Path, name: str) -> Path:
-    """At a node: make its key, which never leaves it, and the request that goes to the authority; returns that.
+def request_keys(out: Path, name: str) -> tuple[Path, str]:
+    """At a node: make its key, which never leaves it, and a request for the authority; that, and the key's fingerprint.
 
     Where the node has a key already, the request is made anew: for a renewal.
     """
@@ -176,7 +176,7 @@ def request_keys(out: Path, name: str) -> Path:
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
     asked = x509.CertificateSigningRequestBuilder().subject_name(subject).sign(private, hashes.SHA256())
     write_bytes(keys.request(name), asked.public_bytes(Encoding.PEM))
-    return keys.request(name)
+    return keys.request(name), public_fingerprint(private.public_key())
 
 
 def admit(directory: Path, request: Path, *, days: int = DAYS) -> tuple[Path, str]:

@@ -130,6 +130,7 @@ PEOPLE = [
     Pair(("p", 0.0, 0), ("q", 4.0, 1), "everything about a person changes"),
     Pair(("p", 0.0, 0), ("p", 0.0, 1), "only the class changes"),
 ]
+STRANGERS = [Pair(("p", 0.0, 0), ("neither", "text", None), "nothing about a person has a place in the schema")]
 DESIGNS: list[tuple[str, dict[str, Any], bool]] = [
     ("auto", {}, True),
     ("auto-alone", {}, False),
@@ -182,8 +183,8 @@ def audit_cases() -> list[AuditCase]:
             for name, clear, note in too_open
         ),
         *(
-            _case(f"local-client-{name}", partial(WholeClient, settings, bulk), PEOPLE, drawn[bulk], samples=size)
+            _case(f"local-client-{name}", partial(WholeClient, settings, bulk), people, drawn[bulk], samples=size)
             for name, settings, bulk in DESIGNS
-            for size in [100_000 if bulk else 20_000]
+            for size, people in [(100_000, PEOPLE) if bulk else (20_000, [*PEOPLE, *STRANGERS])]
         ),
     ]

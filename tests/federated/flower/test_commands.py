@@ -17,6 +17,7 @@ from discreet.cli import app
 from discreet.cli.common import run
 from discreet.federated.flower import QUIET, keep_quiet
 from discreet.federated.flower.answers import total_budget
+from discreet.federated.threshold import most_dropouts
 from discreet.nodes.journal import Journal
 from discreet.privacy.budget import Budget
 
@@ -75,6 +76,16 @@ def test_documented_commands_and_options_exist():
     for words in documented():
         known = {option for parameter in federate[words[2]].params for option in parameter.opts}
         assert {word for word in words if word.startswith("--")} <= known, words
+
+
+def test_documented_masks_work_with_the_documented_nodes():
+    """The page begins with three nodes: its own flags must open a sum of theirs."""
+    nodes = sum(word == "--public" for words in documented() for word in words)
+    masked = [words for words in documented() if "--secure" in words]
+    assert nodes == 3 and len(masked) == 2
+    for words in masked:
+        dropouts, colluding = (int(words[words.index(flag) + 1]) for flag in ("--dropouts", "--colluding"))
+        assert dropouts <= most_dropouts(nodes, colluding)
 
 
 @pytest.fixture

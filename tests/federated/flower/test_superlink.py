@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import socket
 
 import pytest
@@ -11,6 +12,7 @@ from discreet.errors import DiscreetError
 from discreet.federated.flower.coordinator import alone
 from discreet.federated.flower.keys import make_keys
 from discreet.federated.flower.superlink import SuperLink
+from discreet.guard import Limits
 from tests.ports import free_ports
 
 
@@ -39,6 +41,20 @@ def test_the_directory_of_keys_is_the_list_of_nodes(tmp_path):
         ring.public("b").write_text("no key")
         with pytest.raises(DiscreetError, match="no public key of a node"):
             link.register(ring)
+
+
+def test_half_sent_heads_are_cut_off(tmp_path, monkeypatch):
+    monkeypatch.setattr("discreet.federated.flower.superlink.LIMITS", Limits(head=0.3, each=8))
+    with SuperLink(tmp_path, None, "127.0.0.1", *free_ports(1)) as link:
+        held = [socket.create_connection(("127.0.0.1", link.port), 30) for _ in range(20)]
+        for one in held:
+            with contextlib.suppress(ConnectionError):
+                one.sendall(b"GET / HTTP/1.1\r\nx-slow: ")
+        for one in held:
+            with contextlib.suppress(ConnectionError):
+                assert one.recv(1) == b""
+            one.close()
+        assert registered(link) == []  # and it still answers
 
 
 def test_a_port_that_is_taken_is_one_sentence(tmp_path):
