@@ -149,14 +149,9 @@ class PrivateClassifier(ScoreEstimator):
         counts = bought_counts(source.class_counts(), buying, sampler)
         rest = math.inf if budget.epsilon is None else budget.epsilon - _spent(counts)
         choice = choose(
-            schema,
-            counts,
-            rest,
-            adjacency=plan.adjacency,
-            contributions=plan.contributions,
-            model=self.model,
+            schema, counts, rest, adjacency=plan.adjacency, contributions=plan.contributions, model=self.model,
             delta=budget.delta if self.bins == "auto" else 0,
-        )
+        )  # fmt: skip
         fitted = fit_family(
             choice.model, source, None, schema=schema, counts=counts, epsilon=rest, delta=budget.delta,
             adjacency=str(plan.adjacency), bins=self.bins, contributions=plan.contributions,
