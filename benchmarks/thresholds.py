@@ -229,6 +229,9 @@ def run(
     Tables are those that `benchmarks collected` has written, and of the reference data those that come with a split:
     of the others every row is in some seed's test rows.
     """
+    unknown = set(decisions) - set(RULES)
+    if unknown:
+        return [line(", ".join(sorted(unknown)), None, f"no such decision: there are {', '.join(RULES)}")]
     own, more = data_dir(data), folder / collected.NAME
     places = [place for place in (own, more) if place is not None and (place / "datasets.json").exists()]
     if not places:
