@@ -76,7 +76,14 @@ ARMS = {
     "fitted, normal": Arm("additive", EVEN | NORMAL, DELTA),
     "with a delta": Arm("auto", {(kinds, "SHAPES_RICH"): 0.0}, DELTA),
     "shapes": Arm(
-        "additive", {(kinds, "SHAPES_RICH"): math.inf, (kinds, "SHAPES_LEAN"): 0.0, (kinds, "SHAPES_FEW"): 1}, DELTA
+        "additive",
+        {
+            (kinds, "SHAPES_RICH"): math.inf,
+            (kinds, "SHAPES_LEAN"): 0.0,
+            (kinds, "SHAPES_FEW"): 1,
+            (kinds, "SHAPES_NUMBERS"): math.inf,
+        },
+        DELTA,
     ),
 }
 
@@ -142,9 +149,12 @@ def normal_noise(facts: Constants, GAIN: float) -> str:
     return "fitted, normal" if facts.get("gain", 0.0) > GAIN else "fitted, K-norm"
 
 
-def weighted_shapes(facts: Constants, SHAPES_FEW: float, SHAPES_LEAN: float, SHAPES_RICH: float) -> str:
+def weighted_shapes(
+    facts: Constants, SHAPES_FEW: float, SHAPES_NUMBERS: float, SHAPES_LEAN: float, SHAPES_RICH: float
+) -> str:
     """The line of `discreet.kinds`, with a δ."""
-    worth = facts["features"] >= SHAPES_FEW and SHAPES_LEAN <= facts.get("clear", 0.0) < SHAPES_RICH
+    wide = facts["features"] >= SHAPES_FEW and facts["numbers"] < SHAPES_NUMBERS * facts["features"]
+    worth = wide and SHAPES_LEAN <= facts.get("clear", 0.0) < SHAPES_RICH
     return "shapes" if worth else "with a delta"
 
 
@@ -197,9 +207,10 @@ RULES = {
     "shapes": Rule(
         ("with a delta", "shapes"),
         {
-            "SHAPES_FEW": (1, 4, 6, 8, 10, 12, 16, 24, 32),
-            "SHAPES_LEAN": (0, 2, 4, 6, 8, 10, 12, 15, 20, 25, 30, 40),
-            "SHAPES_RICH": (0, 10, 20, 30, 50, 60, 75, 100, 150, 200, 300, 400, math.inf),
+            "SHAPES_FEW": (8, 12, 16, 20, 24, 32),
+            "SHAPES_NUMBERS": (0.25, 0.5, math.inf),
+            "SHAPES_LEAN": (0, 4, 8, 10, 15, 20, 30),
+            "SHAPES_RICH": (0, 10, 20, 30, 50, 75, 100, 200, 400, math.inf),
         },
         weighted_shapes,
         kinds,
@@ -218,6 +229,9 @@ def run(
     Tables are those that `benchmarks collected` has written, and of the reference data those that come with a split:
     of the others every row is in some seed's test rows.
     """
+    unknown = set(decisions) - set(RULES)
+    if unknown:
+        return [line(", ".join(sorted(unknown)), None, f"no such decision: there are {', '.join(RULES)}")]
     own, more = data_dir(data), folder / collected.NAME
     places = [place for place in (own, more) if place is not None and (place / "datasets.json").exists()]
     journal = folder / "-".join(["thresholds", *(one.replace(" ", "-") for one in decisions)])

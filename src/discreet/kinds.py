@@ -18,9 +18,10 @@ ENTRY_POINTS = "discreet.kinds"  # the group of entry points: each names a Kind,
 DECLARED = "KINDS"
 BINARY, SEVERAL = 15.0, 30.0  # rows times ε for each free weight that an additive model asks for; of more classes
 BINARY_NUMBERS, SEVERAL_NUMBERS = 2.0, 20.0  # and where at least half of the features are numbers
-# Features between which shapes get weights (noise for more takes long to draw), and how clear their cells are there.
-SHAPES_FEW, SHAPES_MANY = 8, 120
-SHAPES_LEAN, SHAPES_RICH = 15.0, 100.0
+# Features between which shapes get weights (noise for more takes long to draw), the share of numbers below which they
+# do, and how clear their cells are there.
+SHAPES_FEW, SHAPES_MANY, SHAPES_NUMBERS = 24, 120, 0.25
+SHAPES_LEAN, SHAPES_RICH = 20.0, 100.0
 
 
 @dataclass(frozen=True)
@@ -58,8 +59,9 @@ class Facts:
     @property
     def shapes(self) -> bool:
         """Whether, with a δ, weights of whole shapes promise more than those of cells and than counting alone."""
-        wide = SHAPES_FEW <= self.features <= SHAPES_MANY and self.rows < 1e8  # larger sums might leave 64 bits
-        return self.clear > 0 and self.classes == 2 and wide and SHAPES_LEAN <= self.clear < SHAPES_RICH
+        wide = SHAPES_FEW <= self.features <= SHAPES_MANY and len(self.schema.numeric) < SHAPES_NUMBERS * self.features
+        able = self.clear > 0 and self.classes == 2 and self.rows < 1e8  # larger sums might leave 64 bits
+        return able and wide and SHAPES_LEAN <= self.clear < SHAPES_RICH
 
     @property
     def needed(self) -> float:

@@ -10,6 +10,8 @@ import pytest
 from discreet import Adjacency, Budget, Categorical, Ledger, Numeric, PrivateClassifier, Schema, kinds, sources
 from discreet.additive import newton
 from discreet.additive.newton import FREE, RATE, Shapes, derivatives, noisy, plan_newton, rates, read_shapes, worst_rate
+from discreet.auto.rule import choose
+from discreet.estimators.counts import ClassCounts
 from discreet.privacy.ledger import cost
 from tests.recorder import replayed
 
@@ -128,6 +130,7 @@ def table():
 def test_a_fit_costs_what_its_certificate_says(monkeypatch, adjacency, moved):
     monkeypatch.setattr(kinds, "SHAPES_LEAN", 0.0)
     monkeypatch.setattr(kinds, "SHAPES_FEW", 1)
+    monkeypatch.setattr(kinds, "SHAPES_NUMBERS", 2.0)
     X, y = table()
     other, inserted = (X.copy(), y.copy()), ()
     if adjacency == "replace":
@@ -164,11 +167,24 @@ def test_weights_find_what_features_say_together(monkeypatch):
     """Twice the same feature: Naive Bayes counts it twice, weights do not. With plenty of rows noise is small."""
     monkeypatch.setattr(kinds, "SHAPES_LEAN", 0.0)
     monkeypatch.setattr(kinds, "SHAPES_RICH", math.inf)
+    monkeypatch.setattr(kinds, "SHAPES_FEW", 1)
     schema = Schema([Categorical(f"f{i}", [0, 1]) for i in range(9)], "y", [0, 1])
     rng = np.random.default_rng(3)
     X = np.repeat(rng.integers(0, 2, (20_000, 1)), 9, axis=1)
     y = (rng.random(20_000) < np.where(X[:, 0] == 1, 0.7, 0.3)).astype(int)
     fitted = PrivateClassifier(4, schema, "additive", delta=1e-6, random_state=0).fit(X, y)
-    assert "shapes" not in fitted.choice_.reason  # as asked for
     assert fitted.predict_proba(X[:1])[0, y[0]] == pytest.approx(0.7 if X[0, 0] == y[0] else 0.3, abs=0.03)
-    assert fitted.certificate_.rho is None or Fraction(fitted.certificate_.rho) > 0
+    assert "first and second derivatives" in str(fitted.certificate_.ledger)
+
+
+def test_shapes_are_for_wide_tables_of_categories_with_a_delta():
+    def choice(features, rows, delta, numbers=0):
+        made = [Numeric(f"x{i}", 0, 1) if i < numbers else Categorical(f"c{i}", [0, 1]) for i in range(features)]
+        counts = ClassCounts(np.full(2, rows / 2), 2.0, None)
+        return choose(Schema(made, "y", [0, 1]), counts, Fraction(1), delta=delta)
+
+    assert "shapes" in choice(36, 2500, Fraction(1, 10**6)).reason
+    assert choice(36, 2500, 0).facts.get("clear") is None
+    for other in (choice(36, 2500, 0), choice(36, 50_000, 1e-6), choice(36, 300, 1e-6), choice(10, 2500, 1e-6)):
+        assert "shapes" not in other.reason
+    assert "shapes" not in choice(36, 2500, 1e-6, numbers=12).reason

@@ -68,7 +68,7 @@ class NoisyRelease(Released):
         statistics = collect(X, SCHEMA, y, detail=self.plan.detail, empty=True)
         drawn = []
         for bundle in exact_bundles(statistics, self.plan):
-            if any(item.bundle is not None for item in self.plan.items):  # tables drawn together are drawn one by one
+            if self.plan.mechanism == "knorm":  # tables drawn together are drawn one by one
                 releases = [noised(bundle, self.plan, ExactSampler()) for _ in range(size)]
                 drawn += [np.stack([one[key] for one in releases]) for key in bundle]
                 continue
