@@ -19,10 +19,10 @@ from sklearn.model_selection import train_test_split
 from benchmarks import collected
 from benchmarks.common import data_dir, line
 from benchmarks.peers import environments, splits
-from benchmarks.peers.bars import EPSILONS
 from discreet import PrivateClassifier, kinds
 from discreet.additive import plan as additive
-from discreet.errors import DiscreetError
+from discreet.bayes import bins
+from discreet.errors import DataError, DiscreetError
 from discreet.resolution import fine, pooled
 from discreet.selection import kinds as selective
 from discreet_studies.data import DataSet, load
@@ -30,6 +30,7 @@ from discreet_studies.data import DataSet, load
 MOST = 40_000  # rows of a table that are looked at: larger ones are far from all thresholds
 HELD = 0.25  # of the training rows are scored; the test rows are left for the tables of docs/utility.md
 DELTA = 1e-6
+LEVELS = (0.1, 0.2, 0.5, 1.0, 2.0, 4.0)  # twice as dense as those of docs/utility.md: thresholds lie between
 NEVER, ALWAYS = 10**9, 0
 EVEN = {(pooled, "NUMBERS"): NEVER, (fine, "RICH"): math.inf}  # numbers cut without a look at them
 KNORM, NORMAL = {(additive, "GAIN"): math.inf}, {(additive, "GAIN"): -math.inf}
@@ -88,6 +89,13 @@ ARMS = {
 }
 
 
+FED, FEW = (0.6, 1.0, 1.7), (6, 10, 16)
+ARMS |= {
+    f"counted, {fed:g} and {few} bins": Arm("naive-bayes", EVEN | {(bins, "FED"): fed, (bins, "FEW"): few})
+    for fed, few in itertools.product(FED, FEW)
+}
+
+
 @dataclass(frozen=True)
 class Rule:
     """A line of the automatic choice: the arms between which it decides, its constants, and how it decides."""
@@ -115,10 +123,10 @@ class Rule:
         return found / max(len(cells), 1)
 
 
-def chosen_first(facts: Constants, WIDE: float, LOST: float, SCARCE: float, LOPSIDED: float) -> str:
+def chosen_first(facts: Constants, WIDE: float, SCARCE: float, LOPSIDED: float) -> str:
     """The line of `discreet.selection.kinds`."""
-    each = facts["rows"] * facts["epsilon"] / facts["features"]
-    worth = facts["features"] >= WIDE and (each < LOST or (each < SCARCE and facts["largest"] < LOPSIDED))
+    each = facts["rows"] * facts["epsilon"] / max(facts["weights"], 1)
+    worth = facts["features"] >= WIDE and each < SCARCE and facts["largest"] < LOPSIDED
     return "selective" if worth else "counted"
 
 
@@ -164,9 +172,8 @@ RULES = {
         ("counted", "selective"),
         {
             "WIDE": (8, 10, 12, 16, 20, 24, 32),
-            "LOST": (0.5, 1, 2, 4, 8),
-            "SCARCE": (2, 4, 8, 12, 16, 24),
-            "LOPSIDED": (0.0, 0.5, 0.55, 0.6, 0.68, 0.8, 1.0),
+            "SCARCE": (2, 3, 4, 5, 6, 8, 10, 12, 16),
+            "LOPSIDED": (0.0, 0.5, 0.55, 0.6, 0.65, 0.7, 0.8, 1.0),
         },
         chosen_first,
         selective,
@@ -198,6 +205,12 @@ RULES = {
         looked_closely,
         fine,
     ),
+    "bins": Rule(
+        tuple(sorted((name for name in ARMS if name.endswith(" bins")), key="counted, 1.7 and 10 bins".__ne__)),
+        {"FED": FED, "FEW": FEW},
+        lambda facts, FED, FEW: f"counted, {FED:g} and {FEW:g} bins",
+        bins,
+    ),
     "normal noise": Rule(
         ("fitted, K-norm", "fitted, normal"),
         {"GAIN": (0.0, 0.6, 0.7, 0.8, 0.9, 1.0, 1.05, 1.1, 1.2, 1.3, 1.5, 2.0, math.inf)},
@@ -220,42 +233,43 @@ RULES = {
 
 def run(
     data: str | None = None, seeds: int | None = None, folder: Path = Path("results"), datasets: Sequence[str] = (),
-    report: bool = False, decisions: Sequence[str] = (), **_: Any,
+    epsilons: Sequence[float] = LEVELS, methods: Sequence[str] = (), report: bool = False, **_: Any,
 ) -> list[dict[str, Any]]:  # fmt: skip
     """Measure what the journal in `folder` lacks, then choose constants: on all tables, and without each of them.
 
-    With `decisions`, only their arms are measured, into a journal of their own.
-
+    `methods` are the decisions that are looked at, all of them by default; only their arms are fitted.
     Tables are those that `benchmarks collected` has written, and of the reference data those that come with a split:
     of the others every row is in some seed's test rows.
     """
-    unknown = set(decisions) - set(RULES)
+    unknown = sorted(set(methods) - set(RULES))
     if unknown:
-        return [line(", ".join(sorted(unknown)), None, f"no such decision: there are {', '.join(RULES)}")]
+        raise DataError(f"there is no decision {unknown[0]!r}; there are {', '.join(RULES)}")
+    rules = {what: rule for what, rule in RULES.items() if not methods or what in methods}
+    wanted = [name for name in ARMS if any(name in rule.arms for rule in rules.values())]
     own, more = data_dir(data), folder / collected.NAME
     places = [place for place in (own, more) if place is not None and (place / "datasets.json").exists()]
-    journal = folder / "-".join(["thresholds", *(one.replace(" ", "-") for one in decisions)])
-    journal = journal.with_suffix(".jsonl")
+    journal = folder / "thresholds.jsonl"
     if not places and not report:
         return [line("all data sets", None, "the data are not here: pass --data DIR, or run 'benchmarks collected'")]
     if report and not journal.exists():
         return [line("all data sets", None, f"nothing was measured yet: there is no {journal}")]
     folder.mkdir(parents=True, exist_ok=True)
-    arms = {arm for one in decisions or RULES for arm in RULES[one].arms}
     known = [json.loads(one) for one in journal.read_text().splitlines()] if journal.exists() else []
-    done = {(one["data"], one["epsilon"], one["seed"]) for one in known}
+    done = {(one["data"], one["epsilon"], one["seed"], arm) for one in known for arm in one["asked"]}
     tables = [
         (place, name) for place in places for name, one in splits.entries(place).items() if place == more or one.fixed
     ]
     edition = environments.edition("discreet")
     for seed, (place, name) in itertools.product(range(seeds or 5), tables if not report else ()):
-        todo = [epsilon for epsilon in EPSILONS if (name, epsilon, seed) not in done]
-        if not todo or (datasets and name not in datasets):
+        todo = {e: [arm for arm in wanted if (name, e, seed, arm) not in done] for e in epsilons}
+        if not any(todo.values()) or (datasets and name not in datasets):
             continue
         table = load(place, name)
-        for epsilon in todo:
+        for epsilon, arms in todo.items():
+            if not arms:
+                continue
             found = _measured(place, table, epsilon, seed, arms)
-            known.append({"data": name, "epsilon": epsilon, "seed": seed, "edition": edition, **found})
+            known.append({"data": name, "epsilon": epsilon, "seed": seed, "edition": edition, "asked": arms, **found})
             with journal.open("a") as file:
                 file.write(json.dumps(known[-1]) + "\n")
     names = {one["data"] for one in known} if report else {name for _, name in tables}
@@ -263,20 +277,19 @@ def run(
     editions = len({one.get("edition") for one in known})
     cells = _cells(known)
     told = line(f"fits by {editions} version(s) of the code, tables", len(names & {c["data"] for c in cells}), "tables")
-    return [told] + [
-        found for what, rule in RULES.items() if what in (decisions or RULES) for found in _chosen(what, rule, cells)
-    ]
+    return [told] + [found for what, rule in rules.items() for found in _chosen(what, rule, cells)]
 
 
-def _measured(place: Path, table: DataSet, epsilon: float, seed: int, arms: set[str]) -> Cell:
+def _measured(place: Path, table: DataSet, epsilon: float, seed: int, arms: Sequence[str]) -> Cell:
     """What is public of a fit, and the score of each arm on training rows that were held back."""
     own = splits.split(place, table.name, len(table), seed)[0]
     fit, test = (part[:MOST] for part in train_test_split(own, test_size=HELD, random_state=seed))
     X, y, schema = table.X, table.y, table.schema
     scores: dict[str, float] = {}
     facts: Constants = {"numbers": len(schema.numeric)}
-    for name, arm in ARMS.items():
-        if name not in arms or not _asked(name, schema, len(fit) * epsilon):
+    for name in arms:
+        arm = ARMS[name]
+        if not _asked(name, schema, len(fit) * epsilon):
             continue
         try:
             with _forced(arm.forced), _promised(facts):
@@ -309,6 +322,8 @@ def _promised(facts: Constants) -> Iterator[None]:
 def _asked(name: str, schema: Any, weight: float) -> bool:
     """Whether an arm may decide anything on such a table; `weight` is rows times ε."""
     two, numbers = len(schema.classes) == 2, len(schema.numeric)
+    if name.endswith(" bins"):
+        return numbers > 0
     if "fine" in name:
         return two and numbers > 0 and weight >= 1000 * numbers
     if "pooled" in name:
@@ -320,9 +335,14 @@ def _asked(name: str, schema: Any, weight: float) -> bool:
 
 def _cells(known: list[Cell]) -> list[Cell]:
     """The means over seeds."""
-    groups: dict[tuple[str, float], list[Cell]] = {}
+    fits: dict[tuple[str, float, int], Cell] = {}
     for one in known:
-        groups.setdefault((one["data"], one["epsilon"]), []).append(one)
+        fit = fits.setdefault((one["data"], one["epsilon"], one["seed"]), {"scores": {}, "facts": {}})
+        fit["scores"] |= one["scores"]
+        fit["facts"] |= one["facts"]
+    groups: dict[tuple[str, float], list[Cell]] = {}
+    for (name, epsilon, _), fit in fits.items():
+        groups.setdefault((name, epsilon), []).append(fit)
     found = []
     for (name, epsilon), some in groups.items():
         arms = [arm for arm in ARMS if all(arm in one["scores"] for one in some)]

@@ -67,11 +67,11 @@ def _data_set(axes: Any, report: Report, name: str) -> None:
         if points:
             levels, means, errors = zip(*points, strict=True)
             axes.errorbar(levels, means, [2 * error for error in errors], label=title, markersize=4, lw=1.2, **style)
-    for method, style in ((CEILING, "-"), (FLOOR, ":")):
+    for method, line in ((CEILING, "-"), (FLOOR, ":")):
         value = report.cells.get((name, method, None), {}).get(metric)
         if value is not None:
             label = "boosting, no privacy" if method == CEILING else "larger class"
-            axes.axhline(value, color="black", lw=0.8, linestyle=style, label=label)
+            axes.axhline(value, color="black", lw=0.8, linestyle=line, label=label)
     axes.set_ylabel("AUC" if metric == "auc" else "accuracy")
     axes.set_title(report.results["datasets"][name]["title"])
     _axis(axes, report)

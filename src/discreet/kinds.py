@@ -16,8 +16,8 @@ from discreet.errors import BudgetError
 
 ENTRY_POINTS = "discreet.kinds"  # the group of entry points: each names a Kind, a list of them, or a module
 DECLARED = "KINDS"
-BINARY, SEVERAL = 15.0, 30.0  # rows times ε for each free weight that an additive model asks for; of more classes
-BINARY_NUMBERS, SEVERAL_NUMBERS = 2.0, 20.0  # and where at least half of the features are numbers
+BINARY, SEVERAL = 20.0, 40.0  # rows times ε for each free weight that an additive model asks for; of more classes
+BINARY_NUMBERS, SEVERAL_NUMBERS = 4.0, 20.0  # and where at least half of the features are numbers
 # Features between which shapes get weights (noise for more takes long to draw), the share of numbers below which they
 # do, and how clear their cells are there.
 SHAPES_FEW, SHAPES_MANY, SHAPES_NUMBERS = 24, 120, 0.25

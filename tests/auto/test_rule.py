@@ -74,5 +74,6 @@ def test_many_features_that_share_too_little_mean_a_choice_first():
     many = wide(features=60, categories=2)
     assert model(many, 1000, 0.1) == "selective"
     assert choose(many, ClassCounts(np.array([4500.0, 500.0]), 1.0, None), 0.1).model == "naive-bayes"
-    assert choose(many, ClassCounts(np.array([180.0, 20.0]), 1.0, None), 0.1).model == "selective"
+    assert model(many, 6000, 0.1) == "naive-bayes" and model(wide(features=60, categories=4), 6000, 0.1) == "selective"
+    assert model(wide(features=31, categories=2), 100, 0.1) == "naive-bayes"
     assert model(many, 100_000, 1.0) == "additive"

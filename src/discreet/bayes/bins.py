@@ -12,6 +12,7 @@ from discreet.privacy.budget import Budget
 from discreet.schema import Feature, Numeric, Schema
 
 LEAST, FEW, MOST = 3, 10, 32
+FED, RISE = 1.7, 0.7  # bins that one row·ε per feature and class can feed, and how their number grows with more
 PLENTY = 30.0  # rows·ε per feature and class, from which on that few bins are too coarse
 FINE = 500.0  # rows·ε per feature and class, from which on the first bin is halved again and again
 HALVINGS = 6
@@ -45,7 +46,7 @@ def bin_count(rows: float, epsilon: float, features: int, classes: int) -> int:
     (4, 11, 32)
     """
     each = min(rows * epsilon / (features * classes), 1e9) if math.isfinite(epsilon) else 1e9
-    noise = 1.7 * math.pow(each, 0.7)
+    noise = FED * math.pow(each, RISE)
     enough = FEW * max(1.0, math.cbrt(each / PLENTY))
     sampled = 4 * math.cbrt(rows / classes)  # without noise, too, few rows tell few bins apart
     return max(LEAST, min(MOST, round(min(noise, enough, sampled))))
