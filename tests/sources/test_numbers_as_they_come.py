@@ -15,6 +15,7 @@ from discreet import (
     Categorical,
     Date,
     Numeric,
+    PrivateAdditiveClassifier,
     PrivateClassifier,
     PrivateNB,
     Schema,
@@ -207,6 +208,17 @@ def test_models_are_saved_and_predict_alike(kind, messy, tmp_path):
     expected = fitted.predict_proba(messy)
     assert np.allclose(again.predict_proba(tmp_path / "d.csv"), expected, rtol=0, atol=1e-12)
     assert (np.asarray(again.predict(messy)) == messy.ill).mean() > 0.8
+
+
+def test_what_a_model_tells_is_in_the_unit_of_the_data(messy):
+    model = PrivateNB(schema=SCHEMA, epsilon=20.0, random_state=0).fit(messy).model_
+    drawn = model.sample(200, rng=np.random.default_rng(0))
+    drawn = {name: values for name, values in drawn.items() if name in (*SCHEMA.names, "ill")}
+    assert collect(pd.DataFrame(drawn), SCHEMA).counts.sum() == 200  # every value is read again
+    assert {one for one in drawn["crp"] if one is not None and not 0.5 <= one <= 500} == set()
+    shape = PrivateAdditiveClassifier(schema=SCHEMA, epsilon=20.0, random_state=0).fit(messy).model_.shape("crp")
+    there = [one for one in shape["at"] if isinstance(one, float)]
+    assert there[0] == 0.5 and there[-1] == pytest.approx(500) and there == sorted(there)
 
 
 def test_rows_that_are_kept_are_read_alike_again(messy):

@@ -13,10 +13,10 @@ import numpy as np
 import pandas as pd
 import pyarrow.parquet as parquet
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from discreet import Categorical, DataError, Numeric, PrivateNB, Schema, Table, collect, sources
+from discreet import Categorical, DataError, Date, Numeric, PrivateNB, Schema, Table, collect, sources
 from discreet.errors import ConnectionLostError
 from discreet.sources import Stream, sqlcount, watching
 from discreet.sources.contract import by_the_rule
@@ -134,7 +134,7 @@ def ruled(draw):
     return held, draw(st.lists(record, min_size=1, max_size=6))
 
 
-@settings(QUIET, max_examples=6)
+@settings(QUIET, max_examples=6, phases=[Phase.generate])
 @given(drawn=ruled())
 def test_values_that_a_rule_reads_count_alike_on_postgresql_and_duckdb(drawn, connection):
     kinds, records = drawn
@@ -143,6 +143,14 @@ def test_values_that_a_rule_reads_count_alike_on_postgresql_and_duckdb(drawn, co
     duck = duckdb.default_connection()
     engines.create(duck.execute, kinds, records, engines.OF_DUCKDB | {"date": "DATE"}, "?")
     check(lambda: Table(duck, "people"), RULES, records)
+
+
+def test_an_engine_counts_no_number_that_is_on_a_scale_and_no_date():
+    kinds = {"n": "double", "d": "integer", "p": "double", "c": "integer"}
+    engine = engines.in_duckdb(kinds, [{"n": 10.0, "d": 20200101, "p": 5.0, "c": 0}])
+    features = [Numeric("n", 1, 100, transform="log"), Date("d", "2020-01-01", "2020-12-31", format="%Y%m%d")]
+    schema = Schema([*features, Numeric("p", 0, 10, parse="comma")], "c", [0, 1])
+    assert sqlcount.Counting(engine, schema, DETAILS, total=False).streamed == {"n", "d"}
 
 
 @pytest.mark.parametrize("engine", ["duckdb", "postgresql"])

@@ -66,7 +66,7 @@ class AdditiveModel(ReleasedModel):
         feature, knots = self.schema.features[j], self.blocks.knots[j]
         where: list[Any] = list(feature.labels)
         if knots is not None:
-            where = [feature.lattice.value(k) for k in knots]  # type: ignore[union-attr]
+            where = [feature.value_at(feature.lattice.value(k)) for k in knots]  # type: ignore[union-attr]
             where += [feature.labels[-1]] * (feature.missing_code is not None)
         levels = self._levels(j)
         return {"at": where, "values": self.weights[:, start:stop].copy(), **({"levels": levels} if levels else {})}
@@ -75,7 +75,7 @@ class AdditiveModel(ReleasedModel):
         found = []
         for level, columns in self.blocks.level_columns(j):
             feature: Any = self.schema.features[j]
-            begins = [feature.lower, *(feature.lattice.value(cut) for cut in level.cuts)]
+            begins = [feature.value_at(place) for place in (feature.lower, *map(feature.lattice.value, level.cuts))]
             begins += [feature.labels[-1]] * (feature.missing_code is not None)
             found.append({"from": begins, "values": self.weights[:, columns]})
         return found

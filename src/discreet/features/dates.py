@@ -100,6 +100,9 @@ class Date(Numeric):
     def _unplaced(self, bins: Any) -> Any:
         return bins if isinstance(bins, int) else tuple(self.show(math.ceil(edge)) for edge in bins)
 
+    def value_at(self, place: float) -> Any:
+        return self.again(place)
+
     def again(self, place: float) -> Any:
         return write_day(self._day(place), self.format)
 

@@ -245,6 +245,10 @@ class Numeric(Public):
             return self.stated[place == self.upper]
         return min(max(unscaled(place, self.transform), self.stated[0]), self.stated[1])
 
+    def value_at(self, place: float) -> Any:
+        """A place in the data's own unit, as the column writes it."""
+        return self.original(place)
+
     def again(self, place: float) -> Any:
         """A value that has this place when it is read again."""
         if self.transform is None:

@@ -320,7 +320,7 @@ def _column_of(found: Looked, stream: Duck, name: str, distinct: int, nulls: int
     elif kind.startswith(_DATES):
         item = stream.items[name]
         low, high = stream.ask(f"SELECT CAST(min({item}) AS DATE), CAST(max({item}) AS DATE) FROM {stream.source}")[0]
-        if not isinstance(low, date) or not isinstance(high, date):
+        if not isinstance(low, date) or not isinstance(high, date) or high.year > 9000:
             found.left_out[name] = "its dates are beyond the calendar"
         else:
             found.features.append(_dated(name, low, high, None, bool(nulls), note))

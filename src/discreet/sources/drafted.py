@@ -9,6 +9,7 @@ from discreet.schema import Feature
 from discreet.sources.draft import Draft
 
 _USUAL = {"integer": False, "bins": 16, "missing": "error"}
+WIDTH = 110
 TOGETHER = 3  # features in a row with one declaration, from which on they are written together
 
 
@@ -50,14 +51,21 @@ def _same(pair: tuple[Feature, dict[str, Any]], draft: Draft) -> str:
 
 
 def _toml(value: Any) -> str:
-    """A value in TOML, a list in one line or one line for each member."""
+    """A value in TOML; a long list is folded."""
     import tomli_w
 
     if not isinstance(value, list | tuple):
         return tomli_w.dumps({"x": value})[4:].strip()
     parts = [_toml(one) for one in value]
     line = f"[{', '.join(parts)}]"
-    return line if len(line) <= 110 else "[\n" + "".join(f"    {part},\n" for part in parts) + "]"
+    if len(line) <= WIDTH:
+        return line
+    lines = [""]
+    for part in parts:
+        if lines[-1] and len(lines[-1]) + len(part) > WIDTH:
+            lines.append("")
+        lines[-1] += f"{' ' if lines[-1] else '    '}{part},"
+    return "\n".join(["[", *lines, "]"])
 
 
 def _shown(line: str) -> str:

@@ -105,5 +105,5 @@ def words(schema: Schema, feature: int, low: int, high: int) -> str:
     """The question whether a feature's code lies in [low, high)."""
     one = schema.features[feature]
     if isinstance(one, Numeric) and low != one.missing_code:
-        return f"{one.name} >= {one.edges[low]:.6g}"
+        return f"{one.name} >= {one.show(one.edges[low])}"
     return f"{one.name} = {one.labels[low]}"

@@ -106,7 +106,7 @@ plant("held-under-another-reading", "sources/source.py", "one.missing_code is No
       "sources/test_numbers_as_they_come.py::test_what_is_held_is_not_shared_with_other_rules")
 plant("scaled-in-the-engine", "sources/sqlcount.py", "else NUMBERS if one.direct else ())", "else NUMBERS)",
       "an engine counts a number that is on a scale as if it were its own place",
-      "sources/test_sql.py::test_values_that_a_rule_reads_count_alike_on_postgresql_and_duckdb")
+      "sources/test_sql.py::test_an_engine_counts_no_number_that_is_on_a_scale_and_no_date")
 plant("held-under-any-rules", "sources/source.py",
       "shared = isinstance(data, Source) and (data.labelled, data.contributions, data.unexpected) == rules",
       "shared = isinstance(data, Source)",

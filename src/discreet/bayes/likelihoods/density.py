@@ -79,5 +79,7 @@ class Density(Likelihood):
 
 
 def numbers(feature: Numeric, draws: Floats) -> list[Any]:
-    """Draws as the values of a feature: whole where it is."""
+    """Draws as the values of a feature: whole where it is, in the data's own unit, dates as the column writes them."""
+    if not feature.direct:
+        return [feature.value_at(v) for v in draws.tolist()]
     return [int(v) for v in np.rint(draws)] if feature.integer else [float(v) for v in draws]
