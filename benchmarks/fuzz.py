@@ -37,7 +37,7 @@ WORDS = ("rows.csv", "s.toml", "draft.toml", "model.json", "missing.csv", ".", "
          "1e-6", "1e400", "0.5", "2", "auto", "nb", "lr", "tree", "joint", "laplace", "replace", "add-remove", "out.json",
          "out.csv", "out.toml", "out.stats", "no/such/place.json", "ill", "age", "ä€\u202e", "a b", "*.csv", "x" * 300,
          "/dev/null", "/dev/stdin", "duckdb:x.db", "postgresql://127.0.0.1:1/x", "private", "declared", "absorb", "true",
-         "9" * 30, "[", "0x10", "rows.account", "\x00")  # fmt: skip
+         "9" * 30, "[", "0x10", "rows.account")  # fmt: skip
 SCHEMA = Schema(
     [Categorical("colour", ["red", "green"]), Numeric("age", 0, 100, bins=4, missing="bin"), Categorical("flag", [0, 1])],
     target="ill",
