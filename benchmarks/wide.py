@@ -16,9 +16,7 @@ from benchmarks.common import line
 KINDS = ("naive-bayes", "selective", "additive", "additive-pairs", "tan", "joint", "svm", "logistic", "tree", "forest")
 # name: (rows, features, cells of each or 0 for numbers, kind, most seconds, most seconds of a refusal, most GiB)
 CASES = {
-    **{
-        f"10,000 binary features, {kind}": (2_000, 10_000, 2, kind, 10.0, 1.0, 8.0) for kind in ("naive-bayes", "auto")
-    },
+    **{f"10,000 binary features, {kind}": (2_000, 10_000, 2, kind, 10.0, 1.0, 8.0) for kind in ("naive-bayes", "auto")},
     "1,000,000 categories, naive-bayes": (100_000, 1, 1_000_000, "naive-bayes", 10.0, 1.0, 8.0),
     **{f"1,000 numbers, {kind}": (10_000, 1_000, 0, kind, 20.0, 1.0, 8.0) for kind in ("auto", *KINDS)},
     "10,000,000 rows, auto": (10_000_000, 10, 0, "auto", 20.0, 1.0, 2.0),
@@ -71,9 +69,7 @@ def run(kinds: str = "", **_: object) -> list[dict[str, object]]:
 
 def _told(name: str) -> dict[str, object]:
     *_, most, refused, memory = CASES[name]
-    done = subprocess.run(
-        [sys.executable, "-m", "benchmarks.wide", name], capture_output=True, text=True, check=True
-    )
+    done = subprocess.run([sys.executable, "-m", "benchmarks.wide", name], capture_output=True, text=True, check=True)
     found = json.loads(done.stdout.splitlines()[-1])
     seconds, bound = found["processor seconds"], refused if found["refused"] else most
     what = f"{name}, {'refused before any charge' if found['refused'] else 'fit'} ({found['GiB']:.2f} GiB)"

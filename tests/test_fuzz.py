@@ -1,7 +1,6 @@
 """A few of the command lines and damaged files that `python -m benchmarks fuzz` tries; none ends in a traceback."""
 
 import pytest
-
 from benchmarks.fuzz import files, lines
 
 

@@ -243,7 +243,7 @@ class Schema(Public):
 
 
 def declared(given: Any) -> Any:
-    """A schema as it is, or out of its file or a dictionary; "infer", None and what is none of these stay as they are."""
+    """A schema as it is, or out of its file or a dictionary; "infer" and what is none of these stay as they are."""
     if isinstance(given, Mapping):
         return Schema.from_dict(dict(given))
     if isinstance(given, os.PathLike) or (isinstance(given, str) and given != "infer"):

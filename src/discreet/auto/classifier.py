@@ -28,7 +28,6 @@ from discreet.schema import Schema
 from discreet.selection.kbest import narrowed
 from discreet.sources import Progress, Source, check_lasting, is_outside
 
-
 ROWS = (1_000, 10_000, 100_000, 1_000_000)  # for which a plan says what would be chosen
 
 

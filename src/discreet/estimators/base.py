@@ -64,7 +64,7 @@ class PrivateEstimator(Carrier, BaseEstimator):
             self.schema = settings["schema"]
 
     def __setattr__(self, name: str, value: Any) -> None:
-        """Set an attribute; a schema may also be given by its file or as a dictionary, which a fit refuses if need be."""
+        """Set an attribute; a schema may be given by its file or as a dictionary, which a fit refuses if need be."""
         if name == "schema":
             with suppress(SchemaError):
                 value = declared(value)
@@ -89,7 +89,7 @@ class PrivateEstimator(Carrier, BaseEstimator):
         """Refuse what no fit takes; `sample_weight` of None is what libraries pass that have none."""
         if unknown.pop("sample_weight", None) is not None:
             raise SettingError(
-                "sample_weight is not supported: the noise is sized for rows that count once each, and a row of greater "
+                "sample_weight is not supported: the noise is sized for rows that count once each, and a row of more "
                 "weight would be less protected; leave it out"
             )
         for name in unknown:
