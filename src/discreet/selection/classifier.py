@@ -71,8 +71,8 @@ class SelectiveNB(NaiveBayesEstimator, CountedEstimator):
     def __init__(
         self, epsilon: float = 1.0, schema: Schema | str | None = None, k: Any = "auto", share: float = 0.5,
         criterion: str = "hits", selector: str = "permute-and-flip", adjacency: str = "add-remove",
-        contributions: int = 1, max_rows: int | None = None, threshold: int | None = None, split: Any = "weighted", smoothing: float = 1.0,
-        random_state: Any = None, unexpected: str = "refuse", delta: float = 0.0,
+        contributions: int = 1, max_rows: int | None = None, threshold: int | None = None, split: Any = "weighted",
+        smoothing: float = 1.0, random_state: Any = None, unexpected: str = "refuse", delta: float = 0.0,
     ) -> None:  # fmt: skip
         self._configure(locals())
 
