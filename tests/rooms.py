@@ -41,7 +41,7 @@ def rooms() -> list[str]:
     """Every room there is in the source."""
     source = ROOT / "src" / "discreet"
     packages = [path.parent.name for path in source.glob("*/__init__.py")]
-    return sorted(packages + [path.stem for path in source.glob("*.py") if path.stem != "__init__"])
+    return sorted(packages + [path.stem for path in source.glob("*.py") if path.stem not in {"__init__", "__main__"}])
 
 
 def imports() -> dict[str, list[str]]:
@@ -50,7 +50,7 @@ def imports() -> dict[str, list[str]]:
     found: dict[str, set[str]] = {room: set() for room in rooms()}
     for module in graph.modules:
         room = _room(module)
-        if room:
+        if room in found:  # `__main__` is no room
             found[room] |= {_room(other) for other in graph.find_modules_directly_imported_by(module)} - {room, ""}
     return {room: sorted(others) for room, others in found.items()}
 

@@ -121,7 +121,6 @@ __all__ = [
     "evaluate_privately",
     "load",
     "private_bounds",
-    "settle_schema",
 ]
 
 

@@ -38,7 +38,7 @@ class Settlement:
     certificate: Certificate
 
 
-def settle_schema(
+def private_bounds(
     schema: Schema, data: Any, epsilon: float, *, bounds: str = "declared", edges: str | None = None,
     adjacency: str = "add-remove", contributions: int = 1, unexpected: str = REFUSE, random_state: Any = None,
     ledger: Payer | None = None, account: Any = None, progress: Progress | None = None, delta: float = 0.0,
