@@ -20,12 +20,14 @@ LONG = {
     "before",
     "collected",
     "deltas",
+    "fuzz",
     "identical",
     "large",
     "row_rule",
     "table",
     "thresholds",
     "utility",
+    "wide",
 }  # minutes and hours: run when they are named
 
 
@@ -35,7 +37,7 @@ def main() -> None:
     parser.add_argument("names", nargs="*", help=f"which to run (default: all of {', '.join(ALL)})")
     parser.add_argument("--rows", type=int, default=5_000_000, help="rows of the speed benchmark")
     parser.add_argument("--file-rows", type=int, help="rows of the files of 'memory', 'large', 'table' and 'before'")
-    parser.add_argument("--kinds", help="kinds of models of the benchmark 'large' (default: auto)")
+    parser.add_argument("--kinds", help="kinds of models of the benchmarks 'large' (default: auto) and 'wide' (all)")
     parser.add_argument("--repeats", type=int, default=5, help="runs of which the best counts")
     parser.add_argument("--source", type=Path, help="another version's directory, for the benchmark 'before'")
     parser.add_argument("--data", help="the directory of the reference data sets")

@@ -1,4 +1,4 @@
-"""The environment of a reader who installed the base package: what other installed packages bring cannot be imported."""
+"""The environment of a reader with the base package: what other installed packages bring cannot be imported."""
 
 from __future__ import annotations
 

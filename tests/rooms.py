@@ -50,7 +50,7 @@ def imports() -> dict[str, list[str]]:
     found: dict[str, set[str]] = {room: set() for room in rooms()}
     for module in graph.modules:
         room = _room(module)
-        if room:
+        if room in found:  # `__main__` is no room
             found[room] |= {_room(other) for other in graph.find_modules_directly_imported_by(module)} - {room, ""}
     return {room: sorted(others) for room, others in found.items()}
 

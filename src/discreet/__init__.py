@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from discreet.answers import PrivatePredictor
     from discreet.auto import PrivateClassifier
     from discreet.bayes import NaiveBayesModel, PrivateNB, SmoothSettings
-    from discreet.bounds import Settlement, private_bounds, settle_schema
+    from discreet.bounds import Settlement, private_bounds
+    from discreet.bounds import settle_schema as settle_schema
     from discreet.dependence import JointModel, PrivateJointHistogram, PrivateTAN, TANModel
     from discreet.evaluation import PrivateEvaluation, PrivateHoldout, evaluate_privately
     from discreet.federated import FederatedNB
@@ -122,7 +123,6 @@ __all__ = [
     "evaluate_privately",
     "load",
     "private_bounds",
-    "settle_schema",
 ]
 
 

@@ -46,6 +46,9 @@ class ReleasedModel(ABC):
     by_codes: bool = False  # whether a row's scores follow from its cells and lattice points alone
     log_prior: Floats | None = None
     evaluation: PrivateEvaluation | None = None  # figures measured on rows held out, if any
+    _bound = (
+        True  # whether its certificate names its parameters: not in files of earlier versions, which stay as they are
+    )
 
     def __init__(self, schema: Schema, certificate: Certificate) -> None:
         self.schema, self.certificate = schema, certificate
@@ -265,7 +268,8 @@ class ReleasedModel(ABC):
         }
         return {
             **parameters,
-            "certificate": self.certificate.model_dump(mode="json") | {"parameters": _digest(parameters)},
+            "certificate": self.certificate.model_dump(mode="json")
+            | ({"parameters": _digest(parameters)} if self._bound else {}),
             **({} if self.evaluation is None else {"evaluation": self.evaluation.to_dict()}),
         }
 
@@ -287,6 +291,7 @@ class ReleasedModel(ABC):
             found = cls._build(schema, fields, certificate)
             if named and named != _digest(fields):  # files of earlier versions name none
                 raise ModelError("the certificate belongs to another model, or the model was changed after its release")
+            found._bound = bool(named)
             found.evaluation = _measured(schema, fields.get("evaluation"))
             return found
         except ModelError:

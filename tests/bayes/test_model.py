@@ -154,7 +154,7 @@ def test_export_to_scikit_learn_gives_the_same_probabilities(frame, schema, nume
 def test_export_says_what_cannot_be_expressed(frame):
     schema = Schema(features=[Numeric("x", -4, 5, missing="bin")], target="y", classes=["no", "yes"])
     with pytest.raises(ModelError, match="missing values"):
-        PrivateNB(5.0, schema=schema, random_state=0).fit(frame).to_sklearn()
+        PrivateNB(5.0, schema=schema, numeric="gaussian", random_state=0).fit(frame).to_sklearn()
 
 
 def test_evaluation_matches_scikit_learn(frame):

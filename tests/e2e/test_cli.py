@@ -180,12 +180,8 @@ def test_fit_with_every_flag(job, discreet, tmp_path):
 
 
 def test_an_unedited_draft_is_mentioned(job, discreet, tmp_path):
-    done = ok(
-        discreet(
-            "fit", "train.csv", "--schema", "draft.toml", "--out", tmp_path / "m.json", "--seed", "1", "--model", "nb",
-            cwd=job,
-        )  # fmt: skip
-    )
+    fit = ["fit", "train.csv", "--schema", "draft.toml", "--seed", "1", "--model", "nb"]
+    done = ok(discreet(*fit, "--out", tmp_path / "m.json", cwd=job))
     assert "warning" in done.stderr and "draft" in done.stderr and "not for release" in done.stderr
     assert any("read off" in a for a in NaiveBayesModel.load(tmp_path / "m.json").certificate.assumptions)
 

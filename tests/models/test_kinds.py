@@ -95,8 +95,8 @@ def test_fit_and_plan_take_the_names_of_compare(name, schema, frame, tmp_path):
     ("name", "flag", "words"),
     [
         ("svm", ["--mechanism", "laplace"], "--mechanism is a setting of Naive Bayes"),
-        ("tree", ["--bounds", "private"], "settle the schema first"),
-        ("forest", ["--bounds-share", "0.2"], "settle the schema first"),
+        ("tree", ["--bounds", "private"], "find them first by 'discreet bounds'"),
+        ("forest", ["--bounds-share", "0.2"], "find them first by 'discreet bounds'"),
     ],
 )
 def test_settings_that_a_kind_does_not_have_are_refused(name, flag, words, schema, tmp_path):

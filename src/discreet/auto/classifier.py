@@ -28,7 +28,6 @@ from discreet.schema import Schema
 from discreet.selection.kbest import narrowed
 from discreet.sources import Progress, Source, check_lasting, is_outside
 
-
 ROWS = (1_000, 10_000, 100_000, 1_000_000)  # for which a plan says what would be chosen
 
 
@@ -143,7 +142,8 @@ class PrivateClassifier(ScoreEstimator):
 
     def _plan(self, schema: Schema, *_: Any) -> AutoPlan:
         asked = find(self.model)  # or a sentence that names all kinds
-        if asked.name != "auto" and asked.automatic == Kind.automatic:  # it plans for this very schema, and may refuse
+        own = asked.name != "auto" and asked.automatic == Kind.automatic  # which plans for this very schema
+        if own and isinstance(schema, Schema):  # what it refuses is refused before anything is charged
             asked.make(epsilon=self.epsilon, schema=schema, **self._people()).plan()
         if self.bins not in {"auto", "schema"}:
             raise BudgetError(f"bins must be 'auto' or 'schema', not {self.bins!r}")

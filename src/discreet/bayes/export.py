@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from discreet.bayes.model import NaiveBayesModel
 from discreet.bayes.likelihoods.histogram import TableLikelihood
+from discreet.bayes.model import NaiveBayesModel
 from discreet.errors import ModelError
 from discreet.estimators.base import Floats, ScoreEstimator
 from discreet.schema import Numeric

@@ -34,7 +34,7 @@ def command(
         ),
     ] = None,
 ) -> None:
-    """Find the bounds and bins that a schema leaves open, with differential privacy, and write an ordinary schema that any command takes."""
+    """Find the bounds and bins that a schema leaves open, privately, and write a schema that any command takes."""
     from discreet.bounds import private_bounds
     from discreet.files import write_text
 

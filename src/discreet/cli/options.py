@@ -166,7 +166,9 @@ SETTINGS: Group = {
         "Moments of bell curves; 'trimmed' and 'bun-steinke' imply smooth bounds.",
     ),
     "bounds": choice(BOUGHT, "declared", "Bounds of numbers: as the schema says, or private for all of them."),
-    "edges": choice(BOUGHT, None, "Bins of numbers: equally wide, or private ones that hold equal weight; else as the bounds."),
+    "edges": choice(
+        BOUGHT, None, "Bins of numbers: equally wide, or private ones of equal weight; else as the bounds."
+    ),
     "bounds_share": option(float, 0.1, "The part of epsilon for bounds and edges, if any are private."),
     "unexpected": (Unexpected, "refuse"),
 }  # of a fit  # fmt: skip

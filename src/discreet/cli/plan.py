@@ -37,7 +37,9 @@ def command(
     if chosen and plan.model == "auto":
         told = [[f"{size:,}", choice.model, choice.reason] for size, choice in chosen]
         console().print("")
-        console().print(table("what would be chosen, if all classes were alike", ["rows", "model", "why"], told, left=3))
+        console().print(
+            table("what would be chosen, if all classes were alike", ["rows", "model", "why"], told, left=3)
+        )
     console().print(odds(plan.budget))
 
 

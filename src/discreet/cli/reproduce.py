@@ -19,7 +19,9 @@ def command(
     ] = None,
     part: Annotated[
         str | None,
-        typer.Option("--part", help="One part of a study that has several; all of them unless told.", show_default=False),
+        typer.Option(
+            "--part", help="One part of a study that has several; all of them unless told.", show_default=False
+        ),
     ] = None,
     listing: Annotated[bool, typer.Option("--list", help="Show which studies there are.")] = False,
     fast: Annotated[bool, typer.Option("--fast", help="Minutes instead of hours: fewer repeats and rows.")] = False,

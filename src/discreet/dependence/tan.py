@@ -98,8 +98,8 @@ def plan_tan(schema: Schema, budget: Budget, choice_share: Fraction = Fraction(3
     """The plan of a tree-augmented model; a single feature has no pairs to choose."""
     if len(schema.features) > MOST_FEATURES:
         raise BudgetError(
-            f"a tree of pairs looks at every pair of features, and {len(schema.features)} of them have too many: declare "
-            f"at most {MOST_FEATURES}, or choose some first ('discreet select')"
+            f"a tree of pairs looks at every pair of features, and {len(schema.features)} of them have too many: "
+            f"declare at most {MOST_FEATURES}, or choose some first ('discreet select')"
         )
     share = choice_share if len(schema.features) > 1 else Fraction(0)
     return plan_network(schema, budget, "a tree-augmented model", {PAIRS: share, TABLES: 1 - share}, **settings)

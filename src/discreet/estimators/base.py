@@ -109,7 +109,7 @@ class PrivateEstimator(Carrier, BaseEstimator):
         """Refuse what no fit takes; `sample_weight` of None is what libraries pass that have none."""
         if unknown.pop("sample_weight", None) is not None:
             raise SettingError(
-                "sample_weight is not supported: the noise is sized for rows that count once each, and a row of greater "
+                "sample_weight is not supported: the noise is sized for rows that count once each, and a row of more "
                 "weight would be less protected; leave it out"
             )
         for name in unknown:

@@ -54,7 +54,8 @@ class SelectiveNB(NaiveBayesEstimator, CountedEstimator):
         How many features to keep; "auto" follows a noisy number of rows, the budget and the number of features.
     share : float, default 0.5
         The part of the budget that pays for the choice.
-    {criterion, selector, max_rows, threshold, adjacency, contributions, split, smoothing, random_state, unexpected, delta}
+    {criterion, selector, max_rows, threshold, adjacency, contributions, split, smoothing, random_state, unexpected}
+    {delta}
 
     Attributes
     ----------
@@ -69,10 +70,9 @@ class SelectiveNB(NaiveBayesEstimator, CountedEstimator):
 
     def __init__(
         self, epsilon: float = 1.0, schema: Schema | str | None = None, k: Any = "auto", share: float = 0.5,
-        criterion: str = "hits", selector: str = "permute-and-flip", adjacency: str = "add-remove", contributions: int = 1,
-        max_rows: int | None = None, threshold: int | None = None, split: Any = "weighted", smoothing: float = 1.0,
-        random_state: Any = None, unexpected: str = "refuse",
-        delta: float = 0.0,
+        criterion: str = "hits", selector: str = "permute-and-flip", adjacency: str = "add-remove",
+        contributions: int = 1, max_rows: int | None = None, threshold: int | None = None, split: Any = "weighted",
+        smoothing: float = 1.0, random_state: Any = None, unexpected: str = "refuse", delta: float = 0.0,
     ) -> None:  # fmt: skip
         self._configure(locals())
 

@@ -31,7 +31,7 @@ WARNING = (
     "bounds from documentation or common sense, the full list of categories that can occur."
 )
 OPEN_WARNING = (
-    "This draft was read off the data, so it discloses their categories and classes; bounds are left open, to be found privately.\n"
+    "This draft was read off the data, so it discloses their categories and classes; bounds are left open.\n"
     "Replace what it says by what is publicly known before you rely on any guarantee: limits from documentation or\n"
     "common sense, the full list of categories that can occur."
 )

@@ -319,9 +319,9 @@ def _header(path: str, lenient: bool = False) -> tuple[list[str], str]:
         errors = "surrogateescape" if lenient else "strict"
         with opener(path, "rt", encoding="utf-8-sig", errors=errors, newline="") as file:
             top = file.read(HEADER)
+        _refuse_json(path, top)
         if len(top) == HEADER and not any(end in top for end in "\r\n"):
             raise DataError(f"{path} has no line end in its first {HEADER >> 20} million letters: it is no CSV file")
-        _refuse_json(path, top)
         readings = {mark: next(csv.reader(io.StringIO(top, newline=""), delimiter=mark), []) for mark in ",;\t|"}
         delimiter = max(readings, key=lambda mark: len(readings[mark]))
         names = readings[delimiter]

@@ -93,7 +93,9 @@ def common_schema(candidates: list[tuple[str, Any]], given: Any) -> Schema | Non
     """The schema of the search, else the one that all candidates share; None if it is to be inferred."""
     for schema in (given, *(one.schema for _, one in candidates)):
         if isinstance(schema, Schema) and schema.unsettled:
-            raise SchemaError(f"the bounds of {schema.unsettled[0]!r} are private: find them before a search by private_bounds")
+            raise SchemaError(
+                f"the bounds of {schema.unsettled[0]!r} are private: find them before a search by private_bounds"
+            )
     if isinstance(given, Schema):
         return given
     if isinstance(given, str) and given == "infer":
