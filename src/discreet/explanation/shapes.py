@@ -1,4 +1,4 @@
-"""Shapes: what each feature adds to the scores of a released model, and each value of a row; the model alone is asked."""
+"""Shapes: what each feature adds to the scores of a released model, and each value of a row adds to its own."""
 
 from __future__ import annotations
 
