@@ -21,6 +21,7 @@ LONG = {
     "collected",
     "deltas",
     "fuzz",
+    "coverage",
     "identical",
     "large",
     "row_rule",

@@ -121,7 +121,7 @@ FILES = {
     "false.arrow": (b"colour,age\n", ["false.arrow", "Arrow"]),
     "false.csv.gz": (b"colour,age,ill\nred,5,no\n", ["false.csv.gz"]),
     "model.pkl": (pickle.dumps({"a": np.zeros(3)}), ["model.pkl"]),
-    "zeros.bin": (b"\0" * 100, ["zeros.bin", "neither CSV, Parquet nor Arrow"]),
+    "zeros.bin": (b"\0" * 100, ["zeros.bin", "neither CSV, JSON lines, Parquet nor Arrow"]),
 }
 
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from discreet.cli import options
-from discreet.cli.common import console, estimator, load_schema, odds, print_json, table
+from discreet.cli.common import console, estimator, load_schema, odds, print_json, progress, table
 
 
 @options.grouped(settings=options.SETTINGS)
@@ -17,30 +17,89 @@ def command(
     schema: options.Schema = None,
     rows: Annotated[
         int | None,
-        typer.Option(min=1, help="A number of rows to assume: noise is shown beside it.", show_default=False),
+        typer.Option(
+            min=1,
+            help="Assumed rows: also show the error of each table, what an attacker may learn, and the accuracy to "
+            "expect, from rows made up after the schema.",
+            show_default=False,
+        ),
     ] = None,
     as_json: options.Json = False,
 ) -> None:
     """Show how a budget would be spent, and what epsilon means. No data are read and nothing is charged."""
-    classifier = estimator(settings, load_schema(schema, unsettled=True))
+    public = load_schema(schema, unsettled=True)
+    classifier = estimator(settings, public)
     plan = classifier.plan()
     bought = classifier.settlement() if hasattr(classifier, "settlement") else None
     chosen = plan.choices(*(() if rows is None else ((rows,),))) if hasattr(plan, "choices") else []
+    expected = None if rows is None else expect(classifier, plan, public, rows, quiet=as_json)
     if as_json:
-        more = {} if bought is None else {"settlement": bought.to_dict()}
+        more = ({} if bought is None else {"settlement": bought.to_dict()}) | ({} if rows is None else {"rows": rows})
         more |= {} if not chosen else {"choices": [{"rows": size, **vars(choice)} for size, choice in chosen]}
-        print_json({**described(plan), **more})
+        print_json({**described(plan), **more, **({} if expected is None else {"expected": expected})})
         return
     if bought is not None:
         show_settlement(bought)
-    show(plan, rows)
+    show(plan)
     if chosen and plan.model == "auto":
         told = [[f"{size:,}", choice.model, choice.reason] for size, choice in chosen]
-        console().print("")
-        console().print(
-            table("what would be chosen, if all classes were alike", ["rows", "model", "why"], told, left=3)
+        title = "\nwhat would be chosen, if all classes were alike"
+        console().print(table(title, ["rows", "model", "why"], told, left=3))
+    if expected is None or rows is None:
+        console().print(odds(plan.budget))
+    else:
+        show_expected(expected, rows, settings["epsilon"])
+
+
+def expect(classifier: Any, plan: Any, schema: Any, rows: int, *, quiet: bool) -> dict[str, Any]:
+    """What to expect of a plan if there are so many rows: errors, odds and accuracies, from public knowledge alone."""
+    from discreet.bayes.plan import Plan
+    from discreet.simulation import curve
+    from discreet.simulation import odds as chances
+
+    each = rows / len(schema.classes)
+    tables = []
+    for row in plan.rows() if isinstance(plan, Plan) else ():
+        cell = each / max(row["cells"] / len(schema.classes), 1)
+        tables.append(
+            {"statistic": row["statistic"], "noise": row["noise"], "rows": cell, "error": row["noise"] / cell}
         )
-    console().print(odds(plan.budget))
+    with progress("fitting to made-up rows", quiet=quiet):
+        accuracy = None if schema.unsettled else curve(classifier, schema, rows)
+    return {"tables": tables, "odds": chances(float(classifier.epsilon)), "accuracy": accuracy}
+
+
+def show_expected(expected: dict[str, Any], rows: int, epsilon: float) -> None:
+    """Print what to expect, for a person."""
+    screen = console()
+    lines = [
+        [one["statistic"], f"{one['rows']:.0f}", _noise(one["noise"]), f"{one['error']:.1%}"]
+        for one in expected["tables"]
+        if not math.isnan(one["noise"])
+    ]
+    if lines:
+        screen.print(
+            table(f"\nif there are {rows} rows", ["statistic", "rows in a usual cell", "noise sd", "error"], lines)
+        )
+    if math.isinf(epsilon):
+        screen.print("\nwithout privacy an attacker may learn all there is to know")
+    else:
+        times = f"{math.exp(epsilon):.3g}" if epsilon < 20 else "more than a hundred million"
+        screen.print(
+            f"\nwhat an attacker may learn of a person: the odds of any guess change by a factor of {times} at most"
+        )
+        lines = [[f"{one['before']:.0%}", f"{one['after']:.1%}"] for one in expected["odds"]]
+        screen.print(table("", ["sure of a guess before", "and afterwards, at most"], lines, left=0))
+    if expected["accuracy"] is None:
+        screen.print("\nno accuracies: rows can be made up only once the bounds are settled")
+        return
+    lines = [[f"{one['epsilon']:g}", f"{one['accuracy']:.3f}"] for one in expected["accuracy"]]
+    heads = ["epsilon", "accuracy"]
+    screen.print(
+        table(
+            "\naccuracy on rows made up after the schema, not on yours: how it falls with epsilon", heads, lines, left=0
+        )
+    )
 
 
 def described(plan: Any) -> dict[str, Any]:

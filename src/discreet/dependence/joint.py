@@ -153,7 +153,7 @@ def expected_counts(released: JointRelease) -> Floats:
     for table in released.marginals:
         chances = (chances[:, :, None] * table[:, None, :]).reshape(classes, -1)
     rows = max(float(released.counts.sum()), 30.0)
-    return np.maximum(chances / chances.sum() * rows, 1e-12)
+    return np.asarray(np.maximum(chances / chances.sum() * rows, 1e-12))
 
 
 def cell_weights(released: JointRelease, expected: Floats) -> Floats:
@@ -163,7 +163,7 @@ def cell_weights(released: JointRelease, expected: Floats) -> Floats:
     differs = max(float(np.square(noisy - usual).mean()) - noise, 0.0)
     kept = differs / (differs + noise) if noise else 1.0
     found = np.maximum(usual + kept * (noisy - usual), 0.0)
-    return np.round(found if found.sum() > 0 else usual, 3) + 1e-9
+    return np.asarray(np.round(found if found.sum() > 0 else usual, 3) + 1e-9)
 
 
 def joint_table(released: JointRelease, expected: Floats) -> Floats:

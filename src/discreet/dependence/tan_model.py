@@ -80,9 +80,10 @@ class TANModel(ReleasedModel):
 
     def _draw(self, size: int, rng: np.random.Generator) -> dict[str, list[Any]]:
         """Class first, then each part of the forest from a root on: P(child | parent, class)."""
-        groups, codes = self._draw_classes(size, rng), {}
+        groups = self._draw_classes(size, rng)
+        codes: dict[int, Any] = {}
         for root in range(len(self.singles)):
-            waiting = [] if root in codes else [(root, -1, None)]
+            waiting: list[tuple[int, int, int | None]] = [] if root in codes else [(root, -1, None)]
             while waiting:
                 place, parent, edge = waiting.pop()
                 logs = self.singles[place][groups]

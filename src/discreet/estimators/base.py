@@ -84,7 +84,9 @@ class PrivateEstimator(Carrier, BaseEstimator):
         changed = [(name, value) for name, value in given if value is not usual[name].default]
         facts = [(name, _told(value)) for name, value in changed]
         fitted = getattr(self, "model_", None)
-        return page(type(self).__name__, facts) + (fitted._repr_html_() if hasattr(fitted, "_repr_html_") else "")
+        return page(type(self).__name__, facts) + (
+            fitted._repr_html_() if fitted is not None and hasattr(fitted, "_repr_html_") else ""
+        )
 
     def _configure(self, settings: dict[str, Any]) -> None:
         """Keep what a constructor was called with, each setting under its name; `settings` are its `locals()`."""

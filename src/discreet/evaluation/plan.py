@@ -77,7 +77,7 @@ def evaluation_charges(
         return Charge("discrete Laplace", what, "L1", str(reach), reach / epsilon, "epsilon", epsilon)
 
     whole, own = budget.epsilon * (1 - sets), budget.epsilon * sets
-    covered = ()
+    covered: tuple[Charge, ...] = ()
     if sets:
         covered = (
             charge("rows held out, for prediction sets", own * SETS_ROWS),

@@ -1,10 +1,10 @@
-"""Shapes: what each feature adds to the scores of a released model, and each value of a row; the model alone is asked."""
+"""Shapes: what each feature adds to the scores of a released model, and each value of a row adds to its own."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +24,7 @@ NO_BAND = "the noise of this kind acts through the fit, so that its shapes have 
 class Explained(Protocol):
     """What an explanation asks of a released model."""
 
-    NAME: str
+    NAME: ClassVar[str]
     schema: Schema
     probabilistic: bool
     generative: bool
@@ -81,8 +81,14 @@ class Explanation:
              "values": one.values.tolist(), "standard_error": None if one.error is None else one.error.tolist()}
             for one in self.shapes
         ]  # fmt: skip
-        whole = {"model": self.model, "target": self.target, "classes": list(self.classes), "unit": self.unit,
-                 "bands": self.bands, "shapes": shapes}  # fmt: skip
+        whole: dict[str, Any] = {
+            "model": self.model,
+            "target": self.target,
+            "classes": list(self.classes),
+            "unit": self.unit,
+            "bands": self.bands,
+            "shapes": shapes,
+        }
         if self.row is not None:
             whole |= {"row": {k: _plain(v) for k, v in self.row.items()}, "start": list(self.start),
                       "contributions": self.contributions}  # fmt: skip

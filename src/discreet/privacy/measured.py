@@ -102,7 +102,8 @@ class PrivateEvaluation(_Record):
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, as they go into a file."""
-        return self.model_dump(mode="json", exclude_none=False)
+        found = self.model_dump(mode="json", exclude_none=False)
+        return found if self.sets is not None else {key: value for key, value in found.items() if key != "sets"}
 
     @classmethod
     def from_dict(cls, fields: Any) -> PrivateEvaluation:
