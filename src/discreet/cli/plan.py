@@ -118,8 +118,8 @@ def described(plan: Any) -> dict[str, Any]:
     }
 
 
-def show(plan: Any, size: int | None = None) -> None:
-    """Print a plan for a person; noise beside the rows of a mean cell, if a number of them is assumed."""
+def show(plan: Any) -> None:
+    """Print a plan for a person."""
     from discreet.auto.classifier import AutoPlan
     from discreet.bayes.plan import Plan
     from discreet.cli.inspect import show_ledger
@@ -132,14 +132,9 @@ def show(plan: Any, size: int | None = None) -> None:
         console().print(f"{plan.budget}, {plan.adjacency} neighbours")
         show_ledger(record(plan.node))
         return
-    rows = [
-        [row["statistic"], str(row["cells"]), f"{row['share']:.1%}", _noise(row["noise"])]
-        + ([] if size is None else [_beside(row, size)])
-        for row in plan.rows()
-    ]
+    rows = [[row["statistic"], str(row["cells"]), f"{row['share']:.1%}", _noise(row["noise"])] for row in plan.rows()]
     title = f"{plan.budget}, {plan.adjacency} neighbours, {plan.mechanism} noise"
-    heads = ["statistic", "cells", "share", "noise sd"] + ([] if size is None else [f"of a mean cell of {size:,} rows"])
-    console().print(table(title, heads, rows))
+    console().print(table(title, ["statistic", "cells", "share", "noise sd"], rows))
     console().print(f"accounting: {plan.accounting}")
 
 
@@ -148,12 +143,6 @@ def show_steps(plan: Any) -> None:
     rows = [[row["step"], f"{row['share']:.1%}", _cost(row["cost"]), row["mechanism"]] for row in plan.rows()]
     title = f"{plan.budget}, {plan.adjacency} neighbours, model {plan.model}"
     console().print(table(title, ["step", "share", "epsilon", "noise"], rows))
-
-
-def _beside(row: Any, rows: int) -> str:
-    """The noise of counts as a part of the rows that a mean cell holds; sums are on scales of their own."""
-    counts = row["statistic"].startswith("rows ") and math.isfinite(row["noise"])
-    return f"{row['noise'] * row['cells'] / rows:.1%}" if counts else ""
 
 
 def _cost(epsilon: float | None) -> str:
