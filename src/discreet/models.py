@@ -46,9 +46,7 @@ class ReleasedModel(ABC):
     by_codes: bool = False  # whether a row's scores follow from its cells and lattice points alone
     log_prior: Floats | None = None
     evaluation: PrivateEvaluation | None = None  # figures measured on rows held out, if any
-    _bound = (
-        True  # whether its certificate names its parameters: not in files of earlier versions, which stay as they are
-    )
+    _bound = True  # whether its certificate names its parameters: files of earlier versions stay as they are
 
     def __init__(self, schema: Schema, certificate: Certificate) -> None:
         self.schema, self.certificate = schema, certificate

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
@@ -36,12 +37,12 @@ def command(
     if out.suffix not in {".csv", ".parquet"}:
         raise DiscreetError("--out takes NAME.csv or NAME.parquet")
     beside = out.with_name(out.name + ".certificate.json")
-    check_out(out)
+    check_out(out, model, *(() if measure is None else (measure,)))
     loaded = load(model)
     loaded.sample(0)  # says so if it cannot draw
     with progress("drawing", quiet=as_json) as report, replacing(out) as temporary:
         _write(_drawn(loaded, rows, seed, report), temporary, out.suffix)
-    write_text(beside, loaded.certificate.model_dump_json(indent=2) + "\n")
+    write_text(beside, json.dumps(loaded.to_dict()["certificate"], indent=2, ensure_ascii=False) + "\n")
     measured = None if measure is None else usefulness(loaded.schema, str(out), measure)
     if measured is not None:
         note("note: these figures are exact and NOT private: they disclose the rows that were scored")
