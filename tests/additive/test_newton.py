@@ -188,3 +188,24 @@ def test_shapes_are_for_wide_tables_of_categories_with_a_delta():
     for other in (choice(36, 2500, 0), choice(36, 50_000, 1e-6), choice(36, 300, 1e-6), choice(10, 2500, 1e-6)):
         assert "shapes" not in other.reason
     assert "shapes" not in choice(36, 2500, 1e-6, numbers=12).reason
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e9])
+def test_a_row_adds_the_same_beside_others_however_large_the_weights_are(scale):
+    weights = np.array([1.0, -0.7, 0.9]) * scale
+    together = derivatives(held(ROWS * 3), SHAPES, weights)
+    alone = [derivatives(held([row]), SHAPES, weights) for row in ROWS]
+    for part in range(2):
+        np.testing.assert_array_equal(together[part], 3 * sum(one[part] for one in alone))
+
+
+def test_sums_of_one_part_are_exact_in_doubles_and_do_not_wrap_beyond():
+    assert newton.PART * newton.UNIT**2 * RATE // 4 <= 2**53
+
+
+def test_sums_stay_at_their_end(monkeypatch):
+    """Where 64 bits do not suffice, one row more still moves a sum by no more than it adds."""
+    monkeypatch.setattr(newton, "saturated_add", lambda left, right: (calls.append(1), left + right)[1])
+    calls = []
+    derivatives(held(ROWS), SHAPES, np.zeros(3))
+    assert len(calls) == 2  # the gradient and the second derivatives of the one part there is

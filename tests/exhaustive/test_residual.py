@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from discreet import Adjacency, Budget, BudgetError, PrivateNB
+from discreet import Adjacency, Budget, BudgetError, Categorical, PrivateNB, Schema
 from discreet.bayes import bundling
 from discreet.bayes.plan import make_plan
 from discreet.bayes.release import noised
@@ -174,3 +174,25 @@ def test_exact_tables_without_privacy():
     plan = make_plan(SCHEMAS["two tables"], Budget(math.inf), mechanism="residual")
     flat = integers(SCHEMAS["two tables"], plan, (0, 3, 3))
     assert flat["table", "a"].sum() == 3
+
+
+@pytest.mark.parametrize("mechanism", ["residual", "gaussian"])
+def test_replaced_rows_are_accounted_as_replaced_where_epsilon_is_large(monkeypatch, mechanism):
+    """At a large ε the losses of one row more or less would let less noise pass than a replaced row needs."""
+    monkeypatch.setitem(SCHEMAS, "one table", Schema([Categorical("a", [0, 1])], "t", [0, 1]))
+    plan = make_plan(SCHEMAS["one table"], Budget(12, 1e-4), adjacency=Adjacency.REPLACE, mechanism=mechanism)
+    found = {pattern for pattern in patterns("one table", Adjacency.REPLACE, plan) if pattern}
+    assert 0.5e-4 < max(hockey_stick(pattern, 12) for pattern in found) <= 1e-4
+
+
+def test_integers_beyond_64_bits_stay_at_their_end():
+    """One row more never moves what is handed over by more than it moves the integer itself."""
+    for count in (2**63 // 15, 2**62, 2**63 - 2):
+        tables = [np.array([extra + count, *[0] * 15]) for extra in (0, 1)]
+        handed_over = []
+        for table in tables:
+            sampler = Handed()
+            Residual((16,)).released([table], Fraction(40), sampler)
+            handed_over.append([int(value) for values, _ in sampler.calls for value in values])
+        moved = [abs(a - b) for a, b in zip(*handed_over, strict=True)]
+        assert moved[0] <= 1 and max(moved[1:]) <= 15

@@ -30,6 +30,7 @@ from discreet.privacy.ledger import Charge, Node, Sequential
 from discreet.privacy.plan import Protected
 from discreet.schema import Schema
 from discreet.sources import HeldRows
+from discreet.statistics import saturated_add
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -162,7 +163,7 @@ def derivatives(rows: HeldRows, shapes: Shapes, weights: Floats) -> tuple[Intege
     """
     size = len(shapes.columns)
     gradient, bend = np.zeros(size, np.int64), np.zeros((size, size), np.int64)
-    most = 2.0**52 / (UNIT * size)
+    most = math.floor(2**52 / (UNIT * size))
     fine = np.clip(np.rint(weights * 2.0**20), -most, most)
     pulls, curvature = rates()
     for piece in rows.pieces():
@@ -175,8 +176,9 @@ def derivatives(rows: HeldRows, shapes: Shapes, weights: Floats) -> tuple[Intege
             x[:, -1] = shapes.columns[-1][0]
             score = np.rint((x @ fine) * (FINE / (2.0**20 * UNIT)))
             spot = (np.clip(score, -FAR * FINE, FAR * FINE) + FAR * FINE).astype(np.int64)
-            gradient += (x.T @ pulls[labels[part], spot].astype(np.float64)).astype(np.int64)
-            bend += ((x * curvature[spot][:, None]).T @ x).astype(np.int64)
+            pulled = (x.T @ pulls[labels[part], spot].astype(np.float64)).astype(np.int64)
+            gradient = saturated_add(gradient, pulled)
+            bend = saturated_add(bend, ((x * curvature[spot][:, None]).T @ x).astype(np.int64))
     return gradient, bend
 
 

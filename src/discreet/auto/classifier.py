@@ -75,6 +75,7 @@ class AutoPlan(Protected):
                 choose(
                     self.schema, ClassCounts(np.full(classes, size / classes), 0.0, None), rest,
                     adjacency=self.adjacency, contributions=self.contributions, model=self.model,
+                    delta=self.budget.delta,
                 ),
             )
             for size in rows

@@ -77,6 +77,10 @@ def _type(feature: Any) -> Any:
     """One type for all values that a feature may have; text if they are of several."""
     import pyarrow as pa
 
+    from discreet.schema import Date
+
+    if isinstance(feature, Date):
+        return pa.string()
     if not hasattr(feature, "categories"):
         return pa.int64() if feature.integer else pa.float64()
     values = [*feature.categories, *([] if getattr(feature, "other", None) is None else [feature.other])]

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from discreet.domain import text
 from discreet.errors import DataError, ModelError
-from discreet.schema import Numeric, Schema
+from discreet.schema import Date, Numeric, Schema
 from discreet.sources import Rows, cells_of, make_column
 
 Floats = NDArray[np.float64]
-POINTS = 48  # at which the shape of a number is drawn
+POINTS, DAYS = 48, 13  # at which the shape of a number is drawn, and of a date
 ROWS, BASES, MANY = 512, 64, 40_000  # made-up rows, those that a shape is averaged over, and rows asked about in all
 SEED = 20_261  # any constant: the same model always has the same explanation
 NO_BAND = "the noise of this kind acts through the fit, so that its shapes have no band in closed form"
@@ -137,9 +137,13 @@ def _points(feature: Any) -> list[Any]:
     if not isinstance(feature, Numeric):
         named = getattr(feature, "other", None)
         found = [*feature.categories, *([] if named is None or feature.other_code is None else [named])]
+    elif isinstance(feature, Date):
+        found = list(dict.fromkeys(feature.again(place) for place in np.linspace(feature.lower, feature.upper, DAYS)))
     else:
         grid = np.linspace(feature.lower, feature.upper, POINTS)
         found = sorted({round(value) for value in grid}) if feature.integer else grid.tolist()
+        if feature.transform is not None:
+            found = [feature.again(place) for place in found]
     return [*found, *([None] if feature.missing_code is not None else [])]
 
 
@@ -179,7 +183,8 @@ def _shapes(model: Explained, reference: dict[str, list[Any]]) -> list[Shape]:
         if errors is not None:
             error = errors[:, cells_of(_rows_of(feature, at[feature.name]))]
         importance, points = float(np.mean(np.abs(values) @ seen)), tuple(at[feature.name])
-        shapes.append(Shape(feature.name, isinstance(feature, Numeric), points, values, error, importance))
+        numeric = isinstance(feature, Numeric) and not isinstance(feature, Date)
+        shapes.append(Shape(feature.name, numeric, points, values, error, importance))
     return shapes
 
 
@@ -192,6 +197,12 @@ def _rows_of(feature: Any, values: list[Any]) -> Any:
 def _shares(feature: Any, at: list[Any], drawn: list[Any]) -> Floats:
     """How often made-up rows have each of the points, to the nearest."""
     counts = np.zeros(len(at))
+    if isinstance(feature, Numeric) and (isinstance(feature, Date) or feature.transform is not None):
+        own = cells_of(_rows_of(feature, at))
+        for cell, seen in zip(*np.unique(cells_of(_rows_of(feature, drawn)), return_counts=True), strict=True):
+            near = np.abs(own - cell) == np.abs(own - cell).min()
+            counts[near] += seen / near.sum()
+        return np.asarray(counts / counts.sum())
     numbers = np.array([np.inf if value is None else value for value in at]) if isinstance(feature, Numeric) else None
     place = {_key(value): i for i, value in enumerate(at)}
     for value in drawn:

@@ -78,13 +78,21 @@ class Residual:
     def released(self, tables: Sequence[Integers], spread: Fraction, sampler: Sampler) -> list[Floats]:
         """The tables of one class with noise; all have the same sum, which is the noisy total."""
         gaussian: Callable[[Integers, Fraction], Integers] = sampler.gaussian
-        rows = gaussian(tables[0].sum(axis=-1, keepdims=True), spread / self.common)
+        rows = gaussian(_held(tables[0], 0), spread / self.common)
         found = []
         for table, size, weight in zip(tables, self.sizes, self.weights, strict=True):
             beside = np.zeros(table.shape)
             if size > 1:
-                exact = size * table - table.sum(axis=-1, keepdims=True)
-                noisy = gaussian(exact, size * size * spread / weight).astype(np.float64)
+                noisy = gaussian(_held(table, size), size * size * spread / weight).astype(np.float64)
                 beside = noisy - noisy.mean(axis=-1, keepdims=True)
             found.append((beside + rows) / size)
         return found
+
+
+def _held(table: Integers, size: int) -> Integers:
+    """size·T − N·1, or N for size 0, held within 64 bits: a row moves it by no more than it moves the integer."""
+    wide = max(int(table.max(initial=0)), -int(table.min(initial=0))) * max(size, table.shape[-1]) >= 2**61
+    cells = table.astype(object) if wide else table
+    rows = cells.sum(axis=-1, keepdims=True)
+    found = size * cells - rows if size else rows
+    return np.asarray(np.clip(found, -(2**63), 2**63 - 1) if wide else found, dtype=np.int64)

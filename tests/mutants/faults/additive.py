@@ -120,6 +120,13 @@ plant("newton-residual-rounded-up", "additive/newton.py",
       "pulls = np.stack([np.floor(chance * RATE), -np.floor((1 - chance) * RATE)])",
       "pulls = np.stack([2 * np.floor(chance * RATE), -np.floor((1 - chance) * RATE)]) // 1",
       "a row of the first class pulls by twice a residual", f"{NEWTON}::test_second_derivatives_cost_nothing_up_to_the_golden_ratio")
+plant("newton-sums-wrap", "additive/newton.py",
+      "bend = saturated_add(bend, ((x * curvature[spot][:, None]).T @ x).astype(np.int64))",
+      "bend = bend + ((x * curvature[spot][:, None]).T @ x).astype(np.int64)",
+      "sums beyond 64 bits start again at the other end", f"{NEWTON}::test_sums_stay_at_their_end")
+plant("newton-parts-too-long", "additive/newton.py", "PART = 1 << 17", "PART = 1 << 21",
+      "sums of one part leave the digits of a double, so that a row adds what others leave it",
+      f"{NEWTON}::test_sums_of_one_part_are_exact_in_doubles_and_do_not_wrap_beyond")
 plant("newton-score-by-its-neighbours", "additive/newton.py",
       "score = np.rint((x @ fine)", "score = np.rint((x @ fine + x.mean() * 2.0**24)",
       "what a row adds depends on the rows beside it", f"{NEWTON}::test_a_row_adds_the_same_wherever_it_stands")

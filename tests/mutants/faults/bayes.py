@@ -119,7 +119,7 @@ plant("residual-label-forgotten", "mechanisms/residual.py",
       "a new label moves two classes, and the noise is for one",
       "exhaustive/test_residual.py::test_neighbours_cost_rho_and_never_more")
 plant("residual-variance-of-a-cell", "mechanisms/residual.py",
-      "gaussian(exact, size * size * spread / weight)", "gaussian(exact, size * spread / weight)",
+      "gaussian(_held(table, size), size * size * spread / weight)", "gaussian(_held(table, size), size * spread / weight)",
       "tables that are multiplied by their size get noise for less", RESIDUAL)
 plant("residual-exact-total", "mechanisms/residual.py",
       "found.append((beside + rows) / size)", "found.append((beside + table.sum(axis=-1, keepdims=True)) / size)",
@@ -133,3 +133,14 @@ plant("residual-loss-of-a-small-move", "privacy/calibrate.py",
       "sigma, sensitivity=by, value", "sigma, sensitivity=1, value",
       "exact losses take every integer to move by one",
       "exhaustive/test_residual.py::test_exact_losses_are_those_of_the_laws")
+LARGE = "exhaustive/test_residual.py::test_replaced_rows_are_accounted_as_replaced_where_epsilon_is_large"
+plant("counting-one-cell-under-replace", "bayes/plan.py",
+      "moved = moved_rows(adjacency)\n            tight", "moved = 1\n            tight",
+      "count tables for replaced rows are accounted as if one cell moved", LARGE)
+plant("residual-losses-of-a-row-more", "bayes/plan.py",
+      "residual_of(items).moves(adjacency)", "residual_of(items).moves(Adjacency.ADD_REMOVE)",
+      "tables in a residual basis for replaced rows are accounted as if a row came or went", LARGE)
+plant("residual-sums-wrap", "mechanisms/residual.py",
+      "if wide else found, dtype=np.int64)", "if False else found.astype(np.uint64) if wide else found).astype(np.int64)",
+      "integers beyond 64 bits start again at the other end, so that one row moves them by all there is",
+      "exhaustive/test_residual.py::test_integers_beyond_64_bits_stay_at_their_end")
