@@ -119,7 +119,7 @@ class Untouchable:
         {"numeric": "spline"},
         {"contributions": 0},
         {"contributions": 1.5},
-        {"smoothing": 0},
+        {"smoothing": -1},
         {"smoothing": "much"},
     ],
 )

@@ -80,7 +80,7 @@ def test_a_report_needs_the_journal_alone(tmp_path, monkeypatch):
     (told,) = thresholds.run(folder=tmp_path, report=True)
     assert "nothing was measured yet" in told["unit"]
     scores = {"fitted, K-norm": 0.5, "fitted, normal": 0.6}
-    kept = {"data": "a", "epsilon": 1.0, "seed": 0, "scores": scores, "facts": {"gain": 1.2}}
+    kept = {"data": "a", "epsilon": 1.0, "seed": 0, "scores": scores, "facts": {"gain": 1.2}, "asked": list(scores)}
     (tmp_path / "thresholds.jsonl").write_text(json.dumps(kept) + "\n")
     first, *others = thresholds.run(folder=tmp_path, report=True)
     assert first["measured"] == 1 and any("normal noise" in one["what"] for one in others)

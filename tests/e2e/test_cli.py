@@ -122,7 +122,7 @@ def test_a_draft_on_standard_output(job, discreet, tmp_path):
 
 def test_the_plan(job, discreet):
     done = ok(discreet("plan", "--schema", "s.toml", "--epsilon", "1", "--model", "nb", "--rows", "9000", cwd=job))
-    assert "of a mean cell of 9,000 rows" in done.stdout and "factor of at most 2.72" in done.stdout
+    assert "if there are 9000 rows" in done.stdout and "by a factor of 2.72 at most" in done.stdout
     assert "epsilon = 1" in done.stdout and "add-remove" in done.stdout
     for name in Schema.load(job / "s.toml").names:
         assert name in done.stdout

@@ -19,7 +19,7 @@ SCHEMA = Schema(
 def test_expected_errors_odds_and_accuracies(tmp_path, monkeypatch, capsys):
     SCHEMA.save(tmp_path / "s.toml")
     monkeypatch.chdir(tmp_path)
-    words = ["plan", "--schema", "s.toml", "--epsilon", "0.5", "--rows", "2000"]
+    words = ["plan", "--schema", "s.toml", "--epsilon", "0.5", "--model", "nb", "--rows", "2000"]
     assert not run(partial(app, [*words, "--json"], standalone_mode=False))
     found = json.loads(capsys.readouterr().out)["expected"]
     first = found["tables"][0]

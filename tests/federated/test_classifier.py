@@ -135,7 +135,7 @@ def test_rows_where_the_user_says(rows):
         ({"epsilons": "normal"}, "epsilons"),
         ({"secure": True, "weighting": "trimmed"}, "secure"),
         ({"secure": True, "honest": 11}, "honest"),
-        ({"smoothing": 0}, "smoothing"),
+        ({"smoothing": -1}, "smoothing"),
         ({"robust": 0.6}, "robust"),
         ({"random_state": "luck"}, "random_state"),
     ],

@@ -72,7 +72,7 @@ def test_a_ledger_is_charged_before_rows_are_read(rows):
         ({"loss": 1.5}, "loss"),
         ({"degree": 3}, "degree"),
         ({"epsilons": [1.0]}, "entries"),
-        ({"smoothing": 0}, "smoothing"),
+        ({"smoothing": -1}, "smoothing"),
     ],
 )
 def test_bad_settings_are_one_sentence(rows, settings, message):

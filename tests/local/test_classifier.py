@@ -120,7 +120,7 @@ def test_what_is_wrong_is_said(rows):
         ({"schema": SCHEMA, "numeric": "magic"}, BudgetError, "no way 'magic'"),
         ({"schema": SCHEMA, "numeric": "magic", "epsilon": math.inf}, BudgetError, "no way 'magic'"),
         ({"schema": SCHEMA, "reports": 9}, BudgetError, "cannot report about 9"),
-        ({"schema": SCHEMA, "smoothing": 0}, BudgetError, "smoothing"),
+        ({"schema": SCHEMA, "smoothing": -1}, BudgetError, "smoothing"),
         ({"schema": SCHEMA, "random_state": -1}, BudgetError, "random_state"),
     ):
         with pytest.raises(error, match=words):

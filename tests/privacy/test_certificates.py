@@ -43,6 +43,7 @@ from discreet import (
     evaluate_privately,
     settle_schema,
 )
+from discreet.additive.newton import fit_newton, plan_newton
 from discreet.bayes.plan import make_plan
 from discreet.bounds.release import REST
 from discreet.calibration import calibrated
@@ -162,6 +163,18 @@ def pooled_look(schema: Schema, epsilon: Any, seed: Any) -> list[Certificate]:
     return [buy_pooled(source, pooled_plan(free, Budget(epsilon)), free, counts, 4, sampler).certificate]
 
 
+def weighed_shapes(schema: Schema, epsilon: Any, seed: Any) -> list[Certificate]:
+    """Noisy Newton steps, which need a δ; without privacy there are none of them, and cells have weights."""
+    if epsilon == math.inf:
+        return fitted(PrivateAdditiveClassifier)(schema, epsilon, seed)
+    X, y = frame()
+    sampler, exactly = sampler_for(seed), CountPlan(schema, Budget(math.inf), Adjacency.ADD_REMOVE, 1, None)
+    counts = bought_counts(np.array([60, 60]), exactly, sampler)
+    people = {"adjacency": Adjacency.ADD_REMOVE, "contributions": 1, "unexpected": "refuse"}
+    plan = plan_newton(schema, Budget(epsilon, 1e-6), **people)
+    return [fit_newton(discreet.sources.open(X, schema, y).held(), plan, counts, sampler).certificate]
+
+
 def collected(schema: Schema, epsilon: Any, seed: Any) -> list[Certificate]:
     collector = Collector(schema)
     for word in ("p", "q"):
@@ -183,6 +196,7 @@ KINDS: dict[str, tuple[str, Callable[..., list[Certificate]]]] = {
     "functional": ("linear.classifier", fitted(PrivateLogisticRegression, method="functional")),
     "support vectors": ("linear.classifier", fitted(PrivateSVC)),
     "additive": ("additive.classifier", fitted(PrivateAdditiveClassifier)),
+    "shapes": ("additive.newton", weighed_shapes),
     "tree": ("trees.classifier", fitted(PrivateTreeClassifier)),
     "forest": ("trees.classifier", fitted(PrivateForestClassifier)),
     "tree-augmented": ("dependence.plan", fitted(PrivateTAN)),

@@ -69,7 +69,8 @@ def test_a_small_run_from_end_to_end(data_dir, tmp_path):
     )
     assert not outcome.results.failures
     verdicts = {one["claim"]: one["verdict"] for one in outcome.claims}
-    assert verdicts["Table 3.1: sizes, features and majority classes of the data sets."] == "holds"
+    # Mushroom and Adult have other numbers of binary columns here, and Newsgroup other rows.
+    assert verdicts["Table 3.1: sizes, features and majority classes of the data sets."] == "does not hold"
     assert verdicts["Section 3.5.3: iterative sampling (Algorithm 4) is not ε-private."] == "holds"
     assert any(value == "cannot be tested here" for value in verdicts.values())
     assert (tmp_path / "out" / "summary.md").read_text().startswith("# thesis2015, part selection")

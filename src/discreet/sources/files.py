@@ -283,12 +283,15 @@ def _kind(path: str) -> str:
     if suffix in _JSON:
         return "json"
     with open(path, "rb") as file:
-        magic = file.read(6)
+        top = file.read(80)
+    magic = top[:6]
     if magic[:4] == b"PAR1":
         return "parquet"
     if magic == b"ARROW1":
         return "arrow"
     if magic.lstrip(b"\xef\xbb\xbf").startswith(b"{"):
+        if re.match(rb'\{\s*"format":\s*"discreet/', top):
+            raise DataError(f"{path} is a file that discreet wrote, not a table of rows: are two arguments swapped?")
         return "json"
     if suffix == ".json":
         raise DataError(f"{path} is a JSON document: write its rows as JSON lines, one object per line")
@@ -302,11 +305,8 @@ HEADER = 16 << 20  # letters, by the end of which the first line of a CSV file m
 
 def _refuse_json(path: str, top: str) -> None:
     """Say so where a file begins like JSON."""
-    start = top.lstrip()
-    if start.startswith("{") and re.match(r'\{\s*"format":\s*"discreet/', start):
-        raise DataError(f"{path} is a file that discreet wrote, not a table of rows: are two arguments swapped?")
-    if re.match(r'(\{\s*"|\[\s*[\[{])', start):
-        raise DataError(f"{path} is JSON, which is not read: convert it to CSV, Parquet or Arrow")
+    if re.match(r'(\{\s*"|\[\s*[\[{])', top.lstrip()):
+        raise DataError(f"{path} is JSON: write its rows as JSON lines, one object per line, into a file NAME.jsonl")
 
 
 def _header(path: str, lenient: bool = False) -> tuple[list[str], str]:

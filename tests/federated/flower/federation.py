@@ -132,7 +132,8 @@ class Federation:
         return "\n".join(f"--- {path.name}\n{path.read_text()[-3000:]}" for path in sorted(self.place.glob("*.log")))
 
     def log(self, name: str) -> str:
-        return (self.place / f"{name}.log").read_text()
+        path = self.place / f"{name}.log"
+        return path.read_text() if path.exists() else ""  # a command that was just started has said nothing yet
 
     @staticmethod
     def kill(child: Child | subprocess.Popen[str]) -> None:
