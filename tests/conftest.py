@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import functools
 import gc
+import importlib
 import os
 import subprocess
 import sys
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 
 import duckdb
@@ -39,6 +41,19 @@ _LONGEST = tuple(
         "audit/test_every_case",
     )
 )  # fmt: skip
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Workers of a whole run begin with different files: each finds translated what the others began with."""
+    config = session.config
+    if not hasattr(config, "workerinput") or list(config.args) != list(config.getini("testpaths")):
+        return
+    here, count = int(config.workerinput["workerid"].removeprefix("gw")), config.workerinput["workercount"]
+    files = sorted(Path(__file__).parent.rglob("test_*.py"))
+    first = len(files) * here // count
+    for path in (*files[first:], *files[:first]):
+        with suppress(Exception, pytest.skip.Exception):  # what is wrong with a file is told where it is collected
+            importlib.import_module(".".join(path.relative_to(Path(__file__).parents[1]).with_suffix("").parts))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -4,7 +4,12 @@ import pytest
 
 from discreet.additive.audits import audit_cases
 
-CASES = audit_cases()
+# One adjacency of each kind of release in each run: tests/additive/test_watched.py watches both.
+SLOW = {
+    "additive-2-classes-replace", "additive-3-classes-add-remove", "additive-normal-2-classes-replace",
+    "additive-shapes-add-remove",
+}  # fmt: skip
+CASES = [pytest.param(case, marks=pytest.mark.slow if case.name in SLOW else ()) for case in audit_cases()]
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)

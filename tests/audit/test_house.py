@@ -27,7 +27,11 @@ def test_smooth_noise_at_half_its_scale_is_flagged(monkeypatch, name):
 
 
 @pytest.mark.parametrize(
-    ("name", "claim"), [("naive-bayes-tables-add-remove", 1.0), ("naive-bayes-tables-replace", 2.0)]
+    ("name", "claim"),
+    [
+        ("naive-bayes-tables-add-remove", 1.0),
+        pytest.param("naive-bayes-tables-replace", 2.0, marks=pytest.mark.slow),  # the same lines are at fault
+    ],
 )
 def test_count_tables_at_half_their_noise_are_flagged(monkeypatch, name, claim):
     # The bounds are 1.39 (deviation 0.04) where 1 is claimed and 2.42 (0.01) where 2 is.

@@ -1,5 +1,6 @@
 """Accuracy on real data does not fall below what was reached before; seeds are fixed, so the figures are too."""
 
+import json
 import math
 
 import numpy as np
@@ -34,10 +35,12 @@ def test_adult_with_delta_and_with_exact_noise(adult):
     assert evaluate(PrivateNB(1.0, schema=schema).fit(train).model_, test)["auc"] >= 0.895
 
 
-def test_every_reference_data_set_can_be_fitted(data_dir):
-    import json
-
-    for entry in json.loads((data_dir / "datasets.json").read_text())["datasets"]:
+@pytest.mark.parametrize("large", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_every_reference_data_set_can_be_fitted(data_dir, large):
+    entries = json.loads((data_dir / "datasets.json").read_text())["datasets"]
+    taken = [entry for entry in entries if (entry["rows"] > 50_000) == large]
+    assert taken
+    for entry in taken:
         schema = Schema.from_manifest(data_dir / "datasets.json", entry["name"])
         model = PrivateNB(math.inf, schema=schema).fit(data_dir / entry["file"]).model_
         figures = evaluate(model, data_dir / entry["file"])

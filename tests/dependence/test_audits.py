@@ -16,9 +16,9 @@ SURE = {"confidence": 1 - 1e-8, "seed": 5, "processes": 1}
 @pytest.mark.parametrize(
     ("name", "claim", "samples"),
     [
-        ("joint-histogram-add-remove", 1.0, None),
+        pytest.param("joint-histogram-add-remove", 1.0, None, marks=pytest.mark.slow),  # watched fits have both
         ("joint-histogram-replace", 1.0, None),
-        ("tan-add-remove", 3.0, 3000),
+        pytest.param("tan-add-remove", 3.0, 3000, marks=pytest.mark.slow),
         ("tan-replace", 3.0, 3000),
     ],
 )

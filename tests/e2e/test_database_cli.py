@@ -1,14 +1,20 @@
 """Tables at addresses on the command line: the same results as from files, no passwords, and one charge."""
 
+import io
 import os
 import subprocess
 import sys
 import time
+from functools import partial
 
 import duckdb
 import pytest
 
 from discreet import Account, Address, Budget, DataError, collect
+from discreet.cli import app
+from discreet.cli.common import run
+
+pytestmark = pytest.mark.usefixtures("one_tree")
 
 
 @pytest.fixture(scope="module")
@@ -41,11 +47,28 @@ def sources(place, postgres):
     }
 
 
+@pytest.fixture
+def asked(place, postgres, monkeypatch, capsys):
+    """The command in this process: its code, and what it says."""
+    monkeypatch.chdir(place)
+    for name, value in {**postgres.environment, "COLUMNS": "200", "NO_COLOR": "1"}.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(io.BytesIO(), write_through=True))
+
+    def ask(*words):
+        sys.stdout.buffer.seek(0)
+        sys.stdout.buffer.truncate()
+        code = run(partial(app, [str(word) for word in words], standalone_mode=False))
+        return code, sys.stdout.buffer.getvalue().decode(), capsys.readouterr().err
+
+    return ask
+
+
 def answered(discreet, place, postgres, *arguments, **more):
     return discreet(*arguments, cwd=place, env={**postgres.environment, **more})
 
 
-def test_every_command_reads_a_table_as_it_reads_a_file(sources, place, postgres, discreet):
+def test_every_command_reads_a_table_as_it_reads_a_file(sources, asked):
     told = {}
     for name, rows in sources.items():
         seen = []
@@ -59,10 +82,10 @@ def test_every_command_reads_a_table_as_it_reads_a_file(sources, place, postgres
             (["evaluate", "m.json"], ["--epsilon", "1", "--seed", "1", "--json"]),
             (["predict", "m.json"], ["--proba"]),
         ):  # fmt: skip
-            done = answered(discreet, place, postgres, *before, *rows, *after)
-            assert done.returncode == 0, done.stderr
-            assert "secret" not in done.stdout + done.stderr
-            seen.append(sorted(done.stdout.splitlines()))  # a database has no order of rows
+            code, out, err = asked(*before, *rows, *after)
+            assert code == 0, err
+            assert "secret" not in out + err
+            seen.append(sorted(out.splitlines()))  # a database has no order of rows
         told[name] = seen
     expected = told.pop("file")
     for found in told.values():
@@ -84,12 +107,11 @@ def test_every_command_reads_a_table_as_it_reads_a_file(sources, place, postgres
         ("postgresql://[half/db", "t", "malformed"),
     ],
 )
-def test_a_bad_address_is_one_sentence(address, table, sentence, place, postgres, discreet):
+def test_a_bad_address_is_one_sentence(address, table, sentence, place, asked):
     named = [] if table is None else ["--table", table]
-    done = answered(discreet, place, postgres, "fit", address, *named, "-s", "schema.toml", "-o", "no.json")
-    assert done.returncode == 2 and done.stdout == ""
-    assert sentence in done.stderr and done.stderr.startswith("error: ") and done.stderr.count("\n") == 1
-    assert "hush" not in done.stderr and not (place / "no.json").exists()
+    code, out, err = asked("fit", address, *named, "-s", "schema.toml", "-o", "no.json")
+    assert code == 2 and out == "" and sentence in err and err.startswith("error: ") and err.count("\n") == 1
+    assert "hush" not in err and not (place / "no.json").exists()
 
 
 def test_a_wrong_password_and_a_missing_right_are_told(place, postgres, discreet):

@@ -67,6 +67,7 @@ def test_many_models_are_scored_at_once_as_one_by_one(data_dir):
     assert quick == pytest.approx(slow, abs=2e-3)
 
 
+@pytest.mark.slow  # its parts are above, and a run from end to end is in test_giaretta2022.py
 def test_a_few_tasks_from_end_to_end(data_dir, tmp_path, monkeypatch):
     pytest.importorskip("matplotlib")
     monkeypatch.setattr(trials, "STEPS", (1, 10, 25, 30, 100))  # where the nodes' models are looked at

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import signal
@@ -177,6 +178,9 @@ def test_a_total_pays_for_the_delta_of_all_its_rounds(terms, granted):
     assert total_budget(*terms) == granted
 
 
+@pytest.mark.skipif(
+    "DISCREET_SLOW" not in os.environ, reason="slow: run it by 'make deployment'"
+)  # a dozen processes: a run that goes well is in test_run.py
 def test_a_run_ends_with_what_its_nodes_say(place, frame, discreet):
     """A label that the schema does not list keeps a node from starting: the run says so and does not wait for it."""
     frame.replace({"ill": {"yes": "perhaps"}}).to_parquet(place / "spoilt.parquet")

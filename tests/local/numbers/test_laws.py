@@ -82,7 +82,7 @@ def test_a_clamp_as_far_as_the_noise_itself_would_break_the_promise():
 
 
 @pytest.mark.parametrize("epsilon", EPSILONS)
-@pytest.mark.parametrize("classes", [1, 2])
+@pytest.mark.parametrize("classes", [pytest.param(1, marks=pytest.mark.slow), 2])
 def test_all_numbers_at_once_cost_epsilon_together(classes, epsilon):
     mechanism = LaplaceAll(classes, (1, 1) if epsilon == "0.1" else (1, 2), epsilon)
     bound = exp_bounds(Fraction(epsilon))[0]

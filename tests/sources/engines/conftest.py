@@ -37,13 +37,13 @@ def need_spark():
 
 @pytest.fixture(scope="session")
 def spark(need_spark, tmp_path_factory):
-    """A session of two cores that tries tasks twice and refuses rows: 400 kB is what the driver takes of a job."""
-    from pyspark.sql import SparkSession
+    """A session of two cores that tries tasks twice and refuses rows: 400 kB is what the driver takes of a job.
 
-    os.environ["PYSPARK_PYTHON"] = sys.executable
+    It is started as a command starts one for an address: the rest is said by spark-defaults.conf.
+    """
+    from discreet.sources.spark import session_at
+
     settings = {
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.driver.host": "127.0.0.1",
         "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
         "spark.driver.maxResultSize": "400k",
         "spark.driver.memory": "512m",
@@ -53,12 +53,12 @@ def spark(need_spark, tmp_path_factory):
         "spark.sql.shuffle.partitions": "2",
         "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse")),
         "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
     }
-    builder = SparkSession.builder.master("local[2,2]")  # of two cores, and a second try
-    for key, value in settings.items():
-        builder = builder.config(key, value)
-    session = builder.getOrCreate()
+    folder = tmp_path_factory.mktemp("conf")
+    (folder / "spark-defaults.conf").write_text("".join(f"{key} {value}\n" for key, value in settings.items()))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SPARK_CONF_DIR", str(folder))
+        session = session_at("spark:local[2,2]")  # of two cores, and a second try
     session.sparkContext.setLogLevel("OFF")
     yield session
     session.stop()

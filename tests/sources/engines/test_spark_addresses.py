@@ -10,7 +10,7 @@ from functools import partial
 import pandas as pd
 import pytest
 
-from discreet import Address, CountedRows, PrivateNB, collect
+from discreet import Address, CountedRows, DataError, PrivateNB, collect
 from discreet.cli import app
 from discreet.cli.common import run
 from discreet.models import load
@@ -148,6 +148,19 @@ def test_progress_is_told_from_the_start_and_watching_may_stop_it(spark, place, 
     assert spark.sparkContext.statusTracker().getActiveJobsIds() == []
 
 
+def test_the_session_of_these_tests_was_started_for_an_address(spark, schema, place):
+    context = spark.sparkContext
+    assert (context.appName, context.master) == ("discreet", "local[2,2]")
+    for end in ("host", "bindAddress"):  # nobody else has business with it
+        assert context.getConf().get(f"spark.driver.{end}") == "127.0.0.1"
+    assert context.getConf().get("spark.driver.maxResultSize") == "400k"  # the rest is as spark-defaults.conf says
+    rows = place / "people.parquet"
+    assert collect(Address("spark:", f"parquet:{rows}"), schema) == collect(rows, schema)
+    with pytest.raises(DataError, match="of another master"):
+        collect(Address("spark:local[1]", "people"), schema)
+
+
+@pytest.mark.slow  # one more Java process: the session above is started by the same lines
 def test_a_session_is_started_for_an_address(place, schema, tmp_path, discreet, need_spark):
     """In a process of its own, which has none."""
     rows = place / "people.parquet"
