@@ -227,14 +227,14 @@ def test_an_input_is_never_overwritten(fitted, people, tmp_path, monkeypatch, co
 
 def test_what_is_no_table_is_named(fitted, tmp_path, monkeypatch):
     fitted.model_.save(tmp_path / "m.json")
-    (tmp_path / "whole.json").write_text('[{"age": 1}, {"age": 2}]')
+    (tmp_path / "document.json").write_text('[{"age": 1}, {"age": 2}]\n')
     (tmp_path / "rows.csv").write_text("colour,age,ill\nred,1,no\n")
     os.mkfifo(tmp_path / "pipe")
     monkeypatch.setattr("discreet.sources.files.HEADER", 64)
     (tmp_path / "endless.csv").write_text("x" * 100)
     for name, words in (
         ("m.json", "are two arguments swapped"),
-        ("whole.json", "JSON lines"),
+        ("document.json", "is a JSON document"),
         ("pipe", "is a pipe or a device"),
         ("-", "standard input"),
         ("endless.csv", "no line end"),

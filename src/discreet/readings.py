@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Context, Decimal, InvalidOperation
 from fractions import Fraction
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import pairwise
 from typing import Any
 
@@ -86,6 +86,11 @@ class Parse:
             words.append("unit=" + "|".join(unit + (f"*{times}" if times != "1" else "") for unit, times in self.units))
         return "; ".join([*words, *(["missing=" + "|".join(self.gone)] if self.gone else [])])
 
+    @cached_property
+    def _longest(self) -> list[tuple[str, str]]:
+        """Units by the length of their names: 5 mm is no 5 m of metres."""
+        return sorted(self.units, key=lambda one: -len(one[0]))
+
     def number(self, written: str) -> float:
         """The number that a text writes: NaN if it stands for a missing one, infinite if it is none."""
         body = written.strip()
@@ -98,7 +103,7 @@ class Parse:
                 return math.inf
             share, body = {**_BELOW, **_ABOVE}[way], body[limit.end() :]
         times = "1"
-        for unit, factor in self.units:
+        for unit, factor in self._longest:
             if body.endswith(unit):
                 times, body = factor, body[: -len(unit)].rstrip()
                 break

@@ -334,6 +334,9 @@ def _is_json(path: Path) -> bool:
 def _said(feature: Feature) -> str:
     """The values that a feature may have, in a few words."""
     if isinstance(feature, Numeric):
-        return f"{feature.lower:g} to {feature.upper:g}" if feature.bounds is None else "bounds to be bought"
+        if feature.bounds is not None:
+            return "bounds to be bought"
+        return " to ".join((feature.start, feature.end) if isinstance(feature, Date)
+                           else map(feature.show, (feature.lower, feature.upper)))  # fmt: skip
     names = [text(one) for one in feature.categories]
     return ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")

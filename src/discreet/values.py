@@ -249,6 +249,11 @@ def text(value: Any) -> str:
         return repr(UNREADABLE)
 
 
+def unicode(written: str) -> str:
+    """A text with a question mark for each half of a letter, which nothing that is written can hold."""
+    return written.encode("utf-8", "replace").decode()
+
+
 def is_missing(value: Any) -> bool:
     """None, NaN of any kind, NaT, pandas' NA and NumPy's masked."""
     return read(value) is None

@@ -158,3 +158,48 @@ def test_a_tree_of_pairs_draws_pairs_as_they_were_released():
     assert model.sample(10, 5) == model.sample(10, 5) != model.sample(10, 6)
     with pytest.raises(ModelError, match="whole number"):
         model.sample(1.5)
+
+
+def test_no_line_of_json_stops_a_lenient_reading(tmp_path, monkeypatch):
+    monkeypatch.setattr("discreet.sources.jsonlines.LONGEST", 64)
+    path, row = tmp_path / "r.jsonl", '{"a": "u", "y": "no"}\n'
+    for more, sizes in (('{"x": 1, "a": "v", "y": "yes"}', 102), ('{"a": "' + "u" * 200 + '"}', 101), ("u" * 200, 101)):
+        path.write_text(row * 101 + more + "\n")
+        assert sum(rows.size for rows in read_rows(path, SCHEMA, unexpected="absorb")) == sizes
+    path.write_text("no row\n")
+    assert sum(rows.size for rows in read_rows(path, SCHEMA, unexpected="absorb")) == 0
+    path.write_text("u" * 200 + "\n" + row)
+    with pytest.raises(DataError, match="too long to be a row"):
+        list(read_rows(path, SCHEMA))
+
+
+def test_whatever_json_holds_is_written_and_shown(call, place):
+    odd, big = "odd.jsonl", '{"a": "u", "x": 1, "y": "no", "k": 2e70, "t": "\\ud800", "n": {"z": NaN}, "f": NaN}\n'
+    big = big.replace("2e70", str(2**70))
+    (place / odd).write_text(big + big.replace('"u"', '"\\ud801"').replace("no", "yes"))
+    (place / "lines.jsonl").write_text(big)
+    code, out, _ = call("predict", "m.json", "lines.jsonl", "--keep", "k,t,n,f")
+    found = pd.read_csv(io.StringIO(out), dtype=str)
+    assert code == 0 and found.iloc[0, :3].tolist() == [str(2**70), "?", '{"z": null}']
+    code, out, _ = call("predict", "m.json", "lines.jsonl", "--keep", "f,n", "--format", "jsonl")
+    (line,) = [json.loads(one, parse_constant=pytest.fail) for one in out.splitlines()]
+    assert code == 0 and line["f"] is None and line["n"] == {"z": None}
+    SCHEMA.save(place / "s.json")
+    for words in (["check", odd], ["schema", odd, "-t", "y"], ["check", odd, "--schema", "s.json", "--json"]):
+        code, out, err = call(*words)
+        assert code in (0, 1) and out and "Traceback" not in err, words
+
+
+def test_standard_input_is_read_once(call):
+    rows = b"a,x,y\nu,1,no\nv,2,yes\n"
+    code, out, _ = call("schema", "-", "--target", "y", stdin=rows)
+    assert code == 0 and 'classes = ["no", "yes"]' in out
+    code, out, _ = call("explain", "m.json", "-", stdin=rows)
+    assert code == 0 and "at the start" in out
+
+
+def test_the_table_and_the_picture_of_an_explanation(call, place):
+    _, out, _ = call("explain", "m.json")
+    assert not [one for one in out.split() if len(one.rstrip(":").replace(".", "")) > 5 and one[0].isdigit()]
+    code, _, err = call("explain", "m.json", "--plot", "x.xyz")
+    assert code == 2 and err.startswith("error: x.xyz: Format 'xyz'")

@@ -126,3 +126,20 @@ def test_dates_are_recognised():
     assert dates({"31.01.2020": 1}).format == "%d.%m.%Y" and not dates({"31/01/2020": 1}).either
     assert dates({"03/01/2020": 1}).either and dates({"20200131": 1}).low == date(2020, 1, 31)
     assert dates({"12": 1}) is None and dates({"red": 3}) is None
+
+
+def test_a_file_with_none_of_the_columns_and_the_end_as_declared(tmp_path):
+    (tmp_path / "none.csv").write_text("p,q\n1,2\n3,4\n")
+    found = check_rows(tmp_path / "none.csv", SCHEMA)
+    assert found.rows == 2 and sum("do not have" in one.what for one in found.findings) == 9
+    schema = Schema([Date("day", "2020-01-15", "2021-12-31", unit="month")], "ill", ["no", "yes"])
+    rows = pd.DataFrame({"day": ["2019-01-01", "2022-01-01"], "ill": ["no", "yes"]})
+    words = " ".join(one.what for one in check_rows(rows, schema).findings)
+    assert "start = 2020-01-15" in words and "end = 2021-12-31" in words
+
+
+def test_a_key_that_comes_late_or_never(tmp_path):
+    schema = Schema([Numeric("a", 0, 9), Numeric("c", 0, 9, missing="bin"), Numeric("e", 0, 9)], "y", ["no", "yes"])
+    (tmp_path / "r.jsonl").write_text('{"a": 1, "y": "no"}\n' * 101 + '{"a": 1, "y": "yes", "c": 2}\n')
+    found = {one.column: one.what for one in check_rows(tmp_path / "r.jsonl", schema).findings}
+    assert found == {"c": "missing values", "e": "a column that the data do not have"}

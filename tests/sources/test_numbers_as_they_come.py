@@ -25,8 +25,9 @@ from discreet import (
 )
 from discreet.local import Campaign
 from discreet.models import load as load_model
-from discreet.readings import SCALE_HALF, Parse, day_of, unit_start, units_between
+from discreet.readings import SCALE_HALF, UNITS, Parse, day_of, unit_start, units_between
 from discreet.sources import keep_rows
+from discreet.sources.columns import written
 
 nan, inf = math.nan, math.inf
 LABELS = [0, 1]
@@ -255,3 +256,23 @@ def test_a_scale_hangs_on_no_machine():
             "print(hashlib.sha256(struct.pack(f'<{len(t)}d',*t)).hexdigest())")  # fmt: skip
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
     assert found == "852284c3ca7a54e050c12aa176dc0355378561cb9ed63d6d96929fdb439a781e"
+
+
+@pytest.mark.parametrize("unit", UNITS)
+@pytest.mark.parametrize("format", [None, "%d.%m.%Y", "%m.%Y", "%d.%m.%y", "%m/%y"])
+@pytest.mark.parametrize(("start", "end"), [("2018-01-15", "2021-05-20"), ("1890-03-31", "2090-02-28")])
+def test_places_of_dates_that_are_written_are_read_again(unit, format, start, end):
+    feature = Date("d", start, end, unit=unit, format=format, missing="bin")
+    rng = np.random.default_rng(0)
+    values = np.append(rng.integers(0, int(feature.upper) + 1, 60).astype(float), [0, feature.upper, nan, inf])
+    again = sources.make_column(feature, written(feature, values))
+    np.testing.assert_array_equal(again.values, values)
+    assert [feature.number(feature.again(one)) for one in values[:-2].tolist()] == values[:-2].tolist()
+
+
+def test_the_longest_unit_is_meant_and_a_schema_shows_what_was_declared():
+    for rule in ("unit=m|mm*0.001", "unit=mm*0.001|m"):
+        assert [Parse.of(rule).number(one) for one in ("5 mm", "5 m", "mm 5")] == [0.005, 5, 0.005]
+    features = [Numeric("x", 1, 1000, transform="log"), Date("d", "2018-01-15", "2020-12-31", unit="month")]
+    page = Schema(features, "y", LABELS)._repr_html_()
+    assert "1 to 1000" in page and "2018-01-15 to 2020-12-31" in page

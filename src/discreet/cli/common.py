@@ -261,8 +261,10 @@ def clean(value: Any) -> Any:
 
 def print_json(value: Any) -> None:
     """One JSON document on standard output."""
+    from discreet.values import unicode
+
     waiting.end()
-    sys.stdout.write(json.dumps(clean(value), indent=2, ensure_ascii=False) + "\n")
+    sys.stdout.write(unicode(json.dumps(clean(value), indent=2, ensure_ascii=False)) + "\n")
 
 
 def console() -> Any:

@@ -8,15 +8,18 @@ from typing import Annotated, Any
 import typer
 
 from discreet.cli import options
-from discreet.cli.common import check_out, console, print_json, table
-from discreet.errors import DataError
+from discreet.cli.common import check_out, console, located, print_json, table
+from discreet.errors import DataError, DiscreetError
 
 
 def command(
     model: options.Model,
     row: Annotated[
         str | None,
-        typer.Argument(help="One row: a JSON object such as '{\"age\": 40, …}', or a file, whose first row is taken."),
+        typer.Argument(
+            help="One row: a JSON object such as '{\"age\": 40, …}', or a file or - for standard input, whose first "
+            "row is taken."
+        ),
     ] = None,
     plot: Annotated[
         Path | None, typer.Option(help="Also draw it: NAME.svg, .png or .pdf (needs matplotlib).", show_default=False)
@@ -24,8 +27,8 @@ def command(
     as_json: options.Json = False,
 ) -> None:
     """Show what a released model makes of each feature, with the error of the noise; it costs nothing."""
-    from discreet.domain import text
     from discreet.models import load
+    from discreet.values import text, unicode
 
     check_out(plot)
     loaded = load(model)
@@ -33,8 +36,12 @@ def command(
     if plot is not None:
         from discreet.files import replacing
 
+        figure = found.plot()
         with replacing(plot) as temporary:
-            found.plot(temporary)
+            try:
+                figure.savefig(temporary, format=plot.suffix[1:].lower() or "png")
+            except ValueError as error:
+                raise DiscreetError(f"{plot}: {str(error).splitlines()[0]}") from None
     if as_json:
         print_json(found.to_dict())
         return
@@ -42,7 +49,7 @@ def command(
     if found.contributions is not None:
         assert found.row is not None
         order = sorted(found.contributions.items(), key=lambda one: -max(abs(part) for part in one[1]))
-        lines = [[name, text(found.row[name]), *(f"{part:+.3f}" for part in parts)] for name, parts in order]
+        lines = [[name, unicode(text(found.row[name])), *(f"{part:+.3f}" for part in parts)] for name, parts in order]
         screen.print(
             table(
                 f"what each value adds to the {found.unit} of {found.target}",
@@ -74,7 +81,8 @@ def _ends(shape: Any) -> list[str]:
 
     def said(place: int) -> str:
         band = "" if error is None else f" ± {error[place]:.2g}"
-        name = "missing" if shape.at[place] is None else text(shape.at[place])
+        at = shape.at[place]
+        name = "missing" if at is None else f"{float(f'{at:.4g}'):g}" if isinstance(at, float) else text(at)
         return f"{name}: {values[place]:+.2f}{band}"
 
     return [said(int(values.argmin())), said(int(values.argmax()))]
@@ -92,7 +100,7 @@ def _row(loaded: Any, given: str) -> dict[str, Any]:
         if isinstance(found, dict):
             return found
         raise DataError("the row is no JSON object")
-    for _, beside in read_carried(given, loaded.schema, list(loaded.schema.names)):
+    for _, beside in read_carried(located(given, None), loaded.schema, list(loaded.schema.names)):
         first = {name: values[0] for name, values in beside.items()}
         return {name: value.as_py() if hasattr(value, "as_py") else value for name, value in first.items()}
     raise DataError(f"{given} has no rows")

@@ -11,7 +11,7 @@ import click
 import typer
 
 from discreet.cli import options
-from discreet.cli.common import check_out, console, located, print_json, progress
+from discreet.cli.common import check_out, clean, console, located, print_json, progress
 from discreet.errors import DiscreetError
 
 PIECE = 1 << 15
@@ -167,7 +167,7 @@ def _tables(
     if twice is not None:
         raise DiscreetError(f"the column {twice!r} is named like an answer: rename it before it is kept")
     for rows, beside in read_carried(data, loaded.schema, kept, progress=report):
-        columns = {name: _carried(values) for name, values in beside.items()}
+        columns = {name: _carried(values, lines) for name, values in beside.items()}
         columns |= {name: pa.array(values) for name, values in loaded.answers(rows, **asked).items()}
         if rule is not None:
             sets = [[label for label, held in zip(labels, row, strict=True) if held] for row in rule(rows).tolist()]
@@ -175,24 +175,43 @@ def _tables(
         yield pa.table(columns)
 
 
-def _carried(values: Any) -> Any:
-    """A column that is written as it came; what has no one type is written as text."""
+def _carried(values: Any, lines: bool) -> Any:
+    """A column that is written as it came; what has no one type, or none that CSV has, is written as text."""
     import pyarrow as pa
 
+    from discreet.values import unicode
+
     try:
-        return pa.chunked_array([values]) if isinstance(values, pa.Array) else pa.array(values)
-    except (pa.ArrowException, TypeError):
-        return pa.array([None if one is None else str(one) for one in values])
+        found = values if isinstance(values, pa.Array | pa.ChunkedArray) else pa.array(values)
+        if not lines:
+            found.slice(0, 0).cast(pa.string())  # which lists and structures have not
+        if lines or not pa.types.is_nested(found.type):
+            return found
+    except (pa.ArrowException, TypeError, OverflowError, UnicodeError):
+        pass
+    several = values.to_pylist() if hasattr(values, "to_pylist") else values
+    return pa.array([
+        None if one is None else unicode(_json(one) if isinstance(one, dict | list | tuple) else str(one))
+        for one in several
+    ])  # fmt: skip
+
+
+def _json(value: Any) -> str:
+    """Strict JSON: what is no finite number is null."""
+    import json
+
+    try:
+        return json.dumps(value, ensure_ascii=False, default=str, allow_nan=False)
+    except ValueError:
+        return json.dumps(clean(value), ensure_ascii=False, default=str)
 
 
 def _write(batch: Any, sink: Any, *, header: bool, lines: bool) -> None:
-    import json
-
     import pyarrow as pa
     import pyarrow.csv as csv
 
     if lines:
-        text = (json.dumps(row, ensure_ascii=False, default=str) for row in batch.to_pylist())
+        text = (_json(row) for row in batch.to_pylist())
         view = memoryview(("\n".join(text) + "\n").encode())
     else:
         buffer = pa.BufferOutputStream()

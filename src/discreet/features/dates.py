@@ -101,15 +101,19 @@ class Date(Numeric):
         return bins if isinstance(bins, int) else tuple(self.show(math.ceil(edge)) for edge in bins)
 
     def value_at(self, place: float) -> Any:
-        return self.again(place)
+        return write_day(self.day(place), self.format)
 
     def again(self, place: float) -> Any:
-        return write_day(self._day(place), self.format)
+        """The text of a day, or the day itself where the format leaves out what tells its place."""
+        day = self.day(place)
+        written = write_day(day, self.format)
+        return written if self.number(written) == units_between(self._first, day, self.unit) else day
 
     def show(self, place: float) -> str:
-        return self._day(place).isoformat()
+        return self.day(place).isoformat()
 
-    def _day(self, place: float) -> date:
+    def day(self, place: float) -> date:
+        """The first day of a place."""
         return max(self._first, unit_start(self._first, round(min(max(place, 0.0), self.upper)), self.unit))
 
 

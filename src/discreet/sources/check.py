@@ -61,14 +61,14 @@ def check_rows(
         stream.progress = progress
         names = list(stream.names)
         wanted = [*schema.names, schema.target, *([schema.id] if schema.id else [])]
-        absent = [name for name in wanted if name not in names]
+        absent = [name for name in wanted if name not in stream.names]
         there = [name for name in wanted if name not in absent]
         columns: dict[str, _Category | _Number] = {
             one.name: _Number(one) if isinstance(one, Numeric) else _Category(one, label=one is schema.label)
             for one in (*schema.features, schema.label) if one.name not in absent
         }  # fmt: skip
         people, size = People(), 0
-        for batch, rows in _batches(stream, there):
+        for batch, rows in _batches(stream, there or names[:1]):
             size += rows
             for name, column in columns.items():
                 column.add(batch[name])
@@ -77,6 +77,9 @@ def check_rows(
             if progress:
                 progress(size, stream.total)
         rejected = stream.rejected()
+    # Of a source without a list of columns, that which no row has is not there either.
+    absent += [name for name, one in columns.items() if name not in names and one.missing == size]
+    columns = {name: one for name, one in columns.items() if name not in absent}
     found = [_absent(name, names, size, schema) for name in absent]
     for column in columns.values():
         found += column.findings(size)
@@ -221,7 +224,8 @@ class _Number:
         for side, count, key, extreme, bound in ends:
             if count and feature.bounds is None:
                 shown = _day(feature, extreme) if isinstance(feature, Date) else f"{extreme:g}"
-                words = f"values {side} {key} = {feature.show(bound)}, clipped to it (the farthest is {shown})"
+                declared = getattr(feature, key) if isinstance(feature, Date) else feature.show(bound)
+                words = f"values {side} {key} = {declared}, clipped to it (the farthest is {shown})"
                 edit = (
                     f"a public {key} that leaves fewer out"
                     if count > CLIPPED * size

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import date
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ Array = NDArray[Any]
 GONE = np.int32(-(1 << 31))  # stands for a missing number among lattice points,
 ODD = GONE + np.int32(1)  # and this for one that is infinite or none
 _WIDEST = 1 << 20
+_EPOCH, _NO_DAY = date(1970, 1, 1), (1 << 31) - 1  # the latter is beyond all years that dates have
 
 
 @dataclass(slots=True)
@@ -192,10 +194,12 @@ def written(feature: Numeric, values: NDArray[np.float64]) -> Any:
     if feature.direct:
         return pa.array(values, pa.float64(), mask=np.isnan(values))
     every, where = np.unique(values, return_inverse=True)
-    odd = "?" if isinstance(feature, Date) else np.inf
-    names = [None if one != one else odd if np.isinf(one) else feature.again(one) for one in every.tolist()]
-    kind = pa.string() if isinstance(feature, Date) else pa.float64()
-    return pa.array(names, kind).take(pa.array(where))
+    if isinstance(feature, Date):  # as days since 1970, for a format may leave out what tells the place
+        days = [None if one != one else _NO_DAY if np.isinf(one) else (feature.day(one) - _EPOCH).days
+                for one in every.tolist()]  # fmt: skip
+        return pa.array(days, pa.int32()).cast(pa.date32()).take(pa.array(where))
+    names = [None if one != one else np.inf if np.isinf(one) else feature.again(one) for one in every.tolist()]
+    return pa.array(names, pa.float64()).take(pa.array(where))
 
 
 def on_scale(feature: Numeric, values: Array) -> NDArray[np.float64]:

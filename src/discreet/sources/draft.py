@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from discreet.domain import text
 from discreet.errors import DataError
 from discreet.schema import Categorical, Date, Feature, Numeric, Schema
 from discreet.sources.asks import Workers
@@ -24,6 +23,7 @@ from discreet.sources.source import NO_ROWS, rows_of
 from discreet.sources.stored import is_arrow
 from discreet.sources.streams import Stream, open_stream
 from discreet.sources.tables import Duck, private_duckdb
+from discreet.values import text, unicode
 
 WARNING = (
     "This draft was read off the data, so it discloses their ranges, categories and classes.\n"
@@ -276,8 +276,8 @@ def _column(values: Any) -> Any:
 
     try:
         return pa.array(np.ascontiguousarray(values), from_pandas=True)
-    except (pa.ArrowException, TypeError):
-        return pa.array([None if value is None else text(value) for value in values.tolist()])
+    except (pa.ArrowException, TypeError, OverflowError, UnicodeError):
+        return pa.array([None if value is None else unicode(text(value)) for value in values.tolist()])
 
 
 def _look(stream: Duck, skip: Sequence[str]) -> Looked:

@@ -204,6 +204,9 @@ def open_files(path: str | os.PathLike[str], *, ordered: bool = False, lenient: 
     if kind == "arrow":
         return Arrow(paths)
     if kind == "json":
+        if not lenient and Path(paths[0]).suffix.lower() == ".json":  # else what a first row says would stop a fit
+            with open(paths[0], encoding="utf-8", errors="replace") as file:
+                _refuse_own(paths[0], file.read(64))
         return JSONLines(paths, lenient=lenient)
     connection, folder = private_duckdb(preserve_insertion_order=ordered, memory_limit="1GB")
     if kind == "parquet":
@@ -283,15 +286,12 @@ def _kind(path: str) -> str:
     if suffix in _JSON:
         return "json"
     with open(path, "rb") as file:
-        top = file.read(80)
-    magic = top[:6]
+        magic = file.read(6)
     if magic[:4] == b"PAR1":
         return "parquet"
     if magic == b"ARROW1":
         return "arrow"
     if magic.lstrip(b"\xef\xbb\xbf").startswith(b"{"):
-        if re.match(rb'\{\s*"format":\s*"discreet/', top):
-            raise DataError(f"{path} is a file that discreet wrote, not a table of rows: are two arguments swapped?")
         return "json"
     if suffix == ".json":
         raise DataError(f"{path} is a JSON document: write its rows as JSON lines, one object per line")
@@ -305,8 +305,16 @@ HEADER = 16 << 20  # letters, by the end of which the first line of a CSV file m
 
 def _refuse_json(path: str, top: str) -> None:
     """Say so where a file begins like JSON."""
-    if re.match(r'(\{\s*"|\[\s*[\[{])', top.lstrip()):
+    start = top.lstrip()
+    _refuse_own(path, start)
+    if re.match(r'(\{\s*"|\[\s*[\[{])', start):
         raise DataError(f"{path} is JSON: write its rows as JSON lines, one object per line, into a file NAME.jsonl")
+
+
+def _refuse_own(path: str, start: str) -> None:
+    """Say so where a file is a model, a schema or another that this package wrote."""
+    if start.startswith("{") and re.match(r'\{\s*"format":\s*"discreet/', start):
+        raise DataError(f"{path} is a file that discreet wrote, not a table of rows: are two arguments swapped?")
 
 
 def _header(path: str, lenient: bool = False) -> tuple[list[str], str]:

@@ -15,7 +15,14 @@ from discreet.sources.streams import Stream, first_line
 
 BATCH = 1 << 15
 LONGEST = 1 << 24  # bytes of one line: more is no row but a file without ends of lines
-NAMED = 100  # lines that may name columns: writers leave out keys without a value
+NAMED = 100  # lines whose keys are shown as columns; any other key is a column, too
+
+
+class Keys(list[str]):
+    """The keys of the first lines; any name is a column, which is missing where a line lacks the key."""
+
+    def __contains__(self, name: object) -> bool:
+        return True
 
 
 class JSONLines(Stream):
@@ -26,8 +33,8 @@ class JSONLines(Stream):
         known: dict[str, None] = {}
         for row in islice(self._rows(), NAMED):
             known.update(dict.fromkeys(row))
-        self.names = list(known)
-        if not known:
+        self.names = Keys(known)
+        if not known and not lenient:
             raise DataError(f"{paths[0]} has no line with a JSON object")
 
     def batches(self, wanted: list[str]) -> Iterator[dict[str, Any]]:
@@ -53,6 +60,11 @@ class JSONLines(Stream):
         while line := file.readline(LONGEST):
             number += 1
             if len(line) == LONGEST:
+                if self.lenient:
+                    while not line.endswith(b"\n") and (line := file.readline(LONGEST)):
+                        pass
+                    self.lost += 1
+                    continue
                 raise DataError(f"{path}: line {number} is too long to be a row: write one JSON object per line")
             try:
                 row = json.loads(line.removeprefix(b"\xef\xbb\xbf")) if line.strip() else None
