@@ -27,7 +27,7 @@ def command(
     from discreet.domain import text
     from discreet.models import load
 
-    check_out(plot)
+    check_out(plot, model, row)
     loaded = load(model)
     found = loaded.explain(None if row is None else _row(loaded, row))
     if plot is not None:
