@@ -213,7 +213,7 @@ def test_far_sums_follow_their_weights(sizes: list[int], monkeypatch: pytest.Mon
 def test_places_that_are_kept_are_all_points(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of wide tables, exactly: the heights that are kept end at each sum's weight, and all of them make up N(r)."""
     monkeypatch.setattr(knorm, "FAR", -1)
-    noise, radius, kept, bottom = KNorm([40] * 20), 60, 0, 0
+    noise, radius, kept, bottom = KNorm([40] * 10), 60, 0, 0
     steps = noise._steps(radius)
     monkeypatch.setattr(noise, "_steps", lambda _: steps)
     whole = sum(many * weight for _, many, weight in steps)
