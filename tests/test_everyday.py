@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -209,7 +210,12 @@ def test_an_input_is_never_overwritten(fitted, people, tmp_path, monkeypatch, co
     people.to_csv("rows.csv", index=False)
     SCHEMA.save("s.toml")
     fitted.model_.save("m.json")
+    fitted.model_.save("m.csv.certificate.json")
     os.symlink("rows.csv", "other.csv")
+    for name in ("q.db", "rows.account", "q.account", "r.bin", "state/ledger.db", "keys/a.key", "x.py"):
+        Path(name).parent.mkdir(exist_ok=True)
+        Path(name).write_text("precious")
+    before = {path: path.read_bytes() for path in Path().rglob("*") if path.is_file()}
     for words in (
         ("fit", "rows.csv", "--schema", "s.toml", "--out", "rows.csv"),
         ("fit", "rows.csv", "--schema", "s.toml", "--out", "s.toml"),
@@ -220,9 +226,49 @@ def test_an_input_is_never_overwritten(fitted, people, tmp_path, monkeypatch, co
         ("bounds", "rows.csv", "--schema", "s.toml", "--bounds", "private", "--epsilon", 1, "--out", "s.toml"),
         ("select", "rows.csv", "--schema", "s.toml", "--out", "s.toml"),
         ("evaluate", "m.json", "rows.csv", "--out", "rows.csv"),
+        ("fit", "duckdb:q.db", "--table", "t", "--schema", "s.toml", "--out", "q.db"),
+        ("fit", "rows.csv", "--schema", "s.toml", "--out", "rows.account"),
+        ("fit", "duckdb:q.db", "--table", "t", "--schema", "s.toml", "--out", "q.account"),
+        ("fit", "rows.csv", "--schema", "s.toml", "--account", "q.account", "--out", "q.account"),
+        ("select", "rows.csv", "--schema", "s.toml", "--account", "q.account", "--out", "q.account"),
+        ("bounds", "rows.csv", "--schema", "s.toml", "--epsilon", 1, "--account", "q.account", "--out", "q.account"),
+        ("bounds", "rows.csv", "--schema", "s.toml", "--epsilon", 1, "--out", "b", "--certificate", "rows.account"),
+        ("evaluate", "m.json", "rows.csv", "--account", "q.account", "--epsilon", 1, "--out", "q.account"),
+        ("stats", "duckdb:q.db", "--table", "t", "--schema", "s.toml", "--out", "q.db"),
+        ("explain", "m.json", "--plot", "m.json"),
+        ("explain", "m.json", "rows.csv", "--plot", "rows.csv"),
+        ("compare", "rows.csv", "--schema", "s.toml", "--public", "--plot", "rows.csv"),
+        ("synthesize", "m.csv.certificate.json", "--out", "m.csv"),
+        ("local", "perturb", "rows.csv", "--schema", "s.toml", "--out", "rows.account"),
+        ("local", "collect", "r.bin", "--schema", "s.toml", "--out", "r.bin"),
+        ("local", "model", "--store", "q.db", "--out", "q.db"),
+        ("local", "campaign", "--schema", "s.toml", "--out", "s.toml"),
+        ("local", "tokens", "--store", "q.db", "--count", 1, "--schema", "s.toml", "--out", "q.db"),
+        ("gossip", "model", "--state", "state", "--schema", "s.toml", "--out", "state/ledger.db"),
+        (
+            *(
+                "gossip",
+                "node",
+                "--data",
+                "rows.csv",
+                "--name",
+                "a",
+                "--peers",
+                "b=h:1",
+                "--listen",
+                "h:2",
+                "--state",
+                "state",
+            ),
+            *("--keys", "keys", "--epsilon", 1, "--schema", "s.toml", "--out", "keys/a.key"),
+        ),
+        ("federate", "coordinator", "--state", "state", "--schema", "s.toml", "--out", "s.toml"),
+        ("federate", "run", "--shards", "r*.csv", "--epsilon", 1, "--schema", "s.toml", "--out", "rows.csv"),
+        ("audit", "x.py:f", "--figure", "x.py"),
     ):
         code, _, error = command(*words)
         assert code == 2 and "is an input of this command" in error, words
+    assert {path: path.read_bytes() for path in Path().rglob("*") if path.is_file()} == before
 
 
 def test_what_is_no_table_is_named(fitted, tmp_path, monkeypatch):

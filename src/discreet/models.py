@@ -264,11 +264,13 @@ class ReleasedModel(ABC):
             **({} if self.log_prior is None else {"log_prior": self.log_prior.tolist()}),
             **self._fields(),
         }
+        measured = {} if self.evaluation is None else {"evaluation": self.evaluation.to_dict()}
         return {
             **parameters,
             "certificate": self.certificate.model_dump(mode="json")
-            | ({"parameters": _digest(parameters)} if self._bound else {}),
-            **({} if self.evaluation is None else {"evaluation": self.evaluation.to_dict()}),
+            | ({"parameters": _digest(parameters)} if self._bound else {})
+            | ({"evaluation": _digest(measured["evaluation"])} if self._bound and measured else {}),
+            **measured,
         }
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -285,12 +287,15 @@ class ReleasedModel(ABC):
         try:
             schema = Schema.from_dict(fields["schema"])
             certificate = Certificate.model_validate_json(json.dumps(fields["certificate"]))
-            named, certificate = certificate.parameters, certificate.model_copy(update={"parameters": ""})
+            named, figures = certificate.parameters, certificate.evaluation
+            certificate = certificate.model_copy(update={"parameters": "", "evaluation": ""})
             found = cls._build(schema, fields, certificate)
             if named and named != _digest(fields):  # files of earlier versions name none
                 raise ModelError("the certificate belongs to another model, or the model was changed after its release")
             found._bound = bool(named)
             found.evaluation = _measured(schema, fields.get("evaluation"))
+            if figures and (found.evaluation is None or figures != _digest(fields["evaluation"])):
+                raise ModelError("the measured figures belong to another model, or were changed after its release")
             return found
         except ModelError:
             raise
@@ -345,7 +350,7 @@ def _read(path: str | os.PathLike[str], build: Callable[[Any], T]) -> T:
 
 
 def _digest(fields: dict[str, Any]) -> str:
-    """A fingerprint of all that a model file says besides its certificate and measured figures."""
+    """A fingerprint of measured figures, or of all that a model file says besides them and its certificate."""
     parameters = {name: value for name, value in fields.items() if name not in {"certificate", "evaluation"}}
     canonical = json.dumps(parameters, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
     return hashlib.sha256(canonical.encode()).hexdigest()

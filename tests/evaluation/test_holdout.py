@@ -412,8 +412,16 @@ def test_every_model_carries_its_figures(kind, tmp_path):
     assert loaded.evaluation.held_out == 0.5 and loaded.evaluation.certificate is None
     assert held.evaluation_.accuracy.value > 0.6 and held.score(frame(200, 1)[["a", "x"]], frame(200, 1)["y"]) > 0.6
     fields = parse_json((tmp_path / "model.json").read_bytes())
-    old = {key: value for key, value in fields.items() if key != "evaluation"}
-    assert type(loaded).from_dict(old).evaluation is None  # files from before still load
+    plain = {key: value for key, value in fields.items() if key != "evaluation"}
+    unnamed = {key: value for key, value in fields["certificate"].items() if key != "evaluation"}
+    old = type(loaded).from_dict({**fields, "certificate": unnamed})  # files from before still load
+    assert old.evaluation == loaded.evaluation and old.to_dict() == loaded.to_dict() == fields
+    assert type(loaded).from_dict({**plain, "certificate": unnamed}).evaluation is None
+    counts = fields["evaluation"]["rows"]
+    more = {**fields["evaluation"], "rows": {**counts, "high": counts["high"] + 1}}
+    for changed in (plain, {**fields, "evaluation": more}):
+        with pytest.raises(ModelError, match="measured figures belong to another model, or were changed"):
+            type(loaded).from_dict(changed)
     for broken in (
         {**fields["evaluation"], "auc": {"value": 2}},
         {"x": 1},

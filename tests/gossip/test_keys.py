@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from discreet.errors import DiscreetError
 from discreet.nodes.refusals import ProtocolError
 
 x509 = pytest.importorskip("cryptography.x509")
-from discreet.gossip.keys import NetworkKeys, admit, make_keys, request_keys, revoke  # noqa: E402
+from discreet.gossip.keys import NetworkKeys, admit, make_keys, request_keys, revoke, revoked  # noqa: E402
 from discreet.gossip.membership import MemberEntry  # noqa: E402
 
 
@@ -58,6 +59,7 @@ def test_renewal_is_for_the_same_key_until_that_is_revoked(tmp_path):
     with pytest.raises(DiscreetError, match="another key"):
         admit(tmp_path / "ca", stranger)
     revoke(tmp_path / "ca", "a")
+    assert {before.serial_number, after.serial_number} <= revoked(NetworkKeys(tmp_path / "ca").revocations)
     assert admit(tmp_path / "ca", stranger)[1] != digest  # a new key, after the old one was taken back
 
 
@@ -70,7 +72,12 @@ def test_nobody_speaks_with_a_revoked_node(tmp_path):
     informed = install(tmp_path / "ca", tmp_path / "a", "a").ring("a")
     a.verify(entry(b))  # who has no list yet cannot know
     assert a.trusts(b.certificate) and not informed.trusts(b.certificate) and informed.trusts(a.certificate)
-    informed.verify(entry(b))  # what it has brought into a round stays there, and is counted as everywhere else
+    with pytest.raises(ProtocolError, match="was revoked"):
+        informed.verify(entry(b))  # whoever passes it on
+    informed.verify(entry(b), entry(b))  # what a known member brought into a round stays there, and its farewell counts
+    stranger = replace(entry(b), certificate=a.certificate, node="a")
+    with pytest.raises(ProtocolError, match="was revoked"):
+        informed.verify(entry(b), stranger)  # another key's membership is not its own
     with pytest.raises(DiscreetError, match="revoked"):
         install(tmp_path / "ca", tmp_path / "b", "b").ring("b")
     make_keys(tmp_path / "other", ["z"])

@@ -191,6 +191,62 @@ def test_places_under_the_steps_give_each_sum_its_weight(sizes: tuple[int, ...],
         assert found == {total: noise.weight(total, radius) for total in range(-radius, radius + 1)}
 
 
+@pytest.mark.parametrize("sizes", [[2, 3], [11] * 10 + [17] * 3])
+def test_far_sums_follow_their_weights(sizes: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    """χ² of 4000 sums where steps are long, in cells of 20 draws; p below 1e-9 would be an alarm, in 2 tests."""
+    radius, size = 1500, 4000
+    noise, coins = KNorm(sizes), seeded(1500)
+    steps = noise._steps(radius)
+    assert radius > knorm.FAR and max(many for first, many, _ in steps if first < 50) > 1
+    monkeypatch.setattr(noise, "_steps", lambda _: steps)  # the same for every draw
+    half = [noise.weight(total, radius) for total in range(radius + 1)]
+    whole = 2 * sum(half) - half[0]
+    expected = np.array([float(Fraction(size * one, whole)) for one in (*half[:0:-1], *half)])
+    seen = np.bincount([noise._total(radius, coins) + radius for _ in range(size)], minlength=len(expected))
+    ends = np.searchsorted(np.cumsum(expected), np.arange(20, size - 20, 20))
+    cells = np.unique([0, *(ends + 1)])
+    wanted, found = np.add.reduceat(expected, cells), np.add.reduceat(seen, cells)
+    assert len(wanted) > 20 and wanted.min() > 5
+    assert chi2.sf(((found - wanted) ** 2 / wanted).sum(), len(wanted) - 1) > 1e-9
+
+
+def test_places_that_are_kept_are_all_points(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of wide tables, exactly: the heights that are kept end at each sum's weight, and all of them make up N(r)."""
+    monkeypatch.setattr(knorm, "FAR", -1)
+    noise, radius, kept, bottom = KNorm([40] * 10), 60, 0, 0
+    steps = noise._steps(radius)
+    monkeypatch.setattr(noise, "_steps", lambda _: steps)
+    whole = sum(many * weight for _, many, weight in steps)
+
+    class Named(Coins):
+        def below(self, limit: int) -> int:
+            assert limit == 2 * whole
+            return self.places.pop(0)
+
+    def total(*places: int) -> int:
+        coins = Named()
+        coins.places = list(places)
+        found = noise._total(radius, coins)
+        assert not coins.places
+        return found
+
+    for first, many, height in steps:
+        for at in range(first, first + 2 * many, 2):
+            weight = noise.weight(at, radius)
+            assert 0 < weight <= height
+            last = bottom + weight - 1
+            assert total(bottom) == total(last) == at
+            if at:
+                assert total(whole + bottom) == total(whole + last) == -at
+            else:
+                assert total(whole + bottom, whole + last, 0) == 0  # of zero there is one sign
+            if weight < height:
+                assert total(last + 1, bottom + height - 1, whole + last + 1, 0) == 0  # above it, none is kept
+            kept += weight * (2 if at else 1)
+            bottom += height
+    assert bottom == whole and kept == noise.count(radius)
+
+
 @pytest.mark.parametrize("radius", [1500, 1 << 36])
 def test_few_places_are_drawn_again(radius: int) -> None:
     """The share of places that are kept is that of points under the steps: a half at least, by exact counts."""

@@ -53,8 +53,9 @@ def command(
         raise AuditError("controls have a claim of their own: leave out --epsilon")
     if figure is not None and name is None:
         raise AuditError("a figure shows one audit: give a NAME with --figure")
-    check_out(figure)
-    check_out(checkpoint)
+    script = (name or "").rpartition(":")[0]
+    check_out(figure, checkpoint, script)
+    check_out(checkpoint, script)
     options: dict[str, Any] = {"confidence": confidence, "seed": seed, "samples": samples}
     results = []
     if name is not None:

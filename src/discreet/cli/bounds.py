@@ -40,9 +40,9 @@ def command(
 
     private = located(data, table)
     public = load_schema(schema, unsettled=True)
-    check_out(out, private, schema)
+    check_out(out, private, schema, paying["account"])
     record = out.with_suffix(".certificate.json") if certificate is None else certificate
-    check_out(record, private, schema)
+    check_out(record, private, schema, paying["account"])
     if record.absolute() == out.absolute():
         raise DiscreetError("the schema and its certificate need files of their own: choose another --certificate")
     policy = settings["unexpected"]

@@ -61,14 +61,21 @@ def check_out(path: Path | None, *inputs: Any) -> None:
 
 
 def _files_of(given: Any) -> list[str]:
-    """The files that an input names, if it names any."""
+    """The files that an input names, if it names any, and the accounts beside them."""
     import glob
 
     given = getattr(given, "file", given)  # of a table at an address, if its database is a file
     if not isinstance(given, str | Path) or not str(given):
         return []
     names = [str(given), *(glob.glob(str(given)) if glob.has_magic(str(given)) else ())]
+    names += [str(one) for one in accounts_beside(str(given))]
     return [name for name in names if os.path.exists(name)]
+
+
+def kept_in(*folders: Path | None) -> list[Path]:
+    """The keys, certificates, ledgers and states in folders."""
+    found = [path for folder in folders if folder is not None for path in folder.rglob("*")]
+    return [path for path in found if path.suffix in {".key", ".pem", ".pub", ".csr", ".ledger", ".db", ".sqlite"}]
 
 
 def check_address(text: str) -> str:

@@ -49,7 +49,7 @@ def command(
         raise BudgetError(f"--epsilons needs numbers separated by commas, not {epsilons!r}") from None
     if not asked:
         raise BudgetError(f"--models names no model: choose some of {', '.join(names())}")
-    check_out(plot)
+    check_out(plot, data, schema)
     if plot is not None:
         _check_plot(plot)
     declared = load_schema(schema)

@@ -54,7 +54,7 @@ def command(
 
     rows = located(data, at)
     baseline = twin if baseline is None else baseline
-    check_out(out, rows, model, baseline)
+    check_out(out, rows, model, baseline, paying["account"])
     loaded = load(model)
     if epsilon is not None:
         if baseline is not None:

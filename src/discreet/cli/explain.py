@@ -30,7 +30,7 @@ def command(
     from discreet.models import load
     from discreet.values import text, unicode
 
-    check_out(plot)
+    check_out(plot, model, row)
     loaded = load(model)
     found = loaded.explain(None if row is None else _row(loaded, row))
     if plot is not None:

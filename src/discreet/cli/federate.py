@@ -15,6 +15,7 @@ from discreet.cli.common import (
     check_data,
     check_out,
     console,
+    kept_in,
     load_schema,
     note,
     print_json,
@@ -172,7 +173,7 @@ def coordinator(
 ) -> None:
     """Wait for the nodes, add up what they send, and write the model with its certificate."""
     load_schema(schema)
-    check_out(out)
+    check_out(out, schema, *kept_in(state, keys))
     _exclusive(keys, insecure)
     _need()
     _interruptible()
@@ -269,7 +270,7 @@ def run_(
 ) -> None:
     """Try a whole federation on this machine: a process for each shard, over loopback."""
     load_schema(schema)
-    check_out(out)
+    check_out(out, shards, schema, *kept_in(state))
     _need()
     _interruptible()
     from discreet.federated.flower.answers import need_privacy, total_budget

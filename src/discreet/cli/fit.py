@@ -50,7 +50,7 @@ def command(
         raise DataError("say what to fit: DATA, or the counts of rows by --statistics")
     rows = CountedRows.load(statistics) if data is None and statistics is not None else located(str(data), table)
     public = load_schema(schema, unsettled=True)
-    check_out(out, data, schema, statistics, paying["account"])
+    check_out(out, rows, schema, statistics, paying["account"])
     if statistics is not None and settings["model"] is None:
         settings["model"] = "naive-bayes"  # which counts suffice for
     classifier = estimator(settings, public, seed)

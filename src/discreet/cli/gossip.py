@@ -15,6 +15,7 @@ from discreet.cli.common import (
     check_data,
     check_out,
     console,
+    kept_in,
     load_schema,
     note,
     print_json,
@@ -168,7 +169,7 @@ def node(
     from discreet.privacy.plan import check_smoothing
 
     public = load_schema(schema)
-    check_out(out)
+    check_out(out, data, schema, paying["account"], peers.removeprefix("@"), *kept_in(state, keys))
     known = {peer: address for peer, address in read_peers(peers).items() if peer != name}
     check_address(listen)
     if advertise is not None:
@@ -244,7 +245,7 @@ def model(
 ) -> None:
     """Write the model of what a node holds now, settled or not, running or not."""
     public = load_schema(schema)
-    check_out(out)
+    check_out(out, schema, *kept_in(state))
     from discreet.gossip.result import write_model
     from discreet.nodes.settings import Settings
 

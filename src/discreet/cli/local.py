@@ -85,7 +85,7 @@ def perturb(
     from discreet.sources import BLOCK, read_rows
 
     plan = _campaign(campaign, asked)
-    check_out(out)
+    check_out(out, data, asked["schema"], campaign, paying["account"])
     check_data(data, plan.schema)
     paid = account_for(data, **paying, what="discreet local perturb")
     if paid is not None:
@@ -131,7 +131,7 @@ def collect(
     from discreet.local.store import Outcome, is_store
 
     public = Campaign.load(campaign) if campaign is not None else load_schema(schema)
-    check_out(out)
+    check_out(out, *reports, schema, campaign, store)
     for path in reports:
         if not path.is_file():
             raise DataError(f"there is no file {path}")
@@ -171,7 +171,7 @@ def model(
     """Learn a model from all that a store has collected so far."""
     from discreet.local.collector import Collector
 
-    check_out(out)
+    check_out(out, store)
     with Collector.load(store, readonly=True) as collector:
         collector.model(smoothing).save(out)
         summary = collector.summary()
@@ -196,7 +196,7 @@ def campaign(
 ) -> None:
     """Show what people would be asked and how they would answer; write it for clients in any language."""
     plan = _campaign(None, asked)
-    check_out(out)
+    check_out(out, asked["schema"])
     if out is not None:
         plan.save(out)
     if as_json:
@@ -232,7 +232,7 @@ def tokens(
     from discreet.files import write_text
     from discreet.local.collector import Collector
 
-    check_out(out)
+    check_out(out, store, asked["schema"], campaign)
     with Collector(_campaign(campaign, asked), store=store) as collector:
         write_text(out, "".join(f"{one}\n" for one in collector.make_tokens(count)), private=True)
     console().print(f"wrote {count} tokens to {out}: each lets one report in at 'discreet local serve --tokens'")

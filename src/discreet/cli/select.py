@@ -51,8 +51,8 @@ def command(
     """Choose features privately, print them, and write the reduced schema that the other commands take."""
     rows = located(data, table)
     public = load_schema(schema)
-    check_out(out, rows, schema)
-    check_out(certificate, rows, schema)
+    check_out(out, rows, schema, paying["account"])
+    check_out(certificate, rows, schema, paying["account"])
     k = min(10, max(len(public.features) // 2, 1)) if k is None else k
     from discreet.files import write_text
     from discreet.selection import PrivateSelectKBest

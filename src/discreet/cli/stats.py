@@ -48,13 +48,14 @@ def command(
     as_json: options.Json = False,
 ) -> None:
     """Count rows exactly, for 'fit --statistics' to train on: into a file that is as private as the rows."""
-    check_out(out, *what, schema)
+    rows = None if what[0] in WORDS else located(what[0], table)
+    check_out(out, *(what[1:] if rows is None else (rows,)), schema)
     if out.suffix != ".stats":
         raise StatisticsError(f"counts of rows are known by their name: let --out end in .stats, not {out.name}")
     if what[0] in WORDS:
         found = _combined(what[0], [Path(one) for one in what[1:]], disjoint)
     else:
-        found = _counted(what, load_schema(schema), table, lattice, settings, as_json)
+        found = _counted(what, rows, load_schema(schema), lattice, settings, as_json)
     found.save(out)
     if as_json:
         print_json({"statistics": str(out), "schema": found.statistics.schema.hash, "raw": True})
@@ -64,14 +65,13 @@ def command(
 
 
 def _counted(
-    what: list[str], schema: Any, table: str | None, lattice: bool, settings: dict[str, Any], quiet: bool
+    what: list[str], rows: Any, schema: Any, lattice: bool, settings: dict[str, Any], quiet: bool
 ) -> CountedRows:  # fmt: skip
     from discreet.sources import CountedRows
     from discreet.statistics import DETAILS
 
     if len(what) > 1:
         raise StatisticsError("count one source at a time and merge what it gives: discreet stats merge A B --out FILE")
-    rows = located(what[0], table)
     check_data(rows, schema)
     with absorbing(settings["unexpected"]), progress(reading(rows), quiet=quiet) as report:
         return CountedRows.of(rows, schema, detail=DETAILS if lattice else DETAILS[:2], progress=report, **settings)

@@ -37,7 +37,8 @@ def command(
     if out.suffix not in {".csv", ".parquet"}:
         raise DiscreetError("--out takes NAME.csv or NAME.parquet")
     beside = out.with_name(out.name + ".certificate.json")
-    check_out(out, model, *(() if measure is None else (measure,)))
+    for path in (out, beside):
+        check_out(path, model, measure)
     loaded = load(model)
     loaded.sample(0)  # says so if it cannot draw
     with progress("drawing", quiet=as_json) as report, replacing(out) as temporary:

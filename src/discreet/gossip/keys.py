@@ -54,6 +54,18 @@ class NetworkKeys(KeyDirectory):
         """The last certificate that the authority gave a node."""
         return self.directory / "authority" / f"{name}.pem"
 
+    def serials(self, name: str) -> Path:
+        """The numbers of all certificates that the authority gave a node, renewed ones included."""
+        return self.directory / "authority" / f"{name}.serials"
+
+    def every_serial(self, name: str) -> set[int]:
+        """Those numbers; of keys that were made here for trial, the one certificate has it."""
+        held = x509.load_pem_x509_certificate(self.issued(name).read_bytes()).serial_number
+        try:
+            return {held, *map(int, self.serials(name).read_text().split())} if self.serials(name).exists() else {held}
+        except ValueError:
+            raise DiscreetError(f"{self.serials(name)} is damaged: it lists numbers of certificates") from None
+
     @property
     def revocations(self) -> Path:
         """The list of certificates that no longer hold."""
@@ -110,8 +122,12 @@ class Ring:
         """The node's signature under a statement."""
         return KeySigner(self._key).sign(text.encode())
 
-    def verify(self, entry: MemberEntry) -> None:
-        """Raise unless the member itself has signed its statement, where and how far it is, and its farewell if any."""
+    def verify(self, entry: MemberEntry, known: MemberEntry | None = None) -> None:
+        """Raise unless the member itself has signed its statement, where and how far it is, and its farewell if any.
+
+        Whoever shows a revoked certificate is no new member, whoever passes it on; only if this key was a member's that
+        is `known` does what it says of itself still count, for its share is in other hands.
+        """
         try:
             public = self._owner(entry.certificate, entry.node)
             signed = [(entry.statement, entry.signature), (entry.moving, entry.hand)]
@@ -122,6 +138,9 @@ class Ring:
             raise ProtocolError(
                 f"what is said of {entry.node!r} is not signed by that node: its statement, its state or its farewell"
             )
+        gone = x509.load_pem_x509_certificate(entry.certificate).serial_number in self.revoked
+        if gone and (known is None or self._owner(known.certificate, known.node) != public):
+            raise ProtocolError(f"the certificate of {entry.node!r} was revoked: it joins no round by another's word")
 
     def _owner(self, pem: bytes, name: str) -> ec.EllipticCurvePublicKey:
         """The public key in a certificate of the authority's for that name."""
@@ -195,23 +214,26 @@ def admit(directory: Path, request: Path, *, days: int = DAYS) -> tuple[Path, st
     if not good or not isinstance(public, ec.EllipticCurvePublicKey):
         raise DiscreetError(f"{request} is no request of a node: it makes one by 'discreet gossip request'")
     NetworkKeys.checked([name])
-    issued = keys.issued(name)
+    issued, numbers = keys.issued(name), set[int]()
     if issued.is_file():
+        numbers = keys.every_serial(name)
         held = x509.load_pem_x509_certificate(issued.read_bytes())
         if held.serial_number not in revoked(keys.revocations) and held.public_key() != public:
             raise DiscreetError(f"node {name!r} was admitted with another key: revoke that one first")
-    write_bytes(issued, _certificate(keys, name, public, days))
+    made = _certificate(keys, name, public, days)
+    numbers.add(x509.load_pem_x509_certificate(made).serial_number)
+    write_bytes(keys.serials(name), "".join(f"{one}\n" for one in sorted(numbers)).encode())  # before it is given out
+    write_bytes(issued, made)
     return issued, public_fingerprint(public)
 
 
 def revoke(directory: Path, name: str, *, days: int = DAYS) -> Path:
-    """At the authority: a list of revoked certificates with that node's last one in it; every node needs it."""
+    """At the authority: a list of revoked certificates with all of that node's in it; every node needs it."""
     keys = _with_authority(directory)
     if not keys.issued(name).is_file():
         raise DiscreetError(f"node {name!r} was never admitted here: there is no {keys.issued(name)}")
     signer: Any = load_pem_private_key(keys.authority_key.read_bytes(), None)
-    held = x509.load_pem_x509_certificate(keys.issued(name).read_bytes())
-    serials, now = revoked(keys.revocations) | {held.serial_number}, datetime.now(UTC)
+    serials, now = revoked(keys.revocations) | keys.every_serial(name), datetime.now(UTC)
     builder = x509.CertificateRevocationListBuilder(
         issuer_name=x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, AUTHORITY)]),
         last_update=now, next_update=now + timedelta(days=days),

@@ -66,7 +66,8 @@ class GossipNode:
         self.view = View(self.name, peers)
         self.members: dict[str, Member] = {}
         self.roster = Roster(self._verify)
-        for entry in self.store.entries():
+        self.stored = {entry.node: entry for entry in self.store.entries()}
+        for entry in self.stored.values():
             self.roster.merge(entry)
         statement = state_member(self.site.update, terms.network)
         address = advertise or listen
@@ -90,7 +91,7 @@ class GossipNode:
     # ---- what is known
 
     def _verify(self, entry: MemberEntry) -> None:
-        self.ring.verify(entry)
+        self.ring.verify(entry, self.roster.entries.get(entry.node, self.stored.get(entry.node)))
         if entry.phase == LEFT:
             final_ack(entry, self.name)  # one that cannot be read is refused
         known = self.roster.entries.get(entry.node)

@@ -118,6 +118,7 @@ class Certificate(_Record):
     included: tuple[Digest, ...] = ()  # the certificates that were added up to this one
     release: Annotated[str, StringConstraints(pattern=r"^([0-9a-f]{32})?$")] = ""  # tells equal purchases apart
     parameters: Annotated[str, StringConstraints(pattern=r"^([0-9a-f]{64})?$")] = ""  # of the model, in its file alone
+    evaluation: Annotated[str, StringConstraints(pattern=r"^([0-9a-f]{64})?$")] = ""  # and of the figures beside it
 
     @model_validator(mode="after")
     def _adds_up(self) -> Self:
@@ -142,7 +143,7 @@ class Certificate(_Record):
     def _as_it_was(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
         """A certificate of an earlier version is written as it was read."""
         fields: dict[str, Any] = handler(self)
-        for name in ("tables", "elsewhere", "included", "release", "parameters"):
+        for name in ("tables", "elsewhere", "included", "release", "parameters", "evaluation"):
             if not fields[name]:
                 del fields[name]
         return fields

@@ -29,6 +29,15 @@ plant("unsigned-moves", "gossip/keys.py",
       "signed = [(entry.statement, entry.signature), (entry.moving, entry.hand)]",
       "signed = [(entry.statement, entry.signature)]",
       "anybody says where a member is and how far", "gossip/test_node.py::test_statements_are_signed_by_their_node")
+plant("revoked-joins-by-another", "gossip/keys.py",
+      "if gone and (known is None or self._owner(known.certificate, known.node) != public):", "if gone and False:",
+      "a revoked node joins a round through members that have no list yet",
+      "gossip/test_keys.py::test_nobody_speaks_with_a_revoked_node")
+plant("renewal-outlives-revocation", "gossip/keys.py",
+      "revoked(keys.revocations) | keys.every_serial(name)",
+      "revoked(keys.revocations) | {max(keys.every_serial(name))}",
+      "an earlier certificate of a revoked node still holds",
+      "gossip/test_keys.py::test_renewal_is_for_the_same_key_until_that_is_revoked")
 plant("farewell-by-version", "gossip/membership.py",
       "return self.phase == LEFT, self.version", "return False, self.version",
       "a farewell is outrun by a high version, and what was on its way never returns",
