@@ -42,11 +42,12 @@ def command(
     from discreet.sources.draft import OPEN_WARNING, WARNING, draft
     from discreet.sources.drafted import as_toml
 
-    check_out(out, located(data, table))
+    rows = located(data, table)
+    check_out(out, rows)
     if out is not None and out.exists() and not force:
         raise DiscreetError(f"{out} is there already, and may have been edited: choose another --out, or add --force")
     warning = OPEN_WARNING if bounds == "private" else WARNING
-    found = draft(located(data, table), target=target, private=bounds == "private")
+    found = draft(rows, target=target, private=bounds == "private")
     for name, reason in found.left_out.items():
         note(f"left out {name!r}: {reason}")
     note("warning: " + warning.replace("\n", " "))
