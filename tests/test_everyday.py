@@ -1,5 +1,6 @@
 """What people who come from other libraries expect, and what their shells do: files, pipes, devices, interruptions."""
 
+import io
 import json
 import os
 import subprocess
@@ -269,6 +270,12 @@ def test_an_input_is_never_overwritten(fitted, people, tmp_path, monkeypatch, co
         code, _, error = command(*words)
         assert code == 2 and "is an input of this command" in error, words
     assert {path: path.read_bytes() for path in Path().rglob("*") if path.is_file()} == before
+
+
+def test_a_schema_is_drafted_of_standard_input(monkeypatch, command):
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"age,ill\n1,no\n2,yes\n3,no\n")))
+    code, shown, _ = command("schema", "-", "--target", "ill")
+    assert code == 0 and 'name = "age"' in shown
 
 
 def test_what_is_no_table_is_named(fitted, tmp_path, monkeypatch):
