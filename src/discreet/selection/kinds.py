@@ -3,7 +3,7 @@
 from discreet.kinds import Facts, Kind, Promise
 
 WIDE = 32  # features, below which those that say nothing cost the others little
-SCARCE = 8.0  # rows times ε for each weight of all features, below which a choice is worth half of the budget
+SCARCE = 6.0  # rows times ε for each weight of all features, below which a choice is worth half of the budget
 LOPSIDED = 0.7  # the share of a class from which on few features alone can beat it, so that hits tell them not apart
 
 
