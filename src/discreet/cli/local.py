@@ -23,6 +23,7 @@ from discreet.cli.common import (
     table,
     tell_room,
 )
+from discreet.cli.send import send
 from discreet.errors import DataError, DiscreetError
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
+app.command()(send)
 CampaignOption = Annotated[
     Path | None,
     typer.Option("--campaign", help="A campaign file, instead of the schema and the settings.", show_default=False),
@@ -283,12 +285,16 @@ def serve(
     from discreet.local.serve import serve as run
     from discreet.local.several import load
 
-    one = {"page": page, "max_bytes": max_bytes, "cors": cors or (), "max_reports": max_reports, "tokens": tokens,
-           "title": title, "about": _text(about)}  # fmt: skip
-    shared = {"host": host, "port": port, "tls_cert": tls_cert, "tls_key": tls_key, "access_log": access_log,
-              "limits": Limits(each=per_address)}  # fmt: skip
+    one: dict[str, Any] = {
+        "page": page, "title": title, "about": _text(about), "max_bytes": max_bytes, "cors": cors or (),
+        "max_reports": max_reports, "tokens": tokens,
+    }  # fmt: skip
+    shared: dict[str, Any] = {
+        "host": host, "port": port, "tls_cert": tls_cert, "tls_key": tls_key, "access_log": access_log,
+        "limits": Limits(each=per_address),
+    }  # fmt: skip
     if campaigns is not None:
-        own = {name: getattr(Hosted, name) for name in one if name != "store"}
+        own = {name: getattr(Hosted, name) for name in one}
         if store or campaign or asked["schema"] or any(one[name] != own[name] for name in one):
             raise DiscreetError(f"{campaigns} says of each campaign what it is: give no settings of one beside it")
         hosted, root = load(campaigns)

@@ -29,7 +29,22 @@ HEADERS = {
     "cache-control": "no-cache",
 }
 FEW = 6  # categories that are shown side by side; more are a list to choose from
-_SENT = ("sent", "unsent", "again", "said", "bytes", "hex", "base64", "id", "cost", "not_you", "counted", "resend")
+_SENT = (
+    "sent",
+    "unsent",
+    "again",
+    "said",
+    "bytes",
+    "hex",
+    "base64",
+    "id",
+    "cost",
+    "not_you",
+    "counted",
+    "resend",
+    "drawn",
+    "answer",
+)
 _TOLD = (*_SENT, "working", "trouble", "no_store", "foreign", "spent")  # the script's texts begin with these
 
 

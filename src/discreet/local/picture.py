@@ -58,7 +58,7 @@ def percent(share: float) -> str:
     shown = f"{100 * share:.0f}"
     if shown in {"0", "100"}:
         shown = f"{100 * share:.2g}" if share < 0.5 else f"{math.floor(1e6 * share) / 1e4:.4f}".rstrip("0")
-    return f"{shown} %"
+    return f"{shown}\u00a0%"
 
 
 def of_hundred(share: float) -> int:
@@ -74,7 +74,7 @@ def picture(campaign: Campaign) -> str:
     squares = []
     for place, (name, share) in enumerate((("picture_own", first.own), ("picture_other", first.other))):
         count = of_hundred(share)
-        told_so = told(name, count=count)
+        told_so = told(name, count=count, answer=campaign.schema.label.labels[-1])
         dots = "".join(
             f'<circle class="{"full" if i < count else "empty"}" cx="{7.5 + _GAP * (i % 10)}" '
             f'cy="{7.5 + _GAP * (i // 10)}" r="{_RADIUS}"/>'

@@ -109,7 +109,7 @@ def _app(sites: list[Site], routes: Sequence[BaseRoute], ready: Callable[[], Non
             yield
 
     handlers = {404: _http_error, 405: _http_error}
-    return Starlette(routes=routes, exception_handlers=handlers, lifespan=lifespan, **more)  # type: ignore[arg-type]
+    return Starlette(routes=routes, exception_handlers=handlers, lifespan=lifespan, **more)
 
 
 class _Several:

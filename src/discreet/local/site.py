@@ -86,7 +86,7 @@ class Site:
 
     def middleware(self) -> list[Middleware]:
         """What lets pages of other web sites read the answers, if any may."""
-        allowed = {"allow_methods": ["GET", "POST"], "allow_headers": ["content-type", TOKEN]}
+        allowed: dict[str, Any] = {"allow_methods": ["GET", "POST"], "allow_headers": ["content-type", TOKEN]}
         return [Middleware(CORSMiddleware, allow_origins=list(self.cors), **allowed)] if self.cors else []
 
     @contextlib.asynccontextmanager

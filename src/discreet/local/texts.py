@@ -28,9 +28,9 @@ TEXTS: Mapping[str, str] = {
     "epsilon": "The promise is ε = {epsilon}: whatever you answer, no report becomes more than {ratio} times as likely "
     "as under any other answer. Who thinks it is fifty-fifty whether something holds for you can be at most {sure} "
     "sure after reading your report.",
-    "picture": "How often a report speaks for an answer, of 100 people who are asked “{about}”",
-    "picture_own": "{count} of 100 reports of people whose answer it is speak for it",
-    "picture_other": "{count} of 100 reports of people whose answer it is not speak for it, too",
+    "picture": "How often people who are asked “{about}” send their true answer",
+    "picture_own": "Of 100 people whose answer is “{answer}”, {count} send a report that speaks for “{answer}”.",
+    "picture_other": "Of 100 people with another answer, {count} send a report that speaks for “{answer}”, too.",
     "each": "The same for every question",
     "each_head": "question|drawn|speaks for your answer|speaks for another one|bytes",
     "each_number": "the number with noise, about {times} times as wide as half its range",
@@ -55,6 +55,8 @@ TEXTS: Mapping[str, str] = {
     "foreign": "The questions on this page are not those that the collector publishes. Nothing can be sent: tell "
     "whoever gave you the address.",
     "spent": "At this site, answers to other collections have cost ε = {spent} so far; with this one it is {total}.",
+    "drawn": "question drawn",
+    "answer": "randomised answer",
     "said_one": "“{answer}”",
     "said_some": "one of these {count} of {all}: {answers}",
     "said_none": "none of the {all} possible answers",

@@ -131,7 +131,10 @@ function shown(config, campaign, frame) {
   const { texts } = config;
   const { epsilon, id, parts } = receipt(config, campaign, frame);
   const list = made("dl", {});
-  for (const part of parts) list.append(made("dt", {}, part.about), made("dd", { class: "words" }, part.words));
+  for (const part of parts) {
+    list.append(made("dt", {}, texts.drawn), made("dd", {}, part.about));
+    list.append(made("dt", {}, texts.answer), made("dd", { class: "words" }, part.words));
+  }
   list.append(made("dt", {}, texts.cost), made("dd", {}, `ε = ${epsilon}`));
   list.append(made("dt", {}, texts.id), made("dd", { class: "code" }, id));
   const codes = [[texts.hex, hexOf(frame).replace(/(..)(?!$)/g, "$1 ")], [texts.base64, btoa(String.fromCharCode(...frame))]];
