@@ -26,7 +26,7 @@ try:
     import uvicorn
     from starlette.applications import Starlette
     from starlette.requests import Request
-    from starlette.responses import HTMLResponse, Response
+    from starlette.responses import HTMLResponse, RedirectResponse, Response
     from starlette.routing import BaseRoute, Mount, Route
 except ImportError:
     raise DiscreetError("the server needs more packages: pip install 'discreet[serve]'") from None
@@ -122,7 +122,7 @@ class _Several:
         """Where everything is."""
         return [
             Route("/", self.index), Route("/healthz", self.health), Route("/metrics", self.metrics),
-            Route("/page.css", self.style),
+            Route("/page.css", self.style), *(Route(f"/{name}", self.inside) for name in self.sites),
         ]  # fmt: skip
 
     async def index(self, request: Request) -> Response:
@@ -139,6 +139,9 @@ class _Several:
         if wants_page(request):
             return HTMLResponse(index(listed), headers={**STATUS_HEADERS, "vary": "accept"})
         return answer({"campaigns": listed}, vary="accept")
+
+    async def inside(self, request: Request) -> Response:
+        return RedirectResponse(f"{request.url.path.rsplit('/', 1)[1]}/", 307)
 
     async def style(self, request: Request) -> Response:
         return Response(asset("page.css"), media_type="text/css")
