@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import re
@@ -55,17 +56,18 @@ def begin(i):
         one.sendall(b"POST /reports HTTP/1.1\\r\\nhost: x\\r\\n")
     except OSError:
         pass
+    one.setblocking(False)
     return one
 threading.Thread(target=lambda: (sys.stdin.readline(), over.set()), daemon=True).start()
 held, opened = [begin(i) for i in range(count)], count
 print("open", flush=True)
 start, done = time.monotonic(), 0
 while not over.is_set():
-    while done < count * (time.monotonic() - start) / turn:
+    while done < count * (time.monotonic() - start) / turn and not over.is_set():
         one = held[done % count]
         try:
             one.sendall(b"x-slow: 1\\r\\n")
-            if one.recv(1, socket.MSG_DONTWAIT) == b"":
+            if one.recv(1) == b"":
                 raise ConnectionResetError
         except BlockingIOError:
             pass
@@ -177,7 +179,9 @@ def crowded(folder: Path, rounds: int = 3, posts: int = 1500) -> dict[str, Any]:
     def devices() -> int:
         return asyncio.run(_devices(port, [bodies.pop() for _ in range(posts)]))
 
-    try:
+    with contextlib.ExitStack() as ended:
+        ended.callback(server.wait)
+        ended.callback(server.terminate)
         devices()
         for _ in range(rounds):
             spent, seconds = busy(devices)
@@ -185,6 +189,7 @@ def crowded(folder: Path, rounds: int = 3, posts: int = 1500) -> dict[str, Any]:
             found["clock"][0].append(posts / seconds)
             command = [sys.executable, "-c", ATTACK, str(port), str(SLOW), str(TURN)]
             attack = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+            ended.callback(attack.kill)
             assert attack.stdout is not None and attack.stdout.readline() == "open\n"
             spent, seconds = busy(lambda: time.sleep(TURN) or 0)
             share = spent / seconds
@@ -194,9 +199,6 @@ def crowded(folder: Path, rounds: int = 3, posts: int = 1500) -> dict[str, Any]:
             found["clock"][1].append(posts / seconds)
             found["opened"] += int(attack.communicate("stop\n", timeout=60)[0])
             time.sleep(1)
-    finally:
-        server.send_signal(signal.SIGTERM)
-        server.wait()
     return {**found, "sent": 2 * rounds * posts}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import shutil
 import subprocess
 from fractions import Fraction
@@ -119,7 +120,11 @@ def test_numbers_for_people_never_promise_certainty():
     assert [of_hundred(share) for share in (0.0001, 0.5, 0.9999)] == [1, 50, 99]
     assert [percent(share) for share in (0.001, 0.5, 0.9999999)] == ["0.1\u00a0%", "50\u00a0%", "99.9999\u00a0%"]
     told = facts(Campaign(SCHEMA, 1.0))
-    assert told == {"epsilon": "1", "ratio": "2.72", "sure": "73\u00a0%"}
+    assert told == {"epsilon": "1", "ratio": "2.72", "sure": "73.2\u00a0%"}
+    for epsilon in (0.001, 0.3, 1.5, 4, 10, 20, 30):
+        told, ratio = facts(Campaign(SCHEMA, epsilon, oracle="grr")), math.exp(epsilon)
+        assert ratio <= float(told["ratio"].replace(",", "")) <= 1.01 * ratio  # a bound is rounded up
+        assert ratio / (1 + ratio) <= float(told["sure"].rstrip("\u00a0%")) / 100 <= 1.002 * ratio / (1 + ratio)
 
 
 def test_a_number_that_may_be_missing_has_its_cell_named():

@@ -48,9 +48,24 @@ def facts(campaign: Campaign) -> dict[str, Any]:
     ratio = math.exp(epsilon)
     return {
         "epsilon": f"{epsilon:g}",
-        "ratio": f"{ratio:.3g}" if ratio < 1e4 else f"{ratio:,.0f}",
-        "sure": percent(ratio / (1 + ratio)),
+        "ratio": _above(ratio),
+        "sure": f"{_below_hundred(100 * ratio / (1 + ratio))}\u00a0%",
     }
+
+
+def _above(number: float) -> str:
+    """A bound for people, in three digits or more, never below the number."""
+    digits = max(0, 2 - math.floor(math.log10(number)))
+    return f"{math.ceil(number * 10**digits) / 10**digits:,.{digits}f}"
+
+
+def _below_hundred(percents: float) -> str:
+    """A bound in percent, never below the number, with as many digits as keep it below a hundred."""
+    for digits in range(1, 13):
+        shown = math.ceil(percents * 10**digits) / 10**digits
+        if shown < 100:
+            return f"{shown:.{digits}f}"
+    return "100"
 
 
 def percent(share: float) -> str:

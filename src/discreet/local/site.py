@@ -61,7 +61,7 @@ class Site:
         if not 1 <= max_bytes <= ROOM:
             raise DiscreetError(f"a request may have from 1 to {ROOM} bytes, not {max_bytes}")
         self.collector, self.max_bytes, self.page, self.watched = collector, max_bytes, page, watched
-        self.title, self.cors = title or (page.title if page else ""), tuple(cors)
+        self.title, self.cors = title, tuple(cors)
         self.origins = {one.rstrip("/").lower() for one in cors}
         self.answers: Counter[int] = Counter()
         self.probed: tuple[float, str | None] = (-math.inf, None)

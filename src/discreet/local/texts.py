@@ -10,9 +10,10 @@ TEXTS: Mapping[str, str] = {
     "lead": "Your device randomises your answer before anything leaves it. Nobody, not even whoever asks, can be "
     "sure of what you truly answered.",
     "asked": "What is asked",
-    "asked_some": "Your device draws {reports} of the {all} questions below by lot and reports about nothing else. "
-    "The others are never sent, so answer all of them: which ones are drawn does not depend on what you say.",
-    "asked_all": "Your device reports about each of the {all} questions below.",
+    "asked_some": "Of {all} questions about what you answer below, your device draws {reports} by lot and reports "
+    "about nothing else. The others are never sent, so answer all of them: which are drawn does not depend on "
+    "what you say.",
+    "asked_all": "Your device reports about each of {all} questions about what you answer below.",
     "together": "Questions other than “{target}” are reported together with “{target}”.",
     "choose": "please choose",
     "number_hint": "A number from {lower} to {upper}; what lies outside counts as the nearer end.",
