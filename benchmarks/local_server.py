@@ -191,6 +191,7 @@ def crowded(folder: Path, rounds: int = 3, posts: int = 1500) -> dict[str, Any]:
             attack = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
             ended.callback(attack.kill)
             assert attack.stdout is not None and attack.stdout.readline() == "open\n"
+            time.sleep(1.2 * TURN)  # until the first are cut off and begin anew: from here on it goes on like this
             spent, seconds = busy(lambda: time.sleep(TURN) or 0)
             share = spent / seconds
             spent, seconds = busy(devices)
