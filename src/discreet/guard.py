@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import gc
 import importlib
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -90,24 +88,6 @@ class _Gathering:
             self.each[address] -= 1
             if not self.each[address]:
                 del self.each[address]
-
-
-@contextlib.contextmanager
-def seldom_swept() -> Iterator[None]:
-    """Let Python look for unreachable cycles seldom inside this block, and never among what was there before.
-
-    Each look goes through the objects of all connections: beside thousands of slow ones that cost honest posts a third
-    of their rate.
-    """
-    before = gc.get_threshold()
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(20_000, 50, 100)
-    try:
-        yield
-    finally:
-        gc.set_threshold(*before)
-        gc.unfreeze()
 
 
 def guarded(limits: Limits) -> tuple[type[Any], _Gathering]:

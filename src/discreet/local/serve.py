@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any
 
 from discreet.errors import DiscreetError
-from discreet.guard import Limits, guarded, seldom_swept
+from discreet.guard import Limits, guarded
 from discreet.local.campaign import Campaign
 from discreet.local.collector import Collector
 from discreet.local.pages import STATUS_HEADERS, index, page
@@ -232,8 +232,7 @@ def serve(
         server = uvicorn.Server(settings)
         for number in (signal.SIGINT, signal.SIGTERM):  # before and after the server listens to them itself
             signal.signal(number, lambda *_: setattr(server, "should_exit", True))
-        with seldom_swept():
-            server.run(sockets=[bound])
+        server.run(sockets=[bound])
     except BaseException:
         for site in sites.values():
             site.collector.close()
