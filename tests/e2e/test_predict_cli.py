@@ -173,6 +173,28 @@ def test_no_line_of_json_stops_a_lenient_reading(tmp_path, monkeypatch):
         list(read_rows(path, SCHEMA))
 
 
+def test_a_key_that_no_line_has_is_told_before_anything_is_charged(call, place):
+    """A mistyped column is no column of missing values; under "absorb" no fit is refused by what its rows hold."""
+    rows = [{"a": "uv"[i % 2], "z": i, "y": ["no", "yes"][i % 2]} for i in range(150)]
+    (place / "typo.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    SCHEMA.save(place / "s.toml")
+    account = ("--account", "typo.account")
+    assert call("account", "create", "typo.account", "--epsilon", "9")[0] == 0
+    code, out, err = call("fit", "typo.jsonl", "--schema", "s.toml", "--epsilon", "1", "--out", "t.json", *account)
+    assert code == 2 and "no line of typo.jsonl has 'x' (they have 'a', 'z', 'y')" in err and "Traceback" not in err
+    assert not (place / "t.json").exists() and "9" in call("account", "show", "typo.account")[1]
+    words = ["fit", "typo.jsonl", "--schema", "s.toml", "--epsilon", "1", "--out", "t.json", "--no-account"]
+    with pytest.warns(UserWarning, match=r"no line of typo.jsonl has 'x' .*; it is read as missing everywhere"):
+        assert call(*words, "--unexpected", "absorb", "--model", "naive-bayes")[0] == 0
+    code, out, err = call("predict", "m.json", "typo.jsonl")
+    assert code == 2 and "no line of typo.jsonl has 'x'" in err
+    code, out, err = call("check", "typo.jsonl", "--schema", "s.toml")
+    assert code == 1 and "a column that the data do not have" in " ".join(out.split())
+    late = [*rows, {"a": "u", "x": 1, "y": "no"}]
+    (place / "typo.jsonl").write_text("".join(json.dumps(row) + "\n" for row in late))
+    assert call("predict", "m.json", "typo.jsonl")[0] == 0
+
+
 def test_whatever_json_holds_is_written_and_shown(call, place):
     odd, big = "odd.jsonl", '{"a": "u", "x": 1, "y": "no", "k": 2e70, "t": "\\ud800", "n": {"z": NaN}, "f": NaN}\n'
     big = big.replace("2e70", str(2**70))
