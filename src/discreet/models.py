@@ -165,8 +165,8 @@ class ReleasedModel(ABC):
         """
         if not self.generative:
             raise ModelError(
-                f"{self.NAME} says which class a row has, not which rows there are: draw rows from a Naive Bayes, "
-                "tree-augmented or joint model, as 'discreet fit --model naive-bayes' releases one"
+                f"{self.NAME} says which class a row has, not which rows there are: fit another one, from which rows "
+                "can be drawn, by 'discreet fit --generative' or PrivateClassifier(generative=True)"
             )
         if isinstance(size, bool) or not isinstance(size, int | np.integer) or size < 0:
             raise ModelError(f"the number of rows must be a whole number from 0 on, not {size!r}")

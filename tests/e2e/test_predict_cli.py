@@ -135,7 +135,12 @@ def test_synthetic_rows_come_with_the_certificate(call, place, suffix):
     again = load(place / "m.json").sample(2000, 1)
     assert drawn.y.tolist() == again["y"] and drawn.a.tolist() == again["a"] and drawn.x.isna().any()
     code, out, err = call("synthesize", "add.json", "--out", name)
-    assert code == 2 and "naive-bayes" in err and len(err.splitlines()) == 1
+    assert code == 2 and "by 'discreet fit --generative'" in err and len(err.splitlines()) == 1
+    words = ["fit", "rows.csv", "--schema", "g.toml", "--out", "g.json", "--no-account", "--seed", "1"]
+    SCHEMA.save(place / "g.toml")
+    assert call(*words, "--generative")[0] == 0 and call("synthesize", "g.json", "--out", name)[0] == 0
+    code, out, err = call(*words, "--generative", "--model", "tree")
+    assert code == 2 and "no rows can be drawn from a" in err and len(err.splitlines()) == 1
 
 
 def test_a_tree_of_pairs_draws_pairs_as_they_were_released():

@@ -215,6 +215,10 @@ def estimator(settings: Mapping[str, Any], schema: Schema, seed: int | None = No
     for name in sorted({name.partition("__")[0] for name in changed} - set(known.get_params())):
         if name in {"bounds", "edges", "bounds_share"}:
             raise BudgetError(f"a {kind.words} finds no private bounds: find them first by 'discreet bounds'")
+        if name == "generative":
+            raise BudgetError(
+                f"no rows can be drawn from a {kind.words}: leave --model out, or use --model naive-bayes"
+            )
         flag = name.replace("_", "-")
         raise BudgetError(f"--{flag} is a setting of Naive Bayes: leave it out, or use --model naive-bayes")
     return known.set_params(**changed)
