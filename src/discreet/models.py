@@ -135,7 +135,7 @@ class ReleasedModel(ABC):
             return np.asarray(scores - scores.mean(axis=1, keepdims=True))
         return leads(scores, self.probabilistic)[:, 1:]
 
-    bands: str = "of one standard error of the noise"  # what the errors of its shapes are
+    bands: str = "one standard error of the noise"  # what the errors of its shapes are
 
     def error_of(self, name: str) -> Floats | None:
         """The standard error, by the noise, of what each cell of a feature adds to `effects`, if it is known."""

@@ -120,14 +120,14 @@ def test_bands_of_tilted_objectives_are_the_error_of_a_value_that_no_row_has_and
     """Seeded, so that it fails for a reason: Laplace noise lets a deviation of 40 draws err by a sixth."""
     ratio, found = repeated(kind, 0.5)
     assert 0.6 < ratio[3] < 1.4 and (ratio[:3] < ratio[3]).all()
-    assert found.bands.endswith("at most: where no row has the value")
+    assert found.bands.endswith("at most: that where no row has the value")
     few, _ = repeated(kind, 0.5, size=40)  # then all values are as if no row had them
     assert (few < 1.5).all() and np.median(few) > (0.4 if kind is PrivateSVC else 0.6)
 
 
 def test_bands_of_noise_on_weights_are_their_error():
     ratio, found = repeated(PrivateLogisticRegression, 0.5, size=200, method="output")
-    assert ((ratio > 0.6) & (ratio < 1.4)).all() and found.bands == "of one standard error of the noise"
+    assert ((ratio > 0.6) & (ratio < 1.4)).all() and found.bands == "one standard error of the noise"
     held, _ = repeated(PrivateLogisticRegression, 0.5, size=200, method="functional")
     assert (held < 1).all()  # its matrix has noise too, which makes it steeper
 

@@ -292,6 +292,17 @@ def console() -> Any:
     return Screen(highlight=False, soft_wrap=True, markup=False, width=width)
 
 
+def folded(words: str, indent: int) -> str:
+    """Words that begin at an indent, folded there between words if a terminal shows them."""
+    if not sys.stdout.isatty():
+        return words
+    import shutil
+    import textwrap
+
+    width = max(shutil.get_terminal_size().columns - indent, 20)
+    return ("\n" + " " * indent).join(textwrap.wrap(words, width, break_on_hyphens=False) or [""])
+
+
 def note(message: str) -> None:
     """A remark for a person, kept out of standard output."""
     waiting.end()

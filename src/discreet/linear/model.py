@@ -16,7 +16,7 @@ from discreet.schema import Schema
 from discreet.sources import Progress, Rows, hold_rows
 
 KINDS = ("logistic", "svm")
-LEAST = "of one standard error of the noise at most: where no row has the value"
+LEAST = "one standard error of the noise at most: that where no row has the value"
 
 
 class LinearModel(ReleasedModel):

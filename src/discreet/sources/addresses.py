@@ -109,8 +109,12 @@ class Address:
                 return Duck(connection, quote_table(self.table), [], label=file)
             kind, place = self.path
             return Duck(connection, _scan(connection, kind), [place], label=place)
-        except DataError:
+        except DataError as error:
+            tables = [str(one[0]) for one in connection.execute("SHOW TABLES").fetchall()]
             connection.close()
+            if self.path is None and self.table not in tables and "does not exist" in str(error):
+                have = ", ".join(tables[:12]) + (", …" if len(tables) > 12 else "")
+                raise DataError(f"{file} has no table {self.table!r}: it has {have or 'none'}") from None
             raise
 
 
