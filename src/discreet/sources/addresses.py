@@ -91,7 +91,14 @@ class Address:
         except psycopg.Error as error:
             refusal = ConnectionLostError if is_charged() else DataError  # a fit that reads twice comes back
             raise refusal(f"the database cannot be reached: {' '.join(str(error).split())}") from None
-        return Postgres(connection, quote_table(self.table), owned=True)
+        try:
+            return Postgres(connection, quote_table(self.table), owned=True)
+        except DataError as error:
+            if f'{self.table.rpartition(".")[2]}" does not exist' not in str(error):
+                raise
+            raise DataError(
+                f"{error}: name one that does, with its schema if need be (--table public.people)"
+            ) from None
 
     def _duck(self, file: str) -> Stream:
         import duckdb
