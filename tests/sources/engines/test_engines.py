@@ -214,3 +214,28 @@ def test_values_as_people_write_them_are_read_alike(engine, tmp_path, typed):
     assert collect(data, RULES, unexpected="absorb") == collect(frame, RULES, unexpected="absorb")
     with pytest.raises(DataError, match=r"^column '[^']+' (holds|has) "):
         collect(data, RULES)
+
+
+@pytest.mark.parametrize("typed", [False, True], ids=["written", "typed"])
+def test_a_server_reads_values_as_people_write_them(postgres, typed):
+    """The same rows in PostgreSQL."""
+    from discreet import Table
+
+    columns = {**WRITTEN, **(TYPES if typed else {})}
+    frame = pa.table(columns)
+    kinds = {"seen": "date", "day": "timestamp", "gain": "float8", "count": "int8", "lab": "int4"} if typed else {}
+    records = frame.to_pylist()
+    good = [one for one in records if by_the_rule(RULES, [one]) is not None]
+    with postgres.connect() as connection:
+        for rows, expected in ((good, by_the_rule(RULES, good)), (records, None)):
+            named = ", ".join(f'"{name}" {kinds.get(name, "text")}' for name in columns)
+            connection.execute(f"DROP TABLE IF EXISTS written; CREATE TABLE written ({named})")
+            with connection.cursor().copy("COPY written FROM STDIN") as copy:
+                for row in rows:
+                    copy.write_row([row[name] for name in columns])
+            data, here = Table(connection, "written"), pa.Table.from_pylist(rows, frame.schema)
+            if expected is not None:
+                assert collect(data, RULES, detail=DETAILS) == expected
+            else:
+                assert collect(data, RULES, unexpected="absorb") == collect(here, RULES, unexpected="absorb")
+        connection.execute("DROP TABLE written")
