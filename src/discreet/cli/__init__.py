@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from typing import Annotated, Any
 
 import typer
@@ -80,5 +81,6 @@ def _invoke() -> Any:
 
 
 def main() -> None:
-    """Run the command that was asked for, and exit."""
+    """Run the command that was asked for, and exit; a warning is a line of its own words."""
+    warnings.formatwarning = lambda message, *_, **__: f"warning: {message}\n"
     sys.exit(run(_invoke))
