@@ -15,6 +15,7 @@ from discreet.cli import (
     check,
     compare,
     demo,
+    dossier,
     evaluate,
     explain,
     federate,
@@ -59,8 +60,8 @@ def _root(
 
 
 COMMANDS = (
-    demo, check, schema, bounds, stats, plan, fit, predict, evaluate, inspect, explain, compare, select, synthesize,
-    audit, reproduce,
+    demo, check, schema, bounds, stats, plan, fit, predict, evaluate, inspect, explain, dossier, compare, select,
+    synthesize, audit, reproduce,
 )  # fmt: skip
 for command in COMMANDS:
     app.command(name=command.__name__.rsplit(".", 1)[1])(command.command)
