@@ -25,6 +25,7 @@ from discreet.cli import (
     local,
     plan,
     predict,
+    report,
     reproduce,
     schema,
     select,
@@ -61,7 +62,7 @@ def _root(
 
 COMMANDS = (
     demo, check, schema, bounds, stats, plan, fit, predict, evaluate, inspect, explain, dossier, compare, select,
-    synthesize, audit, reproduce,
+    synthesize, audit, reproduce, report,
 )  # fmt: skip
 for command in COMMANDS:
     app.command(name=command.__name__.rsplit(".", 1)[1])(command.command)
