@@ -18,6 +18,7 @@ from discreet.cli import (
     dossier,
     evaluate,
     explain,
+    explore,
     federate,
     fit,
     gossip,
@@ -62,7 +63,7 @@ def _root(
 
 COMMANDS = (
     demo, check, schema, bounds, stats, plan, fit, predict, evaluate, inspect, explain, dossier, compare, select,
-    synthesize, audit, reproduce, report,
+    synthesize, audit, reproduce, report, explore,
 )  # fmt: skip
 for command in COMMANDS:
     app.command(name=command.__name__.rsplit(".", 1)[1])(command.command)
