@@ -32,7 +32,7 @@ caption{text-align:left}
 .picture text.head{font-weight:600}
 .picture rect.before,.picture text.before{fill:var(--before)}
 .picture text.before{fill:var(--soft)}
-.picture rect.after{fill:var(--mark)}
+.picture rect.after,.picture circle.after{fill:var(--mark)}
 .picture text.after{fill:var(--mark)}
 .picture .frame{fill:none;stroke:var(--line)}
 .picture .reach{fill:var(--mark);opacity:.14}
