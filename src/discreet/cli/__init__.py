@@ -16,8 +16,10 @@ from discreet.cli import (
     check,
     compare,
     demo,
+    dossier,
     evaluate,
     explain,
+    explore,
     federate,
     fit,
     gossip,
@@ -25,6 +27,7 @@ from discreet.cli import (
     local,
     plan,
     predict,
+    report,
     reproduce,
     schema,
     select,
@@ -60,8 +63,8 @@ def _root(
 
 
 COMMANDS = (
-    demo, check, schema, bounds, stats, plan, fit, predict, evaluate, inspect, explain, compare, select, synthesize,
-    audit, reproduce,
+    demo, check, schema, bounds, stats, plan, fit, predict, evaluate, inspect, explain, dossier, compare, select,
+    synthesize, audit, reproduce, report, explore,
 )  # fmt: skip
 for command in COMMANDS:
     app.command(name=command.__name__.rsplit(".", 1)[1])(command.command)
