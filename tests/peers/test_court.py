@@ -1,0 +1,94 @@
+"""The court of claims: the protocol with a driver that needs no library, a real library of the test run, the page."""
+
+import hashlib
+import json
+import re
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from discreet.errors import AuditError
+from discreet.peers import CASES, PeerCase, chosen, hear, not_run, page
+from discreet.peers.court import DRIVERS, Driver
+from discreet.peers.environments import PINS, BuildError, build
+
+HERE = Path(sys.executable)
+DOCS = Path(__file__).parents[2] / "docs"
+COIN = PeerCase("stub/coin", "stub", "coin", {"epsilon": 1.0}, 0, 1, "a bit", 1.0, samples=4_000)
+
+
+def test_a_claim_that_holds_is_consistent_and_one_that_does_not_leaks():
+    # At 1 - 1e-7 confidence, a false alarm of the first has that probability; the second's true epsilon is 3.
+    told = []
+    held = hear(COIN, HERE, confidence=1 - 1e-7, tell=lambda done, total: told.append((done, total)))
+    assert held["verdict"] == "consistent" and held["lower_bound"] <= 1 and held["samples"] == 4_000
+    assert told[-1] == (4_000, 4_000) and len(told) > 5
+    broken = hear(replace(COIN, setting={"epsilon": 1.0, "factor": 3.0}), HERE, confidence=1 - 1e-7)
+    assert broken["verdict"] == "leaks" and 1 < broken["lower_bound"] <= 3
+    assert broken["reproduction"]["left"] == {"function": "coin", "setting": broken["setting"], "data": 0, "size": 1}
+    keys = {"name", "epsilon", "delta", "lower_bound", "confidence", "pair", "event", "samples", "seconds", "verdict"}
+    assert keys <= set(broken) and json.dumps(broken)
+
+
+def test_without_a_stated_epsilon_nothing_is_called_a_leak():
+    unstated = replace(COIN, setting={"epsilon": 1.0, "factor": 3.0}, stated=False)
+    assert hear(unstated, HERE)["verdict"] == "above the comparison"
+
+
+def test_a_library_that_raises_ends_or_takes_too_long_is_no_verdict(tmp_path):
+    with pytest.raises(AuditError, match="stub raised ValueError: no such setting"):
+        hear(replace(COIN, function="failing", setting={}), HERE)
+    with pytest.raises(AuditError, match="ended early"):
+        Driver(Path("/bin/false"), "stub")
+    with pytest.raises(AuditError, match="took longer"), Driver(HERE, "stub", limit=0.5) as driver:
+        while True:
+            driver.ask(COIN.request(0, 20_000))
+    said = not_run(COIN, "no wheel")
+    assert said["verdict"] == "could not be run: no wheel" and said["lower_bound"] is None
+    assert "could not be run: no wheel" in page([said])
+
+
+def test_environments_are_reused_and_a_failure_is_one_sentence(tmp_path, monkeypatch):
+    pins = tmp_path / "nothing.txt"
+    pins.write_text("# None.\n")
+    monkeypatch.setattr("discreet.peers.environments.sys.executable", "/bin/false")
+    with pytest.raises(BuildError, match="the environment of nothing could not be built"):
+        build(pins, tmp_path)
+    monkeypatch.setattr("discreet.peers.environments.sys.executable", "/bin/true")
+    place = tmp_path / f"nothing-{hashlib.sha256(pins.read_bytes()).hexdigest()[:12]}"
+    (place / "bin").mkdir(parents=True)
+    (place / "ready").touch()
+    assert build(pins, tmp_path) == place / "bin" / "python"
+
+
+def test_flower_of_this_environment_is_heard():
+    pytest.importorskip("flwr")
+    case = next(case for case in CASES if case.name == "flower/local-dp-mod-small-sensitivity")
+    heard = hear(case, HERE, samples=1_000)
+    assert heard["version"] and heard["samples"] == 1_000 and heard["lower_bound"] >= 0
+
+
+def test_cases_are_enough_have_drivers_and_pins_without_addresses():
+    assert len(CASES) >= 12 and len({case.name for case in CASES}) == len(CASES)
+    for case in CASES:
+        assert (DRIVERS / f"{case.family}.py").is_file() and case.left != case.right
+        lines = (PINS / f"{case.family}.txt").read_text().splitlines()[1:]
+        assert lines and all(re.fullmatch(r"[A-Za-z0-9_.-]+==[A-Za-z0-9_.]+", line) for line in lines)
+    assert {case.family for case in chosen(["dpmm", "nvflare/svt"])} == {"dpmm", "nvflare"}
+    with pytest.raises(AuditError, match="No case of another library"):
+        chosen(["nothing"])
+
+
+def test_the_page_is_what_the_results_say():
+    results = json.loads((DOCS / "peers.json").read_text(encoding="utf-8"))
+    assert len(results) >= 12 and (DOCS / "peers.md").read_text(encoding="utf-8") == page(results)
+    assert {one["name"] for one in results} <= {case.name for case in CASES}
+
+
+def test_the_command_lists_cases_and_refuses_what_is_not_for_peers(discreet):
+    listed = json.loads(discreet("audit", "--peers", "--list", "--json").stdout)
+    assert [one["name"] for one in listed] == [case.name for case in CASES]
+    assert discreet("audit", "--peers", "--controls").returncode == 2
+    assert discreet("audit", "--environments", "x", "--list").returncode == 2
