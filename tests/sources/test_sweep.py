@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.schema import Categorical, Numeric, Schema
-from discreet.sources import blocks, cells_of, count, hold
+from discreet.sources import blocks, cells_of, count, hold, program
 from discreet.sources.blocks import Rows
 from discreet.sources.columns import GONE, Codes, Column, Points, make_column
 from discreet.sources.program import Program
@@ -89,6 +89,7 @@ def both(monkeypatch: pytest.MonkeyPatch, schema: Schema, rows: Rows, detail: tu
         monkeypatch.setattr(count, "SMALL", small)
         monkeypatch.setattr(count, "worthwhile", lambda values: True)
         monkeypatch.setattr(blocks, "BLOCK", 1000)
+        monkeypatch.setattr(program, "LATER", 2 * TILE)  # points wait, and are counted several times
         monkeypatch.setenv("DISCREET_THREADS", str(threads))
         one = count._counted(schema, rows, detail, True)
         found.append(one if isinstance(one, Statistics) else one.feature.name)
