@@ -41,10 +41,11 @@ def _sweep(
     """Go over some rows: columns come in groups `order[ends[g - 1] : ends[g]]`, the first is the label if there is one.
 
     `joint[firsts[g]:]` counts the indices of a group: the label, then for each of its columns index·cells + code; none
-    are counted where `firsts[g]` is below zero. `moments` and `spots` take the sums and points of numbers by class, `codes` and `held` the indices and points of
-    every row, where they have room for them. The arrays before are scratch; `side_reals` is `side`, at `side_at`, as
-    doubles. `fours` are columns that lie beside each other in memory, as those of a matrix do. The memory of the next
-    tile is called for while rows are counted, lest they wait for it: `ahead` has pieces of it (`program.ahead`).
+    are counted where `firsts[g]` is below zero. `moments` and `spots` take the sums and points of numbers by class,
+    `codes` and `held` the indices and points of every row, where they have room for them. The arrays before are
+    scratch; `side_reals` is `side`, at `side_at`, as doubles. `fours` are columns that lie beside each other in memory,
+    as those of a matrix do. The memory of the next tile is called for while rows are counted, lest they wait for it:
+    `ahead` has pieces of it (`program.ahead`). Points wait in `later` until they are counted, column by column.
     """
     tile, lead, room = len(all_indices), 1 if whole[0, ADDRESS] != 0 else 0, later.shape[1]
     pitch = 8 * side.shape[1]
