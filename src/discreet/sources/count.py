@@ -227,4 +227,4 @@ class _Tables:
             result["present"][name] = counts - table[:, -1] if gone else counts
             result["sums"][name], result["squares"][name] = self.moments
         if self.width:
-            result["lattice"][name] = self.points[:, : 2 * self.column.feature.lattice.half + 1]
+            result["lattice"][name] = self.points[:, : self.width - 2]
