@@ -75,14 +75,14 @@ ARMS = {
     "fitted, fine 20 %": _closely(Fraction(1, 5)),
     "fitted, K-norm": Arm("additive", EVEN | KNORM, DELTA),
     "fitted, normal": Arm("additive", EVEN | NORMAL, DELTA),
-    "with a delta": Arm("auto", {(kinds, "SHAPES_RICH"): 0.0}, DELTA),
+    "with a delta": Arm("auto", {(kinds, "SHAPES_LEAN"): math.inf}, DELTA),
     "shapes": Arm(
         "additive",
         {
-            (kinds, "SHAPES_RICH"): math.inf,
             (kinds, "SHAPES_LEAN"): 0.0,
             (kinds, "SHAPES_FEW"): 1,
-            (kinds, "SHAPES_NUMBERS"): math.inf,
+            (kinds, "BINARY"): math.inf,
+            (kinds, "BINARY_NUMBERS"): math.inf,
         },
         DELTA,
     ),
@@ -169,12 +169,10 @@ def normal_noise(facts: Constants, GAIN: float) -> str:
     return "fitted, normal" if facts.get("gain", 0.0) > GAIN else "fitted, K-norm"
 
 
-def weighted_shapes(
-    facts: Constants, SHAPES_FEW: float, SHAPES_NUMBERS: float, SHAPES_LEAN: float, SHAPES_RICH: float
-) -> str:
-    """The line of `discreet.kinds`, with a δ."""
-    wide = facts["features"] >= SHAPES_FEW and facts["numbers"] < SHAPES_NUMBERS * facts["features"]
-    worth = wide and SHAPES_LEAN <= facts.get("clear", 0.0) < SHAPES_RICH
+def weighted_shapes(facts: Constants, SHAPES_FEW: float, SHAPES_LEAN: float) -> str:
+    """The line of `discreet.kinds`, with a δ: where weights of cells would have too little support."""
+    bar = kinds.BINARY_NUMBERS if 2 * facts["numbers"] >= facts["features"] else kinds.BINARY
+    worth = facts["features"] >= SHAPES_FEW and facts["support"] < bar and facts.get("clear", 0.0) >= SHAPES_LEAN
     return "shapes" if worth else "with a delta"
 
 
@@ -252,9 +250,7 @@ RULES = {
         ("with a delta", "shapes"),
         {
             "SHAPES_FEW": (8, 12, 16, 20, 24, 32),
-            "SHAPES_NUMBERS": (0.25, 0.5, math.inf),
-            "SHAPES_LEAN": (0, 4, 8, 10, 15, 20, 30),
-            "SHAPES_RICH": (0, 10, 20, 30, 50, 75, 100, 200, 400, math.inf),
+            "SHAPES_LEAN": (10, 15, 20, 25, 30, 40, 60, math.inf),
         },
         weighted_shapes,
         kinds,

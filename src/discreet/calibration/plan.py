@@ -27,7 +27,7 @@ USUAL = {2: 0.5, 3: 0.7}  # a slope to start from: features that say the same tw
 # weight then has no curvature.
 RIDGES = {2: (1.0, 4.0), 3: (2.0, 6.0)}
 START = 300.0  # rows times ε for each class, from which on counted models are calibrated
-ENOUGH = 200  # rows times the calibration's own ε for each class
+ENOUGH = 100  # rows times the calibration's own ε for each class
 LEAST, MOST = Fraction(1, 40), Fraction(1, 10)  # of the budget
 
 
