@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import ClassVar
@@ -113,10 +114,15 @@ def buy_pooled(
 def read_pooled(
     noisy: Integers, scale: float, numbers: int, rows: float, bins: int, parts: tuple[float, ...] = PARTS
 ) -> list[float] | None:
-    """Relative edges of `bins` bins with about as many values each, if most values lie low; from noisy counts alone."""
+    """Relative edges of `bins` bins with about as many values each, if most values lie low; from noisy counts alone.
+
+    They do if the noisy counts still say so with one deviation of their noise taken off.
+    """
     variance = laplace_variance(scale) if scale else 0.0
+    low = parts.index(LOW) + 1
+    surely = (float(noisy[:low].sum()) - math.sqrt(low * variance)) / numbers
     part: Floats = shares(noisy / numbers, variance / numbers**2, rows)
-    if part[: parts.index(LOW) + 1].sum() < SKEWED:
+    if min(surely / max(rows, 1.0), part[:low].sum()) < SKEWED:
         return None
     return [parts[spot - 1] for spot in quantiles(part, bins)]
 
