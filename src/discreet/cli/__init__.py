@@ -15,6 +15,7 @@ from discreet.cli import (
     check,
     compare,
     demo,
+    enrolment,
     evaluate,
     explain,
     federate,
@@ -69,6 +70,7 @@ app.add_typer(account.app, name="account")
 app.add_typer(local.app)
 app.add_typer(federate.app, name="federate")
 app.add_typer(gossip.app, name="gossip")
+assert enrolment  # it adds its commands to the two before
 
 
 def _invoke() -> Any:

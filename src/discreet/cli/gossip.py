@@ -21,6 +21,7 @@ from discreet.cli.common import (
     print_json,
     table,
 )
+from discreet.cli.config import Configured, ready
 from discreet.errors import DiscreetError
 
 app = typer.Typer(no_args_is_help=True, help="Train one model over the rows of many sites, with no coordinator.")
@@ -85,51 +86,7 @@ def keys(
         console().print(f"  node {name}: give it public/ and nodes/{name}/, and nobody else its key")
 
 
-@app.command()
-def request(
-    name: NameOption,
-    keys: KeysOption = Path("keys"),
-) -> None:
-    """At a node: make its key, which stays there, and a request for whoever admits nodes; again, for a renewal."""
-    _need()
-    from discreet.gossip.keys import request_keys
-
-    made, digest = request_keys(keys, name)
-    console().print(
-        f"wrote {made} for the key {digest}: send it to whoever admits nodes, and put what comes back into {keys}:"
-    )
-    console().print(f"  ca.pem as public/ca.pem, {name}.pem as nodes/{name}/node.pem")
-
-
-@app.command()
-def admit(
-    requests: Annotated[list[Path], typer.Argument(help="Requests that nodes have made.")],
-    keys: KeysOption,
-    days: Annotated[int, typer.Option(min=1, help="How long the certificates hold.")] = 825,
-) -> None:
-    """At the authority: give nodes that ask for it a certificate; the same request again renews it."""
-    _need()
-    from discreet.gossip.keys import NetworkKeys, admit
-
-    for path in requests:
-        made, digest = admit(keys, path, days=days)
-        console().print(f"wrote {made} for the key {digest}: compare that with the node by another way, send it back")
-    console().print(f"  with {NetworkKeys(keys).authority}")
-
-
-@app.command()
-def revoke(
-    name: Annotated[str, typer.Argument(help="The node whose certificate holds no longer.")],
-    keys: KeysOption,
-) -> None:
-    """At the authority: no node that has the new list speaks with this one any more."""
-    _need()
-    from discreet.gossip.keys import revoke
-
-    console().print(f"wrote {revoke(keys, name)}: every node needs it as public/revoked.pem, before it is started")
-
-
-@app.command()
+@app.command(cls=Configured)
 @options.grouped(terms=options.TERMS, paying=options.PAYING)
 def node(
     data: options.NodeData,
@@ -197,6 +154,7 @@ def node(
     )  # fmt: skip
     pace = Pace(beat, tolerance, max(expect, 2) if expect else len(known) + 1, wait, linger, chaos=chaos)
     ring = NetworkKeys(keys).ring(name)
+    ready()
     state.mkdir(mode=0o700, exist_ok=True)
     member = GossipNode(
         own, ring, listen, known, pace, advertise=advertise, report=lambda text: note(f"{name}: {text}")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from discreet.cli import options
+from discreet.cli import config, options
 from discreet.cli.common import (
     account_for,
     check_data,
@@ -238,7 +238,7 @@ def tokens(
     console().print(f"wrote {count} tokens to {out}: each lets one report in at 'discreet local serve --tokens'")
 
 
-@app.command()
+@app.command(cls=config.Configured)
 @options.grouped(asked=ASKED)
 def serve(
     store: Annotated[Path, typer.Option("--store", help="The database that keeps the reports.")],
@@ -274,6 +274,7 @@ def serve(
         sys.stdout.flush()
 
     plan = _campaign(campaign, asked)
+    config.ready()
     done: Collector = run(
         plan, store, host=host, port=port, max_bytes=max_bytes, cors=cors or (), tls_cert=tls_cert, tls_key=tls_key,
         access_log=access_log, max_reports=max_reports, tokens=tokens, limits=Limits(each=per_address), ready=ready,
