@@ -23,6 +23,7 @@ from discreet.cli import (
     gossip,
     inspect,
     local,
+    local_status,
     plan,
     predict,
     reproduce,
@@ -70,7 +71,7 @@ app.add_typer(account.app, name="account")
 app.add_typer(local.app)
 app.add_typer(federate.app, name="federate")
 app.add_typer(gossip.app, name="gossip")
-assert enrolment  # it adds its commands to the two before
+assert enrolment and local_status  # they add commands to those before
 
 
 def _invoke() -> Any:

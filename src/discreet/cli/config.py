@@ -85,7 +85,7 @@ class Configured(typer.core.TyperCommand):
             except DiscreetError as error:
                 yield f"{key_of(param)}: {error}"
         ctx.params.clear()
-        if values.get("schema", "") is None and values.get("campaign") is None:
+        if values.get("schema", "") is None and not (values.get("campaign") or values.get("campaigns")):
             yield "a schema is needed"
         for name, value in values.items():
             for one in value if isinstance(value, list | tuple) else () if value is None else (value,):
@@ -194,7 +194,8 @@ def _peers(text: str) -> None:
 
 # What can be known of a value before anything is started, by the name of the parameter.
 CHECKS: Mapping[str, Callable[[Any], object]] = {
-    "schema": load_schema, "campaign": _file, "tls_cert": _file, "tls_key": _file, "keys": _folder, "data": _rows,
+    "schema": load_schema, "campaign": _file, "campaigns": _file, "about": _file, "notes": _file,
+    "tls_cert": _file, "tls_key": _file, "keys": _folder, "data": _rows,
     "account": _file, "out": _new, "ledger": _new, "store": _new, "state": _new, "listen": check_address,
     "coordinator": check_address, "advertise": check_address, "peers": _peers,
 }  # fmt: skip

@@ -200,14 +200,14 @@ def gossip_revoke(
 # ---- at a node
 
 
-@federate.app.command("join")
+@federate.app.command("join", cls=Configured)
 @options.grouped(joining=JOINING)
 def federate_join(invite: InviteArgument, joining: dict[str, Any]) -> None:
     """At a node: read the terms, make a key here, join, and answer rounds; again, to learn what has changed."""
     _join("federate", invite, joining, {})
 
 
-@gossip.app.command("join")
+@gossip.app.command("join", cls=Configured)
 @options.grouped(joining=JOINING)
 def gossip_join(
     invite: InviteArgument,
@@ -244,6 +244,7 @@ def _join(kind: str, given: str, joining: dict[str, Any], own: dict[str, Any]) -
     if not home.parent.is_dir():
         raise DiscreetError(f"there is no directory {home.parent}: make it first or choose another --home")
     wait = joining["wait"]
+    ready()
     desk = Joining(invite, wait, lambda event, what: note(f"{invite.name}: {event} {what}"))
     terms = desk.terms()
     schema = desk.schema(terms)

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from discreet.cli import options
+from discreet.cli import options, watching
 from discreet.cli.common import (
     account_for,
     check_address,
@@ -325,6 +325,19 @@ def ledger(
         return
     rows = [[e.round_id, str(e.cost), e.when, (e.answer or "none yet")[:16]] for e in entries]
     console().print(table(f"{granted} in all ({unit})", ["round", "cost", "when", "answer"], rows, left=4))
+
+
+@app.command()
+@options.grouped(watched=watching.WATCHED)
+def status(
+    state: Annotated[Path, typer.Option("--state", help="The coordinator's directory of state.")],
+    watched: dict[str, Any],
+) -> None:
+    """Show how a coordinator's round is going: who is in, what it waits for, and how exact a count will be."""
+    _need()
+    from discreet.federated.flower.progress import look
+
+    watching.watch(lambda: look(state), **watched)
 
 
 def _flag(name: str, value: Any) -> list[str]:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from discreet.cli import options
+from discreet.cli import options, watching
 from discreet.cli.common import (
     account_for,
     check_address,
@@ -19,9 +19,9 @@ from discreet.cli.common import (
     load_schema,
     note,
     print_json,
-    table,
 )
 from discreet.cli.config import Configured, ready
+from discreet.dashboard import Board
 from discreet.errors import DiscreetError
 
 app = typer.Typer(no_args_is_help=True, help="Train one model over the rows of many sites, with no coordinator.")
@@ -216,38 +216,36 @@ def model(
 
 
 @app.command()
+@options.grouped(watched=watching.WATCHED)
 def status(
+    watched: dict[str, Any],
     state: Annotated[Path | None, typer.Option("--state", help="The state directory of a node here.")] = None,
     address: Annotated[str | None, typer.Option("--address", help="Ask the node at HOST:PORT.")] = None,
     node: Annotated[str | None, typer.Option("--node", help="The name of the node that is asked.")] = None,
     keys: Annotated[Path | None, typer.Option("--keys", help="The directory of keys.")] = None,
     name: Annotated[str | None, typer.Option("--name", help="Who asks; the node itself unless told.")] = None,
     round_name: WhichRoundOption = None,
-    as_json: options.Json = False,
 ) -> None:
     """Show how far a node is: one that runs, by its address, or one here, by its state directory."""
     import asyncio
 
     if (state is None) == (address is None):
         raise DiscreetError("give --state DIR, or --address HOST:PORT with --node and --keys")
-    if state is not None:
-        from discreet.gossip.result import stored_status
+    if address is not None and (node is None or keys is None):
+        raise DiscreetError("to ask a running node give --node NAME and --keys DIR as well")
+    _need()
+    from discreet.gossip.keys import NetworkKeys
+    from discreet.gossip.links import ask
+    from discreet.gossip.result import status_board, stored_status
 
-        found = stored_status(state, round_name)
-    else:
-        if node is None or keys is None:
-            raise DiscreetError("to ask a running node give --node NAME and --keys DIR as well")
-        _need()
-        from discreet.gossip.keys import NetworkKeys
-        from discreet.gossip.links import ask
+    def look() -> Board:
+        if state is not None:
+            return status_board(stored_status(state, round_name))
+        assert node is not None and keys is not None
+        ring = NetworkKeys(keys).ring(name or node)
+        return status_board(asyncio.run(ask(ring, node, check_address(address or ""), "Status")))
 
-        found = asyncio.run(ask(NetworkKeys(keys).ring(name or node), node, check_address(address or ""), "Status"))
-    if as_json:
-        print_json(found)
-        return
-    shown = [[key, ", ".join(f"{k} {v}" for k, v in value.items()) if isinstance(value, dict) else str(value)]
-             for key, value in found.items()]  # fmt: skip
-    console().print(table("", ["what", "is"], shown, left=2))
+    watching.watch(look, **watched)
 
 
 @app.command()

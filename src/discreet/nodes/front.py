@@ -60,7 +60,7 @@ class Front:
             asked = parse_json(body.decode("utf-8"))
             found = await asyncio.to_thread(self.desk.enrol, asked if isinstance(asked, dict) else {})
         except EnrolError as error:
-            self.report("refused", str(error))
+            self.report("turned away", str(error))
             return _refusal(403, str(error))
         except ValueError:
             return _refusal(400, "this is no request to join")

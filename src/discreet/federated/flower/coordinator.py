@@ -55,6 +55,7 @@ def coordinate(
 
         from discreet.federated.flower.gate import SecretInterceptor
         from discreet.federated.flower.keys import FederationKeys
+        from discreet.federated.flower.progress import Progress
         from discreet.federated.flower.server import make_app
         from discreet.federated.flower.superlink import SuperLink
         from discreet.federated.flower.worker import Worker
@@ -70,8 +71,10 @@ def coordinate(
         task = replace(task, known=len(invited))
         task.check(task.nodes if ring is None else len(invited))
         results: list[dict[str, Any]] = []
+        report = Progress(state, task, invited, report)
         app = make_app(task, report, results, watch)
-        with SuperLink(state, ring, host, port, None if desk is None else Front(desk, report)) as link:
+        front = None if desk is None else Front(desk, report)
+        with report.ending(), SuperLink(state, ring, host, port, front) as link:
             report("listening", f"{host}:{port}")
             if desk is not None:
                 _assembled(desk, task, report, watch)
