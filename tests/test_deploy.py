@@ -266,3 +266,24 @@ def test_the_collectors_command_runs_and_its_dashboard_sees_it(machine, monkeypa
     finally:
         process.send_signal(signal.SIGTERM)
         process.communicate(timeout=120)
+
+
+def test_the_page_names_commands_options_keys_and_files_that_exist(tmp_path):
+    text = (ROOT / "docs" / "deployment.md").read_text()
+    fences = text.split("\n```")[1::2]
+    (keys,) = (one.removeprefix("toml") for one in fences if one.startswith("toml"))
+    (tmp_path / "c.toml").write_text(keys)
+    serve, _ = command_of(["local", "serve"])
+    assert read_config(serve, tmp_path / "c.toml")[1] == {}
+    for line in "\n".join(one for one in fences if not one.startswith("toml")).splitlines():
+        words = shlex.split(line)
+        if words[:1] == ["discreet"]:
+            command, rest = command_of(words[1:])
+            known = {option for parameter in command.params for option in parameter.opts}
+            assert {word for word in rest if word.startswith("--")} <= known, line
+        assert all((ROOT / word).exists() for word in words if word.startswith("deploy/")), line
+        if "--profile" in words:
+            kind, profile = words[words.index("-f") + 1].split("/")[1], words[words.index("--profile") + 1]
+            assert any(profile in one.get("profiles", []) for one in services(kind)["services"].values())
+    for name in re.findall(r"`(discreet-[a-z]+)`", text):
+        assert list(DEPLOY.glob(f"*/{name}.service")), name
