@@ -10,7 +10,7 @@ import pytest
 import tomli_w
 import typer
 
-from discreet.cli import app, main
+from discreet.cli import app, enrolment, main
 from discreet.cli.config import CHECK, OWN, Configured, key_of, options_of, read_config
 from discreet.errors import DiscreetError
 from tests.gossip.common import SCHEMA, write_rows
@@ -39,14 +39,16 @@ def test_every_long_running_command_takes_a_file():
 def test_every_option_has_a_key_and_its_value_arrives(path, tmp_path, monkeypatch):
     """Each option is set by the file alone, to a value that is not its default, and reaches the command."""
     command, file = COMMANDS[path], tmp_path / "c.toml"
-    expected = {one.name for one in command.params if one.name not in OWN | {"help"}}
+    options = [one for one in command.params if one.param_type_name == "option"]
+    expected = {one.name for one in options if one.name not in OWN | {"help"}}
     assert {one.name for one in options_of(command).values()} == expected
     assert all(f"--{key}" in one.opts for key, one in options_of(command).items())
     values = {key: _value(one) for key, one in options_of(command).items()}
     file.write_text(tomli_w.dumps(values))
     seen: dict[str, object] = {}
     monkeypatch.setattr(command, "callback", lambda **given: seen.update(given))
-    with command.make_context("x", ["--config", str(file)]) as context:
+    given = ["some.invite" for one in command.params if one.param_type_name == "argument"]
+    with command.make_context("x", [*given, "--config", str(file)]) as context:
         command.invoke(context)
     for key, one in options_of(command).items():
         assert _plain(seen[one.name]) == _plain(values[key]), key
@@ -156,10 +158,9 @@ def test_a_command_that_takes_a_file_knows_when_a_check_ends(path):
     import inspect
 
     source = inspect.getsource(inspect.unwrap(COMMANDS[path].callback))
-    if "_invite(" in source:
-        from discreet.cli.enrolment import _invite
-
-        source = inspect.getsource(_invite)
+    for shared in (enrolment._invite, enrolment._join):
+        if f"    {shared.__name__}(" in source:
+            source += inspect.getsource(shared)
     assert "ready()" in source and CHECK
 
 

@@ -147,10 +147,17 @@ def test_a_revoked_member_needs_another_invite_and_another_key(home):
     assert len(revoked(NetworkKeys(home / "keys").revocations)) == 1
     (again,) = desk.invite(14)  # b is in: it keeps what it has
     assert again.name == "a"
+    with pytest.raises(EnrolError, match="key was revoked"):
+        desk.enrol(asked(again, lost))
     desk.enrol(asked(again, new_key()))
     assert desk.complete
     with pytest.raises(DiscreetError, match="never invited"):
         desk.revoke("z")
+    desk.revoke("a")
+    (unused,) = desk.invite(14)
+    desk.revoke("a")  # before it has joined
+    with pytest.raises(EnrolError, match="'a' was revoked"):
+        desk.enrol(asked(unused, new_key()))
 
 
 def test_other_terms_end_what_was_agreed(home):

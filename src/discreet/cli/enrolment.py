@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
+import tomllib
 from pathlib import Path
 from types import ModuleType
 from typing import Annotated, Any
@@ -35,7 +37,7 @@ INVITING: options.Group = {
         list[str] | None, None, "A further name or address of the organiser; repeat it.", show_default=False
     ),
     "days": options.option(int, 14, "How long the invites hold.", min=1),
-    "again": options.flag("--again", "The home is there: take these terms, keep its keys, end invites not yet used."),
+    "again": options.flag("--again", "The home is there: take these terms, renew its certificate, end unused invites."),
     "as_json": (options.Json, False),
 }
 JOINING: options.Group = {
@@ -45,7 +47,7 @@ JOINING: options.Group = {
     "roster": options.option(
         str | None, None, "The code that you have compared with your partners by another way.", show_default=False
     ),
-    "wait": options.option(float, 600.0, "Seconds to wait for the organiser and the other members."),
+    "wait": options.option(float, 86400.0, "Seconds to wait for the organiser and the other members."),
     "run": options.option(bool, True, "Start the node when all have joined."),
     **options.PAYING,
 }
@@ -113,15 +115,20 @@ def _invite(kind: str, home: Path, inviting: dict[str, Any], agreed: dict[str, A
 
         share_plan(plan, len(names), colluding=made.colluding, dropouts=made.dropouts)
     ready()
-    home = home.absolute()
+    home, hosts = home.absolute(), [host.strip("[]"), *(inviting["host"] or [])]
     if inviting["again"]:
         if not (home / "terms.toml").is_file():
             raise DiscreetError(f"there are no terms in {home}: leave out --again for a new home")
+        room.renew_keys(home, hosts)
     elif home.exists():
         raise DiscreetError(f"{home} is there already: say --again to invite anew, or choose another --home")
     else:
         home.mkdir(mode=0o700)
-        room.make_keys(home, [host.strip("[]"), *(inviting["host"] or [])])
+        try:
+            room.make_keys(home, hosts)
+        except BaseException:
+            shutil.rmtree(home)
+            raise
     write_text(home / "terms.toml", made.text)
     public.save(home / "schema.json")
     config = home / f"{room.COMMAND}.toml"
@@ -146,8 +153,13 @@ def _invite(kind: str, home: Path, inviting: dict[str, Any], agreed: dict[str, A
 
 
 def _write_config(path: Path, values: dict[str, Any], command: str) -> None:
+    """Write a config file; keys that somebody has added to the one before stay."""
     from discreet.files import write_text
 
+    try:
+        values = {**tomllib.loads(path.read_text(encoding="utf-8")), **values} if path.is_file() else values
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise DiscreetError(f"{path} is no TOML: {error}") from None
     write_text(path, f"# {command} --config {path}\n{tomli_w.dumps(values)}")
 
 

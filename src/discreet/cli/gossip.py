@@ -66,22 +66,21 @@ def read_peers(text: str) -> dict[str, str]:
 
 @app.command()
 def keys(
-    nodes: Annotated[str, typer.Option(help="For trial: make these nodes' keys here, names separated by commas.")] = "",
+    nodes: Annotated[str, typer.Option(help="The nodes, names separated by commas.")],
     out: Annotated[Path | None, typer.Option("--out", help="The directory to make.", show_default=False)] = None,
     add_to: Annotated[
         Path | None, typer.Option("--add-to", help="Admit more nodes to the network of this directory.")
     ] = None,
 ) -> None:
-    """Make the authority of a network; nodes make their own keys (request), which it admits or revokes."""
+    """For trial: make the keys of a whole network in one place; members of a real one join by an invite."""
     _need()
     from discreet.gossip.keys import add_keys, make_keys
 
-    if (out is None) == (add_to is None) or (add_to is not None and not nodes):
+    if (out is None) == (add_to is None):
         raise DiscreetError("give --out DIR for a new network, or --add-to DIR for one that is there")
     made = make_keys(out, _names(nodes)) if out is not None else add_keys(add_to or Path(), _names(nodes))
     console().print(f"wrote {made.directory}: authority/ stays with whoever admits nodes, and nodes do not need it")
-    if nodes:
-        note("warning: these nodes' private keys were made here, so whoever holds this can speak for them: for trial")
+    note("warning: these nodes' private keys were made here, so whoever holds this can speak for them: for trial")
     for name in _names(nodes):
         console().print(f"  node {name}: give it public/ and nodes/{name}/, and nobody else its key")
 

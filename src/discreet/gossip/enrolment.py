@@ -29,6 +29,11 @@ def make_keys(home: Path, hosts: Sequence[str]) -> None:
     make_desk(NetworkKeys(home / "keys"), hosts)
 
 
+def renew_keys(home: Path, hosts: Sequence[str]) -> None:
+    """A new certificate of the desk, by the same authority."""
+    make_desk(NetworkKeys(home / "keys"), hosts)
+
+
 def check_names(names: Sequence[str]) -> None:
     """Refuse what is no name for a node."""
     NetworkKeys.checked(names)

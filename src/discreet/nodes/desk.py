@@ -101,7 +101,7 @@ class Desk:
                     continue
                 secret = secrets.token_urlsafe(32)
                 records[name] = {"secret": _hashed(secret), "until": until, "terms": agreed, "key": None,
-                                 "address": None, "revoked": False}  # fmt: skip
+                                 "address": None, "revoked": False, "gone": (held or {"gone": []})["gone"]}  # fmt: skip
                 made.append(Invite(terms.kind, name, terms.organiser, authority, agreed, secret, day(until)))
         return made
 
@@ -112,6 +112,7 @@ class Desk:
                 raise DiscreetError(f"{name!r} was never invited here: there are {', '.join(sorted(records))}")
             if records[name]["key"]:
                 self.withdraw(name)
+                records[name]["gone"].append(records[name]["key"])
             records[name]["revoked"] = True
 
     # ---- joining
@@ -146,6 +147,8 @@ class Desk:
             if held["key"] not in (None, digest):
                 raise EnrolError("this invite was used already, with another key: if that was not you, tell the "
                                  "organiser at once")  # fmt: skip
+            if any(digest in one["gone"] for one in records.values()):
+                raise EnrolError("this key was revoked: join from another --home, which makes a new one")
             if held["key"] is None and self.clock() > held["until"]:
                 raise EnrolError(f"this invite ended on {day(held['until'])}: ask for another one")
             if any(one["key"] == digest for other, one in records.items() if other != name):

@@ -44,3 +44,7 @@ plant("rounds-unpaid", "nodes/terms.py",
       'return float(Fraction(str(self.epsilon)) * self.rounds)', "return self.epsilon",
       "the terms state the cost of one round for all",
       "nodes/test_terms.py::test_who_what_at_which_cost_how_often_and_who_drops_out")
+plant("revoked-key-invited-anew", "nodes/desk.py",
+      'if any(digest in one["gone"] for one in records.values()):', "if False:",
+      "a key that was lost gets in by the next invite",
+      f"{JOINING}::test_a_revoked_member_needs_another_invite_and_another_key")

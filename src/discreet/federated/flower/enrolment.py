@@ -9,17 +9,23 @@ from typing import Any
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from discreet.errors import DiscreetError
-from discreet.federated.flower.keys import FederationKeys, make_authority, own_key, public_line
+from discreet.federated.flower.keys import FederationKeys, make_authority, own_key, public_line, renew
 from discreet.files import write_bytes
 from discreet.nodes.desk import Desk, EnrolError, roster_code
 from discreet.nodes.terms import Terms, grouped
 
 COMMAND = "coordinator"
+DAY = 86400.0  # seconds for all nodes to join, and for each round
 
 
 def make_keys(home: Path, hosts: Sequence[str]) -> None:
     """The coordinator's own keys, in a new home."""
     make_authority(home / "keys", hosts)
+
+
+def renew_keys(home: Path, hosts: Sequence[str]) -> None:
+    """A new certificate of the coordinator, by the same authority."""
+    renew(home / "keys", hosts)
 
 
 def check_names(names: Sequence[str]) -> None:
@@ -43,13 +49,13 @@ def desk_of(home: Path) -> Desk:
 
 def organiser_config(home: Path, terms: Terms, listen: str) -> dict[str, Any]:
     """The options of `discreet federate coordinator`."""
-    masked = {"secure": True, "colluding": terms.colluding, "dropouts": terms.dropouts} if terms.secure else {}
+    masked = {"secure": terms.secure, "colluding": terms.colluding, "dropouts": terms.dropouts}
     return {
         "home": str(home), "schema": str(home / "schema.json"), "keys": str(home / "keys"),
         "state": str(home / "state"), "out": str(home / "model.json"), "listen": listen,
         "nodes-expected": len(terms.members), "epsilon": terms.epsilon, "delta": terms.delta,
         "mechanism": terms.mechanism, "adjacency": terms.adjacency, "numeric": terms.numeric, "split": terms.split,
-        "contributions": terms.contributions, **masked,
+        "contributions": terms.contributions, "wait": DAY, **masked,
     }  # fmt: skip
 
 
@@ -91,7 +97,7 @@ def settle(home: Path, name: str, authority: bytes, answer: dict[str, Any], rost
 
 def node_config(home: Path, name: str, terms: Terms, answer: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
     """The options of `discreet federate node`."""
-    masked = {"secure": True, "colluding": terms.colluding, "dropouts": terms.dropouts} if terms.secure else {}
+    masked = {"secure": terms.secure, "colluding": terms.colluding, "dropouts": terms.dropouts}
     return {
         "name": name, "coordinator": terms.organiser, "keys": str(home / "keys"), "schema": str(home / "schema.json"),
         "ledger": str(home / f"{name}.ledger"), "epsilon": terms.epsilon, "delta": terms.delta, "total": terms.total,
