@@ -221,6 +221,12 @@ def test_over_the_wire(open_desk, tmp_path):
     assert joining._ask("GET", "../keys/authority/ca.key")[0] == 404
 
 
+def test_a_port_that_is_taken_is_one_sentence(open_desk):
+    port = int(open_desk.terms.organiser.rpartition(":")[2])
+    with pytest.raises(DiscreetError, match="cannot listen"):
+        enrolment.serve(open_desk.home, "127.0.0.1", port, lambda event, what: None)
+
+
 def test_a_desk_with_a_foreign_certificate_is_not_spoken_to(open_desk, tmp_path):
     """Whoever shows the pinned authority but holds no key of it gets neither the secret nor the request."""
     from discreet.gossip.keys import make_keys

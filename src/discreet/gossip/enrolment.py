@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -119,11 +120,16 @@ def serve(home: Path, host: str, port: int, report: Callable[[str, str], None]) 
     certificate, private = desk_files(NetworkKeys(home / "keys"))
     NetworkKeys(home / "keys").need(certificate, private)
     guard, _ = guarded(Limits())
+    try:
+        bound = socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
+    except OSError as error:
+        raise DiscreetError(f"cannot listen on {host}:{port}: {error.strerror}") from None
     settings = uvicorn.Config(
-        Front(desk, report), host=host, port=port, log_level="error", access_log=False, lifespan="off", http=guard,
+        Front(desk, report), log_level="error", access_log=False, lifespan="off", http=guard,
         ws="none", server_header=False, ssl_certfile=str(certificate), ssl_keyfile=str(private),
         timeout_graceful_shutdown=5,
     )  # fmt: skip
     waiting = sorted(set(desk.terms.members) - set(desk.joined))
     report("listening", f"{host}:{port}" + (f"; yet to join: {', '.join(waiting)}" if waiting else ""))
-    uvicorn.Server(settings).run()
+    with bound:
+        uvicorn.Server(settings).run(sockets=[bound])

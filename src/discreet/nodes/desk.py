@@ -82,8 +82,10 @@ class Desk:
             except ImportError:  # no such locks on this system
                 pass
             found = self.records()
+            before = json.dumps(found, sort_keys=True)
             yield found
-            write_text(self.home / FILE, json.dumps(found, indent=1, sort_keys=True), private=True)
+            if json.dumps(found, sort_keys=True) != before:
+                write_text(self.home / FILE, json.dumps(found, indent=1, sort_keys=True), private=True)
 
     # ---- inviting and revoking
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import http.client
+import itertools
 import json
 import ssl
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,7 +22,6 @@ from discreet.nodes.terms import Terms
 from discreet.schema import Schema
 
 LARGEST = 4 << 20  # bytes of an answer
-PAUSE = 0.5
 Report = Callable[[str, str], None]
 
 
@@ -70,7 +70,7 @@ class Joining:
 
     def _insist(self, step: Callable[[], Any]) -> Any:
         """Take a step, again and again while the organiser is away."""
-        end, told = time.monotonic() + self.wait, False
+        end, told, pauses = time.monotonic() + self.wait, False, _pauses()
         while True:
             try:
                 return step()
@@ -82,7 +82,7 @@ class Joining:
                 if not told:
                     self.report("waiting", f"for the organiser at {self.invite.address}")
                 told = True
-            time.sleep(PAUSE)
+            time.sleep(next(pauses))
 
     def _ask(self, method: str, name: str, body: bytes | None = None) -> tuple[int, bytes]:
         trusted = ssl.create_default_context(cadata=self.authority.decode("ascii"))
@@ -139,7 +139,7 @@ class Joining:
 
     def enrol_all(self, private: ec.EllipticCurvePrivateKey, address: str | None = None) -> dict[str, Any]:
         """Enrol, and wait until all members have."""
-        end, seen = time.monotonic() + self.wait, ""
+        end, seen, pauses = time.monotonic() + self.wait, "", _pauses()
         while True:
             found = self.enrol(private, address)
             if found["complete"]:
@@ -150,4 +150,10 @@ class Joining:
             seen = here
             if time.monotonic() > end:
                 raise DiscreetError(f"not all members have joined within {self.wait:g} seconds: try again later")
-            time.sleep(PAUSE)
+            time.sleep(next(pauses))
+
+
+def _pauses() -> Iterator[float]:
+    """Seconds between attempts: short at first, for partners may come days later."""
+    for attempt in itertools.count():
+        yield min(10.0, 0.5 * 1.1**attempt)

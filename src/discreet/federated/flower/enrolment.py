@@ -41,7 +41,8 @@ def desk_of(home: Path) -> Desk:
     def issue(name: str, public: ec.EllipticCurvePublicKey) -> dict[str, Any]:
         if not isinstance(public.curve, ec.SECP384R1):
             raise EnrolError("nodes of a federation have keys of the curve P-384")
-        write_bytes(keys.public(name), public_line(public), private=True)
+        if not keys.public(name).is_file() or keys.public(name).read_bytes() != public_line(public):
+            write_bytes(keys.public(name), public_line(public), private=True)
         return {"registry": {one: line.decode() for one, line in keys.registry().items()}}
 
     return Desk(home, issue, lambda name: keys.public(name).unlink(missing_ok=True))
