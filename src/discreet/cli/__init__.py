@@ -17,6 +17,7 @@ from discreet.cli import (
     compare,
     demo,
     dossier,
+    enrolment,
     evaluate,
     explain,
     explore,
@@ -25,6 +26,7 @@ from discreet.cli import (
     gossip,
     inspect,
     local,
+    local_status,
     plan,
     predict,
     report,
@@ -75,6 +77,7 @@ app.add_typer(account.app, name="account")
 app.add_typer(local.app)
 app.add_typer(federate.app, name="federate")
 app.add_typer(gossip.app, name="gossip")
+assert enrolment and local_status  # they add commands to those before
 
 
 def _asked() -> typer.Typer:
