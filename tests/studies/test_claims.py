@@ -23,6 +23,7 @@ from discreet_studies.zafarani2021.experiments import DATA, SYNTHETIC, WEIGHTS, 
 from discreet_studies.zafarani2021.methods import APPROXIMATE, METHODS, PURE, TIMED
 
 ALL = list(Verdict)
+KEYS = {"paper", "claim", "measured", "verdict", "reason", "standard_error", "measurements", "proof"}
 
 
 def made_up(accuracy=lambda **spot: 0.8, seconds=lambda method, n: n * 1e-6, without=()):
@@ -73,7 +74,7 @@ def test_every_claim_gets_a_verdict_and_strict_json(tmp_path):
     assert len(judged) == len(CLAIMS) == 11
     write_claims(tmp_path / "claims.json", judged)
     loaded = json.loads((tmp_path / "claims.json").read_text(), parse_constant=pytest.fail)
-    assert all(set(one) == {"paper", "claim", "measured", "verdict", "reason"} for one in loaded)
+    assert all(set(one) == KEYS for one in loaded)
     assert {one["verdict"] for one in loaded} <= {verdict.value for verdict in ALL}
     assert all(one["reason"] for one in loaded)
 

@@ -1,0 +1,229 @@
+"""Pages: docs/papers and the verdicts of docs/studies.md, written from stored results without running anything."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from discreet.files import write_text
+from discreet_studies import STUDIES, StudyError, find_studies, stored
+from discreet_studies.claims import judge
+from discreet_studies.items import Item, items_of, split
+from discreet_studies.study import Study
+
+RESULTS, DOCS = Path("studies/results"), Path("docs")
+BEGIN, END = "<!-- verdicts:begin -->", "<!-- verdicts:end -->"
+HEAD = "<!-- Written by `python -m discreet_studies.pages --write` from studies/results. -->"
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A study or part of one with its stored runs, fast and full, and what each makes of its claims."""
+
+    study: Study
+    runs: dict[bool, stored.Stored]
+    judged: dict[bool, list[dict[str, Any]]]
+
+    @property
+    def main(self) -> bool:
+        """Which run counts: the full one where there is one."""
+        return False not in self.runs
+
+    def rows(self) -> Iterable[tuple[dict[str, Any], dict[str, Any] | None]]:
+        """Every claim as the run that counts judges it, and as the fast one does where that is another."""
+        if not self.judged:
+            return
+        fast = self.judged.get(True, []) if not self.main else []
+        for index, one in enumerate(self.judged[self.main]):
+            yield one, fast[index] if fast else None
+
+
+def keep(study: Study, folder: Path) -> Kept:
+    """What is stored of a study, judged again."""
+    files = {fast: stored.file_of(folder, study.name, study.part, fast=fast) for fast in (False, True)}
+    runs = {fast: stored.recall(file) for fast, file in files.items() if file.exists()}
+    return Kept(study, runs, {fast: judge(study.claims, run.results) for fast, run in runs.items()})
+
+
+def paper_page(name: str, parts: Sequence[Kept]) -> str:
+    """The page of one paper: its items, the verdicts on its claims, tables and figures."""
+    text = [
+        f"# {name}", "", HEAD, "", STUDIES[name] + ".", "",
+        f"`discreet reproduce {name} --full --data DIR --results studies/results --out DIR` measures what is not "
+        f"stored yet; `discreet reproduce {name} --full --from-results --results studies/results --out DIR` judges what is. "
+        "± is one standard error over repeats and folds; a difference counts from two on.", "",
+        "## Stored runs", "", "| run | tasks stored | of | processor minutes | seed | versions | command |",
+        "|---|---|---|---|---|---|---|",
+        *(line for part in parts for line in _runs(part)), "",
+        *_items(items_of(name), parts),
+    ]  # fmt: skip
+    for part in parts:
+        label = f", part {part.study.part}" if part.study.part else ""
+        text += [f"## Verdicts{label}", "", *_verdicts(part), ""]
+        if part.runs:
+            text += [
+                f"### Why{label}",
+                "",
+                *(f"- **{one['claim']}** {_tidy(one['reason'])}." for one, _ in part.rows()),
+            ]
+            run = part.runs[part.main]
+            kind = "fast" if part.main else "full"
+            text += ["", f"## Measured{label} ({kind} run)", "", part.study.tables(run.results).rstrip(), ""]
+            text += [f"## Figures{label}", "", *_pictures(part), ""]
+        text += [f"## Changed against the paper{label}", "", *(f"- {one}" for one in part.study.changes), ""]
+    return "\n".join(text).replace("\n\n\n", "\n\n")
+
+
+def _tidy(reason: str) -> str:
+    return reason.strip().rstrip(".").replace("\n", " ")
+
+
+def _runs(part: Kept) -> list[str]:
+    lines = []
+    for fast, run in part.runs.items():
+        spent = sum(one["processor_seconds"] for one in run.commands) / 60
+        commands = "; ".join(f"`{one['command']}`" for one in run.commands)
+        versions = ", ".join(sorted({one for command in run.commands for one in command["versions"]}))
+        label = " ".join(filter(None, (part.study.part, "fast" if fast else "full")))
+        planned = len(part.study.tasks(fast))
+        lines.append(
+            f"| {label} | {len(run.rows)} | {planned} | {spent:.1f} | {run.run['seed']} | {versions} | {commands} |"
+        )
+    return lines
+
+
+def _items(items: Sequence[Item], parts: Sequence[Kept]) -> list[str]:
+    counts = {status: sum(one.status.value == status for one in items) for status in ("full", "mended", "refused")}
+    said = ", ".join(f"{count} {status}" for status, count in counts.items() if count)
+    names = {
+        claim.name: one["verdict"]
+        for part in parts
+        for claim, (one, _) in zip(part.study.claims, part.rows(), strict=False)
+    }
+    lines = [
+        f"## Every item: {len(items)} ({said})", "",
+        "| | in the paper | what | where | status | verdict |", "|---|---|---|---|---|---|",
+    ]  # fmt: skip
+    for item in items:
+        status = item.status.value + (f": {item.why}" if item.why else "")
+        verdicts = "; ".join(dict.fromkeys(names.get(name, "not measured yet") for name in item.claims)) or "–"
+        cells = [item.kind, item.source, item.what, ", ".join(map(_place, item.where)) or "–", status, verdicts]
+        lines.append("| " + " | ".join(_cell(one) for one in cells) + " |")
+    return [*lines, ""]
+
+
+def _place(reference: str) -> str:
+    kind, name = split(reference)
+    if kind == "code":
+        return f"`{name.replace(':', '.')}`"
+    if kind == "proof":
+        return f"[{name.removesuffix('.md')}](../proofs/{name})"
+    return f"{kind} `{name}`"
+
+
+def _verdicts(part: Kept) -> list[str]:
+    if not part.judged:
+        return ["No results are stored yet."]
+    lines = [
+        "| claim | verdict | standard error (at most) | measurements (at least) | fast run |",
+        "|---|---|---|---|---|",
+    ]
+    for one, fast in part.rows():
+        error, count = one["standard_error"], one["measurements"]
+        other = "" if fast is None else "the same" if fast["verdict"] == one["verdict"] else f"**{fast['verdict']}**"
+        whose = "" if one["paper"] == part.study.name else f" ({one['paper']}'s own claim)"
+        rests = ", ".join(map(_place, filter(None, one["proof"].split()))) if one["proof"] else "–"
+        cells = [
+            one["claim"] + whose, f"**{one['verdict']}**",
+            rests if error is None else f"{error:.4f}", str(count) if count else "–",
+            other or ("the fast run only" if part.main else "–"),
+        ]  # fmt: skip
+        lines.append("| " + " | ".join(_cell(cell) for cell in cells) + " |")
+    return lines
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ")
+
+
+def _figures(part: Kept, docs: Path) -> Path:
+    return docs.joinpath("figures", "papers", part.study.name, *([part.study.part] if part.study.part else []))
+
+
+def _pictures(part: Kept) -> list[str]:
+    folder = _figures(part, DOCS)
+    up = Path("..") / folder.relative_to(DOCS)
+    return [f"![{file.stem}]({up.as_posix()}/{file.name})" for file in sorted(folder.glob("*.svg"))]
+
+
+def draw(part: Kept, docs: Path) -> None:
+    """The figures of the run that counts, as SVG."""
+    folder = _figures(part, docs)
+    folder.mkdir(parents=True, exist_ok=True)
+    for file in folder.glob("*.svg"):
+        file.unlink()
+    for file in part.study.draw(part.runs[part.main].results, folder):
+        if file.suffix != ".svg":
+            file.unlink()
+
+
+def verdict_block(kept: dict[str, list[Kept]]) -> str:
+    """The verdicts on all papers, as docs/studies.md shows them."""
+    text = [BEGIN]
+    for name, parts in kept.items():
+        text += ["", f"### [{name}](papers/{name}.md)"]
+        for part in parts:
+            text += ["", *([f"Part {part.study.part}:", ""] if part.study.part else []), *_verdicts(part)]
+    return "\n".join([*text, "", END])
+
+
+def in_place(page: str, block: str) -> str:
+    """A page with its block of verdicts replaced."""
+    if page.count(BEGIN) != 1 or page.count(END) != 1:
+        raise StudyError(f"the page must hold {BEGIN} and {END} once each")
+    return page[: page.index(BEGIN)] + block + page[page.index(END) + len(END) :]
+
+
+def pages(results: Path = RESULTS, docs: Path = DOCS, *, figures: bool = False) -> dict[Path, str]:
+    """Every page that stored results decide, by its file."""
+    kept = {name: [keep(study, results) for study, _ in find_studies(name)] for name in STUDIES if has_items(name)}
+    if figures:
+        for part in (part for parts in kept.values() for part in parts if part.runs):
+            draw(part, docs)
+    found = {docs / "papers" / f"{name}.md": paper_page(name, parts) for name, parts in kept.items()}
+    studies = docs / "studies.md"
+    found[studies] = in_place(studies.read_text(encoding="utf-8"), verdict_block(kept))
+    return found
+
+
+def has_items(name: str) -> bool:
+    """Whether a study has a list of its paper's items."""
+    try:
+        return bool(items_of(name))
+    except ModuleNotFoundError:
+        return False
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Write the pages, or say which of them are stale."""
+    parser = argparse.ArgumentParser(prog="python -m discreet_studies.pages", description=__doc__)
+    parser.add_argument("--write", action="store_true", help="write the pages and figures; else only compare")
+    chosen = parser.parse_args(arguments)
+    if not chosen.write:
+        stale = [file for file, text in pages().items() if not file.exists() or file.read_text("utf-8") != text]
+        for file in stale:
+            print(f"{file} is stale: run python -m discreet_studies.pages --write", file=sys.stderr)
+        return 1 if stale else 0
+    for file, text in pages(figures=True).items():
+        file.parent.mkdir(parents=True, exist_ok=True)
+        write_text(file, text)
+        print(file)
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
