@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from discreet.audit import AuditCase, Claim, Pair
 from discreet.schema import Numeric, Schema
+from discreet_studies.published import lopuhaa2021_controls as lopuhaa2021
 from discreet_studies.published.giaretta2022 import LocalRows, local_maxima, local_updates
 from discreet_studies.published.thesis2015_selection import iterative_sampling, mask_by_tables
 from discreet_studies.published.zafarani2021 import TRIM, Access, algorithm1_curve
@@ -112,7 +113,7 @@ def _selection_cases() -> list[AuditCase]:
 
 
 def audit_cases() -> list[AuditCase]:
-    """zafarani2021, giaretta2022 and thesis2015 as published, on pairs that show what their proofs leave out."""
+    """zafarani2021, giaretta2022, thesis2015 and lopuhaa2021 as published, on pairs that show the gaps in proofs."""
     half = 0.5  # with the twentieth row of a class one row is trimmed at either end, and its bound falls
     pairs = [
         Pair(((half,) * 20, (half,) * 19), ((half,) * 19, (half,) * 20), "one of 39 rows changes its label"),
@@ -140,4 +141,11 @@ def audit_cases() -> list[AuditCase]:
             note="noise scaled to the largest value of the local rows: its size gives that value away",
         ),
         *_selection_cases(),
+        *lopuhaa2021.audit_cases(),
     ]
+
+
+def found_epsilon(name: str, samples: int = 20_000) -> float:
+    """The lower bound on ε that an audit finds for the control of that name, which claims ε = 1."""
+    case = next(case for case in audit_cases() if case.name == f"control-{name}")
+    return float(case.run(samples=samples).lower_bound)
