@@ -142,7 +142,15 @@ def _counts() -> Iterator[AuditCase]:
 
 
 def _smooth() -> Iterator[AuditCase]:
-    for law in ("student-t", "cauchy", "laplace-log-normal", "laplace", "gaussian"):
+    for law in (
+        "student-t",
+        "cauchy",
+        "laplace-log-normal",
+        "uniform-log-normal",
+        "arsinh-normal",
+        "laplace",
+        "gaussian",
+    ):
         delta = 0.0 if law in {"student-t", "cauchy"} else float(DELTA)
         for statistic, pairs in SMOOTH_PAIRS.items():
             build, name = partial(SmoothStatistic, law=law, statistic=statistic), f"smooth-{statistic}-{law}"

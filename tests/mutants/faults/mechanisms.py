@@ -148,6 +148,18 @@ plant("student-fewer-degrees", "mechanisms/heavy.py",
 plant("log-normal-forgets-smoothness", "mechanisms/heavy.py",
       "left = eps - rate / self.sigma\n", "left = eps\n",
       "Laplace-log-normal noise is not paid for a changing bound", f"{HEAVY}::test_the_divisor_of_the_log_normal_law_is_the_theorems")
+plant("uniform-log-normal-forgets-smoothness", "mechanisms/heavy_normal.py",
+      "left = eps - rate / self.sigma\n", "left = eps\n",
+      "uniform-log-normal noise is not paid for a changing bound", f"{HEAVY}::test_the_divisors_of_the_other_concentrated_laws_are_the_theorems")
+plant("uniform-log-normal-of-half-the-slope", "mechanisms/heavy_normal.py",
+      "return intervals.float_below(left / steepest_uniform(self.sigma))", "return intervals.float_below(2 * left / steepest_uniform(self.sigma))",
+      "uniform-log-normal noise is half of what a shift needs", f"{HEAVY}::test_the_divisors_of_the_other_concentrated_laws_are_the_theorems")
+plant("arsinh-normal-forgets-smoothness", "mechanisms/heavy_normal.py",
+      "left = eps - self.growth * rate\n", "left = eps\n",
+      "arsinh-normal noise is not paid for a changing bound", f"{HEAVY}::test_the_divisors_of_the_other_concentrated_laws_are_the_theorems")
+plant("arsinh-normal-of-a-flatter-slope", "mechanisms/heavy_normal.py",
+      "return WIDEST / self.sigma + self.sigma / 2", "return WIDEST / self.sigma",
+      "arsinh-normal noise is less than a shift needs", f"{HEAVY}::test_slopes_and_growths_are_what_the_laws_have_and_little_more")
 plant("smooth-mean-of-half-the-scale", "mechanisms/smooth_plan.py",
       "return sample.mean(), smooth_mean_bound(sample, plan.beta) / plan.divisor",
       "return sample.mean(), smooth_mean_bound(sample, plan.beta) / (2 * plan.divisor)",
