@@ -7,6 +7,7 @@ import discreet.bayes.smooth as staged
 from discreet import Budget, BudgetError, Numeric, PrivateNB, Schema, SmoothSettings
 from discreet.bayes.plan import make_plan
 from discreet.mechanisms.counted import deviation_sensitivity, mean_sensitivity
+from discreet.privacy.budget import Adjacency
 from tests.exhaustive.smooth_laws import SCHEMA, Laws, one_class, settled
 
 VAIDYA = SmoothSettings(estimator="vaidya")
@@ -23,16 +24,15 @@ def coarse(monkeypatch):
 
 @pytest.mark.parametrize("adjacency", ["add-remove", "replace"])
 def test_every_pair_of_neighbours_stays_within_epsilon(coarse, adjacency):
-    plan = make_plan(SCHEMA, Budget(2.0), numeric="gaussian", estimator="vaidya", adjacency=adjacency)
+    plan = make_plan(SCHEMA, Budget(2.0), numeric="gaussian", estimator="vaidya", adjacency=Adjacency(adjacency))
     laws = Laws(plan, 3)
     pairs = one_class(3)
     leaving, entering = (max(laws.loss(*pair[::way]) for pair in pairs) for way in (-1, 1))
     worst = leaving + entering if adjacency == "replace" else max(leaving, entering)
-    assert 0.6 * 2 < worst <= 2 + 1e-6
-    for item in plan.items[1:]:
-        assert (
-            laws.worst_alone(item.kind, pairs) <= float(item.charge.cost) / (2 if adjacency == "replace" else 1) + 1e-6
-        )
+    assert 0.4 * 2 < worst <= 2 + 1e-6
+    for item in plan.items[1:]:  # the worst pairs of mean, deviation and count differ: each is held to its own cost
+        share = float(item.charge.cost) / (2 if adjacency == "replace" else 1)
+        assert 0.6 * share < laws.worst_alone(item.kind, pairs) <= share + 1e-6
 
 
 def test_noise_follows_the_released_count_and_nothing_else():
