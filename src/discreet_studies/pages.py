@@ -54,8 +54,8 @@ def paper_page(name: str, parts: Sequence[Kept]) -> str:
     text = [
         f"# {name}", "", HEAD, "", STUDIES[name] + ".", "",
         f"`discreet reproduce {name} --full --data DIR --results studies/results --out DIR` measures what is not "
-        f"stored yet; `discreet reproduce {name} --full --from-results --results studies/results --out DIR` judges what "
-        "is. "
+        f"stored yet; `discreet reproduce {name} --full --from-results --results studies/results --out DIR` judges "
+        "what is. "
         "± is one standard error over repeats and folds; a difference counts from two on.", "",
         "## Stored runs", "", "| run | tasks stored | of | processor minutes | seed | versions | command |",
         "|---|---|---|---|---|---|---|",
