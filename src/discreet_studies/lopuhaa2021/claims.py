@@ -80,7 +80,7 @@ def _svm_in_the_middle(results: Results, names: Sequence[str]) -> Found:
 
 def _small_epsilon(results: Results, names: Sequence[str]) -> Found:
     """RQ2: "for small ε values, Naïve Bayes and Decision Tree show slightly better performances" than SVM."""
-    gaps = {}
+    gaps: dict[str, Estimate] = {}
     for e in levels(results):
         if e <= 0.005:
             svm = over_data(results, names[1], e)
@@ -203,8 +203,9 @@ def _parts(results: Results, experiment: str, option: str, sizes: tuple[int, int
             spot: dict[str, Any] = {"experiment": experiment, "method": method, "data": data}
             shares = []
             for size in sizes:
-                plain = results.estimate(**spot, epsilon=math.inf, **{option: size}).mean
-                shares.append(ratio(results.estimate(**spot, epsilon=epsilon, **{option: size}), plain))
+                here = {**spot, option: size}
+                plain = results.estimate(epsilon=math.inf, **here).mean
+                shares.append(ratio(results.estimate(epsilon=epsilon, **here), plain))
             found[f"{data}, ε = {epsilon:g}"] = difference(shares[1], shares[0])
     if not found:
         raise MissingResultsError(f"{method} was not measured on parts of a data set")

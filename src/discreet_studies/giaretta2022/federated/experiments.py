@@ -20,7 +20,7 @@ MODELS = {"gaussian": Settings(numeric="gaussian", split="equal"), "default": Se
 
 SKEWED = ("uniform", "label-skew", "clustered")
 CHOSEN = ("adult", "mushroom", "votes", "spect")  # data sets with enough features to choose among
-OURS = 3  # blocks of what is not the paper's: 60 trials of the sound sum beside the paper's 1000
+OURS = 8  # blocks of what is not the paper's: 160 trials of the sound sum beside the paper's 1000
 HALF_DECADES = tuple(round(10 ** (power / 2), 6) for power in range(-4, 3))
 
 
@@ -52,7 +52,7 @@ def tasks(fast: bool) -> list[Task]:
             planned += [*_sweep(size, name, block), *_sizes(size, name, block), *_skew(size, name, block)]
             if name == "adult" and block < 2 * OURS:
                 planned += _shares(size, block)
-            if block < (3 if name in CUT else 1):
+            if block < (6 if name in CUT else 2):
                 planned += _cuts(size, name, block)
             if name in CHOSEN and block < OURS:
                 planned += _chosen(size, name, block)

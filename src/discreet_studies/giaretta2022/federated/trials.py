@@ -300,7 +300,7 @@ def _nodes(held: Bench, rng: np.random.Generator) -> dict[str, Any]:
     """Size, ε and error of every node of one federation, for the left side of figure 5."""
     where, epsilons = uneven_nodes(held, rng)
     updates = local_updates(held.rows, where, np.array(epsilons), rng=rng)
-    errors = np.minimum(updates.errors(), 1e12)
+    errors = updates.errors()
     sizes = np.bincount(where, minlength=len(epsilons))
     levels = [noise_level(plan, int(n)) for plan, n in zip(_plans(held, epsilons), sizes, strict=True)]
     listed = {"sizes": sizes.tolist(), "errors": errors.tolist(), "epsilons": epsilons, "levels": levels}

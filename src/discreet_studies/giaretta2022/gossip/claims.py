@@ -9,7 +9,7 @@ from typing import Any
 from discreet_studies.claims import Claim, Finding, Verdict
 from discreet_studies.giaretta2022.federated.experiments import DATA
 from discreet_studies.giaretta2022.gossip.experiments import LIARS, LINKS, LONG, NODES, RULES
-from discreet_studies.giaretta2022.gossip.trials import KINDS
+from discreet_studies.giaretta2022.gossip.bench import KINDS
 from discreet_studies.results import Estimate, MissingResultsError, Results, difference
 
 PAPER = "giaretta2022"
@@ -196,7 +196,7 @@ def links(results: Results) -> Finding:
         rows = results.where(experiment="links", topology=topology, loss=loss)
         if not rows:
             raise MissingResultsError(f"no links of {topology}")
-        turns = [row.get("reached") for row in rows]
+        turns: list[Any] = [row.get("reached") for row in rows]
         mean = None if None in turns else Estimate.of(turns)
         gap = sum(row["gap"] for row in rows) / len(rows)
         kept = all(row["conserved"] for row in rows)

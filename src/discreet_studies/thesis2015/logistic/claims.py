@@ -229,7 +229,7 @@ def sixteen_times(results: Results) -> Finding:
 
 def functional_scales_badly(results: Results) -> Finding:
     """The functional mechanism needs more samples than objective perturbation as the dimension grows."""
-    counts = {
+    counts: dict[str, Any] = {
         method: {d: needed(results, method, d) for d in _dims(results)}
         for method in ("paper-objective", "fm-sens1", "fm-sens2")
     }

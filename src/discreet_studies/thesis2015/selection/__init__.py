@@ -29,8 +29,8 @@ CHANGES = (
     'nothing. `PrivateNB(mechanism="laplace", reading="plain", threshold=0.65)` on binary features is the same.',
     "Partitions draw a part for every row at random; the thesis splits by position, which is no parallel composition "
     "under add-remove neighbours.",
-    "Ten runs of everything, as in the thesis; forty of the masks by counts on XWindows, fifty of partitions (ten of "
-    "30,000 rows or more) and of halves.",
+    "Thirty runs of everything, where the thesis has ten or twenty; sixty of the masks by counts on XWindows and of "
+    "partitions, 150 of halves.",
 )
 
 

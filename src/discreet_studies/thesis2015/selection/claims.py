@@ -107,6 +107,7 @@ def as_printed(data: str) -> Any:
             f"{audit:.2f} for a claimed 1",
         )
 
+    check.__name__ = f"as_printed_{data}"
     return check
 
 
@@ -121,6 +122,7 @@ def some_sound_choice(data: str, epsilon: float) -> Any:
         text = f"best is {top}; {words}; with k by itself {auto.mean:+.3f} ± {auto.error:.3f}"
         return Finding(verdict, {**gains, "auto": auto}, text)
 
+    check.__name__ = f"some_sound_choice_{data}_{epsilon:g}"
     return check
 
 

@@ -120,7 +120,7 @@ def train(
         return prior, tables, {}
     on = np.stack([released.values[item.key][:, 1] for item in plan.items])
     raised = on < len(chosen) / epsilon * -math.log(2 * (1 - level))
-    return prior, tables, {"thresholded": float(raised.all(axis=1).sum())}
+    return prior, tables, {"silenced": float(raised.all(axis=1).sum()), "thresholded": float(raised.any(axis=1).sum())}
 
 
 def scored(held: Bench, chosen: Integers, prior: Floats, tables: Floats, *, train: bool = False) -> float:
