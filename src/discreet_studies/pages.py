@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from discreet.files import write_text
+from discreet.files import parse_json, write_text
 from discreet_studies import STUDIES, StudyError, find_studies, stored
-from discreet_studies.claims import judge
+from discreet_studies.claims import Verdict, judge
 from discreet_studies.items import Item, items_of, split
 from discreet_studies.study import Study
 
 RESULTS, DOCS = Path("studies/results"), Path("docs")
+AUDITS = "audits.json"
 BEGIN, END = "<!-- verdicts:begin -->", "<!-- verdicts:end -->"
 HEAD = "<!-- Written by `python -m discreet_studies.pages --write` from studies/results. -->"
 
@@ -46,7 +49,11 @@ def keep(study: Study, folder: Path) -> Kept:
     """What is stored of a study, judged again."""
     files = {fast: stored.file_of(folder, study.name, study.part, fast=fast) for fast in (False, True)}
     runs = {fast: stored.recall(file) for fast, file in files.items() if file.exists()}
-    return Kept(study, runs, {fast: judge(study.claims, run.results) for fast, run in runs.items()})
+    judged = {fast: judge(study.claims, run.results) for fast, run in runs.items()}
+    for one in (one for claims in judged.values() for one in claims):
+        if one["verdict"] == Verdict.UNSOUND and not one["proof"]:
+            one["proof"] = study.unsound
+    return Kept(study, runs, judged)
 
 
 def paper_page(name: str, parts: Sequence[Kept]) -> str:
@@ -117,8 +124,29 @@ def _items(items: Sequence[Item], parts: Sequence[Kept]) -> list[str]:
     return [*lines, ""]
 
 
+def audited(names: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """What the audit finds of as-published mechanisms: a lower bound on ε at 95 % confidence, by seed 1."""
+    from discreet.audit import run_case
+
+    found = {name: run_case(name, seed=1) for name in sorted(set(names))}
+    return {
+        name: {"claimed": one.epsilon, "at_least": round(one.lower_bound, 3),
+               "command": f"discreet audit {name} --controls --seed 1"}
+        for name, one in found.items()
+    }  # fmt: skip
+
+
+@lru_cache(maxsize=1)
+def _figures_of_audits() -> dict[str, dict[str, Any]]:
+    file = RESULTS / AUDITS
+    return dict(parse_json(file.read_bytes())) if file.exists() else {}
+
+
 def _place(reference: str) -> str:
     kind, name = split(reference)
+    if kind == "audit" and name in _figures_of_audits():
+        one = _figures_of_audits()[name]
+        return f"audit `{name}` (claimed ε = {one['claimed']:g}, found at least {one['at_least']:g})"
     if kind == "code":
         return f"`{name.replace(':', '.')}`"
     if kind == "proof":
@@ -137,10 +165,10 @@ def _verdicts(part: Kept) -> list[str]:
         error, count = one["standard_error"], one["measurements"]
         other = "" if fast is None else "the same" if fast["verdict"] == one["verdict"] else f"**{fast['verdict']}**"
         whose = "" if one["paper"] == part.study.name else f" ({one['paper']}'s own claim)"
-        rests = ", ".join(map(_place, filter(None, one["proof"].split()))) if one["proof"] else "–"
+        rests = "; ".join(map(_place, one["proof"].split()))
         cells = [
-            one["claim"] + whose, f"**{one['verdict']}**",
-            rests if error is None else f"{error:.4f}", str(count) if count else "–",
+            one["claim"] + whose, f"**{one['verdict']}**" + (f" ({rests})" if rests else ""),
+            "–" if error is None else f"{error:.4f}", str(count) if count else "–",
             other or ("the fast run only" if part.main else "–"),
         ]  # fmt: skip
         lines.append("| " + " | ".join(_cell(cell) for cell in cells) + " |")
@@ -213,7 +241,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Write the pages, or say which of them are stale."""
     parser = argparse.ArgumentParser(prog="python -m discreet_studies.pages", description=__doc__)
     parser.add_argument("--write", action="store_true", help="write the pages and figures; else only compare")
+    parser.add_argument("--audit", action="store_true", help="audit what was published again, then write")
     chosen = parser.parse_args(arguments)
+    if chosen.audit:
+        named = (study.unsound.split() for name in STUDIES for study, _ in find_studies(name))
+        cases = [name for part in named for kind, name in map(split, part) if kind == "audit"]
+        write_text(RESULTS / AUDITS, json.dumps(audited(cases), indent=2, sort_keys=True) + "\n")
+        chosen.write = True
     if not chosen.write:
         stale = [file for file, text in pages().items() if not file.exists() or file.read_text("utf-8") != text]
         for file in stale:

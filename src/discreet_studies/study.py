@@ -29,7 +29,8 @@ SAMPLER = "numpy: pseudo-random simulation"
 class Study:
     """A paper's experiments as data: which tasks, how to run one, which claims to judge, what to draw and to say.
 
-    `tables` turns results into Markdown sections; `changes` lists what differs from the paper and why.
+    `tables` turns results into Markdown sections; `changes` lists what differs from the paper and why; `unsound` names
+    the audits or proofs that show why the as-published version is not private, as items do.
     """
 
     name: str
@@ -41,6 +42,7 @@ class Study:
     tables: Callable[[Results], str]
     changes: tuple[str, ...]
     part: str | None = None
+    unsound: str = ""
 
     @property
     def title(self) -> str:

@@ -67,6 +67,7 @@ def test_no_verdict_without_its_error_and_number_or_a_proof(name):
                     continue
                 measured = one["standard_error"] is not None and one["measurements"] > 1
                 assert measured or one["proof"], one["claim"]
+                assert one["proof"] or one["verdict"] != Verdict.UNSOUND, one["claim"]
                 assert all(problem(name, reference, DOCS) == "" for reference in one["proof"].split())
 
 

@@ -39,16 +39,23 @@ READINGS = ("paper-smooth", "paper-untrimmed")  # the paper does not print how m
 
 
 def gains(results: Results, first: str, second: str, data: Sequence[str]) -> dict[str, Estimate]:
-    """Accuracy of one method less another's, averaged over ε, per data set of the sweep."""
+    """Accuracy of one method less another's, averaged over ε, per data set of the sweep.
+
+    A set that was not measured, or once only, is left out as long as another one was: the claims are about several.
+    """
     found = {}
     for name in data:
         epsilons = results.values("epsilon", experiment="sweep", data=name, method=second)
-        if not epsilons:
-            raise MissingResultsError(_absent(results, second, name))
-        found[name] = average(
+        epsilons = [e for e in epsilons if results.where(experiment="sweep", data=name, method=first, epsilon=e)]
+        cells = [
             results.paired({"method": first}, {"method": second}, experiment="sweep", data=name, epsilon=epsilon)
             for epsilon in epsilons
-        )
+        ]
+        if cells and all(math.isfinite(one.error) for one in cells):
+            found[name] = average(cells)
+    if not found:
+        raise MissingResultsError(_absent(results, first, data[0]) if results.where(method=second)
+                                  else _absent(results, second, data[0]))  # fmt: skip
     return found
 
 
@@ -136,9 +143,10 @@ def approximate_beats_pure(results: Results) -> Finding:
                     )
                     for epsilon in epsilons
                 ]  # fmt: skip
-                if not cells:
-                    raise MissingResultsError(_absent(results, loose, name))
-                found[f"{name}, δ = {delta}"] = average(cells)
+                if cells and all(math.isfinite(one.error) for one in cells):
+                    found[f"{name}, δ = {delta}"] = average(cells)
+        if not found:
+            raise MissingResultsError(_absent(results, loose, NUMERIC[0]))
         measured[f"{loose} - {pure}"] = found
         pooled = average(found.values())
         measured[f"{loose} - {pure}, all together"] = {"pooled": pooled}
