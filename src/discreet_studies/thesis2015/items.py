@@ -14,7 +14,8 @@ ITEMS = (
     Item("algorithm", "Algorithm 1", "Private Bernoulli Naive Bayes, noise of D/ε, thresholds, add-one smoothing.",
          ("code:discreet:PrivateNB", "code:discreet.bayes.bernoulli:thresholded_estimate", "method:all"),
          Status.MENDED, "line 10 names the wrong count. Users reach it by PrivateNB(mechanism='laplace', "
-         "reading='plain', threshold=0.65) on binary features; class counts cost nothing where every row has a cell in every table"),
+         "reading='plain', threshold=0.65) on binary features; class counts cost nothing "
+         "where every row has a cell in every table"),
     Item("theorem", "Theorem 3.3.1", "Algorithm 1 is ε-private.", ("proof:additive-noise.md",)),
     Item("algorithm", "3.4", "The partitioning strategy.",
          ("experiment:partition", "code:discreet.bayes.bernoulli:parted", "claim:partitioning"), Status.MENDED,

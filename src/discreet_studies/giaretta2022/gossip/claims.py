@@ -8,8 +8,8 @@ from typing import Any
 
 from discreet_studies.claims import Claim, Finding, Verdict
 from discreet_studies.giaretta2022.federated.experiments import DATA
-from discreet_studies.giaretta2022.gossip.experiments import LIARS, LINKS, LONG, NODES, RULES
 from discreet_studies.giaretta2022.gossip.bench import KINDS
+from discreet_studies.giaretta2022.gossip.experiments import LIARS, LINKS, LONG, NODES, RULES
 from discreet_studies.results import Estimate, MissingResultsError, Results, difference
 
 PAPER = "giaretta2022"
