@@ -62,7 +62,7 @@ ITEMS = (
     Item("claim", "4.3", "Around 30 iterations suffice for 1000 nodes.", ("claim:thirty_published",)),
     Item("claim", "4.3", "Similar results on all data sets.", ("claim:same_everywhere",)),
     Item("claim", "3.3", "O(log N) steps.", ("claim:logarithmic", "experiment:growth")),
-    Item("claim", "4.3", "Priors converge first, deviations last.", ("claim:priors_first",)),
+    Item("claim", "4.3", "Priors converge first, deviations after means.", ("claim:priors_first",)),
     Item("claim", "4.3", "Deviations stay off.", ("claim:deviations_stay_off",)),
     Item("future work", "6", "Data that are not dealt out alike.",
          ("experiment:skew", "code:discreet.nodes.partition:assign", "claim:skewed_rows")),

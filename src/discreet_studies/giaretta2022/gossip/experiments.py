@@ -47,9 +47,6 @@ def tasks(fast: bool) -> list[Task]:
                 planned.append(_task("curve", "adult", version, repeat, ("model", model), *measured, cost=3))
             if repeat < 2:
                 planned.append(_task("long", "adult", version, repeat, ("model", "gaussian"), *measured, cost=6))
-            for name in DATA:
-                options: tuple[Option, ...] = (("model", "gaussian"), ("measured", 100), ("test", size.test_rows))
-                planned.append(_task("data", name, version, repeat, *options, cost=1))
         for rule in RULES if repeat < 2 else ():
             for liars in LIARS:
                 planned.append(_task("liars", "adult", rule, repeat, ("liars", liars), *measured, cost=1))
@@ -63,6 +60,10 @@ def tasks(fast: bool) -> list[Task]:
             )
         for share in CRASHED:
             planned.append(_task("crashes", "adult", "push-sum", repeat, ("crashed", share), cost=0.5))
+    for name in DATA:  # the small ones scatter most, and take least
+        times = size.repeats if name not in ("votes", "spect") or size is FAST else 15
+        options: tuple[Option, ...] = (("model", "gaussian"), ("measured", 100), ("test", size.test_rows))
+        planned += [_task("data", name, v, r, *options, cost=1) for r in range(times) for v in VERSIONS]
     planned.append(_task("speed", "adult", "push-sum", 0, ("nodes", NODES), cost=0.5))
     return sorted(planned, key=lambda task: (task.data, task.experiment))
 
