@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from discreet_studies.claims import Finding, Verdict, undecided, verdict_of
+from discreet_studies.claims import Attempt, Finding, attempt, finding, undecided, verdict_of
 from discreet_studies.results import Estimate, MissingResultsError, Results, slope
 
 FEW = 5000  # the size that the paper names
@@ -66,14 +66,18 @@ def shrinking_gap(results: Results) -> Finding:
     first, last = measured["printed search"].values()
     fall = Estimate(first.mean - last.mean, math.hypot(first.error, last.error), min(first.count, last.count))
     measured["fall with the printed search"] = fall
-    if not math.isfinite(fall.error) or not (fall.above or fall.below):
-        raise undecided(f"whether the gap falls, {fall}", [(fall, (0.0,))])
+
+    def check() -> bool:
+        if not math.isfinite(fall.error) or not (fall.above or fall.below):
+            raise undecided(f"whether the gap falls, {fall}", [(fall, (0.0,))])
+        return fall.above
+
     words = "; ".join(
         f"{label}: " + ", ".join(f"{10**one.mean:.1f} times at {size}" for size, one in found.items())
         for label, found in measured.items() if isinstance(found, dict)
     )  # fmt: skip
-    return Finding(
-        Verdict.HOLDS if fall.above else Verdict.FAILS, measured,
+    return finding(
+        attempt(check), Attempt(False), measured,
         f"smooth over global in processor time: {words} (± of the logarithms to base ten: "
         f"{first.error:.3f} and {last.error:.3f}). With a search over n² pairs the gap can only grow, so the printed "
         "fall over two hundred times the rows is not of the printed search",
