@@ -151,6 +151,8 @@ def same_everywhere(results: Results) -> Finding:
             raise undecided(f"a point from none by {VERSIONS[version]}", [(one, (4 * NEAR,)) for one in wide])
         return True
 
+    if not results.where(experiment="data"):
+        raise MissingResultsError("no data sets were compared")
     tried = best_of([attempt(lambda: near("published")), attempt(lambda: near("paper"))])
     attempt(lambda: near("push-sum"))
     text = f"median accuracy at 30 iterations less the federated, a point counts: {', '.join(words)}"

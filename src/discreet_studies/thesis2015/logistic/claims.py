@@ -201,7 +201,7 @@ def multipliers(results: Results) -> Finding:
     return Finding(
         verdict,
         {"multipliers": found, "power of D": fit},
-        f"{words}; they grow as D to the power {fit} (linear is 1): both are powers of two, and exponential growth, which "
+        f"{words}; they grow as D to the power {fit} (linear is 1): both are powers of two; exponential growth, which "
         "the thesis means to exclude, is not seen either",
     )
 
