@@ -56,4 +56,5 @@ def tables(results: Results) -> str:
 STUDY = Study(
     "thesis2015", part="selection", data=SOURCES, tasks=tasks, execute=execute, claims=CLAIMS,
     draw=draw, tables=tables, changes=CHANGES,
+    unsound="audit:control-thesis2015-mask-without-t audit:control-thesis2015-iterative",
 )  # fmt: skip
