@@ -131,9 +131,11 @@ def undecided(what: str, unclear: Iterable[tuple[Estimate, tuple[float, ...]]]) 
 
     Each estimate comes with the borders of which one, at least, has to be left two standard errors behind.
     """
-    times, count = max((one.to_tell(*borders) / one.count, one.count) for one, borders in unclear)
+    listed = list(unclear)
+    times, count = max((one.to_tell(*borders) / one.count, one.count) for one, borders in listed)
     enough = f"about {times * count:.0f}" if math.isfinite(times) else "no number"
-    return UndecidedError(f"too few repeats to tell {what} ({enough} instead of {count} measurements would)")
+    text = f"too few repeats to tell {what} ({enough} instead of {count} measurements would)"
+    return UndecidedError(text, {"unclear": [one for one, _ in listed]})
 
 
 def better(found: Found) -> bool:
@@ -164,7 +166,7 @@ def judge(claims: Iterable[Claim], results: Results) -> list[dict[str, Any]]:
         try:
             found = claim.check(results)
         except UndecidedError as error:
-            found = Finding(Verdict.UNDECIDED, {}, str(error))
+            found = Finding(Verdict.UNDECIDED, error.measured, str(error))
         except MissingResultsError as error:
             found = Finding(Verdict.UNTESTED, {}, str(error))
         judged.append(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -15,7 +16,9 @@ from discreet.files import parse_json, write_text
 from discreet_studies import STUDIES, StudyError, find_studies, stored
 from discreet_studies.claims import Verdict, judge
 from discreet_studies.items import Item, items_of, split
+from discreet_studies.results import Row
 from discreet_studies.study import Study
+from discreet_studies.tasks import Task
 
 RESULTS, DOCS = Path("studies/results"), Path("docs")
 AUDITS = "audits.json"
@@ -64,8 +67,8 @@ def paper_page(name: str, parts: Sequence[Kept]) -> str:
         f"stored yet; `discreet reproduce {name} --full --from-results --results studies/results --out DIR` judges "
         "what is. "
         "± is one standard error over repeats and folds; a difference counts from two on.", "",
-        "## Stored runs", "", "| run | tasks stored | of | processor minutes | seed | versions | command |",
-        "|---|---|---|---|---|---|---|",
+        "## Stored runs", "", "| run | tasks stored | of | processor minutes | all of it takes about | seed | versions "
+        "| commands |", "|---|---|---|---|---|---|---|---|",
         *(line for part in parts for line in _runs(part)), "",
         *_items(items_of(name), parts),
     ]  # fmt: skip
@@ -97,11 +100,38 @@ def _runs(part: Kept) -> list[str]:
         commands = "; ".join(f"`{one['command']}`" for one in run.commands)
         versions = ", ".join(sorted({one for command in run.commands for one in command["versions"]}))
         label = " ".join(filter(None, (part.study.part, "fast" if fast else "full")))
-        planned = len(part.study.tasks(fast))
-        lines.append(
-            f"| {label} | {len(run.rows)} | {planned} | {spent:.1f} | {run.run['seed']} | {versions} | {commands} |"
-        )
+        planned = part.study.tasks(fast)
+        whole = _whole_cost(planned, run.rows) / 60
+        cells = [
+            label,
+            len(run.rows),
+            len(planned),
+            f"{spent:.1f}",
+            f"{whole:.0f}",
+            run.run["seed"],
+            versions,
+            commands,
+        ]
+        lines.append("| " + " | ".join(map(str, cells)) + " |")
     return lines
+
+
+def _whole_cost(planned: Sequence[Task], rows: Sequence[Row]) -> float:
+    """Processor seconds of all planned tasks, by the mean of stored ones of the same experiment, data and method."""
+    spent: dict[tuple[str, ...], list[float]] = {}
+    for row in rows:
+        for key in _likes(row["experiment"], row["data"], row["method"]):
+            spent.setdefault(key, []).append(float(row.get("processor_seconds") or 0.0))
+    means = {key: math.fsum(found) / len(found) for key, found in spent.items()}
+    return math.fsum(
+        next((means[key] for key in _likes(task.experiment, task.data, task.method) if key in means), 0.0)
+        for task in planned
+    )
+
+
+def _likes(experiment: str, data: str, method: str) -> tuple[tuple[str, ...], ...]:
+    """What a task is like, nearest first."""
+    return (experiment, data, method), (experiment, data), (experiment,)
 
 
 def _items(items: Sequence[Item], parts: Sequence[Kept]) -> list[str]:

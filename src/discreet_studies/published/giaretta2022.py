@@ -67,13 +67,13 @@ class Updates:
         return {name: values[nodes].sum(axis=0) for name, values in self.noisy.items()}
 
     def errors(self) -> Floats:
-        """Each node's error by eq. 28, from the true statistics; terms that divide by zero are left out."""
+        """Each node's error by eq. 28, from the true statistics; where it would divide by zero it divides by one."""
         total = np.zeros(len(next(iter(self.noisy.values()))))
         for name, noisy in self.noisy.items():
             exact = self.exact[name]
             gap = np.abs(noisy - exact)
-            with np.errstate(divide="ignore", invalid="ignore"):
-                total += np.nan_to_num(gap / np.abs(exact), nan=0.0, posinf=0.0).reshape(len(total), -1).sum(axis=1)
+            size = np.where(exact == 0, 1.0, np.abs(exact))
+            total += (gap / size).reshape(len(total), -1).sum(axis=1)
         return total
 
 

@@ -148,7 +148,9 @@ def same_everywhere(results: Results) -> Finding:
             return False
         wide = [one for one in gaps.values() if abs(one.mean) + 2 * one.error > 4 * NEAR]
         if wide:
-            raise undecided(f"a point from none by {VERSIONS[version]}", [(one, (4 * NEAR,)) for one in wide])
+            raise undecided(
+                f"a point from none by {VERSIONS[version]}", [(one, (math.copysign(NEAR, one.mean),)) for one in wide]
+            )
         return True
 
     if not results.where(experiment="data"):

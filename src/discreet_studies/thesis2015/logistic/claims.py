@@ -221,7 +221,8 @@ def sixteen_times(results: Results) -> Finding:
         raise MissingResultsError("nothing reaches the goal at both ε")
     if len(found) < 2:
         raise UndecidedError(
-            f"too few reach the goal at both ε ({found}): up to 16,384 rows are tried at ε = 0.01, 131,072 are printed"
+            f"too few reach the goal at both ε ({found}): up to 16,384 rows are tried at ε = 0.01, 131,072 are printed",
+            {"least certain": _runs(results)},
         )
     one = Estimate.of([math.log2(value) for value in found.values()])
     words = ", ".join(f"{name} {value:g}" for name, value in found.items())

@@ -90,7 +90,9 @@ def table(results: Results) -> Finding:
     off = [part for part, agrees in (("rows", sizes), ("classes", classes), ("features", features)) if not agrees]
     text = f"{' and '.join(off)} differ" if off else "rows, classes and features agree"
     reason = f"{text}; features here and as printed, whose coding is not printed: {words}"
-    return Finding(Verdict.FAILS if off else Verdict.HOLDS, found, reason)
+    return Finding(
+        Verdict.FAILS if off else Verdict.HOLDS, found, reason, "code:discreet_studies.thesis2015.selection.data:bench"
+    )
 
 
 def as_printed(data: str) -> Any:
@@ -216,8 +218,9 @@ def ranking(results: Results) -> Finding:
 def iterative(results: Results) -> Finding:
     """Section 3.5.3 says itself that Algorithm 4 is not ε-private; the audit shows by how much."""
     found = results.estimate("epsilon_found", experiment="audit", method="iterative").mean
-    verdict = Verdict.HOLDS if found > 1 else Verdict.UNTESTED
-    return Finding(verdict, {"lower bound": found}, f"at a claimed ε of 1 the audit finds ε ≥ {found:.2f}")
+    verdict = Verdict.HOLDS if found > 1 else Verdict.UNDECIDED
+    text = f"at a claimed ε of 1 the audit finds ε ≥ {found:.2f}"
+    return Finding(verdict, {"lower bound": found}, text, "audit:control-thesis2015-iterative")
 
 
 def by_epsilon(results: Results) -> Finding:
