@@ -303,6 +303,38 @@ def run_(
 
 
 @app.command()
+def select(
+    model: Annotated[Path, typer.Argument(help="The model of a first round, of tables (numbers in bins).")],
+    k: Annotated[int, typer.Option("--k", "-k", help="How many features to keep.", min=1)],
+    out: Annotated[Path, typer.Option("--out", "-o", help="Where to write the reduced schema (TOML or JSON).")] = Path(
+        "selected.toml"
+    ),
+    as_json: options.Json = False,
+) -> None:
+    """Choose the features that a first round's model finds most telling, for a second round that counts them alone."""
+    from discreet.bayes.model import NaiveBayesModel
+    from discreet.models import load
+    from discreet.selection.released import choose_from_model
+
+    check_out(out, model)
+    found = load(model)
+    if not isinstance(found, NaiveBayesModel):
+        raise DiscreetError(f"{model} is no Naive Bayes model: features are chosen by the tables of one")
+    choice = choose_from_model(found, k)
+    choice.schema.save(
+        out, comment=f"{k} of {len(found.schema.features)} features, chosen by 'discreet federate select'"
+    )
+    bits = sorted(choice.bits.items(), key=lambda pair: -pair[1])
+    if as_json:
+        print_json({"features": list(choice.names), "bits": choice.bits, "schema": str(out)})
+        return
+    rows = [[name, f"{value:.4f}", "yes" if name in choice.names else ""] for name, value in bits]
+    console().print(table("", ["feature", "bits by the model", "kept"], rows))
+    note(f"this cost nothing beyond {model}; a second round is a charge of its own, and both costs add up")
+    note(f"wrote {out}: give it to the coordinator and every node as --schema of the second round")
+
+
+@app.command()
 def ledger(
     file: Annotated[Path, typer.Argument(help="A node's budget ledger.")],
     total: Annotated[float | None, typer.Option(help="Grant another total: the data owner's decision.")] = None,
