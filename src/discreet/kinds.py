@@ -16,12 +16,10 @@ from discreet.errors import BudgetError
 
 ENTRY_POINTS = "discreet.kinds"  # the group of entry points: each names a Kind, a list of them, or a module
 DECLARED = "KINDS"
-BINARY, SEVERAL = 20.0, 40.0  # rows times ε for each free weight that an additive model asks for; of more classes
+BINARY, SEVERAL = 20.0, 30.0  # rows times ε for each free weight that an additive model asks for; of more classes
 BINARY_NUMBERS, SEVERAL_NUMBERS = 4.0, 20.0  # and where at least half of the features are numbers
-# Features between which shapes get weights (noise for more takes long to draw), the share of numbers below which they
-# do, and how clear their cells are there.
-SHAPES_FEW, SHAPES_MANY, SHAPES_NUMBERS = 24, 120, 0.25
-SHAPES_LEAN, SHAPES_RICH = 20.0, 100.0
+# Features between which shapes get weights (noise for more takes long to draw), and how clear their cells are there.
+SHAPES_FEW, SHAPES_MANY, SHAPES_LEAN = 24, 120, 15.0
 
 
 @dataclass(frozen=True)
@@ -58,10 +56,10 @@ class Facts:
 
     @property
     def shapes(self) -> bool:
-        """Whether, with a δ, weights of whole shapes promise more than those of cells and than counting alone."""
-        wide = SHAPES_FEW <= self.features <= SHAPES_MANY and len(self.schema.numeric) < SHAPES_NUMBERS * self.features
+        """Whether, with a δ, there is too little support for weights of cells, and enough for one of each shape."""
+        wide = SHAPES_FEW <= self.features <= SHAPES_MANY
         able = self.clear > 0 and self.classes == 2 and self.rows < 1e8  # larger sums might leave 64 bits
-        return able and wide and SHAPES_LEAN <= self.clear < SHAPES_RICH
+        return able and wide and self.support < self.needed and self.clear >= SHAPES_LEAN
 
     @property
     def needed(self) -> float:

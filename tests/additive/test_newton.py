@@ -130,7 +130,7 @@ def table():
 def test_a_fit_costs_what_its_certificate_says(monkeypatch, adjacency, moved):
     monkeypatch.setattr(kinds, "SHAPES_LEAN", 0.0)
     monkeypatch.setattr(kinds, "SHAPES_FEW", 1)
-    monkeypatch.setattr(kinds, "SHAPES_NUMBERS", 2.0)
+    monkeypatch.setattr(kinds, "BINARY", math.inf)
     X, y = table()
     other, inserted = (X.copy(), y.copy()), ()
     if adjacency == "replace":
@@ -166,7 +166,7 @@ def test_a_fit_costs_what_its_certificate_says(monkeypatch, adjacency, moved):
 def test_weights_find_what_features_say_together(monkeypatch):
     """Twice the same feature: Naive Bayes counts it twice, weights do not. With plenty of rows noise is small."""
     monkeypatch.setattr(kinds, "SHAPES_LEAN", 0.0)
-    monkeypatch.setattr(kinds, "SHAPES_RICH", math.inf)
+    monkeypatch.setattr(kinds, "BINARY", math.inf)
     monkeypatch.setattr(kinds, "SHAPES_FEW", 1)
     schema = Schema([Categorical(f"f{i}", [0, 1]) for i in range(9)], "y", [0, 1])
     rng = np.random.default_rng(3)
@@ -177,17 +177,19 @@ def test_weights_find_what_features_say_together(monkeypatch):
     assert "first and second derivatives" in str(fitted.certificate_.ledger)
 
 
-def test_shapes_are_for_wide_tables_of_categories_with_a_delta():
+def test_shapes_are_for_wide_tables_whose_cells_have_too_little_support_for_weights():
     def choice(features, rows, delta, numbers=0):
-        made = [Numeric(f"x{i}", 0, 1) if i < numbers else Categorical(f"c{i}", [0, 1]) for i in range(features)]
+        made = [Numeric(f"x{i}", 0, 1) if i < numbers else Categorical(f"c{i}", range(12)) for i in range(features)]
         counts = ClassCounts(np.full(2, rows / 2), 2.0, None)
         return choose(Schema(made, "y", [0, 1]), counts, Fraction(1), delta=delta)
 
-    assert "shapes" in choice(36, 2500, Fraction(1, 10**6)).reason
-    assert choice(36, 2500, 0).facts.get("clear") is None
-    for other in (choice(36, 2500, 0), choice(36, 50_000, 1e-6), choice(36, 300, 1e-6), choice(10, 2500, 1e-6)):
-        assert "shapes" not in other.reason
-    assert "shapes" not in choice(36, 2500, 1e-6, numbers=12).reason
+    found = choice(36, 6500, Fraction(1, 10**6))
+    assert "shape of each feature" in found.reason and found.model == "additive"
+    assert found.facts["support"] < kinds.BINARY and found.facts["clear"] > kinds.SHAPES_LEAN
+    assert choice(36, 6500, 0).facts.get("clear") is None
+    others = (choice(36, 6500, 0), choice(36, 50_000, 1e-6), choice(36, 3000, 1e-6), choice(20, 6500, 1e-6))
+    assert all("shape" not in one.reason for one in others)
+    assert [one.model for one in others] == ["naive-bayes", "additive", "naive-bayes", "additive"]
 
 
 @pytest.mark.parametrize("scale", [1.0, 1e9])

@@ -212,9 +212,11 @@ def test_the_fit_of_a_histogram_finds_slope_and_bias() -> None:
 
 def test_shares_follow_the_released_number_of_rows() -> None:
     assert calibration_share(1000, 0.1, 2) == 0
-    assert calibration_share(10_000, 0.1, 2) == Fraction(1, 10)
+    assert calibration_share(6000, 0.1, 2) == Fraction(1, 10)
+    assert calibration_share(20_000, 0.1, 2) == Fraction(1, 10)  # 100 rows times its ε for each class
+    assert calibration_share(40_000, 0.1, 2) == Fraction(1, 20)
     assert calibration_share(1e9, 1.0, 2) == Fraction(1, 40)
-    assert Fraction(1, 40) < calibration_share(10_000, 1.0, 2) < Fraction(1, 10)
+    assert Fraction(1, 40) < calibration_share(5000, 1.0, 2) < Fraction(1, 10)
 
 
 def test_costs_add_up_and_rows_of_one_person_count() -> None:

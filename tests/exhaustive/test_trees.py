@@ -121,6 +121,57 @@ def test_gini_scores_move_by_at_most_one_row_and_nearly_do():
     assert gini_scores(huge, np.zeros_like(huge))[0] == exact
 
 
+@functools.cache
+def moment(left, right, open_cells, depth, rate, order):
+    """E_right of the likelihood ratio of all questions to this power: a product over nodes, a sum over questions."""
+    if left == right:
+        return 1.0
+    allowed = np.array(open_cells)
+    candidates = tuple(map(int, QUESTIONS.open(allowed)))
+    if not depth or not len(candidates):
+        return 1.0
+    laws = [choice(rows, candidates, "exponential", rate) for rows in (left, right)]
+    found = 0.0
+    for spot, q in enumerate(candidates):
+        below = math.prod(
+            moment(a, b, tuple(map(bool, QUESTIONS.after(allowed, q, answer))), depth - 1, rate, order)
+            for answer, a, b in zip((False, True), split(left, q), split(right, q), strict=True)
+        )
+        found += math.exp(order * laws[0][spot] + (1 - order) * laws[1][spot]) * below
+    return found
+
+
+@pytest.mark.parametrize("order", [1.25, 2.0, 8.0])
+@pytest.mark.parametrize("adjacency", list(Adjacency))
+def test_questions_under_delta_are_concentrated_as_their_rho_says(adjacency, order):
+    """The Rényi divergence of all questions together, for every small neighbour, both ways."""
+    plan = plan_tree(SCHEMA, Budget(20, Fraction(1, 1000)), adjacency=adjacency, depth=3, leaf_share=Fraction(1, 2))
+    assert plan.rho is None  # few levels have more by adding up
+    plan = plan_tree(SCHEMA, Budget(8, Fraction(1, 1000)), adjacency=adjacency, depth=20, leaf_share=Fraction(1, 2))
+    leaves = (float(plan.row_leaf) * plan.moves) ** 2 / 2
+    rho = float(plan.rho) - leaves
+    assert plan.split == "exponential" and rho == pytest.approx(20 * (float(plan.row_split) * plan.moves) ** 2 / 8)
+    found = max(
+        math.log(moment(a, b, (True,) * 5, 20, float(plan.choice), order)) / (order - 1)
+        for one, two in neighbours(adjacency, 3 if adjacency is Adjacency.ADD_REMOVE else 2)
+        for a, b in ((one, two), (two, one))
+    )
+    assert 0 < found <= order * rho
+
+
+@pytest.mark.parametrize(("factor", "holds"), [(1.0, True), (1.25, False)])
+def test_the_rho_of_one_level_is_nearly_met_and_noise_cut_by_a_fifth_found_out(factor, holds):
+    """Two questions that are equally good until a row helps the one and hurts the other as much as a row can."""
+    plan = plan_tree(SCHEMA, Budget(1, 1e-6), adjacency=Adjacency.ADD_REMOVE, depth=16)
+    pure, mixed = np.array([60, 0]), np.array([0, 60])
+    before = gini_scores(np.stack([pure, mixed]), np.stack([mixed, pure]))
+    after = gini_scores(np.stack([[61, 0], [1, 60]]), np.stack([mixed, pure]))
+    p, q = (exponential_law(one, float(plan.choice) * factor) for one in (before, after))
+    found = max(math.log(float((a * a / b).sum())) for a, b in ((p, q), (q, p)))
+    level = (float(plan.rho) - float(plan.row_leaf) ** 2 / 2) / 16
+    assert (found <= 2 * level) is holds and found > 0.9 * 2 * level
+
+
 @pytest.mark.parametrize("adjacency", list(Adjacency))
 @pytest.mark.parametrize("leaves", ["counts", "labels"])
 def test_a_forest_costs_at_most_epsilon_whatever_hands_are_dealt(adjacency, leaves):

@@ -13,6 +13,7 @@ from discreet.privacy.budget import Adjacency, Budget
 from discreet.privacy.calibrate import float_up
 from discreet.privacy.ledger import cost
 from discreet.resolution.fine import fine_plan, fine_statistics, finely
+from discreet.resolution.grids import COARSE
 from discreet.resolution.pooled import pooled_counts, pooled_plan, relatively
 from tests.exhaustive.neighbours import laplace_loss
 
@@ -38,6 +39,14 @@ def opened(schema, rows):
 
 def pooled(rows):
     return [pooled_counts(opened(relatively(SCHEMA), rows), SCHEMA)]
+
+
+def coarse(rows):
+    return [pooled_counts(opened(relatively(SCHEMA, COARSE), rows), SCHEMA, COARSE)]
+
+
+coarse_plan = functools.partial(pooled_plan, parts=COARSE)
+LOOKS = ((pooled, pooled_plan), (coarse, coarse_plan))
 
 
 def fine(rows):
@@ -70,19 +79,19 @@ def worst(look, make, adjacency, moved, factor=Fraction(1)):
     return found
 
 
-@pytest.mark.parametrize(("look", "make"), [(pooled, pooled_plan), (fine, fine_plan)])
+@pytest.mark.parametrize(("look", "make"), [*LOOKS, (fine, fine_plan)])
 @pytest.mark.parametrize(("adjacency", "moved"), [("add-remove", 1), ("add-remove", 2), ("replace", 1)])
 def test_no_neighbour_changes_the_law_by_more_than_epsilon(look, make, adjacency, moved):
     assert 0.999 < worst(look, make, adjacency, moved) <= 1 + 1e-9
 
 
-@pytest.mark.parametrize(("look", "make"), [(pooled, pooled_plan), (fine, fine_plan)])
+@pytest.mark.parametrize(("look", "make"), [*LOOKS, (fine, fine_plan)])
 def test_noise_cut_by_a_fifth_is_found_out(look, make):
     assert worst(look, make, "add-remove", 1, Fraction(4, 5)) > 1.2
 
 
 def test_a_row_is_counted_by_itself():
-    for look in (pooled, fine):
+    for look in (pooled, coarse, fine):
         for one, two in itertools.combinations(ROWS[::6], 2):
             parts = zip(look((one,)), look((two,)), look((one, two)), strict=True)
             assert all(np.array_equal(c, a + b) for a, b, c in parts)

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from discreet import Numeric
-from discreet.resolution.grids import PARTS, fine_cells, relative_cells, with_edges
-from discreet.resolution.pooled import read_pooled
+from discreet.resolution.grids import COARSE, PARTS, fine_cells, relative_cells, with_edges
+from discreet.resolution.pooled import DENSE, LOW, parts_for, read_pooled
 from discreet.resolution.reading import left_over, levels, quantiles, read, shares
 
 
@@ -81,3 +81,14 @@ def test_low_values_get_edges_and_others_do_not():
     low[0], low[3:14], low[-1] = 5000, 250, 250
     edges = read_pooled(low, 10.0, 8, 1000.0, 6)
     assert edges is not None and edges[0] == PARTS[0] and 3 <= len(edges) <= 5 and edges == sorted(edges)
+
+
+def test_little_budget_has_few_cells_and_must_be_sure():
+    assert parts_for(DENSE, 0.99) == COARSE and parts_for(DENSE, 1.0) == PARTS and LOW in COARSE
+    low = np.zeros(len(COARSE) + 1, np.int64)
+    low[0], low[-1] = 6400, 1600  # four fifths of the values of eight numbers of a thousand rows
+    edges = read_pooled(low, 100.0, 8, 1000.0, 6, COARSE)
+    assert edges is not None and edges[0] == COARSE[0] and set(edges) <= set(COARSE)
+    # Seven low cells of deviation √2·scale each: at 427 they may be a fifth of the values too many, at 428 more.
+    assert read_pooled(low, 427.0, 8, 1000.0, 6, COARSE) is not None
+    assert read_pooled(low, 428.0, 8, 1000.0, 6, COARSE) is None

@@ -79,7 +79,7 @@ def test_knots_follow_the_noisy_tables(monkeypatch, schema):
     assert any(one != found[0] for one in found[1:])
 
 
-@pytest.mark.parametrize("model", ["additive", "naive-bayes"])
+@pytest.mark.parametrize("model", ["additive", "naive-bayes", "selective"])
 @pytest.mark.parametrize("schema", [NINE, TWO])
 def test_counts_look_and_model_cost_epsilon_together(monkeypatch, schema, model):
     monkeypatch.setattr(fine, "RICH", 1e-9 if schema is TWO else 1e9)
@@ -92,9 +92,11 @@ def test_counts_look_and_model_cost_epsilon_together(monkeypatch, schema, model)
     looks = [one for one in charges if words in one.what]
     share = (fine if schema is TWO else pooled).SHARE
     assert sum(Fraction(one.cost) for one in looks) == (2 * Fraction(24, 25) * share if looks else 0)
+    assert bool(looks) == (schema is NINE or model == "additive")
     assert fitted.predict(X).shape == y.shape
     again = type(fitted.model_).from_dict(fitted.model_.to_dict())
-    assert again.predict(X).tolist() == fitted.model_.predict(X).tolist()
+    asked = X[:, [schema.names.index(name) for name in again.schema.names]]
+    assert again.predict(asked).tolist() == fitted.model_.predict(asked).tolist()
 
 
 def test_a_fit_without_privacy_looks_too(monkeypatch):

@@ -1,5 +1,6 @@
 """What a tree and a forest hand to samplers, choices and deals in a real fit."""
 
+import math
 from fractions import Fraction
 
 import numpy as np
@@ -53,6 +54,37 @@ def test_questions_and_leaves_of_a_tree(monkeypatch, adjacency, moved, split):
     assert {event.public[0] for event in questions} == {Fraction(3, 4) / (2 * 1024 * steps)}
     assert leaves.kind == "laplace" and leaves.loss == pytest.approx(0.5)
     assert tape.loss() <= EPSILON * (1 + 1e-9)
+
+
+@pytest.mark.parametrize(("adjacency", "moved"), NEIGHBOURS)
+def test_questions_under_delta_cost_what_their_conversion_allows(monkeypatch, adjacency, moved):
+    """Twelve levels of ε²/8 each; δ from ρ by the tight conversion, over a grid of orders written out here."""
+    data, steps = rows_of(160), moved * (2 if adjacency == "replace" else 1)
+    other, inserted = neighbour(data, adjacency, moved)
+    made = []
+
+    def fit(rows):
+        ledger = Ledger(Budget(EPSILON, 1e-6), composition="basic")
+        settings = {"adjacency": adjacency, "contributions": moved, "depth": 12, "leaf_share": 0.25, "delta": 1e-6}
+        estimator = PrivateTreeClassifier(EPSILON, schema=SCHEMA, **settings).fit(*rows, ledger=ledger)
+        assert ledger.totals.epsilon <= EPSILON and ledger.totals.delta <= Fraction(1, 10**6)
+        made.append(estimator.certificate_)
+        return estimator.model_.to_dict()
+
+    tape = replayed(monkeypatch, fit, data, other, inserted=inserted)
+    *questions, leaves = tape.events
+    assert {event.kind for event in questions} == {"exponential"}
+    (rate,) = {event.public[0] for event in questions}
+    rho = 12 * (2 * 1024 * steps * float(rate)) ** 2 / 8
+    orders = 1 + np.geomspace(1e-2, 1e4, 20_000)
+    logs = (orders - 1) * (orders * rho - 0.75 * EPSILON) + orders * np.log1p(-1 / orders) - np.log(orders - 1)
+    assert 0.98e-6 < math.exp(logs.min()) <= 1e-6 * (1 + 1e-6)
+    assert leaves.kind == "laplace" and leaves.loss == pytest.approx(0.25 * EPSILON)
+    found = made[0]
+    assert (Fraction(found.epsilon), Fraction(found.delta)) == (EPSILON, Fraction(1, 10**6))
+    assert float(Fraction(found.rho)) == pytest.approx(rho + (0.25 * EPSILON) ** 2 / 2)
+    levels = [float(Fraction(charge.cost)) for charge in found.charges() if charge.measure == "rho"]
+    assert len(levels) == 12 and sum(levels) == pytest.approx(rho)
 
 
 @pytest.mark.parametrize(("adjacency", "moved"), NEIGHBOURS)

@@ -27,6 +27,7 @@ from discreet import (
     Schema,
 )
 from discreet.errors import BudgetError, SchemaError
+from discreet.kinds import find
 from discreet.mechanisms.choose import choice_rate
 from discreet.models import load_model
 from discreet.privacy.budget import Adjacency
@@ -68,6 +69,33 @@ def test_every_kind_of_model_may_stand_for_election(parity, method):
     kinds = [PrivateNB, PrivateSVC, PrivateLogisticRegression, PrivateTreeClassifier, PrivateForestClassifier]
     search = PrivateGridSearch([kind(schema=SCHEMA) for kind in kinds], epsilon=20, method=method, random_state=1)
     assert clone(search).fit(X, y).score(X, y) > 0.9
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+@pytest.mark.parametrize("kind", ["additive", "additive-pairs", "tan", "joint", "selective", "auto"])
+def test_kinds_of_the_automatic_choice_stand_too(parity, kind, delta):
+    """Each is chosen over a tree without questions, is released with the cost of the search, and predicts."""
+    X, _ = parity
+    y = np.where(X[:, 2] == 1, "p", "n")
+    bare = PrivateTreeClassifier(depth=0)
+    settings = {"epsilon": 20, "schema": SCHEMA, "delta": delta, "random_state": 0}
+    search = PrivateGridSearch({"bare": bare, kind: find(kind).make()}, **settings).fit(X, y)
+    assert search.best_name_ == kind and search.score(X, y) > 0.9
+    assert Fraction(search.certificate_.epsilon) == 20 and Fraction(search.certificate_.delta) <= Fraction(1, 10**6)
+    often = {"method": "random-stopping", "eta": 1, "gamma": 0.2}
+    drawn = PrivateGridSearch([kind], **settings, **often).fit(X[:300], y[:300])
+    assert drawn.best_name_ == kind and set(drawn.predict(X)) <= {"n", "p"}
+
+
+def test_numbers_are_cut_anew_in_a_search():
+    """Looks at skewed numbers, and bins by bought counts, keep to the budget that the search gives a candidate."""
+    rng = np.random.default_rng(5)
+    schema = Schema([Numeric(f"x{j}", 0, 100) for j in range(8)], "y", ["n", "p"])
+    X = np.minimum(rng.lognormal(0, 1, (900, 8)), 100)
+    y = np.where(X[:, 0] > 1, "p", "n")
+    ledger = Ledger(Budget(12))
+    search = PrivateGridSearch(["auto", "additive", "selective"], epsilon=12, schema=schema).fit(X, y, ledger=ledger)
+    assert ledger.spent == 12 == Fraction(search.certificate_.epsilon) and search.score(X, y) > 0.6
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from discreet.kinds import SHAPES_LEAN, SHAPES_RICH, Facts, Kind, Promise
+from discreet.kinds import SHAPES_LEAN, Facts, Kind, Promise
 
 PAIRED = 400.0  # rows times ε for each free weight where pairs of features are worth their many cells
 
@@ -11,9 +11,9 @@ def single(facts: Facts) -> Promise:
     """Weights fitted together beat counts that take features for independent, where each has support."""
     if facts.shapes:
         clear = (
-            f"a mean cell is {facts.clear:.3g} times its Gaussian noise, and from {SHAPES_LEAN:g} to {SHAPES_RICH:g} "
+            f"a mean cell is {facts.clear:.3g} times its Gaussian noise, and {SHAPES_LEAN:g} suffice for one weight "
         )
-        return Promise(2, clear + "shapes of features are worth a weight each")
+        return Promise(2, clear + "for the shape of each feature")
     return Promise(2, facts.supported(facts.needed)) if facts.support >= facts.needed else Promise(None)
 
 

@@ -105,16 +105,19 @@ def fit_selective(
     kind: Kind, X: Any, y: Any, *, schema: Schema, counts: ClassCounts, epsilon: Any, bins: str, **settings: Any
 ) -> ReleasedModel:
     """Naive Bayes on chosen features, numbers in as many bins as a table of each of those can feed."""
+    from discreet.auto.shapes import features_for, shaped
     from discreet.bayes.bins import binned
-    from discreet.selection.classifier import features_worth
 
-    public = schema
+    look = shaped(X, y, schema, counts, epsilon, bins=bins, weights=False, selected=True, **settings)
+    public, epsilon = look.schema, look.epsilon
     if bins == "auto" and isinstance(epsilon, Fraction):
         steps = moved_rows(Adjacency.of(settings["adjacency"]), settings["contributions"])
         half = max(epsilon / 2 / steps, LEAST)
-        public = binned(schema, counts.rows, half, features_worth(int(counts.rows), half, 1, len(schema.features)))
-    public = _stating(public, schema, counts)
-    return fit_estimator(kind, X, y, schema=public, counts=counts, epsilon=epsilon, bins=bins, **settings)
+        public = binned(public, counts.rows, half, features_for(counts, half, len(schema.features)))
+    public = _stating(public, look.schema, counts)
+    return look.covering(
+        fit_estimator(kind, X, y, schema=public, counts=counts, epsilon=epsilon, bins=bins, **settings)
+    )
 
 
 def _stating(public: Schema, schema: Schema, counts: ClassCounts) -> Schema:

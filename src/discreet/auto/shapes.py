@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 from discreet import sources
@@ -17,6 +18,7 @@ from discreet.privacy.certificate import Certificate
 from discreet.privacy.plan import moved_rows
 from discreet.resolution import fine, pooled
 from discreet.schema import Schema
+from discreet.selection.classifier import features_worth
 from discreet.sources import Source
 
 TOGETHER = "the shapes of numbers, then the model"
@@ -39,11 +41,19 @@ class Shaped:
         return model.with_certificate(self.certificate.then(model.certificate, TOGETHER))
 
 
+def features_for(counts: ClassCounts, epsilon: Any, features: int) -> int:
+    """How many features a choice will come to at this ε, for bins that suit their tables."""
+    return features_worth(int(counts.rows), Fraction(epsilon), 1, features)
+
+
 def shaped(
     X: Source, y: Any, schema: Schema, counts: ClassCounts, epsilon: Any, *, weights: bool, bins: str = "auto",
-    adjacency: str, contributions: int, unexpected: str, random_state: Any, progress: Any = None, **_: Any,
+    adjacency: str, contributions: int, unexpected: str, random_state: Any, progress: Any = None,
+    selected: bool = False, **_: Any,
 ) -> Shaped:  # fmt: skip
     """Buy a look at the numbers, if one pays; `weights` says whether weights are fitted to knots, or bins counted.
+
+    Bins are counted for all features, or for a few that are chosen first with half of the budget if `selected`.
 
     Whether one pays follows from the schema, noisy counts and ε, and none does where `bins` are as declared. The whole
     budget was charged before.
@@ -53,7 +63,7 @@ def shaped(
     near = Adjacency.of(adjacency)
     steps = moved_rows(near, contributions)
     people: dict[str, Any] = {"adjacency": near, "contributions": contributions, "unexpected": unexpected}
-    rows, features = counts.rows, len(schema.features)
+    rows, features, classes = counts.rows, len(schema.features), len(schema.classes)
 
     def worth(amount: Any) -> float:
         return max(min(float(amount), PLENTY) / steps, float(LEAST))
@@ -75,12 +85,14 @@ def shaped(
     if pooled.worth_pooled(schema, rows, worth(epsilon)):
         budget, left = fine.shared(epsilon, pooled.SHARE)
         each = rows * worth(left)
-        count = (
-            max(3, gaps_for(each / features))
-            if weights
-            else bin_count(rows, worth(left), features, len(schema.classes))
-        )
-        source = opened(pooled.relatively(schema))
-        look = pooled.buy_pooled(source, pooled.pooled_plan(schema, budget, **people), schema, counts, count, sampler)
+        if weights:
+            count = max(3, gaps_for(each / features))
+        elif selected:
+            count = bin_count(rows, worth(left) / 2, features_for(counts, worth(left) / 2, features), classes)
+        else:
+            count = bin_count(rows, worth(left), features, classes)
+        parts = pooled.parts_for(rows, worth(epsilon))
+        relative = pooled.pooled_plan(schema, budget, **people, parts=parts)
+        look = pooled.buy_pooled(opened(pooled.relatively(schema, parts)), relative, schema, counts, count, sampler)
         return Shaped(look.schema, (), left, look.certificate)
     return Shaped(schema, (), epsilon, None)

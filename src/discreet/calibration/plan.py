@@ -26,6 +26,9 @@ USUAL = {2: 0.5, 3: 0.7}  # a slope to start from: features that say the same tw
 # Regularisation of slope and biases in units of 1/ε: two classes can do with less, as a row that pulls with all its
 # weight then has no curvature.
 RIDGES = {2: (1.0, 4.0), 3: (2.0, 6.0)}
+START = 300.0  # rows times ε for each class, from which on counted models are calibrated
+ENOUGH = 100  # rows times the calibration's own ε for each class
+LEAST, MOST = Fraction(1, 40), Fraction(1, 10)  # of the budget
 
 
 @dataclass(frozen=True)
@@ -83,10 +86,10 @@ def calibration_share(rows: float, epsilon: float, classes: int) -> Fraction:
     than that once ε_c·rows is some 30 per class, and at 200 the noise of a bias is down to a few hundredths.
     """
     weight = rows * epsilon
-    if not weight >= 300 * classes:
+    if not weight >= START * classes:
         return Fraction(0)
-    share = Fraction(200 * classes) / Fraction(min(weight, 1e15))
-    return min(Fraction(1, 10), max(Fraction(1, 40), share.limit_denominator(1000)))
+    share = Fraction(ENOUGH) * classes / Fraction(min(weight, 1e15))
+    return min(MOST, max(LEAST, share.limit_denominator(1000)))
 
 
 def make_plan(

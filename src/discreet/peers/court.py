@@ -63,7 +63,7 @@ class Driver(AbstractContextManager["Driver"]):
     def _read(self) -> dict[str, Any]:
         assert self._process.stdout is not None
         line = self._process.stdout.readline()
-        if not line:
+        if not line.endswith("\n"):  # it ended before, or in the middle of, its answer
             why = "took longer than its limit" if self.late else f"ended early with code {self._process.wait()}"
             raise AuditError(f"the driver of {self.family} {why}")
         answer: dict[str, Any] = json.loads(line)

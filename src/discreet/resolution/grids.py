@@ -11,6 +11,7 @@ EVEN, HALVINGS, TINY = 512, 10, 20  # even cells; halvings of the first one; and
 PARTS = tuple(
     sorted({2.0**-15, *(2.0**-k for k in range(7, 15)), *(i / 64 for i in range(1, 64))})
 )  # of a range, at which the cells of the pooled table begin
+COARSE = (2.0**-15, *(2.0**-k for k in range(9, 0, -1)))  # and of one for little budget: noise of few cells is less
 
 
 def fine_cells(feature: Numeric) -> Numeric:
@@ -24,12 +25,12 @@ def fine_cells(feature: Numeric) -> Numeric:
     return with_edges(feature, [feature.lower + span / 2**TINY, *halved, *even])
 
 
-def relative_cells(feature: Numeric) -> tuple[Numeric, tuple[int, ...]]:
+def relative_cells(feature: Numeric, parts: tuple[float, ...] = PARTS) -> tuple[Numeric, tuple[int, ...]]:
     """The number in the cells of the pooled table that its lattice tells apart, and which of them these are."""
     span = feature.upper - feature.lower
-    found = with_edges(feature, (feature.lower + span * part for part in PARTS))
+    found = with_edges(feature, (feature.lower + span * part for part in parts))
     starts = [0.0, *((edge - feature.lower) / span for edge in found.edges[1:-1])]
-    places = tuple(sum(part <= start + 1e-12 for part in PARTS) for start in starts)
+    places = tuple(sum(part <= start + 1e-12 for part in parts) for start in starts)
     return found, places
 
 

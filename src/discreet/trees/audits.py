@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from functools import partial
 from typing import Any
 
@@ -38,7 +39,9 @@ class ReleasedTree:
 
     def grow(self, data: Sequence[Row]) -> GrownTrees:
         """One release by the code that fits use, with exact noise and choices."""
-        plan = plan_tree(SCHEMA, Budget(self.epsilon), adjacency=self.adjacency, **self.settings)
+        settings = dict(self.settings)
+        budget = Budget(self.epsilon, settings.pop("delta", 0))
+        plan = plan_tree(SCHEMA, budget, adjacency=self.adjacency, **settings)
         return grow_tree(_coded(data), plan, ExactSampler())
 
     def sample(self, data: Sequence[Row], size: int, *, rng: np.random.Generator) -> NDArray[Any]:
@@ -82,6 +85,15 @@ def audit_cases() -> list[AuditCase]:
         )
         for near in Adjacency
         for name, kind, settings in released
+    ]  # fmt: skip
+    deep = {"depth": 20, "delta": Fraction(1, 1000), "leaf_share": Fraction(1, 10)}
+    cases += [
+        case_at_one(
+            f"tree-delta-{near.value}", partial(ReleasedTree, settings=deep, adjacency=near), pairs[near],
+            "questions of a deep tree, whose levels add up as concentrated privacy", adjacency=near.value,
+            samples=4_000, delta=1e-3,
+        )
+        for near in Adjacency
     ]  # fmt: skip
     controls: list[tuple[str, type[ReleasedTree], dict[str, Any], str]] = [
         ("tree", ReleasedTree, {"depth": 0}, "a replaced row charged as if it were one row more or less"),

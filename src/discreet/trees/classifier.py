@@ -20,6 +20,15 @@ from discreet.trees.model import TreeModel
 from discreet.trees.plan import DEALT, NODES, RANDOM, TreePlan, plan_forest, plan_tree
 
 
+def _accounting(plan: TreePlan) -> str:
+    if plan.rho is None:
+        return f"pure epsilon: levels add up, and within one {DEALT if plan.split == RANDOM else NODES}"
+    return (
+        f"rho of zCDP over all levels (bounded range: epsilon²/8 each), within one of which {NODES}; then the tight "
+        "conversion, and pure epsilon of the leaves added to epsilon, its square over two to rho"
+    )
+
+
 class _TreeEstimator(ScoreEstimator):
     """What both classifiers share: rows become grown trees, and their leaves chances."""
 
@@ -42,7 +51,8 @@ class _TreeEstimator(ScoreEstimator):
             plan,
             sampler=f"{grown.sampler}; choices by exact coins",
             simulation=grown.simulation,
-            accounting=f"pure epsilon: levels add up, and within one {DEALT if plan.split == RANDOM else NODES}",
+            accounting=_accounting(plan),
+            rho=plan.rho,
         )
         smoothing = check_smoothing(self.smoothing)
         prior, values = leaf_values(grown, smoothing)
@@ -83,7 +93,8 @@ class PrivateTreeClassifier(_TreeEstimator):
     {epsilon, schema, adjacency, depth}
     split : {"permute-and-flip", "exponential", "noisy-counts"}
         How a node finds its question: by a private choice over Gini scores, or, as the literature has it, from noisy
-        counts of every question, each at ε/(questions·(depth + 1)).
+        counts of every question, each at ε/(questions·(depth + 1)). With a `delta`, deep trees choose by "exponential"
+        where levels that add up as concentrated privacy leave more to each.
     leaf_share : float, default 0.4
         The part of the budget that the leaves' class counts get; with noisy counts it is 1/(depth + 1).
     {smoothing, contributions, random_state, unexpected, delta}
@@ -103,6 +114,7 @@ class PrivateTreeClassifier(_TreeEstimator):
         self._configure(locals())
 
     _grow = staticmethod(grow_tree)
+    _spends_delta = True
 
     def _plan(self, schema: Schema, *_: Any) -> TreePlan:
         check_smoothing(self.smoothing)

@@ -8,8 +8,9 @@ from fractions import Fraction
 from typing import Any
 
 from discreet.errors import BudgetError
-from discreet.mechanisms.choose import CHOICES, choice_rate
+from discreet.mechanisms.choose import CHOICES, choice_rate, concentrated_cost
 from discreet.privacy.budget import Adjacency, Budget, number
+from discreet.privacy.calibrate import root_down, zcdp_rho
 from discreet.privacy.ledger import Charge, Node, Parallel, Sequential
 from discreet.privacy.plan import Protected, checked_contributions, checked_count, moved_rows
 from discreet.privacy.unexpected import REFUSE, check_unexpected
@@ -49,6 +50,7 @@ class TreePlan(Protected):
     row_leaf: Fraction | None
     node: Node
     row_count: Fraction | None = None
+    rho: Fraction | None = None  # of all levels and leaves, where questions are paid for with a δ
 
     @property
     def choice(self) -> Fraction | None:
@@ -90,7 +92,10 @@ def plan_tree(
     schema: Schema, budget: Budget, *, adjacency: Adjacency, contributions: Any = 1, depth: Any = None,
     split: str = SPLITS[0], leaf_share: Any = Fraction(1, 2), unexpected: str = REFUSE,
 ) -> TreePlan:  # fmt: skip
-    """The plan of one greedy tree: a private choice per node of every level, then noisy leaf counts."""
+    """The plan of one greedy tree: a private choice per node of every level, then noisy leaf counts.
+
+    With a δ, levels of the exponential mechanism add up as concentrated privacy where that leaves more to each.
+    """
     if split not in SPLITS:
         raise BudgetError(f"split must be one of {', '.join(SPLITS)}, not {split!r}")
     share = number(leaf_share, "leaf_share")
@@ -100,9 +105,9 @@ def plan_tree(
     asked = len(Questions.of(schema))
     limits = {"roomy": ROOMY, "most": LARGEST, "each": len(schema.classes)}
     deep = checked_depth(depth, schema, **limits) if asked else 0
-    budget, steps = budget.pure, moved_rows(adjacency, contributions)
+    steps = moved_rows(adjacency, contributions)
     epsilon = budget.epsilon
-    row_split = row_leaf = None
+    row_split = row_leaf = rho = None
     parts: list[Node] = []
     if epsilon is not None:
         if not deep:
@@ -112,25 +117,35 @@ def plan_tree(
         row_leaf = epsilon * share / steps
         if deep:
             row_split = epsilon * (1 - share) / deep / steps
-            charge = _split_charge(split, row_split, steps, asked)
+            joint = _concentrated(epsilon * (1 - share), budget.delta, deep) / steps if split != NOISY else Fraction(0)
+            if joint > row_split:
+                row_split, split = joint, CHOICES[1]
+                rho = deep * concentrated_cost(row_split * steps, split) + (row_leaf * steps) ** 2 / 2
+            charge = _split_charge(split, row_split, steps, asked, concentrated=rho is not None)
             parts += [Parallel(f"questions of level {level + 1}", NODES, (charge,)) for level in range(deep)]
         parts.append(Parallel("leaves", NODES, (_leaf_charge(LEAVES[0], row_leaf, steps),)))
     node = Sequential("a tree: the question of every node, then the classes of its leaves", tuple(parts))
     return TreePlan(
-        schema, budget, adjacency, contributions, deep, split, 1, LEAVES[0], asked, row_split, row_leaf, node,
-        unexpected=check_unexpected(unexpected),
+        schema, budget.pure if rho is None else budget, adjacency, contributions, deep, split, 1, LEAVES[0], asked,
+        row_split, row_leaf, node, rho=rho, unexpected=check_unexpected(unexpected),
     )  # fmt: skip
 
 
-def _split_charge(split: str, row: Fraction, steps: int, asked: int) -> Charge:
+def _concentrated(epsilon: Fraction, delta: Fraction, levels: int) -> Fraction:
+    """What each level may spend if all of them are (ε, δ) together, by ρ = ε²/8 of each; nothing without a δ."""
+    return root_down(8 * zcdp_rho(epsilon, delta) / levels) if delta else Fraction(0)
+
+
+def _split_charge(split: str, row: Fraction, steps: int, asked: int, *, concentrated: bool = False) -> Charge:
     moved = "1 row" if steps == 1 else f"{steps} rows"
     if split == NOISY:
         what = f"counts by class of the rows that answer yes and no, {asked} questions"
         return Charge("discrete laplace", what, "L1", f"{moved} in each question", asked / row, "epsilon", row * steps)
     what = f"the question of a node by Gini score, in 1/{STEPS} of a row"
-    return Charge(
-        split, what, "score", f"{STEPS} each way for {moved}", 1 / choice_rate(row, STEPS), "epsilon", row * steps
-    )
+    reach, spread = f"{STEPS} each way for {moved}", 1 / choice_rate(row, STEPS)
+    if concentrated:
+        return Charge(split, what, "score", reach, spread, "rho", concentrated_cost(row * steps, split))
+    return Charge(split, what, "score", reach, spread, "epsilon", row * steps)
 
 
 def _leaf_charge(leaves: str, row: Fraction, steps: int) -> Charge:

@@ -28,6 +28,12 @@ plant("pooled-free", "auto/shapes.py",
       "budget, left = fine.shared(epsilon, pooled.SHARE)",
       "budget, left = fine.shared(epsilon, pooled.SHARE)[0], epsilon",
       "the pooled table is bought with budget that the model spends again", WHOLE)
+plant("chosen-features-look-for-free", "auto/families.py",
+      "public, epsilon = look.schema, look.epsilon", "public = look.schema",
+      "the pooled table is bought with budget that a choice of features and its tables spend again", WHOLE)
+plant("chosen-features-forget-the-look", "auto/families.py",
+      "return look.covering(\n        fit_estimator(", "return (\n        fit_estimator(",
+      "the certificate of chosen features leaves out the look at the numbers", WHOLE)
 plant("fine-free", "resolution/fine.py",
       "return Budget(epsilon * share), epsilon * (1 - share)", "return Budget(epsilon * share), epsilon",
       "fine tables are bought with budget that the model spends again", WHOLE)

@@ -1,0 +1,258 @@
+"""The decisions of the automatic choice: arms between which each is made, its constants, and how it is made."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from discreet import kinds
+from discreet.additive import plan as additive
+from discreet.bayes import bins
+from discreet.calibration import plan as calibration
+from discreet.resolution import fine, pooled
+from discreet.selection import kinds as selective
+
+DELTA = 1e-6
+NEVER, ALWAYS = 10**9, 0
+EVEN = {(pooled, "NUMBERS"): NEVER, (fine, "RICH"): math.inf}  # numbers cut without a look at them
+KNORM, NORMAL = {(additive, "GAIN"): math.inf}, {(additive, "GAIN"): -math.inf}
+Cell = dict[str, Any]
+Constants = dict[str, float]
+
+
+@dataclass(frozen=True)
+class Arm:
+    """One way to spend a budget: a kind of model, constants that force a step on or off, and a δ."""
+
+    kind: str
+    forced: dict[tuple[Any, str], Any]
+    delta: float = 0.0
+
+
+@contextmanager
+def forced(names: dict[tuple[Any, str], Any]) -> Iterator[None]:
+    """Names of modules with other values for a while."""
+    before = {place: getattr(*place) for place in names}
+    try:
+        for (module, name), value in names.items():
+            setattr(module, name, value)
+        yield
+    finally:
+        for (module, name), value in before.items():
+            setattr(module, name, value)
+
+
+def _closely(share: Fraction) -> Arm:
+    return Arm("additive", {(fine, "RICH"): ALWAYS, (fine, "LEAN"): ALWAYS, (fine, "SHARE"): share})
+
+
+def _together(dense: float) -> dict[tuple[Any, str], Any]:
+    return {(pooled, "NUMBERS"): 1, (pooled, "LEAST"): ALWAYS, (pooled, "DENSE"): dense}
+
+
+def _calibrated(share: Fraction) -> Arm:
+    forced = {(calibration, "START"): ALWAYS if share else math.inf}
+    return Arm("naive-bayes", forced | {(calibration, "LEAST"): share, (calibration, "MOST"): share})
+
+
+ARMS = {
+    "counted": Arm("naive-bayes", EVEN),
+    "counted, pooled": Arm("naive-bayes", _together(math.inf)),
+    "counted, densely pooled": Arm("naive-bayes", _together(ALWAYS)),
+    "selective": Arm("selective", {}),
+    "fitted": Arm("additive", EVEN),
+    "fitted, pooled": Arm("additive", EVEN | _together(math.inf)),
+    "fitted, densely pooled": Arm("additive", EVEN | _together(ALWAYS)),
+    "fitted, fine 5 %": _closely(Fraction(1, 20)),
+    "fitted, fine 10 %": _closely(Fraction(1, 10)),
+    "fitted, fine 20 %": _closely(Fraction(1, 5)),
+    "fitted, K-norm": Arm("additive", EVEN | KNORM, DELTA),
+    "fitted, normal": Arm("additive", EVEN | NORMAL, DELTA),
+    "with a delta": Arm("auto", {(kinds, "SHAPES_LEAN"): math.inf}, DELTA),
+    "shapes": Arm(
+        "additive",
+        {
+            (kinds, "SHAPES_LEAN"): 0.0,
+            (kinds, "SHAPES_FEW"): 1,
+            (kinds, "BINARY"): math.inf,
+            (kinds, "BINARY_NUMBERS"): math.inf,
+        },
+        DELTA,
+    ),
+}
+
+
+PARTS = tuple(Fraction(part, 1000) for part in (25, 50, 100))  # of a budget, that a calibration may get
+ARMS |= {f"calibrated {float(part):.1%}": _calibrated(part) for part in (Fraction(0), *PARTS)}
+FED, FEW = (0.6, 1.0, 1.7), (6, 10, 16)
+ARMS |= {
+    f"counted, {fed:g} and {few} bins": Arm("naive-bayes", EVEN | {(bins, "FED"): fed, (bins, "FEW"): few})
+    for fed, few in itertools.product(FED, FEW)
+}
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A line of the automatic choice: the arms between which it decides, its constants, and how it decides."""
+
+    arms: tuple[str, ...]  # the first of them is what happens where the others do not
+    grid: dict[str, tuple[float, ...]]
+    pick: Callable[..., str]
+    home: Any  # the module that has these constants
+
+    def own(self) -> Constants:
+        """The constants of the library."""
+        return {name: float(getattr(self.home, name)) for name in self.grid}
+
+    def tried(self) -> list[Constants]:
+        """Every point of the grid."""
+        return [dict(zip(self.grid, values, strict=True)) for values in itertools.product(*self.grid.values())]
+
+    def losses(self, cells: list[Cell], tried: list[Constants]) -> np.ndarray:
+        """How much the best arm is ahead of the chosen one, for each choice of constants: the mean over cells."""
+        found = np.zeros(len(tried))
+        for cell in cells:
+            scores = {arm: cell["scores"][arm] for arm in self.arms if arm in cell["scores"]}
+            usual, best = scores[self.arms[0]], max(scores.values())
+            found += [best - scores.get(self.pick(cell["facts"], **one), usual) for one in tried]
+        return found / max(len(cells), 1)
+
+
+def chosen_first(facts: Constants, WIDE: float, SCARCE: float, LOPSIDED: float) -> str:
+    """The line of `discreet.selection.kinds`."""
+    each = facts["rows"] * facts["epsilon"] / max(facts["weights"], 1)
+    worth = facts["features"] >= WIDE and each < SCARCE and facts["largest"] < LOPSIDED
+    return "selective" if worth else "counted"
+
+
+def fitted_together(
+    facts: Constants, BINARY: float, SEVERAL: float, BINARY_NUMBERS: float, SEVERAL_NUMBERS: float
+) -> str:
+    """The line of `discreet.additive.kinds`."""
+    two, numbers = facts["classes"] == 2, 2 * facts["numbers"] >= facts["features"]
+    bar = (BINARY_NUMBERS if two else SEVERAL_NUMBERS) if numbers else (BINARY if two else SEVERAL)
+    return "fitted" if facts["support"] >= bar else "counted"
+
+
+def pooled_first(facts: Constants, what: str, NUMBERS: float, LEAST: float, DENSE: float) -> str:
+    """The line of `discreet.resolution.pooled`, for weights or counts."""
+    weight = facts["rows"] * facts["epsilon"]
+    worth = facts["numbers"] >= NUMBERS and weight >= LEAST
+    return (f"{what}, densely pooled" if weight >= DENSE else f"{what}, pooled") if worth else what
+
+
+def calibrated_after(facts: Constants, START: float, ENOUGH: float) -> str:
+    """The line of `discreet.calibration.plan`, to the nearest of the shares that were tried."""
+    weight = facts["rows"] * facts["epsilon"]
+    if weight < START * facts["classes"]:
+        return "calibrated 0.0%"
+    share = ENOUGH * facts["classes"] / max(weight, 1.0)
+    return f"calibrated {float(min(PARTS, key=lambda part: abs(math.log(float(part) / share)))):.1%}"
+
+
+def looked_closely(facts: Constants, RICH: float, LEAN: float, SHARE: float) -> str:
+    """The line of `discreet.resolution.fine`."""
+    numbers = facts["numbers"]
+    worth = numbers >= LEAN * facts["features"] and facts["rows"] * facts["epsilon"] >= RICH * max(numbers, 1)
+    return f"fitted, fine {SHARE:.0%}".replace("%", " %") if worth else "fitted"
+
+
+def normal_noise(facts: Constants, GAIN: float) -> str:
+    """The line of `discreet.additive.plan`: what normal noise promises, as a multiple of what K-norm noise does."""
+    return "fitted, normal" if facts.get("gain", 0.0) > GAIN else "fitted, K-norm"
+
+
+def weighted_shapes(facts: Constants, SHAPES_FEW: float, SHAPES_LEAN: float) -> str:
+    """The line of `discreet.kinds`, with a δ: where weights of cells would have too little support."""
+    bar = kinds.BINARY_NUMBERS if 2 * facts["numbers"] >= facts["features"] else kinds.BINARY
+    worth = facts["features"] >= SHAPES_FEW and facts["support"] < bar and facts.get("clear", 0.0) >= SHAPES_LEAN
+    return "shapes" if worth else "with a delta"
+
+
+_POOLED: dict[str, tuple[float, ...]] = {
+    "NUMBERS": (2, 3, 4, 6, 8, 12, NEVER),
+    "LEAST": (0, 50, 100, 250, 500, 1000, 2000),
+    "DENSE": (0, 500, 2000, 10_000, 50_000, math.inf),
+}
+RULES = {
+    "selective": Rule(
+        ("counted", "selective"),
+        {
+            "WIDE": (8, 10, 12, 16, 20, 24, 32),
+            "SCARCE": (2, 3, 4, 5, 6, 8, 10, 12, 16),
+            "LOPSIDED": (0.0, 0.5, 0.55, 0.6, 0.65, 0.7, 0.8, 1.0),
+        },
+        chosen_first,
+        selective,
+    ),
+    "additive": Rule(
+        ("counted", "fitted"),
+        {
+            "BINARY": (4, 6, 8, 10, 15, 20, 25, 30),
+            "SEVERAL": (12, 20, 30, 40, 60, 100),
+            "BINARY_NUMBERS": (1, 2, 3, 4, 6, 8, 12, 20),
+            "SEVERAL_NUMBERS": (4, 8, 12, 20, 30),
+        },
+        fitted_together,
+        kinds,
+    ),
+    "pooled bins": Rule(
+        ("counted", "counted, pooled", "counted, densely pooled"),
+        _POOLED,
+        lambda facts, **found: pooled_first(facts, "counted", **found),
+        pooled,
+    ),
+    "pooled knots": Rule(
+        ("fitted", "fitted, pooled", "fitted, densely pooled"),
+        _POOLED,
+        lambda facts, **found: pooled_first(facts, "fitted", **found),
+        pooled,
+    ),
+    "fine tables": Rule(
+        ("fitted", "fitted, fine 5 %", "fitted, fine 10 %", "fitted, fine 20 %"),
+        {
+            "RICH": (1000, 1500, 2500, 4000, 6000, 10000, 20000, math.inf),
+            "LEAN": (0, 0.1, 0.2, 0.3, 0.4),
+            "SHARE": (0.05, 0.1, 0.2),
+        },
+        looked_closely,
+        fine,
+    ),
+    "bins": Rule(
+        tuple(sorted((name for name in ARMS if name.endswith(" bins")), key="counted, 1.7 and 10 bins".__ne__)),
+        {"FED": FED, "FEW": FEW},
+        lambda facts, FED, FEW: f"counted, {FED:g} and {FEW:g} bins",
+        bins,
+    ),
+    "calibration": Rule(
+        ("calibrated 0.0%", *(f"calibrated {float(part):.1%}" for part in PARTS)),
+        {
+            "START": (50, 100, 150, 200, 300, 500, 750, 1000, 1500, NEVER),
+            "ENOUGH": (1, 12, 25, 50, 100, 200, 400, NEVER),
+        },
+        calibrated_after,
+        calibration,
+    ),
+    "normal noise": Rule(
+        ("fitted, K-norm", "fitted, normal"),
+        {"GAIN": (0.0, 0.6, 0.7, 0.8, 0.9, 1.0, 1.05, 1.1, 1.2, 1.3, 1.5, 2.0, math.inf)},
+        normal_noise,
+        additive,
+    ),
+    "shapes": Rule(
+        ("with a delta", "shapes"),
+        {
+            "SHAPES_FEW": (8, 12, 16, 20, 24, 32),
+            "SHAPES_LEAN": (10, 15, 20, 25, 30, 40, 60, math.inf),
+        },
+        weighted_shapes,
+        kinds,
+    ),
+}
