@@ -72,7 +72,7 @@ CASES: tuple[PeerCase, ...] = (
              {"epsilon": 1.0, "trees": 1, "depth": 1, "points": [[0.5]]},
              {"X": [[0.5]] * 3, "y": [0, 1, 1]}, {"X": [[0.5]] * 3, "y": [0, 1, 0]}, "the label of one row changed",
              1.0, samples=8_000, stated=False,
-             basis="the epsilon that was passed, read for a replaced label; read for added or removed rows it allows 2"),
+             basis="the epsilon that was passed, read for a replaced label; for added or removed rows it allows 2"),
     PeerCase("diffprivlib/standard-scaler", "diffprivlib", "scaler", {"epsilon": 1.0, "bounds": [0, 1]},
              {"X": [[0.0], [0.0], [0.0]]}, {"X": [[0.0], [0.0], [1.0]]}, "the value of one row changed", 1.0),
     PeerCase("interpret/dp-ebm", "interpret", "ebm", {"epsilon": 1.0, "delta": 0.01, "bounds": [0, 1], "rounds": 20},
