@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: help demo test slow mutants lint bench deployment lock clean
+.PHONY: help demo test slow mutants lint bench deployment docs lock clean
 help:  ## this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
@@ -46,6 +46,9 @@ deployment: $(VENV)/.dev  ## the federated deployment tests, the slow ones too
 bench: $(VENV)/.dev  ## speed, memory and accuracy as ratios to peers in the same run
 	$(BIN)/pip install -q -c constraints.txt -e '.[dev,bench]'
 	$(BIN)/python -m benchmarks
+
+docs: $(VENV)/.dev  ## the site of the documentation, in build/site
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
 lock: $(VENV)/.dev  ## rewrite constraints.txt from this environment
 	@(echo "# Every version the test run uses: names and versions only. Refresh with 'make lock'."; \

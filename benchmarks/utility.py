@@ -41,7 +41,7 @@ def run(
     """Measure what the journal in `folder` lacks, write tables and figures there, and tell what was reached.
 
     With `reuse`, results of other editions of our own estimators count, too; `report` measures nothing more;
-    `readme` puts the tables into the README and docs/utility.md, and the figures into docs/figures/utility.
+    `readme` puts the tables into docs/index.md and docs/utility.md, and the figures into docs/figures/utility.
     """
     place = data_dir(data)
     if place is None:

@@ -1,4 +1,4 @@
-"""Everything the README tells a reader to type is run here, in order, with what the reader has installed."""
+"""What the README and the first tutorials tell a reader to type is run here, with what the reader has installed."""
 
 import json
 import re
@@ -12,7 +12,9 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 TEXT = (ROOT / "README.md").read_text(encoding="utf-8")
-BLOCKS = re.findall(r"```(python|console)\n(.*?)```", TEXT, re.DOTALL)
+PAGES = [ROOT / "docs" / "tutorials" / name for name in ("central.md", "local.md")]
+WHOLE = "\n".join([*(page.read_text(encoding="utf-8") for page in reversed(PAGES)), TEXT])
+BLOCKS = re.findall(r"```(python|console)\n(.*?)```", WHOLE, re.DOTALL)
 CODE = [block for kind, block in BLOCKS if kind == "python"]
 COMMANDS = [
     shlex.split(line[2:], comments=True)
@@ -65,8 +67,9 @@ def test_commands_are_of_this_package_or_set_it_up():
 
 def test_every_extra_is_listed_and_all_has_those_of_users():
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
-    listed = set(re.findall(r"^\| `(\w+)` \|", TEXT, re.MULTILINE))
-    assert listed == set(extras) - {"dev", "bench"}
+    page = (ROOT / "docs" / "how-to" / "install.md").read_text(encoding="utf-8")
+    listed = set(re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE))
+    assert listed == set(extras) - {"dev", "bench", "docs"}
     (everything,) = extras["all"]
     assert set(re.findall(r"\w+", everything)) - {"discreet"} == listed - {"all", "secure"}  # which federated has
 

@@ -1,4 +1,4 @@
-"""The report as Markdown: the short table of the README, and everything that was measured."""
+"""The report as Markdown: the short table of the start page, and everything that was measured."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Report:
         self.names = sorted(results["datasets"], key=lambda name: results["datasets"][name]["rows"])
         self.epsilons = sorted({c["epsilon"] for c in results["cells"] if c["epsilon"] is not None})
 
-    # ---- the README
+    # ---- the start page
 
     def short(self) -> str:
         """Ours at pure ε, with a δ, and the best of the peers by data set and ε, and what is won and lost."""
@@ -252,7 +252,7 @@ def block_of(text: str) -> str:
 
 
 def publish(results: Results, root: Path) -> None:
-    """Put the tables where readers find them: the README and docs/utility.md."""
+    """Put the tables where readers find them: docs/index.md and docs/utility.md."""
     report = Report(results)
-    for file, block in ((root / "README.md", report.short()), (root / "docs" / "utility.md", report.full())):
+    for file, block in ((root / "docs" / "index.md", report.short()), (root / "docs" / "utility.md", report.full())):
         file.write_text(replace_block(file.read_text(encoding="utf-8"), block), encoding="utf-8")

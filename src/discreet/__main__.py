@@ -30,7 +30,9 @@ def main() -> None:
         signal.signal(signal.SIGINT, _interrupt)
     try:
         from discreet.cli import main as run
+        from discreet.cli.sparing import spare
 
+        spare()
         run()
     except SystemExit:
         if _interrupted:  # an engine's own word for it was the one line

@@ -50,13 +50,13 @@ def checked_subtract(left: Integers, right: Integers) -> Integers:
 
 
 def _integers(values: Any) -> Integers:
-    """64-bit integers, and nothing that would have to be rounded to become one."""
+    """64-bit integers of our own, or that nobody can change; nothing that would have to be rounded to become one."""
     array = np.asarray(values)
     if array.size and array.dtype.kind not in "iub":
         raise StatisticsError("statistics are integers that fit 64 bits")
     if array.dtype == np.uint64 and array.size and array.max() > _LIMIT:
         raise StatisticsError(OVERFLOW)
-    return array.astype(np.int64)
+    return array.astype(np.int64, copy=array.flags.writeable)
 
 
 def _shape(kind: str, classes: int, feature: Feature | None) -> tuple[int, ...]:

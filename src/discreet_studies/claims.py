@@ -49,11 +49,15 @@ class Attempt(NamedTuple):
 
 @dataclass(frozen=True)
 class Finding:
-    """A verdict, the numbers it rests on, and why they lead to it."""
+    """A verdict, the numbers it rests on, and why they lead to it.
+
+    `proof` names what a verdict rests on beside or instead of measurements, as items do: audit:CASE, proof:FILE.
+    """
 
     verdict: Verdict
     measured: Mapping[str, Any]
     reason: str
+    proof: str = ""
 
 
 @dataclass(frozen=True)
@@ -63,6 +67,11 @@ class Claim:
     paper: str
     text: str
     check: Callable[[Results], Finding]
+
+    @property
+    def name(self) -> str:
+        """The name of its check, by which lists of items refer to it."""
+        return str(getattr(self.check, "__name__", self.text))
 
 
 def verdict_of(sound: Outcome, published: Outcome = False) -> Verdict:
@@ -122,9 +131,11 @@ def undecided(what: str, unclear: Iterable[tuple[Estimate, tuple[float, ...]]]) 
 
     Each estimate comes with the borders of which one, at least, has to be left two standard errors behind.
     """
-    times, count = max((one.to_tell(*borders) / one.count, one.count) for one, borders in unclear)
+    listed = list(unclear)
+    times, count = max((one.to_tell(*borders) / one.count, one.count) for one, borders in listed)
     enough = f"about {times * count:.0f}" if math.isfinite(times) else "no number"
-    return UndecidedError(f"too few repeats to tell {what} ({enough} instead of {count} measurements would)")
+    text = f"too few repeats to tell {what} ({enough} instead of {count} measurements would)"
+    return UndecidedError(text, {"unclear": [one for one, _ in listed]})
 
 
 def better(found: Found) -> bool:
@@ -155,7 +166,7 @@ def judge(claims: Iterable[Claim], results: Results) -> list[dict[str, Any]]:
         try:
             found = claim.check(results)
         except UndecidedError as error:
-            found = Finding(Verdict.UNDECIDED, {}, str(error))
+            found = Finding(Verdict.UNDECIDED, error.measured, str(error))
         except MissingResultsError as error:
             found = Finding(Verdict.UNTESTED, {}, str(error))
         judged.append(
@@ -165,9 +176,31 @@ def judge(claims: Iterable[Claim], results: Results) -> list[dict[str, Any]]:
                 "measured": _plain(dict(found.measured)),
                 "verdict": found.verdict.value,
                 "reason": found.reason,
+                **_precision(found),
             }
         )
     return judged
+
+
+def _precision(found: Finding) -> dict[str, Any]:
+    """The largest standard error that a verdict rests on, the fewest measurements behind one, and the proof if any."""
+    listed = list(_estimates(found.measured))
+    return {
+        "standard_error": max((one.error for one in listed if math.isfinite(one.error)), default=None),
+        "measurements": min((one.count for one in listed), default=0),
+        "proof": found.proof,
+    }
+
+
+def _estimates(value: Any) -> Iterable[Estimate]:
+    if isinstance(value, Estimate):
+        yield value
+    elif isinstance(value, Mapping):
+        for item in value.values():
+            yield from _estimates(item)
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from _estimates(item)
 
 
 def _plain(value: Any) -> Any:

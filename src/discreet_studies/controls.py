@@ -11,8 +11,11 @@ from numpy.typing import NDArray
 
 from discreet.audit import AuditCase, Claim, Pair
 from discreet.schema import Numeric, Schema
+from discreet_studies.methods import Setting
+from discreet_studies.published import lopuhaa2021_controls as lopuhaa2021
 from discreet_studies.published.giaretta2022 import LocalRows, local_maxima, local_updates
 from discreet_studies.published.thesis2015_selection import iterative_sampling, mask_by_tables
+from discreet_studies.published.yilmaz2020 import prepared as projected
 from discreet_studies.published.zafarani2021 import TRIM, Access, algorithm1_curve
 
 ACCESSES = 3  # class counts, mean and deviation of one number: each gets a third of the budget
@@ -89,6 +92,60 @@ class SelectionAsPublished:
         return masks if self.iterative else masks[:, : len(scores) // 2].sum(axis=1, keepdims=True)
 
 
+@dataclass(frozen=True)
+class EveryInputAsPublished:
+    """A person's answers about every input, each by direct encoding with the whole ε: yilmaz2020 in that reading."""
+
+    epsilon: float
+
+    def sample(self, data: tuple[int, ...], size: int, *, rng: np.random.Generator) -> NDArray[Any]:
+        """Reports about inputs of two values each, true with probability e^ε/(e^ε + 1)."""
+        true = np.exp(self.epsilon) / (np.exp(self.epsilon) + 1)
+        lies = rng.random((size, len(data))) >= true
+        return np.asarray(np.array(data)[None, :] ^ lies.astype(np.int64))
+
+
+@dataclass(frozen=True)
+class ProjectionAsPublished:
+    """The directions and ranges that devices are told, by the code of the study: PCA of the private rows."""
+
+    epsilon: float
+
+    def sample(self, data: tuple[tuple[float, float], ...], size: int, *, rng: np.random.Generator) -> NDArray[Any]:
+        """Where a public point lands, in hundredths: the same every time, since no noise is added."""
+        schema = Schema([Numeric("a", -1, 1), Numeric("b", -1, 1)], "y", [0, 1])
+        rows = np.array(data, dtype=np.float64)
+        setting = Setting(schema, self.epsilon, 0.0, len(rows), 0, {"projection": "pca", "dims": 1, "buckets": 2})
+        view = projected(setting, rows, np.arange(len(rows)) % 2)
+        landed = np.rint(100 * np.abs(view(np.array([[0.25, 0.5]]))))
+        return np.repeat(landed, size, axis=0)
+
+
+def _local_cases() -> list[AuditCase]:
+    rows = ((-0.5, 0.0), (0.5, 0.1), (0.4, -0.1))
+    return [
+        AuditCase(
+            name="control-yilmaz2020-every-input",
+            claim=Claim(1.0),
+            build=EveryInputAsPublished,
+            pairs=lambda epsilon: [Pair((0, 0, 0, 0), (1, 1, 1, 1), "another row")],
+            adjacency="replace",
+            control=True,
+            note="every person reports every input with the whole budget each",
+        ),
+        AuditCase(
+            name="control-yilmaz2020-projection",
+            claim=Claim(1.0),
+            build=ProjectionAsPublished,
+            pairs=lambda epsilon: [Pair(rows, (*rows[:2], (1.0, 1.0)), "one of three rows changes")],
+            adjacency="replace",
+            control=True,
+            note="directions and ranges of projections are read off the private rows",
+            samples=4_000,
+        ),
+    ]
+
+
 def _selection_cases() -> list[AuditCase]:
     # On binary features and two classes a row lifts any of the scores by one and leaves the others as they are.
     ahead, farther = ((gap,) * 20 + (0.0,) * 20 for gap in (1.0, 2.0))
@@ -112,7 +169,7 @@ def _selection_cases() -> list[AuditCase]:
 
 
 def audit_cases() -> list[AuditCase]:
-    """zafarani2021, giaretta2022 and thesis2015 as published, on pairs that show what their proofs leave out."""
+    """zafarani2021, giaretta2022, thesis2015 and lopuhaa2021 as published, on pairs that show the gaps in proofs."""
     half = 0.5  # with the twentieth row of a class one row is trimmed at either end, and its bound falls
     pairs = [
         Pair(((half,) * 20, (half,) * 19), ((half,) * 19, (half,) * 20), "one of 39 rows changes its label"),
@@ -139,5 +196,13 @@ def audit_cases() -> list[AuditCase]:
             control=True,
             note="noise scaled to the largest value of the local rows: its size gives that value away",
         ),
+        *_local_cases(),
         *_selection_cases(),
+        *lopuhaa2021.audit_cases(),
     ]
+
+
+def found_epsilon(name: str, samples: int = 20_000) -> float:
+    """The lower bound on ε that an audit finds for the control of that name, which claims ε = 1."""
+    case = next(case for case in audit_cases() if case.name == f"control-{name}")
+    return float(case.run(samples=samples).lower_bound)

@@ -71,8 +71,9 @@ def run(
     seed: int = 0,
     workers: int | None = None,
     report: Report | None = None,
+    known: Mapping[str, Row] | None = None,
 ) -> Results:
-    """Run the tasks that `out` has no results of yet, and write the whole table to `out`/results.parquet.
+    """Run the tasks that neither `out` nor `known` has results of, and write the whole table to `out`/results.parquet.
 
     `execute(task, seed)` returns the measured columns and must be importable by other processes; columns that end
     in "seconds" hold times, all others depend on the task alone. `identity` describes the run: a directory that
@@ -84,7 +85,7 @@ def run(
     parts = out / PARTS
     parts.mkdir(parents=True, exist_ok=True)
     _claim_directory(out, {**(identity or {}), "seed": seed})
-    known = _read_parts(parts)
+    known = {**(known or {}), **_read_parts(parts)}
     todo = [task for task, key in zip(tasks, keys, strict=True) if known.get(key, {"error": ""})["error"] is not None]
     meter = _Meter(tasks, todo, report)
     for batch, rows in _execute_all(todo, execute, seed, cores() if workers is None else workers):
@@ -188,7 +189,7 @@ def _measure_chunk(tasks: list[Task], execute: Execute, seed: int) -> list[Row]:
 
 
 def _measure(task: Task, execute: Execute, root: int) -> Row:
-    start = time.perf_counter()
+    start, spent = time.perf_counter(), time.process_time()
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RepeatedFitWarning)  # reference data are fitted again and again
@@ -196,7 +197,8 @@ def _measure(task: Task, execute: Execute, root: int) -> Row:
         error = None
     except Exception as failure:
         measured, error = {}, f"{type(failure).__name__}: {failure}"
-    return _row(task, root, measured, time.perf_counter() - start, error)
+    row = _row(task, root, measured, time.perf_counter() - start, error)
+    return {**row, "processor_seconds": time.process_time() - spent}
 
 
 def _row(task: Task, root: int, measured: Mapping[str, Any], seconds: float, error: str | None) -> Row:

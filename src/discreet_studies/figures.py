@@ -64,10 +64,13 @@ def draw_lines(axes: Any, lines: Sequence[Line]) -> None:
 
 
 def save_figure(figure: Any, out: Path, name: str) -> list[Path]:
+    import matplotlib as mpl
+
     files = [out / f"{name}.png", out / f"{name}.svg"]
-    for file in files:
-        with replacing(file) as temporary:
-            figure.savefig(temporary, format=file.suffix[1:], dpi=150)
+    for file in files:  # the same results make the same file, and text in it stays text
+        date = {"metadata": {"Date": None}} if file.suffix == ".svg" else {}
+        with replacing(file) as temporary, mpl.rc_context({"svg.hashsalt": name, "svg.fonttype": "none"}):
+            figure.savefig(temporary, format=file.suffix[1:], dpi=150, **date)
     return files
 
 

@@ -18,6 +18,10 @@ class MissingResultsError(LookupError):
 class UndecidedError(MissingResultsError):
     """The measurements are in the table, and their errors leave both answers open."""
 
+    def __init__(self, text: str, measured: Mapping[str, Any] | None = None) -> None:
+        super().__init__(text)
+        self.measured = dict(measured or {})
+
 
 @dataclass(frozen=True)
 class Estimate:

@@ -13,7 +13,7 @@ import numpy as np
 from discreet.bayes.model import normalised
 from discreet.evaluation.exact import rates
 from discreet.files import write_text
-from discreet_studies import STUDIES, engine
+from discreet_studies import STUDIES, StudyError, engine, stored
 from discreet_studies.claims import Claim, judge, write_claims
 from discreet_studies.data import fingerprints
 from discreet_studies.methods import Floats
@@ -29,7 +29,8 @@ SAMPLER = "numpy: pseudo-random simulation"
 class Study:
     """A paper's experiments as data: which tasks, how to run one, which claims to judge, what to draw and to say.
 
-    `tables` turns results into Markdown sections; `changes` lists what differs from the paper and why.
+    `tables` turns results into Markdown sections; `changes` lists what differs from the paper and why; `unsound` names
+    the audits or proofs that show why the as-published version is not private, as items do.
     """
 
     name: str
@@ -41,6 +42,7 @@ class Study:
     tables: Callable[[Results], str]
     changes: tuple[str, ...]
     part: str | None = None
+    unsound: str = ""
 
     @property
     def title(self) -> str:
@@ -67,31 +69,70 @@ def reproduce(
     workers: int | None = None,
     report: engine.Report | None = None,
     only: Callable[[Task], bool] | None = None,
+    results_folder: Path | None = None,
+    command: str = "",
 ) -> Outcome:
-    """Run a study, or go on with one that was interrupted, and write results, figures, summary and claims."""
-    from importlib.metadata import version
+    """Run a study, or go on with one that was interrupted, and write results, figures, summary and claims.
 
+    With a `results_folder` nothing is measured that is stored there already, and what is measured is stored there;
+    then all of it, whichever command measured it, is judged.
+    """
     from discreet_studies.figures import require_matplotlib
 
     require_matplotlib()  # before hours of work, not after
-    tasks = [task for task in study.tasks(fast) if only is None or only(task)]
-    identity = {
-        "study": study.name,
-        **({"part": study.part} if study.part else {}),
-        "fast": fast,
-        "library": f"discreet {version('discreet')}",
-        "data": fingerprints(data, study.data),
-    }
+    everything = study.tasks(fast)
+    tasks = [task for task in everything if only is None or only(task)]
+    if not tasks:
+        raise StudyError(f"no task of {study.name} is as asked: leave out --only or --repeats")
+    facts = {"study": study.name, "fast": fast, "data": fingerprints(data, study.data)}
+    identity = {**facts, **({"part": study.part} if study.part else {}), "library": _versions()[0]}
+    file, known = None, {}
+    run = {**facts, "part": study.part, "seed": seed,
+           "options": sorted({name for task in everything for name, _ in task.options})}  # fmt: skip
+    if results_folder is not None:
+        file = stored.file_of(results_folder, study.name, study.part, fast=fast)
+        if file.exists():
+            before = stored.recall(file)
+            stored.refuse_another_run(file, before, run)
+            known = before.known(tasks)
     out.mkdir(parents=True, exist_ok=True)
     execute = partial(study.execute, directory=data)  # type: ignore[call-arg]
-    results = engine.run(tasks, execute, out, identity=identity, seed=seed, workers=workers, report=report)
+    results = engine.run(tasks, execute, out, identity=identity, seed=seed, workers=workers, report=report, known=known)
+    if file is not None:
+        fresh = [row for row in results.rows if row["key"] not in known]
+        if fresh or not file.exists():
+            stored.store(file, stored.merged(file, run, fresh, _account(command, fresh)))
+        results = stored.recall(file).results
+    return write_outcome(study, results, out, fast=fast, seed=seed)
+
+
+def retell(study: Study, folder: Path, out: Path, *, fast: bool) -> Outcome:
+    """Judge and draw stored results; nothing is measured."""
+    kept = stored.recall(stored.file_of(folder, study.name, study.part, fast=fast))
+    return write_outcome(study, kept.results, out, fast=fast, seed=int(kept.run["seed"]))
+
+
+def _versions() -> tuple[str, str]:
+    from importlib.metadata import version
+
+    return f"discreet {version('discreet')}", f"numpy {version('numpy')}"
+
+
+def _account(command: str, rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """What one command added to stored results."""
+    spent = sum(row.get("processor_seconds", row["seconds"]) for row in rows)
+    return {"command": command, "versions": list(_versions()), "tasks": len(rows), "processor_seconds": round(spent, 1)}
+
+
+def write_outcome(study: Study, results: Results, out: Path, *, fast: bool, seed: int) -> Outcome:
+    """Judge results, measured now or stored before, and write figures, summary and claims."""
     judged = judge(study.claims, results)
-    (out / FIGURES).mkdir(exist_ok=True)
+    (out / FIGURES).mkdir(parents=True, exist_ok=True)
     figures = study.draw(results, out / FIGURES)
     write_claims(out / "claims.json", judged)
     write_text(out / "summary.md", summary(study, results, judged, figures, fast=fast, seed=seed))
     files = [out / engine.RESULTS, out / "claims.json", out / "summary.md", *figures]
-    return Outcome(results, judged, files)
+    return Outcome(results, judged, [file for file in files if file.exists()])
 
 
 def measure(scores: Floats, truth: Any, classes: int) -> dict[str, float]:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
+
+from discreet_studies import StudyError
 
 Option = tuple[str, str | int | float]
 
@@ -50,6 +53,36 @@ class Task:
     def option(self, name: str, default: Any = None) -> Any:
         """The value of one option."""
         return dict(self.options).get(name, default)
+
+
+def chosen_tasks(only: Iterable[str], repeats: int | None) -> Callable[[Task], bool] | None:
+    """Which tasks to run: those whose columns have the values of "column=value", and the first repeats of them.
+
+    >>> pick = chosen_tasks(["data=adult"], 2)
+    >>> [pick(Task("sweep", "adult", "plain", 1.0, repeat=r)) for r in (1, 2)]
+    [True, False]
+    """
+    wanted: dict[str, set[str]] = {}
+    for text in only:
+        name, mark, value = text.partition("=")
+        if not (name and mark and value):
+            raise StudyError(f"--only {text!r} names no value: write it as COLUMN=VALUE, such as data=adult")
+        wanted.setdefault(name, set()).add(value)
+    if not wanted and repeats is None:
+        return None
+
+    def choose(task: Task) -> bool:
+        columns = task.columns()
+        unknown = {name for name in wanted if name not in columns}
+        if repeats is not None and task.repeat >= repeats:
+            return False
+        return not unknown and all(_written(columns[name]) in values for name, values in wanted.items())
+
+    return choose
+
+
+def _written(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def seed_of(*parts: Any) -> int:

@@ -107,7 +107,8 @@ class Laws:
             log = order * self.count(outcome, left) + (1 - order) * self.count(outcome, right)
             for kind, plan in self.settled[outcome]:
                 p, q = self.law(plan, kind, left), self.law(plan, kind, right)
-                log += float(np.logaddexp.reduce(order * p + (1 - order) * q))
+                seen = np.isfinite(p) | np.isfinite(q)  # where both underflow nothing is left that counts
+                log += float(np.logaddexp.reduce(order * p[seen] + (1 - order) * q[seen]))
             logs.append(log)
         return float(np.logaddexp.reduce(logs)) / (order - 1)
 

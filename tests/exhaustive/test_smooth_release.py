@@ -74,7 +74,7 @@ def test_two_rows_of_one_person_are_paid_for():
     assert max(max(single.loss(a, b), single.loss(b, a)) for a, b in one_class(2, rows=2)) > 1.2 * EPSILON
 
 
-@pytest.mark.parametrize("noise", ["laplace-log-normal", "student-t"])
+@pytest.mark.parametrize("noise", ["laplace-log-normal", "uniform-log-normal", "arsinh-normal", "student-t"])
 @pytest.mark.parametrize("adjacency", ["add-remove", "replace"])
 def test_concentrated_cost_of_every_pair(noise, adjacency):
     plan = planned(Budget(rho=0.5), noise=noise, adjacency=adjacency)

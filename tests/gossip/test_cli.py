@@ -83,7 +83,7 @@ def test_documented_commands_and_options_exist():
     gossip = typer.main.get_command(app).commands["gossip"].commands
     assert {words[2] for words in documented} == set(gossip)
     for words in documented:
-        known = {option for parameter in gossip[words[2]].params for option in parameter.opts}
+        known = {option for one in gossip[words[2]].params for option in (*one.opts, *one.secondary_opts)}
         assert {word for word in words if word.startswith("--")} <= known, words
 
 
@@ -92,9 +92,15 @@ def test_documented_commands_and_options_exist():
     [
         (["keys", "--nodes", "a"], "--out DIR"),
         (["keys", "--nodes", "A B", "--out", "k"], "small letters"),
-        (["request", "--name", "A B", "--keys", "k"], "small letters"),
-        (["admit", "a.csr", "--keys", "."], "authority's key"),
-        (["revoke", "a", "--keys", "."], "authority's key"),
+        (["invite", "--nodes", "A B", "--address", "h:1", "--schema", "s.toml", "--epsilon", "1"], "small letters"),
+        (["invite", "--nodes", "a,b", "--address", "h", "--schema", "s.toml", "--epsilon", "1"], "HOST:PORT"),
+        (["invite", "--nodes", "a,b", "--address", "h:1", "--schema", "s.toml", "--epsilon", "inf"], "finite epsilon"),
+        (["invite", "--nodes", "a,a", "--address", "h:1", "--schema", "s.toml", "--epsilon", "1"], "a name of its own"),
+        (["join", "absent.invite", "--data", "rows.csv", "--listen", "127.0.0.1:9"], "cannot read the invite"),
+        (["join", "s.toml", "--data", "rows.csv", "--listen", "127.0.0.1:9"], "no invite"),
+        (["join", "s.toml", "--data", "rows.csv", "--listen", "0.0.0.0:9"], "--advertise"),
+        (["admit", "--home", ".", "--listen", "127.0.0.1:9"], "no key file"),
+        (["revoke", "a", "--home", "."], "no key file"),
         (["status"], "--state DIR"),
         (["status", "--state", "."], "no state"),
         (["status", "--address", "h:1"], "--node"),

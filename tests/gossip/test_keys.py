@@ -13,7 +13,7 @@ from discreet.errors import DiscreetError
 from discreet.nodes.refusals import ProtocolError
 
 x509 = pytest.importorskip("cryptography.x509")
-from discreet.gossip.keys import NetworkKeys, admit, make_keys, request_keys, revoke, revoked  # noqa: E402
+from discreet.gossip.keys import NetworkKeys, admit, make_keys, own_key, revoke, revoked  # noqa: E402
 from discreet.gossip.membership import MemberEntry  # noqa: E402
 
 
@@ -36,10 +36,8 @@ def entry(ring) -> MemberEntry:
 def test_a_nodes_key_never_leaves_it(tmp_path):
     make_keys(tmp_path / "ca")
     for name in "ab":
-        asked, shown = request_keys(tmp_path / name, name)
-        assert b"PRIVATE" not in asked.read_bytes()
-        made, digest = admit(tmp_path / "ca", asked)
-        assert b"PRIVATE" not in made.read_bytes() and digest == shown and len(digest) == 39
+        made = admit(tmp_path / "ca", name, own_key(NetworkKeys(tmp_path / name), name).public_key())
+        assert b"PRIVATE" not in made.read_bytes()
     held = [path for path in (tmp_path / "ca").rglob("*") if path.is_file() and b"PRIVATE" in path.read_bytes()]
     assert held == [NetworkKeys(tmp_path / "ca").authority_key]
     a, b = (install(tmp_path / "ca", tmp_path / name, name).ring(name) for name in "ab")
@@ -49,24 +47,25 @@ def test_a_nodes_key_never_leaves_it(tmp_path):
 
 def test_renewal_is_for_the_same_key_until_that_is_revoked(tmp_path):
     make_keys(tmp_path / "ca")
-    first = admit(tmp_path / "ca", request_keys(tmp_path / "a", "a")[0], days=1)
-    before = x509.load_pem_x509_certificate(first[0].read_bytes())
-    again, digest = admit(tmp_path / "ca", request_keys(tmp_path / "a", "a")[0], days=30)
-    after = x509.load_pem_x509_certificate(again.read_bytes())
-    assert digest == first[1] and after.not_valid_after_utc > before.not_valid_after_utc
+    public = own_key(NetworkKeys(tmp_path / "a"), "a").public_key()
+    before = x509.load_pem_x509_certificate(admit(tmp_path / "ca", "a", public, days=1).read_bytes())
+    assert own_key(NetworkKeys(tmp_path / "a"), "a").public_key() == public  # made once
+    after = x509.load_pem_x509_certificate(admit(tmp_path / "ca", "a", public, days=30).read_bytes())
+    assert after.not_valid_after_utc > before.not_valid_after_utc
     assert after.public_key() == before.public_key() and after.serial_number != before.serial_number
-    stranger, _ = request_keys(tmp_path / "stranger", "a")
+    stranger = own_key(NetworkKeys(tmp_path / "stranger"), "a").public_key()
     with pytest.raises(DiscreetError, match="another key"):
-        admit(tmp_path / "ca", stranger)
+        admit(tmp_path / "ca", "a", stranger)
     revoke(tmp_path / "ca", "a")
     assert {before.serial_number, after.serial_number} <= revoked(NetworkKeys(tmp_path / "ca").revocations)
-    assert admit(tmp_path / "ca", stranger)[1] != digest  # a new key, after the old one was taken back
+    new = x509.load_pem_x509_certificate(admit(tmp_path / "ca", "a", stranger).read_bytes())
+    assert new.public_key() == stranger  # a new key, after the old one was taken back
 
 
 def test_nobody_speaks_with_a_revoked_node(tmp_path):
     make_keys(tmp_path / "ca")
     for name in "ab":
-        admit(tmp_path / "ca", request_keys(tmp_path / name, name)[0])
+        admit(tmp_path / "ca", name, own_key(NetworkKeys(tmp_path / name), name).public_key())
     a, b = (install(tmp_path / "ca", tmp_path / name, name).ring(name) for name in "ab")
     revoke(tmp_path / "ca", "b")
     informed = install(tmp_path / "ca", tmp_path / "a", "a").ring("a")
@@ -108,15 +107,15 @@ def test_a_call_with_a_revoked_certificate_is_refused(tmp_path):
         asyncio.run(node._need_name(Call(), "b", "another"))
 
 
-def test_bad_requests_are_one_sentence(tmp_path):
+def test_what_cannot_be_admitted_is_one_sentence(tmp_path):
     make_keys(tmp_path / "ca")
-    (tmp_path / "x.csr").write_text("no request")
-    for path in (tmp_path / "x.csr", tmp_path / "absent.csr"):
-        with pytest.raises(DiscreetError, match="no request of a node"):
-            admit(tmp_path / "ca", path)
+    public = own_key(NetworkKeys(tmp_path / "n"), "n").public_key()
     with pytest.raises(DiscreetError, match="never admitted"):
         revoke(tmp_path / "ca", "z")
     with pytest.raises(DiscreetError, match="authority's key"):
-        admit(tmp_path, tmp_path / "x.csr")
+        admit(tmp_path, "n", public)
     with pytest.raises(DiscreetError, match="small letters"):
-        request_keys(tmp_path / "n", "Not A Name")
+        own_key(NetworkKeys(tmp_path / "n"), "Not A Name")
+    NetworkKeys(tmp_path / "n").node("n").write_text("no key")
+    with pytest.raises(DiscreetError, match="no private key"):
+        own_key(NetworkKeys(tmp_path / "n"), "n")

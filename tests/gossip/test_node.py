@@ -655,3 +655,25 @@ def test_the_account_of_the_rows_pays_once_for_a_round(place):
     assert account.spent == 1
     with pytest.raises(BudgetError, match="account has 0"):
         SharingSite(terms(place, "b", account=account))
+
+
+def test_what_a_node_says_of_itself_makes_a_board_and_nothing_of_it_is_of_rows(place):
+    from discreet.gossip.result import status_board, stored_status
+
+    ports = ports_for("ab")
+    a, b = (node(place, name, ports) for name in "ab")
+    alone = a.status()["expected_error"]
+    a.roster.merge(b.roster.entries["b"])
+    a._roster_changed = True
+    a._save()
+    found = a.status()
+    assert found["expected_error"] == pytest.approx(alone * 2**0.5)  # two members, two noises
+    assert found["phases"] == {"a": "running", "b": "running"} and found["weight"] == 1.0
+    board = status_board(found)
+    assert [row[0] for row in board.rows] == ["a", "b"] and "running; 0 of 2" in board.line
+    kept = status_board(stored_status(a.terms.state))
+    assert kept.plain["expected_error"] == found["expected_error"] and kept.rows == board.rows
+    assert set(found) == {"node", "network", "beats", "members", "expected", "settled", "left", "phases", "conflicting",
+                          "phase", "spread", "expected_error", "weight", "unacknowledged"}  # fmt: skip
+    a.close()
+    b.close()

@@ -7,7 +7,17 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from discreet import Categorical, DiscreetError, PrivateLogisticRegression, PrivateSVC, Schema, SolverError
+from discreet import (
+    Budget,
+    Categorical,
+    DiscreetError,
+    Ledger,
+    Numeric,
+    PrivateLogisticRegression,
+    PrivateSVC,
+    Schema,
+    SolverError,
+)
 from discreet.linear import encode, solve
 from discreet.linear import release as releasing
 from discreet.linear.losses import Huber, Logistic
@@ -66,7 +76,7 @@ def check_bound(one, weights):
     with mpmath.workdps(60):
         exact, computed = exact_gradient(one, weights), one.gradient(weights, one.at(weights))
         off = mpmath.sqrt(sum((e - mpmath.mpf(float(g))) ** 2 for e, g in zip(exact, computed, strict=True)))
-        assert off <= one.rounding(weights)
+        assert off <= one.rounding(weights, one.at(weights))
         assert mpmath.sqrt(sum(e**2 for e in exact)) <= one.certified(weights)
         return float(off)
 
@@ -198,3 +208,30 @@ def test_the_rounding_of_the_last_sum_counts(schema, frame, monkeypatch):
         else:
             with pytest.raises(SolverError):
                 estimator.fit(frame)
+
+
+@pytest.mark.parametrize("loss", [Huber(0.05), Huber(0.5), Logistic()])
+def test_a_slope_that_is_not_counted_as_bent_is_the_exact_one(loss):
+    """Of margins about the corner, on its ends and a little beyond, with several errors."""
+    for off in (1e-15, 1e-9, 0.01):
+        ends = [1 + side * (getattr(loss, "h", 1.0) + k * off) for side in (-1, 1) for k in np.linspace(-3, 3, 49)]
+        margins = np.concatenate([ends, np.linspace(-1, 3, 101)])
+        straight = np.array([loss.bent(np.array([t]), off) == 0 for t in margins])
+        assert loss.bent(margins, off) == np.count_nonzero(~straight)
+        for t in margins[straight]:
+            near = loss.slope(t + off * np.linspace(-1, 1, 21))
+            assert (near == loss.slope(np.array([t]))).all() and near[0] in (0.0, -1.0)
+        assert straight.any() == isinstance(loss, Huber)
+
+
+def test_rows_beyond_the_corner_need_no_room_for_rounding(monkeypatch):
+    """A wide fit is certified, and not refused when it is paid for, because most of its slopes cannot be off."""
+    rng = np.random.default_rng(0)
+    X, y = rng.random((2000, 300), dtype=np.float32), rng.integers(0, 2, 2000)
+    schema = Schema([Numeric(f"x{j}", 0, 2) for j in range(300)], "y", [0, 1])
+    estimator, ledger = PrivateSVC(0.5, schema, tolerance=2e-7, random_state=0), Ledger(Budget(1.0))
+    fitted = estimator.fit(X, y, ledger=ledger)
+    assert fitted.coef_.shape == (1, 300 * 16) and ledger.spent == Budget(0.5).epsilon
+    monkeypatch.setattr(Huber, "bent", lambda self, t, off: len(t))
+    with pytest.raises(SolverError, match="could not be certified"):
+        estimator.fit(X, y)

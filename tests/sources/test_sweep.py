@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.schema import Categorical, Numeric, Schema
-from discreet.sources import blocks, cells_of, count, hold
+from discreet.sources import blocks, cells_of, count, hold, program
 from discreet.sources.blocks import Rows
 from discreet.sources.columns import GONE, Codes, Column, Points, make_column
 from discreet.sources.program import Program
@@ -89,6 +89,7 @@ def both(monkeypatch: pytest.MonkeyPatch, schema: Schema, rows: Rows, detail: tu
         monkeypatch.setattr(count, "SMALL", small)
         monkeypatch.setattr(count, "worthwhile", lambda values: True)
         monkeypatch.setattr(blocks, "BLOCK", 1000)
+        monkeypatch.setattr(program, "LATER", 2 * TILE)  # points wait, and are counted several times
         monkeypatch.setenv("DISCREET_THREADS", str(threads))
         one = count._counted(schema, rows, detail, True)
         found.append(one if isinstance(one, Statistics) else one.feature.name)
@@ -125,6 +126,28 @@ def test_every_column_counts_as_on_the_plain_path(data: st.DataObject) -> None:
         assert type(one) is type(plain)
         if isinstance(plain, Statistics):
             assert one == plain  # class counts, tables, sums, squares and points, bit for bit
+
+
+@pytest.mark.parametrize("layout", ["plain", "matrix"])
+@pytest.mark.parametrize("detail", [("lattice",), ("bins", "lattice"), ("bins", "moments", "lattice")])
+def test_points_that_wait_are_counted_once(
+    layout: str, detail: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """More rows than wait at a time, and a column whose points are not counted among those whose are."""
+    rng, size = np.random.default_rng(0), 5 * TILE + 77
+    matrix = rng.normal(size=(size, 5))
+    matrix[rng.random((size, 5)) < 0.1] = np.nan
+    matrix[:, 2] = rng.integers(0, 3, size)
+    features: list[Any] = [Numeric(f"x{j}", -1, 1, bins=4, missing="bin") for j in range(5)]
+    features[2] = Categorical("x2", range(3))
+    schema = Schema(features=features, target="y", classes=[0, 1, 2])
+    values = matrix if layout == "matrix" else np.asfortranarray(matrix)
+    columns = [make_column(feature, values[:, j]) for j, feature in enumerate(features)]
+    rows = Rows(columns, size, make_column(schema.label, rng.integers(0, 3, size)))  # type: ignore[arg-type]
+    plain, *swept = both(monkeypatch, schema, rows, detail)
+    assert isinstance(plain, Statistics)
+    assert plain.lattice.keys() == {"x0", "x1", "x3", "x4"} and plain.lattice["x0"].sum() > size // 2
+    assert swept == [plain, plain]
 
 
 @settings(max_examples=25, deadline=None)

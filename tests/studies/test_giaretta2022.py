@@ -9,9 +9,11 @@ from scipy import stats
 from discreet import Categorical, Numeric, Schema
 from discreet_studies import PARTS, StudyError, find_study
 from discreet_studies.controls import audit_cases
-from discreet_studies.giaretta2022.federated.claims import CLAIMS, alike, by_trials
+from discreet_studies.giaretta2022.federated.claims import CLAIMS
 from discreet_studies.giaretta2022.federated.experiments import tasks
-from discreet_studies.published.giaretta2022 import LocalRows, local_maxima, local_updates, scores, summed
+from discreet_studies.giaretta2022.federated.measures import alike, by_trials
+from discreet_studies.giaretta2022.linear import Linear, as_published
+from discreet_studies.published.giaretta2022 import LocalRows, local_maxima, local_updates, summed
 from discreet_studies.results import Estimate, MissingResultsError, Results
 from discreet_studies.study import reproduce
 
@@ -61,17 +63,22 @@ def test_sums_drawn_at_once_have_the_law_of_single_updates(rows):
     where = np.arange(300) % 3
     rng = np.random.default_rng(2)
     one = [local_updates(rows, where, np.array([1.0] * 3), rng=rng).kept() for _ in range(1500)]
-    other = [summed(rows, where, 3, 1.0, rng=rng) for _ in range(1500)]
+    other = summed(rows, {"x": local_maxima(rows, 0, where, 3)}, 3, 1.0, 1500, rng=rng)
     for name in ("n", "m c", "S x", "Q x"):
-        left, right = (np.array([np.ravel(update[name])[0] for update in side]) for side in (one, other))
+        left = np.array([np.ravel(update[name])[0] for update in one])
+        right = other[name].reshape(1500, -1)[:, 0]
         assert stats.ks_2samp(left, right).pvalue > 1e-7
-    assert one[0].keys() == other[0].keys()
+    assert one[0].keys() == other.keys()
 
 
 def test_without_noise_the_published_model_is_naive_bayes(rows):
     summary = local_updates(rows, np.zeros(300, int), np.array([1e9]), rng=np.random.default_rng(0)).kept()
     x, y = rows.X[:, 0], rows.y
-    score = scores(SCHEMA, summary, rows.X)
+    line = Linear(SCHEMA, rows.X, y, 300)
+    coefficients = as_published(SCHEMA, summary)[0]
+    score = line.design(True) @ coefficients.T
+    accuracy = float((score.argmax(axis=1) == y).mean())
+    assert line.accuracies(np.stack([coefficients, coefficients]), line.design(True)) == pytest.approx(accuracy)
     for group in (0, 1):
         own = x[y == group]
         table = np.log([(rows.X[y == group, 1] == v).mean() for v in range(3)])

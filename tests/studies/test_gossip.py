@@ -10,8 +10,16 @@ from discreet.bayes.release import Release
 from discreet_studies import StudyError, find_study
 from discreet_studies.claims import Verdict
 from discreet_studies.giaretta2022.gossip import trials
-from discreet_studies.giaretta2022.gossip.bench import AsPublished, Linear, Sound
-from discreet_studies.giaretta2022.gossip.claims import CLAIMS, liars, thirty_push_sum
+from discreet_studies.giaretta2022.gossip.bench import AsPublished, Fitted, Sound
+from discreet_studies.giaretta2022.gossip.claims import (
+    CLAIMS,
+    DATA,
+    liars,
+    logarithmic,
+    same_everywhere,
+    thirty_push_sum,
+)
+from discreet_studies.giaretta2022.linear import Linear
 from discreet_studies.results import MissingResultsError, Results
 from discreet_studies.study import reproduce
 
@@ -31,9 +39,11 @@ def test_claims_without_measurements_are_not_judged():
 def test_claims_can_fail():
     def row(reached):
         return {"experiment": "curve", "method": "push-sum", "model": "gaussian", "reached": reached, "near_30": 0.5,
-                "at_30": 0.7, "federated": 0.8}  # fmt: skip
+                "at_30": 0.7, "federated": 0.8, "majority": majority}  # fmt: skip
 
-    assert thirty_push_sum(Results([row(12)])).verdict is Verdict.HOLDS
+    majority = 0.75
+    found = thirty_push_sum(Results([row(12)]))
+    assert found.verdict is Verdict.HOLDS and "useless" not in found.reason
     assert thirty_push_sum(Results([row(12), row(None)])).verdict is Verdict.FAILS
     rows = [
         {"experiment": "liars", "method": rule, "liars": n, "accuracy": 0.8}
@@ -41,6 +51,42 @@ def test_claims_can_fail():
         for n in (0, 1, 10, 50, 100, 200)
     ]
     assert liars(Results(rows)).verdict is Verdict.FAILS
+    majority = 0.85
+    assert (
+        "the goal itself is useless: 0.800 where the majority has 0.850" in thirty_push_sum(Results([row(12)])).reason
+    )
+
+
+def test_agreement_on_a_useless_model_is_no_support():
+    def rows(federated):
+        return Results([
+            {"experiment": "data", "data": data, "method": version, "at_30": federated, "federated": federated,
+             "majority": 0.7, "accuracy": federated, "repeat": r}
+            for data in DATA for version in ("push-sum", "published", "paper") for r in range(3)
+        ])  # fmt: skip
+
+    assert same_everywhere(rows(0.8)).verdict is Verdict.HOLDS
+    assert same_everywhere(rows(0.6)).verdict is Verdict.FAILS
+
+
+@pytest.mark.parametrize(("late", "verdict"), [(25, Verdict.HOLDS), (140, Verdict.FAILS), (None, Verdict.FAILS)])
+def test_growth_is_judged_on_the_published_rule(late, verdict):
+    turns = {10: 5, 100: 10, 1000: 18, 10_000: late}
+    rows = [{"experiment": "growth", "method": "published", "nodes": n, "most_0.2": turn, "repeat": r}
+            for n, turn in turns.items() for r in range(2)]  # fmt: skip
+    assert logarithmic(Results(rows)).verdict is verdict
+
+
+def test_priors_and_deviations_are_compared_as_shares_of_their_own_kind():
+    """The same gap in the same units: a prior of 0.5 that is off by 0.05 and a deviation of 0.05 off by 0.005."""
+
+    def fit(prior, deviation):
+        parameters = {"prior": np.array([prior, prior]), "conditional": np.empty(0), "mean": np.empty(0),
+                      "deviation": np.array([deviation, deviation])}  # fmt: skip
+        return Fitted(np.zeros(1), parameters)
+
+    found = trials._deviations([fit(0.55, 0.055), fit(0.55, 0.055)], fit(0.5, 0.05))
+    assert found["prior"]["gap"] == pytest.approx(0.1) == found["deviation"]["gap"]
 
 
 def test_many_models_are_scored_at_once_as_one_by_one(data_dir):
@@ -57,12 +103,23 @@ def test_many_models_are_scored_at_once_as_one_by_one(data_dir):
         noise = {item.key: item.variance * 20 for item in version.plan.items}
         slow = estimate(Release(version.plan, version.layout.tables(average * 20), noise=noise))
         assert quick == pytest.approx(judge_of(data_dir, "adult").accuracy(*slow), abs=2e-4)
-    from discreet_studies.published.giaretta2022 import local_updates, scores
+    from discreet_studies.published.giaretta2022 import SMALLEST, local_updates
 
     paper = AsPublished(held, 3.0, 20)
     average = paper.rows(where, np.random.default_rng(5)).mean(axis=0)
     kept = local_updates(held.rows, where, np.full(20, 3.0), rng=np.random.default_rng(5)).kept()
-    slow = (scores(held.schema, kept, held.test.X).argmax(axis=1) == held.test.y).mean()
+    n = np.maximum(kept["n"], SMALLEST)
+    score = np.tile(np.log(n), (len(held.test), 1))
+    for feature, values in zip(held.schema.features, held.test.X.T, strict=True):
+        if f"S {feature.name}" in kept:
+            mean = kept[f"S {feature.name}"] / n
+            variance = np.maximum(kept[f"Q {feature.name}"] / n - mean**2, SMALLEST)
+            score += -0.5 * np.log(variance) - (values[:, None] - mean) ** 2 / (2 * variance)
+        else:
+            score += (np.log(np.maximum(kept[f"m {feature.name}"], SMALLEST)) - np.log(n)[:, None]).T[
+                values.astype(int)
+            ]
+    slow = (score.argmax(axis=1) == held.test.y).mean()
     quick = judge.accuracies(paper.fit(average).coefficients[None], judge.design(True))[0]
     assert quick == pytest.approx(slow, abs=2e-3)
 
@@ -82,8 +139,8 @@ def test_a_few_tasks_from_end_to_end(data_dir, tmp_path, monkeypatch):
     outcome = reproduce(study, data_dir, tmp_path, fast=True, workers=0, only=few)
     assert not outcome.results.failures
     verdicts = {one["claim"]: one["verdict"] for one in outcome.claims}
-    assert verdicts["Around 30 iterations bring 1000 nodes to the federated accuracy: push-sum."] == "holds"
-    assert verdicts["The number of iterations grows with log N."] == "holds"
+    assert verdicts["Around 30 iterations bring 1000 nodes to the federated accuracy by push-sum."] == "holds"
+    assert verdicts["By push-sum the number of iterations grows with log N."] == "holds"
     (row,) = outcome.results.where(experiment="curve", method="push-sum")
     assert abs(row["accuracy"] - row["federated"]) < 1e-9
     assert len(json.loads(row["quartiles"])) == len(json.loads(row["steps"]))

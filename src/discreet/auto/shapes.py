@@ -92,7 +92,7 @@ def shaped(
         else:
             count = bin_count(rows, worth(left), features, classes)
         parts = pooled.parts_for(rows, worth(epsilon))
-        wanted = pooled.pooled_plan(schema, budget, **people, parts=parts)
-        look = pooled.buy_pooled(opened(pooled.relatively(schema, parts)), wanted, schema, counts, count, sampler)
+        relative = pooled.pooled_plan(schema, budget, **people, parts=parts)
+        look = pooled.buy_pooled(opened(pooled.relatively(schema, parts)), relative, schema, counts, count, sampler)
         return Shaped(look.schema, (), left, look.certificate)
     return Shaped(schema, (), epsilon, None)

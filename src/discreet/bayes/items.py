@@ -47,8 +47,8 @@ def square_sensitivity(half: int, adjacency: Adjacency, contributions: int = 1) 
     return Sensitivity(reach, reach**2)
 
 
-Kind = Literal["class", "table", "present", "coarse", "sum", "square", "mean", "variance", "second"]
-SMOOTH = {"mean", "variance", "second"}
+Kind = Literal["class", "table", "present", "coarse", "sum", "square", "mean", "variance", "second", "deviation"]
+SMOOTH = {"mean", "variance", "second", "deviation"}
 CLASSES = {
     Adjacency.ADD_REMOVE: "a row belongs to one class, so a row more or less touches the releases of one class only",
     Adjacency.REPLACE: (
@@ -92,6 +92,7 @@ class Item:
             "coarse": f"rows by class and coarse cell of {self.feature}, for its spread",
             "mean": f"mean of {self.feature} by class",
             "variance": f"variance of {self.feature} by class",
+            "deviation": f"standard deviation of {self.feature} by class",
             "second": f"mean square of {self.feature} by class",
         }[self.kind]
 

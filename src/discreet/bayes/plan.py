@@ -271,5 +271,6 @@ def _promised(item: Item, unit: Fraction | None, smooth: Smooth) -> Item:
         return item
     smooth.check(unit * item.share)
     measure = "rho" if smooth.accounting == "rho" else "epsilon"
-    how = "global or smooth sensitivity" if smooth.sensitivity == "auto" else "smooth sensitivity"
+    hows = {"auto": "global or smooth sensitivity", "global": "Laplace noise by the public bounds and class counts"}
+    how = hows.get(smooth.sensitivity, "smooth sensitivity")
     return replace(item, charge=SmoothCharge(how, item.what, measure, unit * item.share, smooth.delta))

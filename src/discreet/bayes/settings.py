@@ -11,16 +11,19 @@ from typing import Any, Literal
 
 from discreet.bayes.likelihoods import likelihood_of
 from discreet.errors import BudgetError
-from discreet.mechanisms.heavy import LaplaceLogNormal, NoiseLaw, StudentT
+from discreet.mechanisms.counted import PureLaplace
+from discreet.mechanisms.heavy import NoiseLaw, StudentT
 from discreet.mechanisms.heavy_approx import Gaussian, Laplace
 from discreet.mechanisms.smooth import ROUNDING
+from discreet.mechanisms.smooth_plan import FAMILIES
 from discreet.privacy.budget import Budget, number
 from discreet.privacy.calibrate import step_delta, zcdp_rho
 from discreet.schema import Numeric, Schema
 
 SENSITIVITIES = ("global", "smooth", "auto")
-ESTIMATORS = ("moments", "trimmed", "bun-steinke")
-NOISES = ("student-t", "cauchy", "laplace-log-normal", "laplace", "gaussian")
+ESTIMATORS = ("moments", "trimmed", "bun-steinke", "vaidya")
+CONCENTRATED = ("laplace-log-normal", "uniform-log-normal", "arsinh-normal")
+NOISES = ("student-t", "cauchy", *CONCENTRATED, "laplace", "gaussian")
 STUDENTS = (StudentT(1), StudentT(2), StudentT(3))  # few degrees need less trimming, many have lighter tails
 Accounting = Literal["epsilon", "rho", "epsilon and delta"]
 
@@ -40,8 +43,10 @@ class Smooth:
     steps: int = 1
 
     @property
-    def kinds(self) -> tuple[Literal["mean"], Literal["variance", "second"]]:
+    def kinds(self) -> tuple[Literal["mean"], Literal["variance", "second", "deviation"]]:
         """The two statistics of a number."""
+        if self.estimator == "vaidya":
+            return ("mean", "deviation")
         return ("mean", "second") if self.estimator == "bun-steinke" else ("mean", "variance")
 
     def bought(self, feature: Numeric) -> bool:
@@ -71,12 +76,14 @@ class Smooth:
 
     def laws(self, epsilon: Fraction) -> tuple[NoiseLaw, ...]:
         """The laws to choose from for one release at this ε per step."""
+        if self.estimator == "vaidya":
+            return (PureLaplace(),)
         if self.noise == "student-t":
             return STUDENTS
         if self.noise == "cauchy":
             return STUDENTS[:1]
-        if self.noise == "laplace-log-normal":
-            return (LaplaceLogNormal(),)
+        if self.noise in CONCENTRATED:
+            return (FAMILIES[self.noise](),)
         return ((Laplace if self.noise == "laplace" else Gaussian)(self.step_delta(epsilon)),)
 
     def check(self, cost: Fraction) -> None:
@@ -110,11 +117,23 @@ def smooth_settings(
         raise BudgetError("plain moments have no smooth bound worth having: use estimator='trimmed' or 'bun-steinke'")
     if likelihood_of(numeric).statistic == "table":
         raise BudgetError("smooth sensitivity is for means and variances: choose numeric='gaussian'")
+    if estimator == "vaidya":
+        return _by_counts(schema, budget, sensitivity, noise, trim, spread)
     rows, spreads, buy = _trim(trim), _spreads(schema, spread), spread == "buy" or sensitivity == "auto"
     if not schema.numeric or (not budget.private and rows is None):
         return None  # nothing to trim, or no noise that trimming would save
     return Smooth(
         "auto" if sensitivity == "auto" else "smooth", estimator or "trimmed", noise or "student-t", rows, spreads, buy
+    )
+
+
+def _by_counts(schema: Schema, budget: Budget, sensitivity: Any, noise: Any, trim: Any, spread: Any) -> Smooth | None:
+    """Means and deviations by the public bounds and the released class counts; nothing about them can be chosen."""
+    if sensitivity == "auto" or noise is not None or trim != "auto" or spread is not None:
+        raise BudgetError("estimator='vaidya' has Laplace noise by the public bounds: leave sensitivity, noise, trim "
+                          "and spread out")  # fmt: skip
+    return (
+        Smooth("global", "vaidya", "laplace by counts", None, (), False) if schema.numeric and budget.private else None
     )
 
 
@@ -153,9 +172,9 @@ def choose_accounting(smooth: Smooth, budget: Budget, mechanism: str, statistics
         if mechanism == "gaussian":
             raise BudgetError(f"noise={smooth.noise!r} composes with laplace counts: leave mechanism at 'auto'")
         return "epsilon and delta", "laplace"
-    if smooth.noise == "laplace-log-normal":
+    if smooth.noise in CONCENTRATED:
         if budget.kind == "pure" or mechanism == "laplace":
-            raise BudgetError("laplace-log-normal noise is concentrated: it needs a delta and gaussian counts")
+            raise BudgetError(f"{smooth.noise} noise is concentrated: it needs a delta and gaussian counts")
         return "rho", "gaussian"
     if mechanism == "auto":
         if budget.kind == "approximate":

@@ -17,7 +17,9 @@ from discreet.bayes.plan import SMOOTH, Item, Kind, Plan
 from discreet.bayes.release import Release, release
 from discreet.bayes.settings import Smooth
 from discreet.errors import StatisticsError
+from discreet.mechanisms.counted import PureLaplace
 from discreet.mechanisms.heavy import LaplaceLogNormal, StudentT
+from discreet.mechanisms.heavy_normal import ArsinhNormal, UniformLogNormal
 from discreet.mechanisms.noise import Sampler, SimulationSampler
 from discreet.mechanisms.smooth_plan import SmoothPlan, plan_smooth, release_smooth, simulate_smooth
 from discreet.mechanisms.trimmed import TrimmedSample
@@ -89,6 +91,8 @@ def _step(item: Item, smooth: Smooth) -> Fraction:
 def _tuned(item: Item, smooth: Smooth, rows: float, ratio: float | None) -> Tuned:
     """Law, trim and β for one class, from the released number of its rows and a declared or bought spread."""
     epsilon, share = _step(item, smooth), UNKNOWN_RATIO if ratio is None else ratio
+    if smooth.estimator == "vaidya":
+        return Tuned(PureLaplace(), 0, 0.0, 0.0, 0.0, max(round(rows), 1))
     if item.kind == "second":
         share = min(2 * share, 0.5)
     fixed = smooth.trim
@@ -103,13 +107,14 @@ def _settled(kind: Kind, half: int, epsilon: Fraction, tuned: Tuned) -> SmoothPl
     """What is public about the release for one class; classes and features that agree share it."""
     fine = max(1, -(-FINE // half))
     return plan_smooth(
-        "variance" if kind == "variance" else "mean",
+        kind if kind in ("variance", "deviation") else "mean",
         law=tuned.law,
         epsilon=epsilon,
         trim=tuned.trim,
         half_range=half**2 // 2 if kind == "second" else half,
         beta=Fraction(tuned.beta),
-        fineness=fine if kind == "mean" else fine**2,
+        fineness=fine if kind in ("mean", "deviation") else fine**2,
+        rows=tuned.rows,
     )
 
 
@@ -139,14 +144,17 @@ def _entered(charge: SmoothCharge, plan: SmoothPlan, smooth: Smooth) -> SmoothCh
     parameters = {"law": smooth.noise}
     if isinstance(law, StudentT):
         parameters = {"law": "student-t", "degrees of freedom": str(law.degrees)}
-    elif isinstance(law, LaplaceLogNormal):
+    elif isinstance(law, LaplaceLogNormal | UniformLogNormal | ArsinhNormal):
         parameters["sigma"] = str(law.sigma)
     parameters |= {
         "beta": str(plan.beta),
         "s": str(plan.divisor),
         "m": str(plan.trim),
-        "cap": str(plan.half_range if plan.statistic == "mean" else plan.half_range**2),
+        "cap": str(plan.half_range**2 if plan.statistic == "variance" else plan.half_range),
         "add-remove steps": str(smooth.steps),
         "epsilon per step": str(plan.epsilon),
     }
+    if plan.rows:
+        parameters["rows"] = str(plan.rows)
+        return replace(charge, parameters=tuple(parameters.items()))
     return replace(charge, mechanism=f"smooth sensitivity, {parameters['law']}", parameters=tuple(parameters.items()))

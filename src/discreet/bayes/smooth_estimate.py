@@ -29,6 +29,9 @@ def trimmed_moments(release: Release, feature: Numeric, rows: Floats) -> tuple[F
     """
     half = feature.lattice.half
     first, second = ("mean", feature.name), ("variance", feature.name)
+    if ("deviation", feature.name) in release.smooth:  # read as they come, as Vaidya et al. do
+        deviations = _shares(release, ("deviation", feature.name))
+        return _shares(release, first) * half, np.square(deviations * half)
     squares = second not in release.smooth
     if squares:
         second = ("second", feature.name)
@@ -82,7 +85,7 @@ def _shares(release: Release, key: tuple[str, str]) -> Floats:
     """Released values as shares of the half range, or of its square."""
     values = release.values[key][:, 0].astype(np.float64)
     units = [
-        plan.fineness * (plan.half_range if plan.statistic == "mean" else plan.half_range**2)
+        plan.fineness * (plan.half_range**2 if plan.statistic == "variance" else plan.half_range)
         for plan in release.smooth[key]
     ]
     return np.asarray(values / np.array(units, dtype=np.float64))

@@ -21,12 +21,15 @@ class SmoothSettings(BaseEstimator):
     sensitivity : {"smooth", "auto", "global"}
         Noise by a smooth bound that follows the data (trimmed means and variances), by that or by what the public
         bounds allow, whichever promises the smaller error for a feature, or by the public bounds alone.
-    estimator : {None, "moments", "trimmed", "bun-steinke"}
+    estimator : {None, "moments", "trimmed", "bun-steinke", "vaidya"}
         Plain sums (global), trimmed mean and variance (smooth), or Bun and Steinke's trimmed means of x and x²;
-        the last two imply smooth sensitivity.
-    noise : {None, "student-t", "cauchy", "laplace-log-normal", "laplace", "gaussian"}
+        these two imply smooth sensitivity. "vaidya" releases means and deviations with Laplace noise by the public
+        bounds and the released class counts, as Vaidya et al. (2013) do: a baseline.
+    noise : None or one of "student-t", "cauchy", "laplace-log-normal", "uniform-log-normal", "arsinh-normal", \
+            "laplace", "gaussian"
         The law under a smooth bound. "student-t", the default, has one to three degrees of freedom, as the released
-        counts suggest; "laplace-log-normal" is concentrated, "laplace" and "gaussian" need a delta.
+        counts suggest; the three with "normal" in their names (Bun and Steinke's) are concentrated and need a delta or
+        a rho, "laplace" and "gaussian" need a delta.
     trim : "auto", int or fraction
         Rows cut from each end of every class: a public number, a share of the released class count, or what
         promises the least error at the released count.

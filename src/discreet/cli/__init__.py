@@ -17,6 +17,7 @@ from discreet.cli import (
     compare,
     demo,
     dossier,
+    enrolment,
     evaluate,
     explain,
     explore,
@@ -25,6 +26,7 @@ from discreet.cli import (
     gossip,
     inspect,
     local,
+    local_status,
     plan,
     predict,
     report,
@@ -36,13 +38,14 @@ from discreet.cli import (
 )
 from discreet.cli.common import run
 
-app = typer.Typer(
-    name="discreet",
-    help="Train and release classifiers on sensitive tables with differential privacy.",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
+ROOT: dict[str, Any] = {
+    "name": "discreet",
+    "help": "Train and release classifiers on sensitive tables with differential privacy.",
+    "no_args_is_help": True,
+    "pretty_exceptions_enable": False,
+    "context_settings": {"help_option_names": ["-h", "--help"]},
+}
+app = typer.Typer(**ROOT)
 
 
 def _version(wanted: bool) -> None:
@@ -53,7 +56,6 @@ def _version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def _root(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
@@ -66,18 +68,32 @@ COMMANDS = (
     demo, check, schema, bounds, stats, plan, fit, predict, evaluate, inspect, explain, dossier, compare, select,
     synthesize, audit, reproduce, report, explore,
 )  # fmt: skip
-for command in COMMANDS:
-    app.command(name=command.__name__.rsplit(".", 1)[1])(command.command)
+NAMED = {command.__name__.rsplit(".", 1)[1]: command.command for command in COMMANDS}
+app.callback()(_root)
+for name, command in NAMED.items():
+    app.command(name=name)(command)
 app.command(name="settle", hidden=True)(bounds.command)  # its name in version 0.1
 app.add_typer(account.app, name="account")
 app.add_typer(local.app)
 app.add_typer(federate.app, name="federate")
 app.add_typer(gossip.app, name="gossip")
+assert enrolment and local_status  # they add commands to those before
+
+
+def _asked() -> typer.Typer:
+    """The command line, or as much of it as the command that was asked for needs: to lay out all takes longer."""
+    name = sys.argv[1] if len(sys.argv) > 1 else ""
+    if name not in NAMED:
+        return app
+    one = typer.Typer(**ROOT)
+    one.callback()(_root)
+    one.command(name=name)(NAMED[name])
+    return one
 
 
 def _invoke() -> Any:
     """What typer does itself, less its own manners about interruptions and closed pipes."""
-    command = typer.main.get_command(app)
+    command = typer.main.get_command(_asked())
     command._main_shell_completion({}, "discreet")
     with command.make_context("discreet", sys.argv[1:]) as context:
         return command.invoke(context)

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from discreet.cli import options
+from discreet.cli import options, watching
 from discreet.cli.common import (
     account_for,
     check_address,
@@ -21,6 +21,7 @@ from discreet.cli.common import (
     print_json,
     table,
 )
+from discreet.cli.config import Configured, ready
 from discreet.errors import DiscreetError
 
 app = typer.Typer(no_args_is_help=True, help="Train one model over the rows of many sites, on Flower.")
@@ -147,7 +148,7 @@ def app_(out: Annotated[Path, typer.Option("--out", help="The directory to make.
     console().print(f"wrote {out}: its README says how to run it")
 
 
-@app.command()
+@app.command(cls=Configured)
 @options.grouped(terms=options.TERMS, masked=MASKED, weighed=WEIGHED)
 def coordinator(
     out: options.Out,
@@ -157,6 +158,9 @@ def coordinator(
     weighed: dict[str, Any],
     schema: options.Schema = None,
     keys: KeysOption = None,
+    home: Annotated[
+        Path | None, typer.Option("--home", help="Where 'federate invite' was run: invited nodes join here first.")
+    ] = None,
     insecure: InsecureOption = False,
     expected: Annotated[int, typer.Option("--nodes-expected", min=1, help="How many nodes make a model.")] = 1,
     at_least: Annotated[int, typer.Option(min=0, help="With how many to go on when time is up; all unless told.")] = 0,
@@ -178,23 +182,26 @@ def coordinator(
     _need()
     _interruptible()
     from discreet.federated.flower.coordinator import coordinate
-    from discreet.federated.flower.keys import FederationKeys
     from discreet.federated.flower.task import RoundTask
 
     host, _, port = check_address(listen).rpartition(":")
-    known = 0 if keys is None else len(FederationKeys(keys).names)
     task = RoundTask(
-        str(schema), str(out), expected, at_least, known, most_rows, name, str(state), wait=wait, resend=resend,
-        keys="" if keys is None else str(keys), epsilon=epsilon, delta=delta, mechanism=mechanism, stage=stage,
+        str(schema), str(out), expected, at_least, most_rows=most_rows, round=name, state=str(state),
+        wait=wait, resend=resend, keys="" if keys is None else str(keys), epsilon=epsilon, delta=delta,
+        mechanism=mechanism, stage=stage,
         **terms, **masked, **weighed,
     )  # fmt: skip
     if insecure:
         note("warning: neither encryption nor authentication: this is for trial only")
-    result = coordinate(task, state=state, keys=keys, host=host.strip("[]"), port=int(port), report=_tell(as_json))
+    task.check(expected)
+    ready()
+    result = coordinate(
+        task, state=state, keys=keys, host=host.strip("[]"), port=int(port), home=home, report=_tell(as_json)
+    )
     _show(result, as_json)
 
 
-@app.command()
+@app.command(cls=Configured)
 @options.grouped(granted=GRANTED, masked=MASKED, paying=options.PAYING)
 def node(
     data: options.NodeData,
@@ -243,6 +250,7 @@ def node(
         ring = FederationKeys(keys)
         ring.need(ring.authority, ring.node(name))
         connection = Connection(coordinator, ring.authority, ring.node(name), patience)
+    ready()
     worker = FlowerNode(terms, connection, lambda event, what: note(f"{name}: {event} {what}"))
     if worker.site.journal.created:
         note(f"{name}: made a new ledger {ledger} of {spent} in all")
@@ -295,6 +303,38 @@ def run_(
 
 
 @app.command()
+def select(
+    model: Annotated[Path, typer.Argument(help="The model of a first round, of tables (numbers in bins).")],
+    k: Annotated[int, typer.Option("--k", "-k", help="How many features to keep.", min=1)],
+    out: Annotated[Path, typer.Option("--out", "-o", help="Where to write the reduced schema (TOML or JSON).")] = Path(
+        "selected.toml"
+    ),
+    as_json: options.Json = False,
+) -> None:
+    """Choose the features that a first round's model finds most telling, for a second round that counts them alone."""
+    from discreet.bayes.model import NaiveBayesModel
+    from discreet.models import load
+    from discreet.selection.released import choose_from_model
+
+    check_out(out, model)
+    found = load(model)
+    if not isinstance(found, NaiveBayesModel):
+        raise DiscreetError(f"{model} is no Naive Bayes model: features are chosen by the tables of one")
+    choice = choose_from_model(found, k)
+    choice.schema.save(
+        out, comment=f"{k} of {len(found.schema.features)} features, chosen by 'discreet federate select'"
+    )
+    bits = sorted(choice.bits.items(), key=lambda pair: -pair[1])
+    if as_json:
+        print_json({"features": list(choice.names), "bits": choice.bits, "schema": str(out)})
+        return
+    rows = [[name, f"{value:.4f}", "yes" if name in choice.names else ""] for name, value in bits]
+    console().print(table("", ["feature", "bits by the model", "kept"], rows))
+    note(f"this cost nothing beyond {model}; a second round is a charge of its own, and both costs add up")
+    note(f"wrote {out}: give it to the coordinator and every node as --schema of the second round")
+
+
+@app.command()
 def ledger(
     file: Annotated[Path, typer.Argument(help="A node's budget ledger.")],
     total: Annotated[float | None, typer.Option(help="Grant another total: the data owner's decision.")] = None,
@@ -317,6 +357,19 @@ def ledger(
         return
     rows = [[e.round_id, str(e.cost), e.when, (e.answer or "none yet")[:16]] for e in entries]
     console().print(table(f"{granted} in all ({unit})", ["round", "cost", "when", "answer"], rows, left=4))
+
+
+@app.command()
+@options.grouped(watched=watching.WATCHED)
+def status(
+    state: Annotated[Path, typer.Option("--state", help="The coordinator's directory of state.")],
+    watched: dict[str, Any],
+) -> None:
+    """Show how a coordinator's round is going: who is in, what it waits for, and how exact a count will be."""
+    _need()
+    from discreet.federated.flower.progress import look
+
+    watching.watch(lambda: look(state), **watched)
 
 
 def _flag(name: str, value: Any) -> list[str]:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from discreet.cli import options
+from discreet.cli import options, watching
 from discreet.cli.common import (
     account_for,
     check_address,
@@ -19,8 +19,9 @@ from discreet.cli.common import (
     load_schema,
     note,
     print_json,
-    table,
 )
+from discreet.cli.config import Configured, ready
+from discreet.dashboard import Board
 from discreet.errors import DiscreetError
 
 app = typer.Typer(no_args_is_help=True, help="Train one model over the rows of many sites, with no coordinator.")
@@ -65,71 +66,26 @@ def read_peers(text: str) -> dict[str, str]:
 
 @app.command()
 def keys(
-    nodes: Annotated[str, typer.Option(help="For trial: make these nodes' keys here, names separated by commas.")] = "",
+    nodes: Annotated[str, typer.Option(help="The nodes, names separated by commas.")],
     out: Annotated[Path | None, typer.Option("--out", help="The directory to make.", show_default=False)] = None,
     add_to: Annotated[
         Path | None, typer.Option("--add-to", help="Admit more nodes to the network of this directory.")
     ] = None,
 ) -> None:
-    """Make the authority of a network; nodes make their own keys (request), which it admits or revokes."""
+    """For trial: make the keys of a whole network in one place; members of a real one join by an invite."""
     _need()
     from discreet.gossip.keys import add_keys, make_keys
 
-    if (out is None) == (add_to is None) or (add_to is not None and not nodes):
+    if (out is None) == (add_to is None):
         raise DiscreetError("give --out DIR for a new network, or --add-to DIR for one that is there")
     made = make_keys(out, _names(nodes)) if out is not None else add_keys(add_to or Path(), _names(nodes))
     console().print(f"wrote {made.directory}: authority/ stays with whoever admits nodes, and nodes do not need it")
-    if nodes:
-        note("warning: these nodes' private keys were made here, so whoever holds this can speak for them: for trial")
+    note("warning: these nodes' private keys were made here, so whoever holds this can speak for them: for trial")
     for name in _names(nodes):
         console().print(f"  node {name}: give it public/ and nodes/{name}/, and nobody else its key")
 
 
-@app.command()
-def request(
-    name: NameOption,
-    keys: KeysOption = Path("keys"),
-) -> None:
-    """At a node: make its key, which stays there, and a request for whoever admits nodes; again, for a renewal."""
-    _need()
-    from discreet.gossip.keys import request_keys
-
-    made, digest = request_keys(keys, name)
-    console().print(
-        f"wrote {made} for the key {digest}: send it to whoever admits nodes, and put what comes back into {keys}:"
-    )
-    console().print(f"  ca.pem as public/ca.pem, {name}.pem as nodes/{name}/node.pem")
-
-
-@app.command()
-def admit(
-    requests: Annotated[list[Path], typer.Argument(help="Requests that nodes have made.")],
-    keys: KeysOption,
-    days: Annotated[int, typer.Option(min=1, help="How long the certificates hold.")] = 825,
-) -> None:
-    """At the authority: give nodes that ask for it a certificate; the same request again renews it."""
-    _need()
-    from discreet.gossip.keys import NetworkKeys, admit
-
-    for path in requests:
-        made, digest = admit(keys, path, days=days)
-        console().print(f"wrote {made} for the key {digest}: compare that with the node by another way, send it back")
-    console().print(f"  with {NetworkKeys(keys).authority}")
-
-
-@app.command()
-def revoke(
-    name: Annotated[str, typer.Argument(help="The node whose certificate holds no longer.")],
-    keys: KeysOption,
-) -> None:
-    """At the authority: no node that has the new list speaks with this one any more."""
-    _need()
-    from discreet.gossip.keys import revoke
-
-    console().print(f"wrote {revoke(keys, name)}: every node needs it as public/revoked.pem, before it is started")
-
-
-@app.command()
+@app.command(cls=Configured)
 @options.grouped(terms=options.TERMS, paying=options.PAYING)
 def node(
     data: options.NodeData,
@@ -197,6 +153,7 @@ def node(
     )  # fmt: skip
     pace = Pace(beat, tolerance, max(expect, 2) if expect else len(known) + 1, wait, linger, chaos=chaos)
     ring = NetworkKeys(keys).ring(name)
+    ready()
     state.mkdir(mode=0o700, exist_ok=True)
     member = GossipNode(
         own, ring, listen, known, pace, advertise=advertise, report=lambda text: note(f"{name}: {text}")
@@ -258,38 +215,36 @@ def model(
 
 
 @app.command()
+@options.grouped(watched=watching.WATCHED)
 def status(
+    watched: dict[str, Any],
     state: Annotated[Path | None, typer.Option("--state", help="The state directory of a node here.")] = None,
     address: Annotated[str | None, typer.Option("--address", help="Ask the node at HOST:PORT.")] = None,
     node: Annotated[str | None, typer.Option("--node", help="The name of the node that is asked.")] = None,
     keys: Annotated[Path | None, typer.Option("--keys", help="The directory of keys.")] = None,
     name: Annotated[str | None, typer.Option("--name", help="Who asks; the node itself unless told.")] = None,
     round_name: WhichRoundOption = None,
-    as_json: options.Json = False,
 ) -> None:
     """Show how far a node is: one that runs, by its address, or one here, by its state directory."""
     import asyncio
 
     if (state is None) == (address is None):
         raise DiscreetError("give --state DIR, or --address HOST:PORT with --node and --keys")
-    if state is not None:
-        from discreet.gossip.result import stored_status
+    if address is not None and (node is None or keys is None):
+        raise DiscreetError("to ask a running node give --node NAME and --keys DIR as well")
+    _need()
+    from discreet.gossip.keys import NetworkKeys
+    from discreet.gossip.links import ask
+    from discreet.gossip.result import status_board, stored_status
 
-        found = stored_status(state, round_name)
-    else:
-        if node is None or keys is None:
-            raise DiscreetError("to ask a running node give --node NAME and --keys DIR as well")
-        _need()
-        from discreet.gossip.keys import NetworkKeys
-        from discreet.gossip.links import ask
+    def look() -> Board:
+        if state is not None:
+            return status_board(stored_status(state, round_name))
+        assert node is not None and keys is not None
+        ring = NetworkKeys(keys).ring(name or node)
+        return status_board(asyncio.run(ask(ring, node, check_address(address or ""), "Status")))
 
-        found = asyncio.run(ask(NetworkKeys(keys).ring(name or node), node, check_address(address or ""), "Status"))
-    if as_json:
-        print_json(found)
-        return
-    shown = [[key, ", ".join(f"{k} {v}" for k, v in value.items()) if isinstance(value, dict) else str(value)]
-             for key, value in found.items()]  # fmt: skip
-    console().print(table("", ["what", "is"], shown, left=2))
+    watching.watch(look, **watched)
 
 
 @app.command()

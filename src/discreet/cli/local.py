@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from discreet.cli import options
+from discreet.cli import config, options
 from discreet.cli.common import (
     account_for,
     check_data,
@@ -244,7 +244,7 @@ def tokens(
     console().print(f"wrote {count} tokens to {out}: each lets one report in at 'discreet local serve --tokens'")
 
 
-@app.command()
+@app.command(cls=config.Configured)
 @options.grouped(asked=ASKED)
 def serve(
     asked: dict[str, Any],
@@ -298,6 +298,7 @@ def serve(
         if store or campaign or asked["schema"] or any(one[name] != own[name] for name in one):
             raise DiscreetError(f"{campaigns} says of each campaign what it is: give no settings of one beside it")
         hosted, root = load(campaigns)
+        config.ready()
         all_done: dict[str, Collector] = run(hosted, root=root, ready=_told(hosted, as_json), **shared)
         for name, done in all_done.items():
             note(f"stopped: the store {hosted[name].store} of {name} holds {done.accepted} reports")
@@ -305,6 +306,7 @@ def serve(
     if store is None:
         raise DiscreetError("a collection needs a store: name the database that keeps the reports by --store FILE")
     plan = _campaign(campaign, asked)
+    config.ready()
     only: Collector = run(plan, store, ready=_told({"": Hosted(plan, page=page)}, as_json), **one, **shared)
     note(f"stopped: the store {store} holds {only.accepted} reports")
 

@@ -163,8 +163,8 @@ SETTINGS: Group = {
         ("global", "smooth", "auto"), "global", "Noise on bell curves: by the public bounds, or by a smooth bound."
     ),
     "estimator": choice(
-        ("moments", "trimmed", "bun-steinke"), None,
-        "Moments of bell curves; 'trimmed' and 'bun-steinke' imply smooth bounds.",
+        ("moments", "trimmed", "bun-steinke", "vaidya"), None,
+        "Moments of bell curves; 'trimmed' and 'bun-steinke' imply smooth bounds, 'vaidya' public ones.",
     ),
     "bounds": choice(BOUGHT, "declared", "Bounds of numbers: as the schema says, or private for all of them."),
     "edges": choice(

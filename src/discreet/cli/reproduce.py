@@ -24,12 +24,28 @@ def command(
         ),
     ] = None,
     listing: Annotated[bool, typer.Option("--list", help="Show which studies there are.")] = False,
-    fast: Annotated[bool, typer.Option("--fast", help="Minutes instead of hours: fewer repeats and rows.")] = False,
+    fast: Annotated[
+        bool, typer.Option("--fast/--full", help="Minutes instead of hours: fewer repeats and rows.")
+    ] = False,
     data: Annotated[
         Path | None, typer.Option("--data", help="The directory of the reference data sets (or DISCREET_DATA).")
     ] = None,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Where to put results, figures, summary and claims.")
+    ] = None,
+    results: Annotated[
+        Path | None,
+        typer.Option("--results", help="Keep small result files here; nothing that they hold is measured again."),
+    ] = None,
+    from_results: Annotated[
+        bool, typer.Option("--from-results", help="Measure nothing: judge and draw what --results holds.")
+    ] = False,
+    only: Annotated[
+        list[str] | None,
+        typer.Option("--only", help="Only tasks with this value in a column, such as data=adult.", show_default=False),
+    ] = None,
+    repeats: Annotated[
+        int | None, typer.Option("--repeats", min=1, help="Only the first so many repeats.", show_default=False)
     ] = None,
     seed: Annotated[int, typer.Option(help="The root of all seeds.")] = 0,
     workers: Annotated[int | None, typer.Option(min=0, help="Processes at once; all cores unless told.")] = None,
@@ -55,15 +71,28 @@ def command(
     if out.exists() and not out.is_dir():
         raise StudyError(f"{out} is a file: --out needs a directory")
     from discreet_studies.data import find_data
-    from discreet_studies.study import reproduce
+    from discreet_studies.study import reproduce, retell
+    from discreet_studies.tasks import chosen_tasks
 
-    directory = find_data(data)
+    if from_results and results is None:
+        raise StudyError("say where the stored results are: --results DIR")
+    wanted = chosen_tasks(only or (), repeats)
+    directory = None if from_results else find_data(data)
+    command = " ".join(
+        ["discreet reproduce", study, *(["--part", part] if part else []), "--fast" if fast else "--full",
+         *(f"--only {one}" for one in only or ()), *([f"--repeats {repeats}"] if repeats else []), f"--seed {seed}"]
+    )  # fmt: skip
     told = []
     for one, folders in chosen:
         place = out.joinpath(*folders)
         try:
-            with _bar(" ".join(filter(None, (one.name, one.part))), quiet=as_json) as report:
-                outcome = reproduce(one, directory, place, fast=fast, seed=seed, workers=workers, report=report)
+            if directory is None:
+                assert results is not None
+                outcome = retell(one, results, place, fast=fast)
+            else:
+                with _bar(" ".join(filter(None, (one.name, one.part))), quiet=as_json) as report:
+                    outcome = reproduce(one, directory, place, fast=fast, seed=seed, workers=workers, report=report,
+                                        only=wanted, results_folder=results, command=command)  # fmt: skip
         except KeyboardInterrupt:
             note(f"stopped: what was measured is kept in {out}, and the same command goes on from there")
             raise typer.Exit(130) from None

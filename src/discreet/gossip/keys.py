@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,13 +14,13 @@ from cryptography import x509
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.hazmat.primitives.serialization import Encoding, PrivateFormat, PublicFormat, load_pem_private_key
+from cryptography.hazmat.primitives.serialization import Encoding, PrivateFormat, load_pem_private_key
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from discreet.errors import DiscreetError
 from discreet.files import write_bytes
 from discreet.gossip.membership import LEFT, MemberEntry
-from discreet.nodes.keys import DAYS, KeyDirectory, certificate, private_pem, write_closed
+from discreet.nodes.keys import DAYS, LOOPBACK, KeyDirectory, certificate, private_pem, reached_at, write_closed
 from discreet.nodes.refusals import ProtocolError
 from discreet.nodes.signing import KeySigner, signed_by
 
@@ -45,10 +44,6 @@ class NetworkKeys(KeyDirectory):
     def certificate(self, name: str) -> Path:
         """A node's certificate."""
         return self.directory / "nodes" / name / "node.pem"
-
-    def request(self, name: str) -> Path:
-        """A node's request for a certificate."""
-        return self.directory / "nodes" / name / f"{name}.csr"
 
     def issued(self, name: str) -> Path:
         """The last certificate that the authority gave a node."""
@@ -178,41 +173,28 @@ def add_keys(directory: Path, nodes: Sequence[str], *, days: int = DAYS) -> Netw
     return keys
 
 
-def request_keys(out: Path, name: str) -> tuple[Path, str]:
-    """At a node: make its key, which never leaves it, and a request for the authority; that, and the key's fingerprint.
-
-    Where the node has a key already, the request is made anew: for a renewal.
-    """
+def own_key(keys: NetworkKeys, name: str) -> ec.EllipticCurvePrivateKey:
+    """A node's private key, made here where there is none yet: it never leaves this place."""
     NetworkKeys.checked([name])
-    keys = NetworkKeys(out)
-    if keys.node(name).is_file():
-        keys.need(keys.node(name))
-        private: Any = load_pem_private_key(keys.node(name).read_bytes(), None)
-    else:
-        private = ec.generate_private_key(ec.SECP256R1())
-        out.mkdir(mode=0o700, exist_ok=True)
-        write_closed(keys.node(name), private_pem(private, PrivateFormat.PKCS8))
-    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
-    asked = x509.CertificateSigningRequestBuilder().subject_name(subject).sign(private, hashes.SHA256())
-    write_bytes(keys.request(name), asked.public_bytes(Encoding.PEM))
-    return keys.request(name), public_fingerprint(private.public_key())
+    if not keys.node(name).exists():
+        keys.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        write_closed(keys.node(name), private_pem(ec.generate_private_key(ec.SECP256R1()), PrivateFormat.PKCS8))
+    keys.need(keys.node(name))
+    try:
+        found = load_pem_private_key(keys.node(name).read_bytes(), None)
+    except (ValueError, TypeError):
+        found = None
+    if not isinstance(found, ec.EllipticCurvePrivateKey):
+        raise DiscreetError(f"{keys.node(name)} is no private key of a node")
+    return found
 
 
-def admit(directory: Path, request: Path, *, days: int = DAYS) -> tuple[Path, str]:
-    """At the authority: the certificate of a node that has asked for one, and the fingerprint of its key.
+def admit(directory: Path, name: str, public: ec.EllipticCurvePublicKey, *, days: int = DAYS) -> Path:
+    """At the authority: a certificate for a node's key.
 
     A name that was admitted is renewed for the same key only; a node with a new key has to be revoked first.
     """
     keys = _with_authority(directory)
-    try:
-        asked = x509.load_pem_x509_csr(request.read_bytes())
-        (name,) = (str(one.value) for one in asked.subject.get_attributes_for_oid(NameOID.COMMON_NAME))
-        public = asked.public_key()
-        good = asked.is_signature_valid and isinstance(public, ec.EllipticCurvePublicKey)
-    except (OSError, ValueError, TypeError):
-        good = False
-    if not good or not isinstance(public, ec.EllipticCurvePublicKey):
-        raise DiscreetError(f"{request} is no request of a node: it makes one by 'discreet gossip request'")
     NetworkKeys.checked([name])
     issued, numbers = keys.issued(name), set[int]()
     if issued.is_file():
@@ -224,7 +206,7 @@ def admit(directory: Path, request: Path, *, days: int = DAYS) -> tuple[Path, st
     numbers.add(x509.load_pem_x509_certificate(made).serial_number)
     write_bytes(keys.serials(name), "".join(f"{one}\n" for one in sorted(numbers)).encode())  # before it is given out
     write_bytes(issued, made)
-    return issued, public_fingerprint(public)
+    return issued
 
 
 def revoke(directory: Path, name: str, *, days: int = DAYS) -> Path:
@@ -260,13 +242,6 @@ def revoked(path: Path, authority: bytes | None = None) -> frozenset[int]:
     return frozenset(one.serial_number for one in held)
 
 
-def public_fingerprint(public: ec.EllipticCurvePublicKey) -> str:
-    """The first digits of a key's SHA-256, for two people to compare."""
-    raw = public.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
-    digits = hashlib.sha256(raw).hexdigest()[:32]
-    return ":".join(digits[at : at + 4] for at in range(0, 32, 4))
-
-
 def _with_authority(directory: Path) -> NetworkKeys:
     keys = NetworkKeys(directory)
     for path in (keys.authority, keys.authority_key):
@@ -288,3 +263,19 @@ def _certificate(keys: NetworkKeys, name: str, public: ec.EllipticCurvePublicKey
     reached = x509.SubjectAlternativeName([x509.DNSName(name)])
     usage = x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH])
     return certificate(name, public, AUTHORITY, signer, days, reached, usage)
+
+
+def desk_files(keys: NetworkKeys) -> tuple[Path, Path]:
+    """The certificate and the key of the desk at which nodes join."""
+    return keys.directory / "desk" / "desk.pem", keys.directory / "desk" / "desk.key"
+
+
+def make_desk(keys: NetworkKeys, hosts: Sequence[str], *, days: int = DAYS) -> None:
+    """A new certificate and key of the desk, for these names and loopback, by the authority that members have."""
+    signer: Any = load_pem_private_key(keys.authority_key.read_bytes(), None)
+    private = ec.generate_private_key(ec.SECP256R1())
+    usage = x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH])
+    made = certificate("discreet organiser", private, AUTHORITY, signer, days, reached_at([*LOOPBACK, *hosts]), usage)
+    for path, content in zip(desk_files(keys), (made, private_pem(private, PrivateFormat.PKCS8)), strict=True):
+        path.parent.mkdir(mode=0o700, exist_ok=True)
+        write_bytes(path, content, private=True)

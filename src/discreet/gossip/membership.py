@@ -93,10 +93,11 @@ class MemberEntry:
         return entry
 
 
-def progress(entries: Iterable[MemberEntry]) -> dict[str, int]:
-    """How many members have settled, and how many have left."""
-    phases = [entry.phase for entry in entries]
-    return {"settled": sum(phase >= SETTLED for phase in phases), "left": phases.count(LEFT)}
+def progress(entries: Iterable[MemberEntry]) -> dict[str, Any]:
+    """How many members have settled, how many have left, and how far each is."""
+    phases = {entry.node: entry.phase for entry in entries}
+    counts = {"settled": sum(phase >= SETTLED for phase in phases.values()), "left": [*phases.values()].count(LEFT)}
+    return {**counts, "phases": {node: PHASES[phase] for node, phase in sorted(phases.items())}}
 
 
 def holding(machine: PushSum) -> dict[str, Any]:

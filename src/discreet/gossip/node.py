@@ -36,7 +36,7 @@ from discreet.gossip.protocol import Message, PushShare
 from discreet.gossip.sharing import GossipTerms, SharingSite
 from discreet.gossip.vector import largest, sum_of
 from discreet.gossip.wire import Envelope, ack_from_bytes, ack_to_bytes, from_bytes, to_bytes
-from discreet.nodes.members import Member
+from discreet.nodes.members import Member, count_error
 from discreet.nodes.refusals import CLOSED, OTHER_NAME, OTHER_NETWORK, OWN_WISH, REVOKED, ProtocolError
 from discreet.nodes.settings import budget_kind, node_plan
 from discreet.nodes.update import Integers
@@ -130,12 +130,19 @@ class GossipNode:
             "conflicting": sorted(self.roster.conflicting),
             "phase": PHASES[self.phase],
             "spread": None if spread == float("inf") else spread,
+            "expected_error": self.error,
             **holding(self.machine),
         }
 
+    @property
+    def error(self) -> float:
+        """How far a count in the sum over all known members is off by their noise."""
+        return count_error(self.terms.schema, self.terms.settings, [*self.members.values()])
+
     def _save(self) -> None:
         entries = list(self.roster.entries.values()) if self._roster_changed else None
-        self.store.save(self.machine, entries, {"beats": self.beats} if entries or self.beats % 16 == 0 else None)
+        facts = {"beats": self.beats, "error": self.error} if entries or self.beats % 16 == 0 else None
+        self.store.save(self.machine, entries, facts)
         self._roster_changed = False
 
     # ---- receiving

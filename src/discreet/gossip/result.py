@@ -9,6 +9,7 @@ from typing import Any
 
 from discreet.bayes.estimate import estimate
 from discreet.bayes.model import NaiveBayesModel
+from discreet.dashboard import Board
 from discreet.errors import BudgetError, DiscreetError
 from discreet.gossip.membership import PHASES, RUNNING, holding, progress, read_member
 from discreet.gossip.store import StateFile, find_state
@@ -64,9 +65,27 @@ def write_model(
 def stored_status(state: Path, name: str | None = None) -> dict[str, Any]:
     """What a node's state on disk says of a round, whether or not the node runs."""
     with closing(StateFile(find_state(state, name))) as store:
-        machine, entries, beats = store.machine(), store.entries(), store.facts().get("beats", 0)
+        machine, entries, facts = store.machine(), store.entries(), store.facts()
     own = {entry.node: entry for entry in entries}.get(store.identity["node"])
     known = {name: store.identity[name] for name in ("node", "network", "round")}
     held = {"weight": None, "unacknowledged": {}} if machine is None else holding(machine)
     phase = PHASES[RUNNING if own is None else own.phase]
-    return {**known, "beats": beats, "members": len(entries), **progress(entries), "phase": phase, **held}
+    kept = {"beats": facts.get("beats", 0), "expected_error": facts.get("error")}
+    return {**known, **kept, "members": len(entries), **progress(entries), "phase": phase, **held}
+
+
+def status_board(found: dict[str, Any]) -> Board:
+    """What a node says of itself and the members, as facts and a table."""
+    error, spread, weight = (found.get(key) for key in ("expected_error", "spread", "weight"))
+    facts = [
+        ("network", str(found["network"])[:16]),
+        ("members", f"{found['members']}" + (f" of {found['expected']}" if "expected" in found else "")),
+        ("mass that this node holds", "none yet" if weight is None else f"{weight:.6f}"),
+        ("gap to what was heard of late", "not known" if spread is None else f"{spread:.2g}"),
+        ("expected error of a count", "not known yet" if error is None else f"± {error:.3g} rows"),
+        ("beats", str(found["beats"])),
+    ]  # fmt: skip
+    waiting = found["unacknowledged"]
+    rows = [[node, phase, str(waiting.get(node, 0))] for node, phase in found["phases"].items()]
+    line = f"{found['phase']}; {found['settled']} of {found['members']} members have settled"
+    return Board(f"Gossip node {found['node']}", line, facts, ("member", "phase", "messages under way"), rows, found)

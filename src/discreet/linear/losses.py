@@ -42,6 +42,9 @@ class Loss(Protocol):
     def curvature(self, t: Floats) -> Floats:
         """ℓ″(t), where it exists; anything between its two sides elsewhere."""
 
+    def bent(self, t: Floats, off: float) -> int:
+        """How many of these margins, each off by `off` at most, may have another slope than the exact ones."""
+
     def worst(self, reach: float, ridge: float) -> float:
         """sup over t of reach·|ℓ′(t)| + ln(1 + ℓ″(t)/ridge): what one row costs, for rows of norm one."""
 
@@ -73,6 +76,9 @@ class Logistic:
     def curvature(self, t: Floats) -> Floats:
         s = _sigmoid(-t)
         return np.asarray(s * (1 - s))
+
+    def bent(self, t: Floats, off: float) -> int:
+        return len(t)
 
     def worst(self, reach: float, ridge: float) -> float:
         # With s = −ℓ′ the curvature is s(1 − s); reach·s + ln(1 + s(1 − s)/ridge) is concave in s, and its slope
@@ -119,6 +125,10 @@ class Huber:
 
     def curvature(self, t: Floats) -> Floats:
         return np.asarray(np.where(np.abs(1 - t) <= self.h, 1 / (2 * self.h), 0.0))
+
+    def bent(self, t: Floats, off: float) -> int:
+        # Beyond the rounded corner the slope is 0 or −1, whatever the margin; twice `off` covers the comparison too.
+        return int(np.count_nonzero(np.abs(1 - t) <= self.h + 2 * off))
 
     def worst(self, reach: float, ridge: float) -> float:
         # At t = 1 − h the steepest slope meets the full curvature.

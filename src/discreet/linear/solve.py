@@ -49,20 +49,22 @@ class Objective:
         """∇J(w)."""
         return self.design.gather(self.loss.slope(t) * self.signs) + self.ridge * weights + self.tilt
 
-    def rounding(self, weights: Floats) -> float:
-        """A bound on the norm of what rounding did to `gradient` (docs/proofs/linear.md).
+    def rounding(self, weights: Floats, t: Floats) -> float:
+        """A bound on the norm of what rounding did to `gradient` at the margins t (docs/proofs/linear.md).
 
-        Margins are sums of `slots` products with Σ|w_c x_c| ≤ ‖w‖; a slope follows its margin at the rate `bend`
-        and is itself exact to a few units; sums over rows are compensated.
+        Margins are sums of `slots` products with Σ|w_c x_c| ≤ ‖w‖; a slope follows its margin at the rate `bend`, or
+        not at all, and is itself exact to a few units; sums over rows are compensated.
         """
-        rows, length = len(self.design), float(np.linalg.norm(weights))
-        each = self.loss.bend * ((self.design.slots + 4) * length + 4) + 16
-        return 2 * _U * (rows * each + 4 * (self.ridge * length + float(np.linalg.norm(self.tilt))))
+        length = float(np.linalg.norm(weights))
+        off = (self.design.slots + 4) * length + 4
+        slopes = self.loss.bend * off * self.loss.bent(t, 2 * _U * off) + 16 * len(t)
+        return 2 * _U * (slopes + 4 * (self.ridge * length + float(np.linalg.norm(self.tilt))))
 
     def certified(self, weights: Floats) -> float:
         """A bound on the norm of the exact gradient of J at these weights."""
-        norm = float(np.linalg.norm(self.gradient(weights, self.at(weights))))
-        return norm * (1 + len(weights) * _U) + self.rounding(weights)
+        t = self.at(weights)
+        norm = float(np.linalg.norm(self.gradient(weights, t)))
+        return norm * (1 + len(weights) * _U) + self.rounding(weights, t)
 
     @property
     def stiffness(self) -> float:

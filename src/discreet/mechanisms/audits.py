@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, partial
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,10 +16,18 @@ from discreet.audit import AuditCase, Pair, case_at_one
 from discreet.domain import exact
 from discreet.mechanisms.choose import CHOICES, choice_rate, choose
 from discreet.mechanisms.coins import Coins
+from discreet.mechanisms.counted import PureLaplace
 from discreet.mechanisms.knorm import KNorm
 from discreet.mechanisms.kvectors import KVector
 from discreet.mechanisms.noise import ExactSampler, SimulationSampler
-from discreet.mechanisms.smooth_plan import FAMILIES, SmoothPlan, plan_smooth, release_smooth, simulate_smooth
+from discreet.mechanisms.smooth_plan import (
+    FAMILIES,
+    SmoothPlan,
+    Statistic,
+    plan_smooth,
+    release_smooth,
+    simulate_smooth,
+)
 from discreet.mechanisms.trimmed import TrimmedSample
 from discreet.mechanisms.trimming import tune
 from discreet.mechanisms.vectors import SeededBits
@@ -57,13 +65,16 @@ class SmoothStatistic:
 
     epsilon: float
     law: str
-    statistic: Literal["mean", "variance"]
+    statistic: Statistic
     exact: bool = False
 
     @cached_property
     def plan(self) -> SmoothPlan:
         """The public plan at the claimed ε; a concentrated law is tuned to the ρ that converts to it."""
         epsilon = exact(self.epsilon)
+        if self.law == "counted":
+            return plan_smooth(self.statistic, law=PureLaplace(), epsilon=epsilon, trim=0, half_range=HALF, beta=0,
+                               fineness=4, rows=2)  # fmt: skip
         law = FAMILIES[self.law](*((DELTA,) if self.law in {"laplace", "gaussian"} else ()))
         if law.measure == "zcdp":
             epsilon = Fraction(math.sqrt(2 * float(zcdp_rho(epsilon, DELTA))) * (1 - 1e-9))
@@ -92,7 +103,7 @@ class PrivateChoice:
         return np.array([[choose(data, rate, law=self.law, coins=coins)] for _ in range(size)])
 
 
-SMOOTH_PAIRS: dict[Literal["mean", "variance"], list[Pair]] = {
+SMOOTH_PAIRS: dict[Statistic, list[Pair]] = {
     # An empty window has the midpoint for its mean and no variance; one row at a bound moves it as far as can be.
     "mean": [Pair((), (HALF,), "the first row, at a bound"), Pair((-HALF, HALF), (-HALF, HALF, HALF), "a third row")],
     "variance": [
@@ -130,7 +141,7 @@ class NoisySums:
 
 def audit_cases() -> list[AuditCase]:
     """Discrete Laplace and Gaussian noise on a count, exact and simulated; heavy tails; tables; private choices."""
-    return [*_counts(), *_smooth(), *_tables(), *_choices()]
+    return [*_counts(), *_smooth(), *_counted(), *_tables(), *_choices()]
 
 
 def _counts() -> Iterator[AuditCase]:
@@ -142,7 +153,7 @@ def _counts() -> Iterator[AuditCase]:
 
 
 def _smooth() -> Iterator[AuditCase]:
-    for law in ("student-t", "cauchy", "laplace-log-normal", "laplace", "gaussian"):
+    for law in FAMILIES:
         delta = 0.0 if law in {"student-t", "cauchy"} else float(DELTA)
         for statistic, pairs in SMOOTH_PAIRS.items():
             build, name = partial(SmoothStatistic, law=law, statistic=statistic), f"smooth-{statistic}-{law}"
@@ -150,6 +161,15 @@ def _smooth() -> Iterator[AuditCase]:
             if law == "student-t":
                 exactly = partial(build, exact=True)
                 yield case_at_one(f"{name}-exact", exactly, pairs, "drawn exactly", samples=4_000)
+
+
+def _counted() -> Iterator[AuditCase]:
+    joins = {"mean": [Pair((-HALF, -HALF), (-HALF, -HALF, HALF), "a row at the other bound")],
+             "deviation": [Pair((-HALF,), (-HALF, HALF), "a second row, at the other bound")]}  # fmt: skip
+    pairs: dict[Statistic, list[Pair]] = {"mean": joins["mean"], "deviation": joins["deviation"]}
+    for statistic, found in pairs.items():
+        build = partial(SmoothStatistic, law="counted", statistic=statistic)
+        yield case_at_one(f"counted-{statistic}", build, found, "by public bounds and a released number of rows")
 
 
 def _tables() -> Iterator[AuditCase]:

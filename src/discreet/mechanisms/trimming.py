@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from discreet.mechanisms.heavy import LaplaceLogNormal, NoiseLaw, StudentT
 from discreet.mechanisms.heavy_approx import Gaussian, Laplace
+from discreet.mechanisms.heavy_normal import ArsinhNormal, UniformLogNormal
 from discreet.mechanisms.smooth import ROUNDING
 from discreet.mechanisms.smooth_plan import Statistic
 
@@ -29,6 +30,7 @@ class Tuned:
     beta: float
     noise: float
     error: float
+    rows: int = 0  # above zero: noise follows the public bounds at so many rows, and nothing is trimmed
 
 
 def tune(
@@ -92,6 +94,8 @@ def unit_noise(law: NoiseLaw, epsilon: float, beta: float) -> float:
         sigma = float(tuned.sigma)
         divisor = math.exp(-1.5 * sigma**2) * (epsilon - rate / sigma)
         return tuned.typical / divisor if divisor > 0 else math.inf
+    if isinstance(law, UniformLogNormal | ArsinhNormal):
+        return law.tuned(epsilon, rate).unit_noise(epsilon, rate)
     assert isinstance(law, Laplace | Gaussian)
     divisor = law.approximate_divisor(epsilon, rate)
     return law.typical / divisor if divisor > 0 else math.inf

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
+import hmac
+import ipaddress
 import os
 import re
 import shutil
@@ -14,13 +17,15 @@ from pathlib import Path
 from typing import ClassVar, Self
 
 from cryptography import x509
+from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
+from cryptography.x509.oid import AttributeOID, NameOID
 
 from discreet.errors import DiscreetError
 
 DAYS = 825  # for which certificates hold
+LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
 @dataclass(frozen=True)
@@ -126,3 +131,56 @@ def certificate(
         builder = builder.add_extension(extension, critical=False)
     strength = hashes.SHA384() if signer.key_size > 256 else hashes.SHA256()
     return builder.sign(signer, strength).public_bytes(serialization.Encoding.PEM)
+
+
+def make_request(private: ec.EllipticCurvePrivateKey, name: str, binding: str) -> bytes:
+    """A request for a name, by whoever holds the key; it is signed over what it is bound to."""
+    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+    builder = x509.CertificateSigningRequestBuilder().subject_name(subject)
+    asked = builder.add_attribute(AttributeOID.CHALLENGE_PASSWORD, binding.encode()).sign(private, hashes.SHA256())
+    return asked.public_bytes(serialization.Encoding.PEM)
+
+
+def read_request(pem: bytes, name: str, binding: str) -> ec.EllipticCurvePublicKey:
+    """The key of a request that proves that its sender holds it, for that name and bound to that."""
+    try:
+        asked = x509.load_pem_x509_csr(pem)
+        (named,) = (str(one.value) for one in asked.subject.get_attributes_for_oid(NameOID.COMMON_NAME))
+        bound = asked.attributes.get_attribute_for_oid(AttributeOID.CHALLENGE_PASSWORD).value
+        public = asked.public_key()
+        good = asked.is_signature_valid and named == name and hmac.compare_digest(bound, binding.encode())
+    except (ValueError, TypeError, x509.AttributeNotFound, UnsupportedAlgorithm):
+        good = False
+    if not good or not isinstance(public, ec.EllipticCurvePublicKey):
+        raise DiscreetError("this request does not prove that its sender holds the key: join again")
+    return public
+
+
+def key_digest(public: ec.EllipticCurvePublicKey) -> str:
+    """The SHA-256 of a public key."""
+    form = serialization.PublicFormat.SubjectPublicKeyInfo
+    return hashlib.sha256(public.public_bytes(serialization.Encoding.DER, form)).hexdigest()
+
+
+def authority_digest(pem: bytes) -> str:
+    """The SHA-256 of an authority's certificate, by which whoever it signs for is known."""
+    try:
+        held = x509.load_pem_x509_certificate(pem)
+    except ValueError:
+        raise DiscreetError("this is no certificate of an authority") from None
+    return held.fingerprint(hashes.SHA256()).hex()
+
+
+def reached_at(hosts: Sequence[str]) -> x509.SubjectAlternativeName:
+    """The names and addresses at which a server is reached, for its certificate."""
+    return x509.SubjectAlternativeName([_alternative(host) for host in dict.fromkeys(hosts)])
+
+
+def _alternative(host: str) -> x509.GeneralName:
+    try:
+        return x509.IPAddress(ipaddress.ip_address(host))
+    except ValueError:
+        pass
+    if not re.fullmatch(r"[A-Za-z0-9*]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?", host):
+        raise DiscreetError(f"{host!r} is neither a host name nor an address")
+    return x509.DNSName(host)

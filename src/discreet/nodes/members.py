@@ -111,6 +111,14 @@ def summed_noise(counted: Sequence[tuple[Plan, float]]) -> dict[Key, float]:
     }
 
 
+def count_error(schema: Schema, settings: Settings, members: Sequence[Member]) -> float:
+    """The standard deviation of the noise of one count in the sum over some members: of the worst table."""
+    counted = Counter((member.budget, member.mechanism) for member in members)
+    plans = [(node_plan(schema, settings, *key), count) for key, count in counted.items()]
+    noise, counts = summed_noise(plans), [item.key for item in plans[0][0].items if item.kind in COUNTS]
+    return math.sqrt(max(noise[key] for key in counts))
+
+
 def summed_release(schema: Schema, settings: Settings, members: Sequence[Member], values: Mapping[Key, Any]) -> Release:
     """The plain sum over some members as a release: its noise is that of all of them together."""
     if len({budget_kind(member.budget) for member in members}) > 1:

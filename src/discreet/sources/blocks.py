@@ -88,3 +88,10 @@ def in_threads(task: Callable[[Any], Any], parts: list[Any]) -> list[Any]:
         return [task(parts[0])]
     with ThreadPoolExecutor(len(parts)) as pool:
         return list(pool.map(task, parts))
+
+
+def shared(task: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
+    """Run a task on every item, each thread on a run of them."""
+    ends = np.linspace(0, len(items), min(workers(), max(1, len(items))) + 1).astype(int).tolist()
+    done = in_threads(lambda part: [task(item) for item in part], [items[a:b] for a, b in pairwise(ends)])
+    return [one for some in done for one in some]

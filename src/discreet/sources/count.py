@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterator
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 
 from discreet.schema import Schema
 from discreet.sources.absorb import Absorbed, absorb
-from discreet.sources.blocks import SMALL, Rows, in_threads, parts, spans
+from discreet.sources.blocks import SMALL, Rows, in_threads, parts, shared, spans
 from discreet.sources.columns import Codes, Column, Numbers
 from discreet.sources.program import Program
 from discreet.sources.sweep import worthwhile
@@ -52,7 +53,7 @@ def _counted(schema: Schema, rows: Rows, detail: Collection[Detail], total: bool
         return second if isinstance(first, Statistics) else first
     classes = len(schema.classes)
     tables = [_Tables(column, classes, detail) for column in rows.columns]
-    wide = max(table.cells for table in tables) * classes >= 2**31
+    wide = max(max(table.cells, table.width) for table in tables) * (classes + 1) >= 2**31
     if wide or rows.size < SMALL or not worthwhile(rows.size * len(tables)):
         counts = _plain(rows, tables, classes)
     else:
@@ -95,32 +96,43 @@ def _fast(rows: Rows, tables: list[_Tables], classes: int) -> NDArray[np.int64]:
     """Count in threads, tile by tile, several columns at a time; returns the class counts, bad labels last."""
     assert rows.label is not None
     program = Program(rows.columns, rows.label, all(table.binned for table in tables))
+    # Rows whose points are counted need no other count: their bins follow from it.
     groups = _grouped(program.cells, classes + 1, 0 if any(table.width for table in tables) else GROUP)
     shapes = [(classes + 1, *(program.cells[j] for j in members)) for members in groups]
-    firsts = np.cumsum([0, *map(math.prod, shapes)])
+    ends = np.cumsum([0, *(0 if tables[g[0]].width else math.prod(s) for g, s in zip(groups, shapes, strict=True))])
+    firsts = np.where(np.diff(ends) > 0, ends[:-1], -1)
     places = np.cumsum([0, *((classes + 1) * table.width for table in tables)])
     for j, table in enumerate(tables):
         program.want(j, j if "moments" in table.detail else -1, int(places[j]) if table.width else -1)
 
     def work(part: tuple[int, int]) -> tuple[NDArray[Any], ...]:
         # 32 bits hold the rows of a part and halve the memory that the counting jumps about in.
-        joint, spots = (np.zeros(ends[-1], np.uint32) for ends in (firsts, places))
+        joint, spots = (np.zeros(last[-1], np.uint32) for last in (ends, places))
         moments = np.zeros((len(tables), 2, classes), np.int64)
         program.sweep(groups, *part, joint, firsts, moments, spots)
         return joint, moments, spots
 
+    def gather(j: int) -> NDArray[np.int64]:
+        # All rows fit into 32 bits, too (`_counted`): they are summed before they get longer.
+        mine = [spots[places[j] : places[j + 1]].reshape(-1, tables[j].width) for *_, spots in done]
+        for other in mine[1:]:
+            mine[0] += other
+        return tables[j].take(mine[0])
+
     done = in_threads(work, parts(rows.size))
     joint, moments = (np.asarray(np.sum([one[k] for one in done], axis=0, dtype=np.int64)) for k in (0, 1))
+    pointed = [j for j, table in enumerate(tables) if table.width]
+    totals = shared(gather, pointed)
     for g, members in enumerate(groups):
-        cells = joint[firsts[g] : firsts[g + 1]].reshape(shapes[g])
+        if firsts[g] < 0:
+            continue
+        cells = joint[ends[g] : ends[g + 1]].reshape(shapes[g])
+        totals.append(cells.reshape(classes + 1, -1).sum(axis=1))
         for axis, j in enumerate(members, start=1):
             tables[j].margin = cells.sum(axis=tuple(a for a in range(1, cells.ndim) if a != axis))[:classes]
-    for j, table in enumerate(tables):
-        table.moments = moments[j]
-        if table.width:
-            for *_, spots in done:
-                table.points += spots[places[j] : places[j + 1]].reshape(-1, table.width)[:classes]
-    return np.asarray(joint[: firsts[1]].reshape(classes + 1, -1).sum(axis=1))
+    for table, sums in zip(tables, moments, strict=True):
+        table.moments = sums
+    return np.asarray(totals[-1])
 
 
 def _grouped(cells: list[int], classes: int, most: int) -> list[list[int]]:
@@ -182,6 +194,22 @@ class _Tables:
                 np.add.at(self.points, (groups[there], points[there] + column.feature.lattice.half), 1)
         flat = np.bincount(groups * self.cells + codes, minlength=self.classes * self.cells)
         self.margin += flat.reshape(self.classes, self.cells)
+
+    def take(self, points: NDArray[np.uint32]) -> NDArray[np.int64]:
+        """Take over how many rows of each class, bad labels last, are at each point; returns how many rows these are.
+
+        After the points come missing and infinite values, as they do after the bins.
+        """
+        assert isinstance(self.column, Numbers)
+        self.points = points[: self.classes, :-2].astype(np.int64)
+        self.points.flags.writeable = False
+        half = self.column.feature.lattice.half
+        cuts = [cut + half for cut in self.column.feature.cuts] if self.binned else []
+        ends = [0, *cuts, 2 * half + 1]
+        for cell, (start, stop) in enumerate(pairwise(ends)):
+            self.margin[:, cell] = self.points[:, start:stop].sum(axis=1)
+        self.margin[:, len(ends) - 1 : len(ends) + 1] = points[: self.classes, -2:]
+        return np.append(self.margin.sum(axis=1), points[self.classes].sum(dtype=np.int64))
 
     @property
     def bad(self) -> bool:

@@ -13,7 +13,6 @@ from discreet.sources.columns import GONE, Codes, Column, Numbers, Points
 from discreet.sources.sweep import (
     ADDRESS,
     BASE,
-    BLOCK,
     CELLS,
     CHUNK,
     CUTS,
@@ -24,6 +23,7 @@ from discreet.sources.sweep import (
     GONE_AT,
     HALF,
     LAST,
+    LATER,
     MANY,
     MIDDLE,
     MISSING,
@@ -88,13 +88,16 @@ class Program:
         """Go over the rows from `start` to before `stop` once; the columns of a group make one index of a row."""
         groups = [[-1], *groups] if self.whole[0, ADDRESS] else groups
         order, ends = np.concatenate(groups) + 1, np.cumsum([len(one) for one in groups])
-        block = BLOCK if spots is not None and len(spots) else TILE
+        later = LATER if spots is not None and len(spots) else 0
         given = zip((joint, firsts, moments, spots, codes, points), _NONE, strict=True)
         places = (none if one is None else one for one, none in given)
         side = _aligned((len(self.whole) + 1, TILE + APART), np.int64)
-        scratch = _aligned((block,), np.uint32), _aligned((TILE,), np.uint32), _aligned((TILE,), np.int32)
+        scratch = (
+            _aligned((TILE,), np.uint32), _aligned((TILE,), np.uint32), _aligned((TILE,), np.int32),
+            _aligned((len(self.whole), later), np.uint32),
+        )  # fmt: skip
         scratch[0][:] = 0
-        pieces = ahead(self.whole[order] if block == TILE else self.whole[:0])
+        pieces = ahead(self.whole[order])
         sides = side, side.view(np.float64), side.ctypes.data, pieces
         fours = self.fours[np.isin(self.fours, order).any(axis=1)]
         run = compiled_sweep()

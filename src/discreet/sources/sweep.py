@@ -28,208 +28,213 @@ _EVEN = 1.5 * 2.0**52  # added and taken away again it rounds a double below 2**
 _LARGEST = float(np.finfo(np.float64).max)
 TYPES = {kind: number for number, kind in enumerate(["i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f4", "f8"])}
 TILE = 2048  # rows that, with those that come next, stay in a core's second cache
-BLOCK = 1 << 17  # rows of one column after the other, where each counts in a table that fills the second cache
+LATER = 1 << 16  # rows whose points wait to be counted column by column, for one table of them fills the second cache
 ROWS = 128  # that are put side by side at a time
 CHUNK = 8  # that are counted between two calls for rows of the next tile
 
 
 def _sweep(
     whole: Any, real: Any, tables: Any, order: Any, ends: Any, fours: Any, start: int, stop: int, all_labels: Any,
-    all_indices: Any, all_points: Any, side: Any, side_reals: Any, side_at: int,
+    all_indices: Any, all_points: Any, later: Any, side: Any, side_reals: Any, side_at: int,
     ahead: Any, joint: Any, firsts: Any, moments: Any, spots: Any, codes: Any, held: Any,
 ) -> None:  # fmt: skip
     """Go over some rows: columns come in groups `order[ends[g - 1] : ends[g]]`, the first is the label if there is one.
 
-    `joint[firsts[g]:]` counts the indices of a group: the label, then for each of its columns index·cells + code.
-    `moments` and `spots` take the sums and points of numbers by class, `codes` and `held` the indices and points of
-    every row, where they have room for them. The arrays before are scratch; `side_reals` is `side`, at `side_at`, as
-    doubles. `fours` are columns that lie beside each other in memory, as those of a matrix do. The memory of the next
-    tile is called for while rows are counted, lest they wait for it: `ahead` has pieces of it (`program.ahead`).
+    `joint[firsts[g]:]` counts the indices of a group: the label, then for each of its columns index·cells + code; none
+    are counted where `firsts[g]` is below zero. `moments` and `spots` take the sums and points of numbers by class,
+    `codes` and `held` the indices and points of every row, where they have room for them. The arrays before are
+    scratch; `side_reals` is `side`, at `side_at`, as doubles. `fours` are columns that lie beside each other in memory,
+    as those of a matrix do. The memory of the next tile is called for while rows are counted, lest they wait for it:
+    `ahead` has pieces of it (`program.ahead`). Points wait in `later` until they are counted, column by column.
     """
-    block, tile, lead = len(all_labels), len(all_indices), 1 if whole[0, ADDRESS] != 0 else 0
+    tile, lead, room = len(all_indices), 1 if whole[0, ADDRESS] != 0 else 0, later.shape[1]
     pitch = 8 * side.shape[1]
-    for low in range(start, stop, block):
-        high = low + block if low + block < stop else stop
+    for at in range(start, stop, tile):
+        size = tile if at + tile < stop else stop - at
+        each = np.uint64(size)  # indices without a sign need no look at those below zero
+        label, index, points = all_labels[:size], all_indices[:size], all_points[:size]
+        waiting = (at - start) % room if room else 0
+
+        # What is not side by side in eight bytes is put so. Columns of a matrix share lines of the cache: they are all
+        # read while those lines are near, a few rows at a time, and four by four where they are turned.
+        for low_row in range(0, size, ROWS):
+            high_row = low_row + ROWS if low_row + ROWS < size else size
+            by_four = (high_row - low_row) // 4
+            for k in range(len(fours)):
+                a, b, c, d = fours[k, 0], fours[k, 1], fours[k, 2], fours[k, 3]
+                stride, out = whole[a, STRIDE], side_at + 8 * low_row
+                address = whole[a, ADDRESS] + (at + low_row) * stride
+                _turn(
+                    whole[a, TYPE], address, stride, by_four,
+                    out + a * pitch, out + b * pitch, out + c * pitch, out + d * pitch,
+                )  # fmt: skip
+            for k in range(len(order)):
+                j = order[k]
+                kind, stride = whole[j, TYPE], whole[j, STRIDE]
+                if stride == 8 and (kind == 3 or kind == 9):
+                    continue
+                left = low_row + 4 * by_four if whole[j, TURNED] else low_row
+                address = whole[j, ADDRESS] + (at + left) * stride
+                _gather(kind, address, stride, high_row - left, side_at + j * pitch + 8 * left)
+
         for g in range(len(ends)):
             first, last = ends[g - 1] if g > 0 else 0, ends[g]
-            for at in range(low, high, tile):
-                size = tile if at + tile < high else high - at
-                each = np.uint64(size)  # indices without a sign need no look at those below zero
-                label, index, points = all_labels[at - low : at - low + size], all_indices[:size], all_points[:size]
+            counting = len(joint) > 0 and g >= lead and firsts[g - lead] >= 0
+            for i in range(each):
+                index[i] = label[i] if g >= lead else np.uint32(0)
+            for k in range(first, last):
+                j = order[k]
+                column, rule, kind = whole[j], whole[j, RULE], whole[j, TYPE]
+                cells, unknown = np.uint32(column[CELLS]), np.uint32(column[UNKNOWN])
+                places, half, lowest = column[SIZE], np.int32(column[HALF]), column[LOW]
+                table, address = tables[column[FIRST] :], column[ADDRESS] + at * 8
+                ints, reals = side[j], side_reals[j]
+                if column[STRIDE] == 8 and kind == 3:
+                    ints = _whole_view(address, size)
+                elif column[STRIDE] == 8 and kind == 9:
+                    reals = _real_view(address, size)
+                if kind < 8 and rule > TABLE:
+                    gone, own = column[GONE_AT], side_reals[0 if j else len(side_reals) - 1]
+                    for i in range(each):
+                        number = np.float64(ints[i])
+                        if kind == 7 and ints[i] < 0:
+                            number = np.float64(np.uint64(ints[i]))
+                        if gone != 0 and ints[i] <= gone + 1:  # a point that stands for missing, or for infinite
+                            number = np.float64(np.nan if ints[i] == gone else np.inf)
+                        own[i] = number
+                    reals = own
 
-                # What is not side by side in eight bytes is put so. Columns of a matrix share lines of the cache: they
-                # are all read while those lines are near, a few rows at a time, and four by four where they are turned.
-                begin, finish, turned = first, last, 0
-                if block == tile:
-                    begin, finish, turned = 0, len(order) if g == 0 else 0, len(fours) if g == 0 else 0
-                for low_row in range(0, size, ROWS):
-                    high_row = low_row + ROWS if low_row + ROWS < size else size
-                    by_four = (high_row - low_row) // 4
-                    for k in range(turned):
-                        a, b, c, d = fours[k, 0], fours[k, 1], fours[k, 2], fours[k, 3]
-                        stride, out = whole[a, STRIDE], side_at + 8 * low_row
-                        address = whole[a, ADDRESS] + (at + low_row) * stride
-                        _turn(
-                            whole[a, TYPE], address, stride, by_four,
-                            out + a * pitch, out + b * pitch, out + c * pitch, out + d * pitch,
-                        )  # fmt: skip
-                    for k in range(begin, finish):
-                        j = order[k]
-                        kind, stride = whole[j, TYPE], whole[j, STRIDE]
-                        if stride == 8 and (kind == 3 or kind == 9):
-                            continue
-                        left = low_row + 4 * by_four if turned and whole[j, TURNED] else low_row
-                        address = whole[j, ADDRESS] + (at + left) * stride
-                        _gather(kind, address, stride, high_row - left, side_at + j * pitch + 8 * left)
-
-                for i in range(each):
-                    index[i] = label[i] if g >= lead else np.uint32(0)
-                for k in range(first, last):
-                    j = order[k]
-                    column, rule, kind = whole[j], whole[j, RULE], whole[j, TYPE]
-                    cells, unknown = np.uint32(column[CELLS]), np.uint32(column[UNKNOWN])
-                    places, half, lowest = column[SIZE], np.int32(column[HALF]), column[LOW]
-                    table, address = tables[column[FIRST] :], column[ADDRESS] + at * 8
-                    ints, reals = side[j], side_reals[j]
-                    if column[STRIDE] == 8 and kind == 3:
-                        ints = _whole_view(address, size)
-                    elif column[STRIDE] == 8 and kind == 9:
-                        reals = _real_view(address, size)
-                    if kind < 8 and rule > TABLE:
-                        gone, own = column[GONE_AT], side_reals[0 if j else len(side_reals) - 1]
-                        for i in range(each):
-                            number = np.float64(ints[i])
-                            if kind == 7 and ints[i] < 0:
-                                number = np.float64(np.uint64(ints[i]))
-                            if gone != 0 and ints[i] <= gone + 1:  # a point that stands for missing, or for infinite
-                                number = np.float64(np.nan if ints[i] == gone else np.inf)
-                            own[i] = number
-                        reals = own
-
-                    # Their codes. A category is found by its distance from the lowest, in a table if need be, of which
-                    # the last entries are for unknown and missing values; a float is one if its code leads back to it.
-                    if rule == SAME:
-                        for i in range(each):
-                            spot = ints[i] - lowest
-                            code = np.uint32(spot) if (spot >= 0) & (spot < places) else unknown
-                            index[i] = index[i] * cells + code
-                    elif rule == TABLE:
-                        for i in range(each):
-                            spot = ints[i] - lowest
-                            index[i] = index[i] * cells + table[spot if (spot >= 0) & (spot < places) else places]
-                    elif rule == WHOLE:
-                        zero, most = np.float64(lowest), np.float64(places - 1)
-                        missing = np.uint32(column[MISSING])
-                        for i in range(each):
-                            value = reals[i]
-                            away = value - zero
-                            away = away if away < most else most
-                            away = away if away > 0.0 else 0.0
-                            nearest = np.int32(away)
-                            other = unknown if value == value else missing
-                            code = np.uint32(nearest) if np.float64(nearest) + zero == value else other
-                            index[i] = index[i] * cells + code
-                    elif rule == FLOAT:
-                        zero, most = np.float64(lowest), np.float64(places - 1)
-                        for i in range(each):
-                            value = reals[i]
-                            away = value - zero
-                            away = away if away < most else most
-                            away = away if away > 0.0 else 0.0
-                            nearest = np.int32(away)
-                            gone_to = np.int32(places) if value == value else np.int32(places + 1)
-                            points[i] = nearest if np.float64(nearest) + zero == value else gone_to
-                        for i in range(each):
-                            index[i] = index[i] * cells + table[np.uint32(points[i])]
-                    else:
-                        middle, inverse = real[j, MIDDLE], real[j, INVERSE]
-                        bottom, top = real[j, BOTTOM], real[j, TOP]
-                        factor, base, end = real[j, FACTOR], real[j, BASE], np.float64(column[LAST])
-                        # Of bins of equal width all of these doubles are exact but the scaled value. What comes after
-                        # the last point or bin stands for missing, and the next for infinite.
-                        past = np.float64(column[HALF])
-                        if rule == EVEN and column[POINTS] == 0:
-                            for i in range(each):
-                                value = reals[i]
-                                scaled = (value - middle) * inverse
-                                scaled = scaled if scaled < top else top
-                                scaled = scaled if scaled > bottom else bottom
-                                even = ((scaled + _EVEN) - _EVEN) * factor + base
-                                even = even if even < end else end
-                                even = even if abs(value) <= _LARGEST else end + 2.0
-                                even = even if value == value else end + 1.0
-                                index[i] = index[i] * cells + np.uint32(np.int32(even))
-                            continue
+                # Their codes. A category is found by its distance from the lowest, in a table if need be, of which
+                # the last entries are for unknown and missing values; a float is one if its code leads back to it.
+                if rule == SAME:
+                    for i in range(each):
+                        spot = ints[i] - lowest
+                        code = np.uint32(spot) if (spot >= 0) & (spot < places) else unknown
+                        index[i] = index[i] * cells + code
+                elif rule == TABLE:
+                    for i in range(each):
+                        spot = ints[i] - lowest
+                        index[i] = index[i] * cells + table[spot if (spot >= 0) & (spot < places) else places]
+                elif rule == WHOLE:
+                    zero, most = np.float64(lowest), np.float64(places - 1)
+                    missing = np.uint32(column[MISSING])
+                    for i in range(each):
+                        value = reals[i]
+                        away = value - zero
+                        away = away if away < most else most
+                        away = away if away > 0.0 else 0.0
+                        nearest = np.int32(away)
+                        other = unknown if value == value else missing
+                        code = np.uint32(nearest) if np.float64(nearest) + zero == value else other
+                        index[i] = index[i] * cells + code
+                elif rule == FLOAT:
+                    zero, most = np.float64(lowest), np.float64(places - 1)
+                    for i in range(each):
+                        value = reals[i]
+                        away = value - zero
+                        away = away if away < most else most
+                        away = away if away > 0.0 else 0.0
+                        nearest = np.int32(away)
+                        gone_to = np.int32(places) if value == value else np.int32(places + 1)
+                        points[i] = nearest if np.float64(nearest) + zero == value else gone_to
+                    for i in range(each):
+                        index[i] = index[i] * cells + table[np.uint32(points[i])]
+                else:
+                    middle, inverse = real[j, MIDDLE], real[j, INVERSE]
+                    bottom, top = real[j, BOTTOM], real[j, TOP]
+                    factor, base, end = real[j, FACTOR], real[j, BASE], np.float64(column[LAST])
+                    # Of bins of equal width all of these doubles are exact but the scaled value. What comes after
+                    # the last point or bin stands for missing, and the next for infinite.
+                    past = np.float64(column[HALF])
+                    if rule == EVEN and column[POINTS] == 0:
                         for i in range(each):
                             value = reals[i]
                             scaled = (value - middle) * inverse
                             scaled = scaled if scaled < top else top
                             scaled = scaled if scaled > bottom else bottom
-                            point = (scaled + _EVEN) - _EVEN
-                            point = point if abs(value) <= _LARGEST else past + 2.0
-                            points[i] = np.int32(point if value == value else past + 1.0)
-                        if rule == EVEN and column[LAST] == 0:
+                            even = ((scaled + _EVEN) - _EVEN) * factor + base
+                            even = even if even < end else end
+                            even = even if abs(value) <= _LARGEST else end + 2.0
+                            even = even if value == value else end + 1.0
+                            index[i] = index[i] * cells + np.uint32(np.int32(even))
+                        continue
+                    for i in range(each):
+                        value = reals[i]
+                        scaled = (value - middle) * inverse
+                        scaled = scaled if scaled < top else top
+                        scaled = scaled if scaled > bottom else bottom
+                        point = (scaled + _EVEN) - _EVEN
+                        point = point if abs(value) <= _LARGEST else past + 2.0
+                        points[i] = np.int32(point if value == value else past + 1.0)
+                    if rule == EVEN and column[LAST] == 0:
+                        for i in range(each):
+                            index[i] = index[i] * cells + np.uint32(points[i] - half if points[i] > half else 0)
+                    elif rule == EVEN:
+                        for i in range(each):
+                            even = np.float64(points[i]) * factor + base
+                            even = even if even < end else end
+                            odd = end + (np.float64(points[i]) - past)
+                            even = even if points[i] <= half else odd
+                            index[i] = index[i] * cells + np.uint32(np.int32(even))
+                    elif rule == CUTS:  # the bin is the number of cuts at or below the point
+                        for i in range(each):
+                            index[i] = index[i] * cells
+                        for c in range(places):
+                            cut = np.int32(table[c])
                             for i in range(each):
-                                index[i] = index[i] * cells + np.uint32(points[i] - half if points[i] > half else 0)
-                        elif rule == EVEN:
-                            for i in range(each):
-                                even = np.float64(points[i]) * factor + base
-                                even = even if even < end else end
-                                odd = end + (np.float64(points[i]) - past)
-                                even = even if points[i] <= half else odd
-                                index[i] = index[i] * cells + np.uint32(np.int32(even))
-                        elif rule == CUTS:  # the bin is the number of cuts at or below the point
-                            for i in range(each):
-                                index[i] = index[i] * cells
-                            for c in range(places):
-                                cut = np.int32(table[c])
-                                for i in range(each):
-                                    index[i] += np.uint32(points[i] >= cut)
-                        else:
-                            for i in range(each):
-                                index[i] = index[i] * cells + table[np.uint32(points[i] + half)]
+                                index[i] += np.uint32(points[i] >= cut)
+                    else:
+                        for i in range(each):
+                            index[i] = index[i] * cells + table[np.uint32(points[i] + half)]
 
-                        if column[MOMENTS] >= 0:
-                            sums = moments[column[MOMENTS]]
-                            for c in range(sums.shape[1]):
-                                total = np.int64(0)
-                                square = np.int64(0)
-                                for i in range(each):
-                                    within = (label[i] == np.uint32(c)) & (points[i] <= half)
-                                    point = points[i] if within else np.int32(0)
-                                    total += np.int64(point)
-                                    square += np.int64(point) * np.int64(point)
-                                sums[0, c] += total
-                                sums[1, c] += square
-                        if column[SPOTS] >= 0:
-                            width = 2 * column[HALF] + 3
-                            mine_at = column[SPOTS] + column[HALF]
+                    if column[MOMENTS] >= 0:
+                        sums = moments[column[MOMENTS]]
+                        for c in range(sums.shape[1]):
+                            total = np.int64(0)
+                            square = np.int64(0)
                             for i in range(each):
-                                spots[np.uint64(mine_at + label[i] * width + points[i])] += np.uint32(1)
+                                within = (label[i] == np.uint32(c)) & (points[i] <= half)
+                                point = points[i] if within else np.int32(0)
+                                total += np.int64(point)
+                                square += np.int64(point) * np.int64(point)
+                            sums[0, c] += total
+                            sums[1, c] += square
+                    if column[SPOTS] >= 0:
+                        width, near = np.uint32(2 * column[HALF] + 3), later[j, waiting:]
+                        for i in range(each):
+                            near[i] = label[i] * width + np.uint32(points[i] + half)
 
-                if g < lead:
-                    for i in range(each):
-                        label[i] = index[i]
-                    continue
-                if len(joint):
-                    counts = joint[firsts[g - lead] :]
-                    # The groups share the pieces; what is called for and not there does no harm.
-                    whole_chunks = np.uint64(size - size % CHUNK)
-                    for i in range(0, size - CHUNK + 1, CHUNK):
-                        for k in range(g - lead, len(ahead), len(ends) - lead):
-                            _fetch(ahead[k, 0] + (at + tile) * ahead[k, 1] + i * ahead[k, 2])
-                        for m in range(CHUNK):
-                            counts[index[np.uint64(i + m)]] += np.uint32(1)
-                    for i in range(whole_chunks, each):
-                        counts[index[i]] += np.uint32(1)
-                if len(codes):
-                    mine = codes[g - lead, at - start :]
-                    for i in range(each):
-                        mine[i] = index[i]
-                if len(held):
-                    near = held[g - lead, at - start :]
-                    for i in range(each):
-                        near[i] = points[i]
+            if g < lead:
+                for i in range(each):
+                    label[i] = index[i]
+                continue
+            if counting:
+                counts = joint[firsts[g - lead] :]
+                # The groups share the pieces; what is called for and not there does no harm.
+                whole_chunks = np.uint64(size - size % CHUNK)
+                for i in range(0, size - CHUNK + 1, CHUNK):
+                    for k in range(g - lead, len(ahead), len(ends) - lead):
+                        _fetch(ahead[k, 0] + (at + tile) * ahead[k, 1] + i * ahead[k, 2])
+                    for m in range(CHUNK):
+                        counts[index[np.uint64(i + m)]] += np.uint32(1)
+                for i in range(whole_chunks, each):
+                    counts[index[i]] += np.uint32(1)
+            if len(codes):
+                mine = codes[g - lead, at - start :]
+                for i in range(each):
+                    mine[i] = index[i]
+            if len(held):
+                found = held[g - lead, at - start :]
+                for i in range(each):
+                    found[i] = points[i]
+
+        if room and (waiting + size == room or at + size == stop):
+            for k in range(len(order)):
+                column = whole[order[k]]
+                if column[SPOTS] >= 0:
+                    counts, near = spots[column[SPOTS] :], later[order[k]]
+                    for i in range(np.uint64(waiting + size)):
+                        counts[near[i]] += np.uint32(1)
 
 
 # ---- machine code
@@ -241,7 +246,7 @@ _whole_view: Any = None
 _real_view: Any = None
 _SIGNATURE = (
     "void(int64[:,::1],float64[:,::1],uint32[::1],int64[::1],int64[::1],int64[:,::1],int64,int64,uint32[::1],"
-    "uint32[::1],int32[::1],int64[:,::1],float64[:,::1],int64,int64[:,::1],uint32[::1],int64[::1],int64[:,:,::1],"
+    "uint32[::1],int32[::1],uint32[:,::1],int64[:,::1],float64[:,::1],int64,int64[:,::1],uint32[::1],int64[::1],int64[:,:,::1],"
     "uint32[::1],uint32[:,::1],int32[:,::1])"
 )
 

@@ -82,7 +82,7 @@ class Duck(Stream):
         try:
             # DuckDB's own progress bar would draw on standard output.
             self.bar = connection.execute("SELECT current_setting('enable_progress_bar')").fetchall()[0][0]
-            connection.execute("SET enable_progress_bar = false")
+            self._show_bar(False)
             shape = connection.sql(f"SELECT * FROM {source} LIMIT 0", params=parameters)
             inner, kinds = list(shape.columns), [str(kind) for kind in shape.types]
         except duckdb.Error as error:
@@ -164,7 +164,14 @@ class Duck(Stream):
             if self.folder is not None:
                 self.folder.cleanup()
         else:
-            self.connection.execute(f"SET enable_progress_bar = {str(self.bar).lower()}")
+            self._show_bar(self.bar)
+
+    def _show_bar(self, wanted: bool) -> None:
+        """Whether DuckDB draws a bar of its own; in notebooks without widgets it has none, and refuses to be told."""
+        import duckdb
+
+        with suppress(duckdb.Error):
+            self.connection.execute(f"SET enable_progress_bar = {str(bool(wanted)).lower()}")
 
 
 class _DBAPI(Stream):

@@ -3,14 +3,29 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from discreet_studies.claims import Claim, Finding, Verdict, attempt, finding, undecided, verdict_of
-from discreet_studies.lopuhaa2021.experiments import DATA, LARGE, PRINTED, SMALL
+from discreet_studies.claims import Claim, Finding, Verdict, undecided, verdict_of
+from discreet_studies.lopuhaa2021.experiments import ALGORITHMS, DATA, LARGE, PRINTED, ROWS, SMALL, WIDTHS
+from discreet_studies.lopuhaa2021.levels import (
+    CLEAR,
+    ahead,
+    at,
+    compared,
+    kept,
+    lead,
+    level,
+    levels,
+    named,
+    over_data,
+    over_epsilon,
+    ratio,
+    words,
+)
 from discreet_studies.lopuhaa2021.methods import PAPER as PUBLISHED
 from discreet_studies.lopuhaa2021.methods import THREE
 from discreet_studies.lopuhaa2021.wilcoxon import SignedRanks, signed_ranks
@@ -24,112 +39,98 @@ TABLE2: dict[str, tuple[tuple[float, ...], tuple[float, ...]]] = {
     "svm": ((0.8288, 0.9990, 0.9747, 0.6995, 0.4139, 0.7914), (0.8131, 0.8892, 0.8794, 0.5014, 0.2454, 0.7918)),
     "tree": ((0.8450, 1.0000, 0.8248, 0.7388, 0.9538, 0.7926), (0.7059, 0.6620, 0.5427, 0.5636, 0.5893, 0.7685)),
 }
-Check = Callable[[Results, Sequence[str]], tuple[bool, dict[str, Any]]]
-NEAR, CLEAR = 0.05, 0.005
+NEAR = 0.05
 SIGNIFICANT = 0.05
+Found = tuple[bool, dict[str, Any]]
 
 
-def at(results: Results, method: str, data: str, epsilon: float) -> float:
-    """Mean accuracy of a method on a data set at one ε."""
-    return results.estimate(experiment="sweep", method=method, data=data, epsilon=epsilon).mean
-
-
-def levels(results: Results, printed: bool = True) -> list[float]:
-    """The measured ε: those of the paper's set, or all finite ones."""
-    found = [e for e in results.values("epsilon", experiment="sweep") if math.isfinite(e)]
-    kept = [e for e in found if not printed or e in PRINTED]
-    if not kept:
-        raise MissingResultsError("no ε of the paper's set was measured")
-    return kept
-
-
-def mean_over_data(results: Results, method: str, epsilon: float) -> float:
-    """Accuracy averaged over the data sets, as in figure 3."""
-    return float(np.mean([at(results, method, data, epsilon) for data in DATA]))
-
-
-def row(results: Results, method: str) -> tuple[list[float], list[float]]:
+def row(results: Results, method: str) -> tuple[list[Estimate], list[Estimate]]:
     """A method's row of table 2: without privacy, and averaged over the paper's ε."""
-    plain = [at(results, method, data, math.inf) for data in DATA]
-    return plain, [float(np.mean([at(results, method, data, e) for e in levels(results)])) for data in DATA]
+    plain = [level(results, method, data, math.inf) for data in DATA]
+    return plain, [over_epsilon(results, method, data) for data in DATA]
 
 
-def _both(results: Results, check: Check) -> tuple[bool, bool, dict[str, Any]]:
-    """A check of the three sound classifiers and of the three published ones."""
-    sound, first = check(results, THREE)
-    published, second = check(results, PUBLISHED)
-    return sound, published, {"sound": first, "as published": second}
-
-
-def _words(measured: dict[str, Any]) -> str:
-    """Measured numbers in one line: the sound classifiers', then the published ones'."""
-
-    def said(value: Any) -> str:
-        if isinstance(value, dict):
-            return ", ".join(f"{key} {said(item)}" for key, item in value.items())
-        return str(value) if isinstance(value, int | Estimate) else f"{value:.3f}"
-
-    return "; ".join(f"{kind}: {said(table)}" for kind, table in measured.items())
-
-
-def _compared(check: Check, text: str) -> Callable[[Results], Finding]:
-    """The judge of a claim by a check that both the sound and the published classifiers are put to."""
-
-    def judge(results: Results) -> Finding:
-        measured: dict[str, Any] = {}
-
-        def run(kind: str, names: Sequence[str]) -> bool:
-            passed, measured[kind] = check(results, names)
-            return passed
-
-        sound, published = attempt(lambda: run("sound", THREE)), attempt(lambda: run("as published", PUBLISHED))
-        return finding(sound, published, measured, f"{text}; {_words(measured)}")
-
-    return judge
-
-
-def table_two(kind: str) -> Any:
-    """The judge of one classifier's rows of table 2: are they met as published, within five points?"""
+def table_two(kind: str, part: int) -> Any:
+    """The judge of one row of table 2: is it met as published, within five points?"""
 
     def check(results: Results) -> Finding:
-        plain, average = row(results, f"paper-{kind}")
-        measured: dict[str, Any] = {}
-        far: list[str] = []
-        for i, data in enumerate(DATA):
-            theirs, ours = (TABLE2[kind][0][i], TABLE2[kind][1][i]), (plain[i], average[i])
-            measured[data] = {"paper": theirs, "as published": ours}
-            if abs(theirs[0] - ours[0]) > NEAR:
-                far.append(f"{data} {ours[0]:.3f} against {theirs[0]:.3f}")
-        sound = row(results, kind)
-        measured["sound"] = dict(zip(DATA, zip(*sound, strict=True), strict=True))
-        verdict = Verdict.HOLDS if not far else Verdict.FAILS
-        words = f"more than {NEAR} apart without privacy: {'; '.join(far)}" if far else f"all within {NEAR}"
-        return Finding(verdict, measured, words)
+        ours = row(results, f"paper-{kind}")[part]
+        sound = row(results, {"nb": "bell"}.get(kind, kind))[part]
+        far = [
+            f"{data} {one.mean:.3f} ± {one.error:.3f} against {theirs:.3f}"
+            for data, one, theirs in zip(DATA, ours, TABLE2[kind][part], strict=True)
+            if abs(one.mean - theirs) > NEAR + 2 * one.error
+        ]
+        measured = {
+            data: {"paper": theirs, "as published": one, "sound": other}
+            for data, theirs, one, other in zip(DATA, TABLE2[kind][part], ours, sound, strict=True)
+        }
+        text = f"more than {NEAR} apart: {'; '.join(far)}" if far else f"all within {NEAR}"
+        return Finding(Verdict.FAILS if far else Verdict.HOLDS, measured, f"as published, run here: {text}")
 
+    check.__name__ = f"table_two_{kind}_{('plain', 'private')[part]}"
     return check
 
 
-def _svm_in_the_middle(results: Results, names: Sequence[str]) -> tuple[bool, dict[str, Any]]:
-    """RQ2 and figure 3."""
-    middle = [e for e in levels(results, printed=False) if 0.005 < e < 3]
-    table = {f"ε = {e:g}": {name: mean_over_data(results, name, e) for name in names} for e in middle}
-    gaps = [row[names[1]] - max(row[names[0]], row[names[2]]) for row in table.values()]
-    return bool(np.mean(gaps) > CLEAR and min(gaps) > -CLEAR), table
+def _svm_in_the_middle(results: Results, names: Sequence[str]) -> Found:
+    """RQ2 and figure 3: on average SVM outperforms the other two for ε above 0.005 and below 3."""
+    gaps = {f"ε = {e:g}": lead(results, names, 1, e) for e in levels(results, printed=False) if 0.005 < e < 3}
+    return ahead(gaps.values(), "whether SVM is ahead at every ε"), gaps
 
 
-svm_best_in_the_middle = _compared(_svm_in_the_middle, "mean accuracy over six data sets, SVM less the best other")
+def _small_epsilon(results: Results, names: Sequence[str]) -> Found:
+    """RQ2: "for small ε values, Naïve Bayes and Decision Tree show slightly better performances" than SVM."""
+    gaps: dict[str, Estimate] = {}
+    for e in levels(results):
+        if e <= 0.005:
+            svm = over_data(results, names[1], e)
+            gaps |= {f"{n} at {e:g}": difference(over_data(results, n, e), svm) for n in (names[0], names[2])}
+    mean = average(gaps.values())
+    if not mean.above and mean.mean + 2 * mean.error > CLEAR:
+        raise undecided(f"whether {mean} is a lead", [(mean, (0.0, CLEAR))])
+    return mean.above, {**gaps, "mean": mean}
 
 
-def _tree_at_large(results: Results, names: Sequence[str]) -> tuple[bool, dict[str, Any]]:
+def _tree_at_large(results: Results, names: Sequence[str]) -> Found:
     """RQ2: "for low privacy levels (ε higher than 3), Decision Tree returns the most accurate results"."""
     large = [e for e in levels(results, printed=False) if e >= 3]
     if not large:
         raise MissingResultsError("no ε of 3 or more was measured")
-    table = {f"ε = {e:g}": {name: mean_over_data(results, name, e) for name in names} for e in large}
-    return all(row[names[2]] > max(row[names[0]], row[names[1]]) for row in table.values()), table
+    gaps = {f"ε = {e:g}": lead(results, names, 2, e) for e in large}
+    return ahead(gaps.values(), "whether the tree is ahead"), gaps
 
 
-tree_best_at_large = _compared(_tree_at_large, "mean accuracy over six data sets at every ε from 3 on")
+def _tree_rises_most(results: Results, names: Sequence[str]) -> Found:
+    """RQ2: trees show, in general, a higher improvement when the privacy requirements are relaxed."""
+    grid = levels(results)
+    rise = {n: difference(over_data(results, n, grid[-1]), over_data(results, n, grid[0])) for n in names}
+    gaps = [difference(rise[names[2]], rise[n]) for n in names[:2]]
+    return ahead(gaps, "whether the tree rises most"), rise
+
+
+def _best_on_average(results: Results, names: Sequence[str]) -> Found:
+    """Table 2: without privacy the tree is best on average over the data, with privacy the SVM."""
+    plain = {n: average(level(results, n, d, math.inf) for d in DATA) for n in names}
+    private = {n: average(over_epsilon(results, n, d) for d in DATA) for n in names}
+    gaps = [difference(plain[names[2]], plain[n]) for n in names[:2]]
+    gaps += [difference(private[names[1]], private[n]) for n in (names[0], names[2])]
+    return ahead(gaps, "whether they are ahead"), {"without privacy": plain, "average over ε": private}
+
+
+def _spread(results: Results, names: Sequence[str]) -> Found:
+    """Figure 5a: accuracies of the 18 classifiers scatter widely, most for ε ≤ 0.1, and alike for ε > 3."""
+    boxes = {}
+    for e in levels(results, printed=False):
+        found = [level(results, n, d, e) for n in names for d in DATA]
+        low, high = np.quantile([one.mean for one in found], [0.25, 0.75])
+        boxes[e] = Estimate(float(high - low), max(one.error for one in found), min(one.count for one in found))
+    small = average(one for e, one in boxes.items() if e <= 0.1)
+    large = average(one for e, one in boxes.items() if 0.1 < e <= 1)
+    beyond = [one for e, one in boxes.items() if e >= 3]
+    alike = len(beyond) < 2 or abs(beyond[0].mean - beyond[1].mean) <= 0.05
+    wide = min(one.mean for one in boxes.values()) > 0.05
+    table = {f"ε = {e:g}": one for e, one in boxes.items()}
+    return wide and difference(small, large).above and alike, table
 
 
 def ranks(results: Results, names: Sequence[str]) -> dict[str, SignedRanks]:
@@ -143,21 +144,22 @@ def ranks(results: Results, names: Sequence[str]) -> dict[str, SignedRanks]:
     return found
 
 
-def _as_figure_four(results: Results, names: Sequence[str]) -> tuple[bool, dict[str, Any]]:
-    found = ranks(results, names)
-    ps = [one.p for one in found.values()]  # nb-svm, nb-tree, svm-tree
-    passed = ps[0] <= SIGNIFICANT < ps[1] and ps[2] <= SIGNIFICANT
-    return passed, {pair: vars(one) for pair, one in found.items()}
-
-
 def wilcoxon_test(results: Results) -> Finding:
     """Figure 4: SVM differs from both others, which do not differ from each other."""
-    sound, published, measured = _both(results, _as_figure_four)
-    ps = "; ".join(
+    measured: dict[str, Any] = {}
+    passed = []
+    for kind, names in (("sound", THREE), ("as published", PUBLISHED)):
+        found = ranks(results, names)
+        ps = [one.p for one in found.values()]  # nb-svm, nb-tree, svm-tree
+        passed.append(ps[0] <= SIGNIFICANT < ps[1] and ps[2] <= SIGNIFICANT)
+        measured[kind] = {pair: vars(one) for pair, one in found.items()}
+    text = "; ".join(
         f"{kind}: " + ", ".join(f"{pair} p = {one['p']:.2g}" for pair, one in table.items())
         for kind, table in measured.items()
     )
-    return Finding(verdict_of(sound, published), measured, f"with the variance N(N+1)(2N+1)/24: {ps}")
+    errors = [level(results, n, d, e) for n in (*THREE, *PUBLISHED) for d in DATA for e in levels(results)]
+    measured["accuracies ranked"] = max(errors, key=lambda one: one.error)
+    return Finding(verdict_of(*passed), measured, f"two-sided, with the variance N(N+1)(2N+1)/24: {text}")
 
 
 def printed_variance(results: Results) -> Finding:
@@ -171,40 +173,66 @@ def printed_variance(results: Results) -> Finding:
     return Finding(
         Verdict.FAILS, {"smallest p that the printed formula can give": floors, "printed p of SVM and NB": 0.003},
         f"the variance is six times too large: with it no outcome of {count} pairs has a one-sided p below "
-        f"{one_sided:.4f}, which is the printed one, or a two-sided p below {2 * one_sided:.4f}; "
-        "computed, not measured",
+        f"{one_sided:.4f}, which is the printed one to its last digit, or a two-sided p below {2 * one_sided:.4f}: the "
+        "printed p is one-sided, and the least there can be; computed, not measured",
+        "code:discreet_studies.lopuhaa2021.wilcoxon:signed_ranks",
     )  # fmt: skip
 
 
-def _stable(results: Results, names: Sequence[str]) -> tuple[bool, dict[str, Any]]:
-    """Table 2: the mean ratio of accuracy with privacy to accuracy without."""
-    ratios = {}
-    for name in names:
-        plain, average = row(results, name)
-        ratios[name] = float(np.mean(np.array(average) / np.array(plain)))
-    return max(ratios, key=lambda name: ratios[name]) == names[0], ratios
+def _stable(results: Results, names: Sequence[str]) -> Found:
+    """Table 2: the mean ratio of accuracy with privacy to accuracy without is largest for Naive Bayes."""
+    ratios = {name: average(kept(results, name, data) for data in DATA) for name in names}
+    gaps = [difference(ratios[names[0]], ratios[n]) for n in names[1:]]
+    return ahead(gaps, "whether Naive Bayes keeps most"), ratios
 
 
-nb_most_stable = _compared(_stable, "mean over data sets of (average over ε) / (without privacy)")
-
-
-def kept(results: Results, method: str, data: str) -> Estimate:
-    """Accuracy with privacy, averaged over the paper's ε, over that without."""
-    plain = results.estimate(experiment="sweep", method=method, data=data, epsilon=math.inf).mean
-    noisy = average(results.estimate(experiment="sweep", method=method, data=data, epsilon=e) for e in levels(results))
-    return Estimate(noisy.mean / plain, noisy.error / plain, noisy.count)
-
-
-def _large_data(results: Results, names: Sequence[str]) -> tuple[bool, dict[str, Any]]:
+def _large_data(results: Results, names: Sequence[str]) -> Found:
     """RQ1: SVM is accurate on large data sets and not on small ones: it keeps more of its accuracy there."""
-    ratio = {data: kept(results, names[1], data) for data in DATA}
-    more = difference(average(ratio[d] for d in LARGE), average(ratio[d] for d in SMALL))
+    ratios = {data: kept(results, names[1], data) for data in DATA}
+    more = difference(average(ratios[d] for d in LARGE), average(ratios[d] for d in SMALL))
     if not more.above and more.mean + 2 * more.error > CLEAR:
         raise undecided(f"whether more is kept on large data, {more}", [(more, (0.0, CLEAR))])
-    return more.above, {**{data: one.mean for data, one in ratio.items()}, "large less small": more}
+    return more.above, {**ratios, "large less small": more}
 
 
-svm_needs_rows = _compared(_large_data, "accuracy of the SVM with privacy over that without, per data set")
+def _parts(results: Results, experiment: str, option: str, sizes: tuple[int, int], method: str) -> dict[str, Estimate]:
+    """Accuracy over that without noise, for the larger size less the smaller, at ε = 0.1 and 1."""
+    found = {}
+    for data in results.values("data", experiment=experiment, method=method):
+        for epsilon in (0.1, 1.0):
+            spot: dict[str, Any] = {"experiment": experiment, "method": method, "data": data}
+            shares = []
+            for size in sizes:
+                here = {**spot, option: size}
+                plain = results.estimate(epsilon=math.inf, **here).mean
+                shares.append(ratio(results.estimate(epsilon=epsilon, **here), plain))
+            found[f"{data}, ε = {epsilon:g}"] = difference(shares[1], shares[0])
+    if not found:
+        raise MissingResultsError(f"{method} was not measured on parts of a data set")
+    return found
+
+
+def _no_size(results: Results, names: Sequence[str]) -> Found:
+    """RQ1: the accuracy of Naive Bayes and trees depends neither on the number of attributes nor on that of rows.
+
+    Read as: with more rows, or fewer attributes, of the same data set no more is kept of the accuracy without noise.
+    """
+    sizes = results.values("train", experiment="rows")
+    if len(sizes) < 2:
+        raise MissingResultsError("no data set was measured with fewer rows")
+    table: dict[str, Any] = {}
+    depends = []
+    for who in (0, 2):
+        for experiment, option, pair in (("rows", "train", (sizes[0], sizes[-1])),
+                                         ("attributes", "width", (WIDTHS[-1], WIDTHS[0]))):  # fmt: skip
+            found = _parts(results, experiment, option, pair, names[who])
+            mean = average(found.values())
+            label = (
+                f"{ROWS[0]} rows to {pair[1]:g}" if experiment == "rows" else f"{WIDTHS[-1]} attributes to {pair[1]:g}"
+            )
+            table[f"{names[who]}, {label}"] = mean
+            depends.append(mean.above and mean.mean > NEAR)
+    return not any(depends), table
 
 
 def ratios_at(results: Results, names: Sequence[str], epsilon: float) -> list[float]:
@@ -212,90 +240,135 @@ def ratios_at(results: Results, names: Sequence[str], epsilon: float) -> list[fl
     return [at(results, name, d, epsilon) / at(results, name, d, math.inf) for name in names for d in DATA]
 
 
-def _boxes(results: Results, names: Sequence[str]) -> tuple[bool, dict[str, Any]]:
+def box(results: Results, names: Sequence[str], epsilon: float) -> Estimate:
+    """The median of a box of figure 5b; its error is the largest among the 18, which it cannot exceed."""
+    found = [level(results, name, d, epsilon) for name in names for d in DATA]
+    plain = [at(results, name, d, math.inf) for name in names for d in DATA]
+    error = max(one.error / by for one, by in zip(found, plain, strict=True))
+    return Estimate(float(np.median(ratios_at(results, names, epsilon))), error, min(one.count for one in found))
+
+
+def _boxes(results: Results, names: Sequence[str]) -> Found:
     """RQ3 and figure 5b: for ε ≥ 0.25 the ratios have medians close to 1."""
-    medians = {f"ε = {e:g}": float(np.median(ratios_at(results, names, e))) for e in levels(results)}
-    high = [np.median(ratios_at(results, names, e)) for e in levels(results) if e >= 0.25]
+    medians = {f"ε = {e:g}": box(results, names, e) for e in levels(results)}
+    high = [box(results, names, e).mean for e in levels(results) if e >= 0.25]
     return bool(high and min(high) > 0.95), medians
 
 
-little_lost_above_a_quarter = _compared(_boxes, "medians above 0.95 count as close to 1")
-
-
-def _halved(results: Results, names: Sequence[str]) -> tuple[bool, dict[str, Any]]:
+def _halved(results: Results, names: Sequence[str]) -> Found:
     """RQ3: for ε ≤ 0.001 accuracy halves."""
-    low = [e for e in levels(results) if e <= 0.001]
-    medians = {f"ε = {e:g}": float(np.median(ratios_at(results, names, e))) for e in low}
-    return all(0.4 < median < 0.65 for median in medians.values()), medians
+    medians = {f"ε = {e:g}": box(results, names, e) for e in levels(results) if e <= 0.001}
+    return all(0.4 < one.mean < 0.65 for one in medians.values()), medians
 
 
-halved_at_tiny = _compared(_halved, "median ratios between 0.4 and 0.65 count as a half")
-
-
-def _rising(results: Results, names: Sequence[str]) -> tuple[bool, dict[str, Any]]:
+def _rising(results: Results, names: Sequence[str]) -> Found:
     """RQ3: no step up in ε lowers the mean accuracy by two points and two standard errors."""
     falls = {}
     for name in names:
         for low, high in pairwise(levels(results)):
             step = average(
-                results.paired({"epsilon": high}, {"epsilon": low}, experiment="sweep", method=name, data=data)
+                results.paired(
+                    {"epsilon": high}, {"epsilon": low}, experiment="sweep", method=named(name, data), data=data
+                )
                 for data in DATA
             )
             if step.below and step.mean < -0.02:
-                falls[f"{name} from ε = {low:g} to {high:g}"] = step.mean
+                falls[f"{name} from ε = {low:g} to {high:g}"] = step
+    grid = levels(results)
     whole = {
-        f"{name} in all": mean_over_data(results, name, levels(results)[-1])
-        - mean_over_data(results, name, levels(results)[0])
+        f"{name} in all": difference(over_data(results, name, grid[-1]), over_data(results, name, grid[0]))
         for name in names
     }
-    return not falls and min(whole.values()) > 0, {**whole, **falls}
+    return not falls and all(one.above for one in whole.values()), {**whole, **falls}
 
 
-accuracy_rises = _compared(_rising, "gain from the smallest to the largest printed ε, and clear falls on the way")
-
-
-def _beaten(results: Results, names: Sequence[str]) -> tuple[bool, dict[str, Any]]:
+def _beaten(results: Results, names: Sequence[str]) -> Found:
     """The discussion: none is a one-size-fits-all solution, since each is clearly beaten somewhere.
 
     Four standard errors count: among some 120 comparisons a level pair is called in fewer than one run of a hundred.
     """
     spots = [(data, e) for data in DATA for e in levels(results) if e >= 0.01]
-    lost = {}
+    lost: dict[str, Any] = {}
     for name in names:
         gaps = [
-            results.paired({"method": other}, {"method": name}, experiment="sweep", data=data, epsilon=e)
+            difference(level(results, other, data, e), level(results, name, data, e))
             for data, e in spots
             for other in names
             if other != name
         ]
-        lost[name] = sum(one.mean > 4 * one.error for one in gaps)
-    return min(lost.values()) > 0, lost
+        lost[name] = sum(one.mean > 4 * one.error + CLEAR for one in gaps)
+        lost[f"worst of {name}"] = max(gaps, key=lambda one: one.mean)
+    return min(lost[name] for name in names) > 0, lost
 
 
-no_single_best = _compared(_beaten, "comparisons at ε ≥ 0.01 in which each is worse than another by four errors")
+def privacy_of(method: str) -> Any:
+    """The judge of a theorem by the audit of its algorithm."""
+    reasons = {
+        "paper-nb": "the noise of means and deviations shrinks with the exact size of the class (equation 14); counts "
+        "alone would be sound with one row more or less",
+        "paper-svm": "the theorem needs rows of norm one, which the paper neither states nor enforces; where columns "
+        "are scaled by their own range one row moves all others",
+        "paper-tree": "the proof is right for public binary attributes and one row more or less: the library's "
+        "tree-counts spends the same ε/(|A|(d+1)) and is sound (docs/proofs/trees.md); what breaks it is the median of "
+        "the data at which numbers are cut",
+    }
+
+    def check(results: Results) -> Finding:
+        found = results.where(experiment="audit", method=method)
+        if not found:
+            raise MissingResultsError(f"{method} was not audited")
+        bound = float(found[0]["epsilon_found"])
+        text = f"at a claimed ε of 1 the audit finds ε ≥ {bound:.2f} (60,000 samples, 95 % sure): {reasons[method]}"
+        verdict = Verdict.FAILS if bound > 1 else Verdict.UNDECIDED
+        return Finding(verdict, {"lower bound": bound}, text, f"audit:control-lopuhaa2021-{ALGORITHMS[method]}")
+
+    check.__name__ = f"theorem_{ALGORITHMS[method].replace('-', '_')}"
+    return check
 
 
-def algorithms_are_private(results: Results) -> Finding:
-    """Theorems 3.2 to 3.4."""
-    return Finding(
-        Verdict.FAILS, {},
-        "Algorithm 1 scales noise by the exact class sizes; Algorithm 2 assumes rows of norm at most 1 and an exact "
-        "minimum and enforces neither; Algorithm 3 cuts numbers at the private median; and a changed row counts twice "
-        "in all three; from the text, not measured",
-    )  # fmt: skip
-
+svm_best_in_the_middle = compared(
+    "svm_best_in_the_middle", _svm_in_the_middle, "mean over six data sets, SVM less the better of the others"
+)
+little_at_tiny = compared("little_at_tiny", _small_epsilon, "mean over six data sets, less SVM")
+tree_best_at_large = compared(
+    "tree_best_at_large", _tree_at_large, "mean over six data sets, the tree less the better of the others"
+)
+tree_rises_most = compared("tree_rises_most", _tree_rises_most, "gain from the smallest to the largest printed ε")
+best_on_average = compared("best_on_average", _best_on_average, "means over six data sets")
+spread_of_accuracy = compared("spread_of_accuracy", _spread, "between the quartiles of 18 accuracies")
+nb_most_stable = compared("nb_most_stable", _stable, "mean over data sets of (average over ε) / (without privacy)")
+svm_needs_rows = compared("svm_needs_rows", _large_data, "accuracy of the SVM with privacy over that without")
+no_matter_of_size = compared("no_matter_of_size", _no_size, "accuracy over that without noise, more of it kept with")
+little_lost_above_a_quarter = compared("little_lost_above_a_quarter", _boxes, "medians above 0.95 count as close to 1")
+halved_at_tiny = compared("halved_at_tiny", _halved, "median ratios between 0.4 and 0.65 count as a half")
+accuracy_rises = compared(
+    "accuracy_rises", _rising, "gain from the smallest to the largest printed ε, and clear falls on the way"
+)
+no_single_best = compared(
+    "no_single_best", _beaten, "comparisons at ε ≥ 0.01 in which each is worse than another by four errors"
+)
 
 CLAIMS = (
-    *(Claim(PAPER, f"Table 2, {NAMES[kind]}: accuracy without privacy.", table_two(kind)) for kind in TABLE2),
+    *(Claim(PAPER, f"Table 2, {NAMES[kind]}: accuracy without privacy.", table_two(kind, 0)) for kind in TABLE2),
+    *(Claim(PAPER, f"Table 2, {NAMES[kind]}: average accuracy over ε.", table_two(kind, 1)) for kind in TABLE2),
     Claim(PAPER, "On average SVM is the most accurate for 0.005 < ε < 3.", svm_best_in_the_middle),
+    Claim(PAPER, "For small ε Naive Bayes and trees are slightly better than SVM.", little_at_tiny),
     Claim(PAPER, "For ε above 3 the decision tree is the most accurate.", tree_best_at_large),
-    Claim(PAPER, "SVM differs from both others by the Wilcoxon test, which do not differ.", wilcoxon_test),
+    Claim(PAPER, "The accuracy of trees rises most as ε grows.", tree_rises_most),
+    Claim(PAPER, "On average trees are best without privacy and SVM with it (table 2).", best_on_average),
+    Claim(PAPER, "SVM differs from both others by the Wilcoxon test, which do not differ (figure 4).", wilcoxon_test),
     Claim(PAPER, "The Wilcoxon statistic has variance N(N+1)(2N+1)/4.", printed_variance),
     Claim(PAPER, "Naive Bayes loses least accuracy to privacy (RQ2).", nb_most_stable),
     Claim(PAPER, "SVM keeps its accuracy on large data sets and loses it on small ones (RQ1).", svm_needs_rows),
-    Claim(PAPER, "From ε = 0.25 on accuracy is hardly affected (RQ3).", little_lost_above_a_quarter),
-    Claim(PAPER, "At ε ≤ 0.001 accuracy halves (RQ3).", halved_at_tiny),
+    Claim(PAPER, "Naive Bayes and trees depend neither on the number of rows nor on that of attributes (RQ1).",
+          no_matter_of_size),
+    Claim(PAPER, "Accuracies scatter widely for every ε, most for ε ≤ 0.1, and alike for ε > 3 (figure 5a).",
+          spread_of_accuracy),
+    Claim(PAPER, "From ε = 0.25 on accuracy is hardly affected (figure 5b).", little_lost_above_a_quarter),
+    Claim(PAPER, "At ε ≤ 0.001 accuracy halves (figure 5b).", halved_at_tiny),
     Claim(PAPER, "Accuracy falls as ε falls (RQ3).", accuracy_rises),
     Claim(PAPER, "No classifier is best for all data sets and privacy levels.", no_single_best),
-    Claim(PAPER, "Algorithms 1, 2 and 3 are ε-differentially private.", algorithms_are_private),
-)
+    *(Claim(PAPER, f"Theorem 3.{2 + i}: Algorithm {1 + i} is ε-differentially private.", privacy_of(method))
+      for i, method in enumerate(ALGORITHMS)),
+)  # fmt: skip
+__all__ = ["CLAIMS", "words"]

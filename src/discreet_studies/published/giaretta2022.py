@@ -67,13 +67,13 @@ class Updates:
         return {name: values[nodes].sum(axis=0) for name, values in self.noisy.items()}
 
     def errors(self) -> Floats:
-        """Each node's error by eq. 28, from the true statistics; 0/0 counts as nothing, x/0 as without bound."""
+        """Each node's error by eq. 28, from the true statistics; where it would divide by zero it divides by one."""
         total = np.zeros(len(next(iter(self.noisy.values()))))
         for name, noisy in self.noisy.items():
             exact = self.exact[name]
             gap = np.abs(noisy - exact)
-            with np.errstate(divide="ignore", invalid="ignore"):
-                total += np.nan_to_num(gap / np.abs(exact), nan=0.0, posinf=np.inf).reshape(len(total), -1).sum(axis=1)
+            size = np.where(exact == 0, 1.0, np.abs(exact))
+            total += (gap / size).reshape(len(total), -1).sum(axis=1)
         return total
 
 
@@ -116,40 +116,20 @@ def local_updates(rows: LocalRows, where: Indices, epsilons: Floats, *, rng: np.
 
 
 def summed(
-    rows: LocalRows, where: Indices, nodes: int, epsilon: float, *, rng: np.random.Generator
+    rows: LocalRows, most: dict[str, Floats], nodes: int, epsilon: float, trials: int, *, rng: np.random.Generator
 ) -> dict[str, Floats]:
-    """The sum of all nodes' updates at one ε, the noise of equal scales drawn as one: a difference of two gammas."""
+    """The sums of all nodes' updates at one ε, a trial in each row: `most` has every number's local maxima.
+
+    The noise of equal scales is drawn as one: a difference of two gammas.
+    """
     spent = epsilon / rows.queries
-
-    def noise(shape: tuple[int, ...]) -> Floats:
-        return np.asarray(rng.standard_gamma(nodes, shape) - rng.standard_gamma(nodes, shape)) / spent
-
     result = {}
     for name, exact in rows.whole.items():
         if name[0] in "nm":
-            result[name] = exact + noise(exact.shape)
-    for column, feature in enumerate(rows.schema.features):
-        if isinstance(feature, Numeric):
-            most = local_maxima(rows, column, where, nodes)
-            for kind, power in (("S", 1), ("Q", 2)):
-                name = f"{kind} {feature.name}"
-                drawn = rng.laplace(0, 1, most.shape) * most**power / spent
-                result[name] = rows.whole[name] + drawn.sum(axis=0)
-    return result
-
-
-def scores(schema: Schema, summary: dict[str, Floats], X: Floats) -> Floats:
-    """log P(class, row) by equations 9 to 11: Algorithm 1 with its sign and its missing −log n put right."""
-    n = np.maximum(summary["n"], SMALLEST)
-    total = np.tile(np.log(n), (len(X), 1))
-    for column, feature in enumerate(schema.features):
-        if isinstance(feature, Numeric):
-            mean = summary[f"S {feature.name}"] / n
-            variance = summary[f"Q {feature.name}"] / n - mean**2
-            variance = np.where(variance > 0, variance, SMALLEST)
-            gap = X[:, column][:, None] - mean
-            total += -0.5 * np.log(variance) - gap * gap / (2 * variance)
+            shape = (trials, *exact.shape)
+            noise = np.asarray(rng.standard_gamma(nodes, shape) - rng.standard_gamma(nodes, shape))
         else:
-            table = np.log(np.maximum(summary[f"m {feature.name}"], SMALLEST)) - np.log(n)[:, None]
-            total += table.T[X[:, column].astype(np.int64)]
-    return total
+            scale = most[name[2:]] ** (1 if name[0] == "S" else 2)
+            noise = (rng.laplace(0, 1, (trials, *scale.shape)) * scale).sum(axis=1)
+        result[name] = exact + noise / spent
+    return result

@@ -18,12 +18,12 @@ Indices = NDArray[np.int64]
 ALPHA = 1e-5  # the least that L⁺ answers
 HUBER, RIDGE = 0.05, 10**-2.5
 REASONS = {
-    "naive bayes": "noise on means and deviations is divided by the exact number of rows of the class, p(c) by that of "
-    "all rows, and a changed label moves two counts, which is charged as one",
-    "svm": "rows of any norm are let in although the proof needs norm one, columns are scaled by the data's own range, "
-    "and the proof is for an exact minimum",
-    "tree": "numbers are cut at the data's own median, and a changed row leaves one node and enters another, which is "
-    "charged as one",
+    "naive bayes": "the noise of means and deviations shrinks with the exact number of rows of the class, so that its "
+    "size gives that number away",
+    "svm": "rows of any norm are let in although the proof needs norm one: codes of categories are whole numbers, and "
+    "where columns are scaled by the data's own range one row moves all the others",
+    "tree": "numbers are cut at the data's own median, which one row can move past all the others; with cuts of the "
+    "schema the same budget is sound (the library's tree from noisy counts)",
 }
 
 
@@ -55,10 +55,12 @@ def fit_naive_bayes(setting: Setting, X: Floats, y: Indices) -> PublishedClassif
     parts: list[Callable[[Floats], Floats]] = []
     for column, feature in enumerate(schema.features):
         if isinstance(feature, Numeric):
-            parts.append(_curve(X[:, column], y, feature, exact, scale, column, rng))
+            draws = rng.laplace(0, 1, (2, classes)) if scale > 0 else np.zeros((2, classes))
+            mean, deviation = noisy_moments(X[:, column], y, feature, exact, scale * draws)
+            parts.append(_curve(column, mean, deviation))
         else:
-            table = np.zeros((classes, feature.cells))
-            np.add.at(table, (y, X[:, column].astype(np.int64)), 1)
+            cells = y * feature.cells + X[:, column].astype(np.int64)
+            table = np.bincount(cells, minlength=classes * feature.cells).astype(np.float64).reshape(classes, -1)
             log_table = np.log(np.maximum(_laplace(table, scale, rng), ALPHA) / counts[:, None])
             parts.append(lambda rows, t=log_table, c=column: t.T[rows[:, c].astype(np.int64)])  # type: ignore[misc]
 
@@ -68,35 +70,69 @@ def fit_naive_bayes(setting: Setting, X: Floats, y: Indices) -> PublishedClassif
     return PublishedClassifier(_record("naive bayes", setting), scores)
 
 
-def _curve(
-    x: Floats, y: Indices, feature: Numeric, exact: Floats, scale: float, column: int, rng: np.random.Generator
-) -> Callable[[Floats], Floats]:
-    """A normal density per class; its minus sign, lost in the paper, is put back."""
+def noisy_moments(x: Floats, y: Indices, feature: Numeric, exact: Floats, noise: Floats) -> tuple[Floats, Floats]:
+    """Mean and deviation of every class by equation 14: noise times the range over n or over its root."""
     width, rows = feature.upper - feature.lower, np.maximum(exact, 1.0)
-    mean = np.array([x[y == c].mean() if (y == c).any() else 0.0 for c in range(len(exact))])
-    deviation = np.array([x[y == c].std() if (y == c).any() else 0.0 for c in range(len(exact))])
-    draws = rng.laplace(0, 1, (2, len(exact))) if scale > 0 else np.zeros((2, len(exact)))
-    mean = mean + draws[0] * scale * width / rows
-    deviation = np.maximum(deviation + draws[1] * scale * width / np.sqrt(rows), ALPHA)
+    mean = np.bincount(y, weights=x, minlength=len(exact)) / rows
+    spread = np.sqrt(np.maximum(np.bincount(y, weights=(x - mean[y]) ** 2, minlength=len(exact)) / rows, 0.0))
+    return mean + noise[0] * width / rows, np.maximum(spread + noise[1] * width / np.sqrt(rows), ALPHA)
+
+
+def _curve(column: int, mean: Floats, deviation: Floats) -> Callable[[Floats], Floats]:
+    """A normal density per class; its minus sign, lost in the paper, is put back."""
     return lambda rows: -0.5 * ((rows[:, [column]] - mean) / deviation) ** 2 - np.log(deviation)
 
 
+def random_codes(schema: Schema, rng: np.random.Generator) -> Callable[[Floats], Floats]:
+    """The paper's coding for the SVM: whole numbers dealt at random to the values of every categorical attribute."""
+    order = {
+        column: rng.permutation(feature.cells).astype(np.float64)
+        for column, feature in enumerate(schema.features)
+        if not isinstance(feature, Numeric)
+    }
+
+    def code(rows: Floats) -> Floats:
+        return np.column_stack(
+            [order[c][rows[:, c].astype(np.int64)] if c in order else rows[:, c] for c in range(rows.shape[1])]
+        )
+
+    return code
+
+
+def svm_budget(epsilon: float, n: int) -> tuple[float, float]:
+    """Equations 17 to 19: ε'' of the noise, and the regularisation."""
+    if not math.isfinite(epsilon):
+        return math.inf, RIDGE
+    step = 1 / (n * HUBER * RIDGE)
+    left = epsilon - math.log(1 + step + step * step / 4)
+    return (left, RIDGE) if left > 0 else (epsilon / 2, 1 / (2 * n * HUBER * math.expm1(epsilon / 4)))
+
+
+def huber(margin: Floats) -> tuple[Floats, Floats]:
+    """Equation 6 and its slope."""
+    gap = 1 + HUBER - margin
+    loss = np.where(margin > 1 + HUBER, 0.0, np.where(margin < 1 - HUBER, 1 - margin, gap**2 / (4 * HUBER)))
+    return loss, np.where(margin > 1 + HUBER, 0.0, np.where(margin < 1 - HUBER, -1.0, -gap / (2 * HUBER)))
+
+
+def own_range(X: Floats) -> tuple[Floats, Floats]:
+    """The smallest value of every column and its span, of the data themselves."""
+    low, high = X.min(axis=0), X.max(axis=0)
+    return low, np.where(high > low, high - low, 1.0)
+
+
 def fit_svm(setting: Setting, X: Floats, y: Indices) -> PublishedClassifier:
-    """Algorithm 2, one class against the rest with the budget shared: coded columns scaled by their own range."""
+    """Algorithm 2, one class against the rest with the budget shared: random codes, scaled by their own range."""
     from scipy.optimize import minimize
 
     rng, (n, width) = np.random.default_rng(setting.seed), X.shape
-    low, high = X.min(axis=0), X.max(axis=0)
-    span = np.where(high > low, high - low, 1.0)
-    rows = (X - low) / span
+    code = random_codes(setting.schema, rng)
+    coded = code(X)
+    low, span = own_range(coded)
+    rows = (coded - low) / span
     classes = len(setting.schema.classes)
     targets = [1] if classes == 2 else list(range(classes))
-    epsilon, ridge, amount = setting.epsilon / len(targets), RIDGE, math.inf
-    if math.isfinite(epsilon):
-        step = 1 / (n * HUBER * RIDGE)
-        amount = epsilon - math.log(1 + step + step * step / 4)
-        if amount <= 0:
-            amount, ridge = epsilon / 2, 1 / (2 * n * HUBER * math.expm1(epsilon / 4))
+    amount, ridge = svm_budget(setting.epsilon / len(targets), n)
     weights = np.zeros((len(targets), width))
     for spot, target in enumerate(targets):
         signs = np.where(y == target, 1.0, -1.0)
@@ -106,17 +142,14 @@ def fit_svm(setting: Setting, X: Floats, y: Indices) -> PublishedClassifier:
             noise = np.asarray(direction / np.linalg.norm(direction) * rng.gamma(width, 2 / amount))
 
         def objective(w: Floats, signs: Floats = signs, noise: Floats = noise) -> tuple[float, Floats]:
-            margin = signs * (rows @ w)
-            gap = 1 + HUBER - margin
-            loss = np.where(margin > 1 + HUBER, 0.0, np.where(margin < 1 - HUBER, 1 - margin, gap**2 / (4 * HUBER)))
-            slope = np.where(margin > 1 + HUBER, 0.0, np.where(margin < 1 - HUBER, -1.0, -gap / (2 * HUBER)))
+            loss, slope = huber(signs * (rows @ w))
             value = loss.mean() + ridge / 2 * w @ w + noise @ w / n
             return float(value), rows.T @ (slope * signs) / n + ridge * w + noise / n
 
         weights[spot] = minimize(objective, np.zeros(width), jac=True, method="L-BFGS-B", options={"maxiter": 100}).x
 
     def scores(new: Floats) -> Floats:
-        margins = ((new - low) / span) @ weights.T
+        margins = ((code(new) - low) / span) @ weights.T
         return np.column_stack([-margins, margins]) if classes == 2 else margins
 
     return PublishedClassifier(_record("svm", setting), scores)
@@ -144,12 +177,17 @@ def depth_of(schema: Schema) -> int:
     return math.isqrt(len(schema.features) - 1) + 1
 
 
+def tree_scale(epsilon: float, attributes: int, deep: int) -> float:
+    """The scale of the noise on every count, |A|(d + 1)/ε."""
+    return attributes * (deep + 1) / epsilon if math.isfinite(epsilon) else 0.0
+
+
 def fit_tree(setting: Setting, X: Floats, y: Indices) -> PublishedClassifier:
     """Algorithm 3: the Gini index of every attribute from counts with noise of scale |A|(d + 1)/ε."""
     rng, classes = np.random.default_rng(setting.seed), len(setting.schema.classes)
     bits, answer = binary_questions(setting.schema, X)
     deep = depth_of(setting.schema)
-    scale = bits.shape[1] * (deep + 1) / setting.epsilon if math.isfinite(setting.epsilon) else 0.0
+    scale = tree_scale(setting.epsilon, bits.shape[1], deep)
     # Nodes in the order of a heap: the children of i are 2i + 1 (no) and 2i + 2 (yes).
     asked = np.full(2**deep - 1, -1)
     label = np.zeros(2 ** (deep + 1) - 1, np.int64)

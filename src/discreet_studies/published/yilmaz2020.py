@@ -86,7 +86,8 @@ def frequencies(
     """Section III-A: one oracle for all inputs, the class prior from its own input, negative estimates set to 1."""
     rng = np.random.default_rng(setting.seed)
     name = ORACLES[oracle]
-    campaign = Campaign(schema, setting.epsilon, oracle=name, theta=THETA if name == "the" else None)
+    theta = float(setting.options.get("theta", THETA)) if name == "the" else None
+    campaign = Campaign(schema, setting.epsilon, oracle=name, theta=theta)
     tallies = every_input(campaign, X, y, rng) if everything else survey(campaign, X, y, rng=rng)
     classes, tables = len(schema.classes), {}
     prior = np.full(classes, 1 / classes)
@@ -101,7 +102,13 @@ def frequencies(
     return PublishedModel(schema, np.log(prior), tables)
 
 
-# ---- numbers: everything that shapes them is read off the private rows
+# ---- numbers: the ranges of the features are known; what shapes their projections is read off the private rows
+
+
+def known(schema: Schema) -> Callable[[Floats], Floats]:
+    """Scaling to −1 … 1 by the feature ranges, which the paper takes as known."""
+    low, high = (np.array([getattr(f, end) for f in schema.numeric], dtype=np.float64) for end in ("lower", "upper"))
+    return lambda rows: np.clip(2 * (rows - low) / (high - low) - 1, -1, 1)
 
 
 def unit(X: Floats) -> Callable[[Floats], Floats]:
@@ -112,8 +119,8 @@ def unit(X: Floats) -> Callable[[Floats], Floats]:
 
 
 def prepared(setting: Setting, X: Floats, y: Indices) -> Callable[[Floats], Floats]:
-    """The paper's preparation: scale, project by PCA or DCA of the rows themselves, scale again."""
-    scale, kind = unit(X), setting.options.get("projection", "none")
+    """The paper's preparation: scale by known ranges, project by PCA or DCA of the rows themselves, scale again."""
+    scale, kind = known(setting.schema), setting.options.get("projection", "none")
     if kind == "none":
         return scale
     points, dims = scale(X), int(setting.options["dims"])
@@ -176,8 +183,16 @@ def _noisy(vector: Floats, approach: int, n: int, epsilon: float, rng: np.random
     return vector + rng.laplace(0, (2 * n if approach == 1 else 2) / epsilon, vector.shape)
 
 
-def _record(setting: Setting) -> Record:
+def _record(setting: Setting) -> Record | None:
+    """What is not private about it: nothing without a projection."""
+    if setting.options.get("projection", "none") == "none":
+        return None
     return Record("yilmaz2020", setting.epsilon, 0.0, RAW)
+
+
+def is_private(method: Method, projection: str) -> bool:
+    """Numbers on known ranges are as private as their reports; projections of the private rows themselves are not."""
+    return method.private or (method.reason == RAW and projection == "none")
 
 
 def _discrete(oracle: str, everything: bool = False) -> Method:

@@ -8,11 +8,14 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from discreet.schema import Numeric, Schema
 from discreet_studies.data import DataSet, Split, load, monte_carlo
 from discreet_studies.methods import Setting
+from discreet_studies.published.yilmaz2020 import is_private
 from discreet_studies.study import SAMPLER, measure
-from discreet_studies.tasks import Option, Task
+from discreet_studies.tasks import Option, Task, seed_of
 from discreet_studies.yilmaz2020.methods import (
     BASELINES,
     METHODS,
@@ -32,6 +35,11 @@ BUCKETS = {"australian": 2, "pima": 4}
 FEATURES = {"australian": 14, "pima": 8}
 PAPER_DIMS = {("australian", "pca"): 1, ("australian", "dca"): 1, ("pima", "pca"): 6, ("pima", "dca"): 1}
 TEST_SHARE = 0.2
+THETAS = (0.1, 0.25, 0.5, 0.75, 0.9)
+SHARES = (0.0625, 0.25, 1.0)  # of the training rows
+FEW_REPEATS = 20  # of the two experiments whose setting the paper does not print
+THETA_METHODS = ("the", "paper-the", "paper-all-the")
+ROWS_METHODS = ("auto", "paper-de", "paper-oue", "paper-all-de", "paper-all-oue")
 SMALL = 0.5  # what the paper calls a small ε, at most
 
 
@@ -71,10 +79,24 @@ def _discrete(size: Size, data: str, repeat: int) -> list[Task]:
     def task(method: str, epsilon: float) -> Task:
         return Task("discrete", data, method, epsilon, repeat=repeat, cost=_SECONDS[data])
 
-    return [
+    planned = [
         *(task(method, float("inf")) for method in ("plain", "majority")),
         *(task(m, e) for m in (*PAPER_DISCRETE, *PAPER_ALL, *OURS_DISCRETE) for e in size.epsilons),
     ]
+    if repeat < FEW_REPEATS:
+        planned += [
+            Task("theta", data, m, e, repeat=repeat, options=(("theta", theta),), cost=_SECONDS[data])
+            for m in THETA_METHODS
+            for e in (0.5, 1.0, 2.0, 4.0)
+            for theta in THETAS
+        ]
+        planned += [
+            Task("rows", data, m, e, repeat=repeat, options=(("share", share),), cost=_SECONDS[data])
+            for m in ROWS_METHODS
+            for e in (0.5, 1.0)
+            for share in SHARES
+        ]
+    return planned
 
 
 def _continuous(size: Size, data: str, repeat: int) -> list[Task]:
@@ -109,6 +131,9 @@ def execute(task: Task, seed: int, directory: Path) -> dict[str, Any]:
     data = dataset(directory, task.data)
     split = _split(directory, task.data, task.repeat)
     train, test = data.take(split.train), data.take(split.test)
+    if task.option("share"):  # the rows of a split are in the order of the file: a part of them is drawn
+        rng = np.random.default_rng(seed_of("share of the rows", split.seed, task.option("share")))
+        train = train.take(np.sort(rng.choice(len(train), round(task.option("share") * len(train)), replace=False)))
     method = METHODS[task.method]
     setting = Setting(data.schema, task.epsilon, 0.0, len(train), seed, dict(task.options))
     start = time.perf_counter()
@@ -121,7 +146,7 @@ def execute(task: Task, seed: int, directory: Path) -> dict[str, Any]:
         "test_rows": len(test),
         "split_seed": str(split.seed),
         "fit_seconds": fit_seconds,
-        "private": method.private,
+        "private": is_private(method, str(task.option("projection", "none"))),
         "not_private_because": method.reason or None,
         "simulation": noisy,
         "sampler": SAMPLER if noisy else "none",

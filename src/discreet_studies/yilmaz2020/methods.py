@@ -39,7 +39,7 @@ NUMBERS = {
 
 def local_nb(setting: Setting, schema: Schema, **parameters: Any) -> LocalNB:
     """An unfitted LocalNB with a simulation seed."""
-    theta = THETA if parameters.get("oracle") == "the" else None
+    theta = float(setting.options.get("theta", THETA)) if parameters.get("oracle") == "the" else None
     return LocalNB(setting.epsilon, schema, random_state=setting.seed, theta=theta, **parameters)
 
 

@@ -142,3 +142,7 @@ plant("sums-of-parts-wrap", "sources/held.py",
       "over = (upper >= 1 << 31)", "over = (upper >= 1 << 40)",
       "sums of squares of dealt rows wrap round beyond 64 bits",
       "sources/test_held.py")
+plant("keys-change-unasked", "federated/flower/enrolment.py",
+      "if roster is None and set(held) != {name} and held != found:", "if False:",
+      "a coordinator exchanges the keys that a node adds up with, and could play all other nodes to it",
+      "nodes/test_enrolment.py::test_what_a_federations_node_keeps_changes_with_its_owners_word_alone")

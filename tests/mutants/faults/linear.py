@@ -74,3 +74,7 @@ plant("functional-linear-noise-halved", "linear/release.py",
 plant("functional-replace-as-add-remove", "privacy/plan.py",
       "return moved_rows(self.adjacency)\n", "return 1\n",
       "a replaced row moves the coefficients twice, and the noise is for once", FORM)
+plant("rounding-within-the-corner-overlooked", "linear/losses.py",
+      "np.abs(1 - t) <= self.h + 2 * off", "np.abs(1 - t) <= self.h / 2",
+      "the certificate leaves out what rounding does to slopes within the rounded corner",
+      "linear/test_solve.py::test_a_slope_that_is_not_counted_as_bent_is_the_exact_one")

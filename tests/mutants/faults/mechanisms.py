@@ -10,6 +10,7 @@ STOP = "mechanisms/test_stopping.py"
 SUBSETS = "mechanisms/test_subsets.py"
 SMOOTH = "mechanisms/test_smooth.py"
 HEAVY = "mechanisms/test_heavy.py"
+COUNTED = "mechanisms/test_counted.py"
 HIDES = "bayes/test_watched.py::test_the_noise_of_trimmed_statistics_hides_a_row"
 
 plant("laplace-scale-halved", "mechanisms/noise.py",
@@ -148,6 +149,33 @@ plant("student-fewer-degrees", "mechanisms/heavy.py",
 plant("log-normal-forgets-smoothness", "mechanisms/heavy.py",
       "left = eps - rate / self.sigma\n", "left = eps\n",
       "Laplace-log-normal noise is not paid for a changing bound", f"{HEAVY}::test_the_divisor_of_the_log_normal_law_is_the_theorems")
+plant("uniform-log-normal-forgets-smoothness", "mechanisms/heavy_normal.py",
+      "left = eps - rate / self.sigma\n", "left = eps\n",
+      "uniform-log-normal noise is not paid for a changing bound", f"{HEAVY}::test_the_divisors_of_the_other_concentrated_laws_are_the_theorems")
+plant("uniform-log-normal-of-half-the-slope", "mechanisms/heavy_normal.py",
+      "return intervals.float_below(left / steepest_uniform(self.sigma))", "return intervals.float_below(2 * left / steepest_uniform(self.sigma))",
+      "uniform-log-normal noise is half of what a shift needs", f"{HEAVY}::test_the_divisors_of_the_other_concentrated_laws_are_the_theorems")
+plant("arsinh-normal-forgets-smoothness", "mechanisms/heavy_normal.py",
+      "left = eps - self.growth * rate\n", "left = eps\n",
+      "arsinh-normal noise is not paid for a changing bound", f"{HEAVY}::test_the_divisors_of_the_other_concentrated_laws_are_the_theorems")
+plant("arsinh-normal-of-a-flatter-slope", "mechanisms/heavy_normal.py",
+      "return WIDEST / self.sigma + self.sigma / 2", "return WIDEST / self.sigma",
+      "arsinh-normal noise is less than a shift needs", f"{HEAVY}::test_slopes_and_growths_are_what_the_laws_have_and_little_more")
+plant("counted-mean-of-half-the-range", "mechanisms/counted.py",
+      "return Fraction(2 * half_range, rows + 1)", "return Fraction(half_range, rows + 1)",
+      "a mean by the class count has half of its noise", f"{COUNTED}::test_one_row_moves_the_statistic_by_its_sensitivity_and_no_more")
+plant("counted-deviation-forgets-fewer-rows", "mechanisms/counted.py",
+      "square = max(squares) * (2 * half_range * _GRID) ** 2", "square = squares[1] * (2 * half_range * _GRID) ** 2",
+      "a deviation by the class count is safe only if no fewer rows are there", f"{COUNTED}::test_one_row_moves_the_statistic_by_its_sensitivity_and_no_more")
+plant("counted-mean-by-the-true-count", "mechanisms/counted.py",
+      "return sample.mean() * sample.count / max(sample.count, rows)", "return sample.mean()",
+      "a mean is divided by the true count of rows however few there are", f"{COUNTED}::test_one_row_moves_the_statistic_by_its_sensitivity_and_no_more")
+plant("counted-deviation-by-the-true-count", "mechanisms/counted.py",
+      "spread = sample.variance() * sample.count / max(sample.count, rows) * _GRID**2", "spread = sample.variance() * _GRID**2",
+      "a deviation is divided by the true count of rows however few there are", f"{COUNTED}::test_one_row_moves_the_statistic_by_its_sensitivity_and_no_more")
+plant("counted-by-more-rows-than-released", "bayes/smooth.py",
+      "return Tuned(PureLaplace(), 0, 0.0, 0.0, 0.0, max(round(rows), 1))", "return Tuned(PureLaplace(), 0, 0.0, 0.0, 0.0, int(1 << 40))",
+      "noise is scaled to a number of rows that nobody released", "bayes/test_vaidya.py")
 plant("smooth-mean-of-half-the-scale", "mechanisms/smooth_plan.py",
       "return sample.mean(), smooth_mean_bound(sample, plan.beta) / plan.divisor",
       "return sample.mean(), smooth_mean_bound(sample, plan.beta) / (2 * plan.divisor)",

@@ -158,6 +158,10 @@ plant("sweep-rounds-otherwise", "sources/sweep.py",
 plant("rows-between-threads-count-twice", "sources/blocks.py",
       "return list(pairwise(ends))", "return [(a, min(b + 1, size)) for a, b in pairwise(ends)]",
       "a row counts twice where the rows of two threads meet", SWEEP)
+plant("points-that-waited-count-again", "sources/sweep.py",
+      "waiting = (at - start) % room if room else 0", "waiting = (at - start) % (room + tile) % room if room else 0",
+      "points of some rows are counted in place of others",
+      "sources/test_sweep.py::test_points_that_wait_are_counted_once")
 plant("columns-beside-each-other-swapped", "sources/sweep.py",
       "for lanes in ((0, 1, 4, 5), (2, 3, 6, 7)) for pair in (low, high)",
       "for lanes in ((0, 1, 4, 5), (2, 3, 6, 7)) for pair in (high, low)",

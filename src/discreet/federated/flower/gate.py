@@ -11,6 +11,8 @@ import hmac
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from discreet.nodes.front import ROOT
+
 SECRET_HEADER = "x-discreet-secret"
 TOKEN_HEADER = b"flwr-task-token"
 
@@ -23,9 +25,10 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 class Gate:
     """An ASGI app that lets requests through to another one only on the paths that are open to them."""
 
-    def __init__(self, app: Any, secret: str) -> None:
+    def __init__(self, app: Any, secret: str, front: App | None = None) -> None:
         self.app: App = app
         self.secret = secret.encode()
+        self.front = front  # the desk at which nodes join, if there is one
 
     def lets(self, scope: Scope) -> bool:
         """Whether a request may pass."""
@@ -39,7 +42,9 @@ class Gate:
         return path.startswith("/v1/runtime/") and TOKEN_HEADER in headers and not path.endswith("/acquire-task")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "lifespan" or (scope["type"] == "http" and self.lets(scope)):
+        if self.front is not None and scope["type"] == "http" and scope.get("path", "").startswith(ROOT):
+            await self.front(scope, receive, send)
+        elif scope["type"] == "lifespan" or (scope["type"] == "http" and self.lets(scope)):
             await self.app(scope, receive, send)
         elif scope["type"] == "http":
             await send({"type": "http.response.start", "status": 404, "headers": [(b"content-length", b"0")]})

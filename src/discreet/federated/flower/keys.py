@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -24,12 +23,11 @@ from cryptography.x509.oid import ExtendedKeyUsageOID
 
 from discreet.errors import DiscreetError
 from discreet.files import write_bytes
-from discreet.nodes.keys import DAYS, KeyDirectory, certificate, private_pem, write_closed
+from discreet.nodes.keys import DAYS, LOOPBACK, KeyDirectory, certificate, private_pem, reached_at, write_closed
 
 ROOT = "discreet federation"
 SERVER = x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH])
 AUTHORITY_DAYS = 3650  # for which an authority holds: the coordinator's certificate is renewed meanwhile
-LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
 @dataclass(frozen=True)
@@ -97,7 +95,7 @@ def make_coordinator_keys(
             raise DiscreetError(
                 f"there is no public key {path}: a node makes it by 'discreet federate keys --node NAME'"
             )
-    lines = [_line(read_public(path)) for path in public]
+    lines = [public_line(read_public(path)) for path in public]
     if len(set(lines)) != len(lines):
         raise DiscreetError("two nodes have the same public key: each makes a pair of its own")
     with FederationKeys.new(out) as keys:
@@ -105,6 +103,24 @@ def make_coordinator_keys(
         for name, line in zip(names, lines, strict=True):
             write_closed(keys.public(name), line)
     return FederationKeys(out)
+
+
+def make_authority(out: Path, hosts: Sequence[str], *, days: int = DAYS) -> FederationKeys:
+    """Write the coordinator's certificate and authority; nodes bring their public keys when they join."""
+    with FederationKeys.new(out) as keys:
+        _certificates(keys, list(dict.fromkeys([*LOOPBACK, *hosts])), days)
+    return FederationKeys(out)
+
+
+def own_key(keys: FederationKeys, name: str) -> ec.EllipticCurvePrivateKey:
+    """A node's private key, made here where there is none yet."""
+    FederationKeys.checked([name])
+    if not keys.node(name).exists():
+        keys.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        (keys.directory / "public").mkdir(mode=0o700, exist_ok=True)
+        _pair(keys, name)
+    keys.need(keys.node(name))
+    return read_private(keys.node(name))
 
 
 def _read(path: Path, load: Callable[[bytes], Any], kind: type, what: str) -> Any:
@@ -133,17 +149,17 @@ def read_private(path: Path) -> ec.EllipticCurvePrivateKey:
 def _pair(keys: FederationKeys, name: str) -> None:
     private = ec.generate_private_key(ec.SECP384R1())
     write_closed(keys.node(name), private_pem(private, PrivateFormat.OpenSSH))
-    write_closed(keys.public(name), _line(private.public_key()))
+    write_closed(keys.public(name), public_line(private.public_key()))
 
 
-def _line(key: ec.EllipticCurvePublicKey) -> bytes:
+def public_line(key: ec.EllipticCurvePublicKey) -> bytes:
     """A public key in the one way it is written here."""
     return key.public_bytes(Encoding.OpenSSH, PublicFormat.OpenSSH) + b"\n"
 
 
 def _certificates(keys: FederationKeys, hosts: Sequence[str], days: int) -> None:
     authority = ec.generate_private_key(ec.SECP384R1())
-    reached = _reached(hosts)  # a host that is none is refused before anything is written
+    reached = reached_at(hosts)  # a host that is none is refused before anything is written
     write_closed(keys.authority, certificate(ROOT, authority, ROOT, authority, AUTHORITY_DAYS))
     write_closed(keys.authority_key, private_pem(authority, PrivateFormat.PKCS8))
     server = ec.generate_private_key(ec.SECP384R1())
@@ -164,23 +180,9 @@ def renew(directory: Path, hosts: Sequence[str] = (), *, days: int = DAYS) -> Fe
         raise DiscreetError(f"the keys in {directory} cannot be read: nothing was renewed") from None
     if not isinstance(authority, ec.EllipticCurvePrivateKey) or authority.public_key() != root.public_key():
         raise DiscreetError(f"{keys.authority_key} is not the key of {keys.authority}: nothing was renewed")
-    reached = x509.SubjectAlternativeName(dict.fromkeys([*known, *_reached(hosts)] if hosts else known))
+    reached = x509.SubjectAlternativeName(dict.fromkeys([*known, *reached_at(hosts)] if hosts else known))
     server = ec.generate_private_key(ec.SECP384R1())
     made = certificate("discreet coordinator", server, ROOT, authority, days, reached, SERVER)
     write_bytes(keys.private, private_pem(server, PrivateFormat.PKCS8), private=True)
     write_bytes(keys.certificate, made, private=True)
     return keys
-
-
-def _reached(hosts: Sequence[str]) -> x509.SubjectAlternativeName:
-    return x509.SubjectAlternativeName([_alternative(host) for host in dict.fromkeys(hosts)])
-
-
-def _alternative(host: str) -> x509.GeneralName:
-    try:
-        return x509.IPAddress(ipaddress.ip_address(host))
-    except ValueError:
-        pass
-    if not re.fullmatch(r"[A-Za-z0-9*]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?", host):
-        raise DiscreetError(f"{host!r} is neither a host name nor an address")
-    return x509.DNSName(host)

@@ -34,7 +34,7 @@ LIMITS = Limits(head=20, body=300, all=1024)  # nodes ask often, and what they s
 class SuperLink:
     """The coordinator's end of the wire, from `with` to the end of the block."""
 
-    def __init__(self, state: Path, keys: FederationKeys | None, host: str, port: int) -> None:
+    def __init__(self, state: Path, keys: FederationKeys | None, host: str, port: int, front: Any = None) -> None:
         self.keys, self.host, self.port = keys, host, port
         self.secret, self.executor = secrets.token_hex(32), secrets.token_bytes(32)
         paths = () if keys is None else (keys.authority, keys.certificate, keys.private)
@@ -51,7 +51,7 @@ class SuperLink:
             database=str(state / "superlink.sqlite"), isolation=ISOLATION_MODE_PROCESS,
             runtime_dependency_install=False,
         )  # fmt: skip
-        gate = Gate(create_app(config, SuperLinkLifespan), self.secret)
+        gate = Gate(create_app(config, SuperLinkLifespan), self.secret, front)
         guard, _ = guarded(LIMITS)
         self.server = uvicorn.Server(
             uvicorn.Config(

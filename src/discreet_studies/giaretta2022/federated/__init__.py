@@ -19,10 +19,13 @@ CHANGES = (
     "Algorithm 1 adds the quadratic term of the score and omits −log n_y for each categorical feature: equations 9 to "
     "11 are used, for both versions.",
     "The paper's cut-off compares noisy with true statistics (eq. 28), which no coordinator has: the sound cut-off "
-    "ranks nodes by the noise that their budget implies beside their noised size.",
+    "ranks nodes by the noise that their budget implies beside their noised size. Where eq. 28 "
+    "would divide by zero it divides by one.",
     "Sound sums do not depend on which node holds a row, so that laws of sizes can only matter for weights.",
     "Trials come in blocks: ± is one standard error over blocks; within a block the noise of a sum over nodes is "
-    "drawn by its exact law (differences of negative binomials).",
+    "drawn by its exact law (differences of negative binomials). The paper's version has its 1000 trials per point "
+    "in 20 blocks with two ways each to deal the rows out; the sound sum has 160, Vaidya et al. and what is "
+    "ours alone 48, cut-offs 96 on Adult and Skin, 32 elsewhere: 1000 of everything take about 40 processor-minutes.",
     "Nodes of figure 5 get log-uniform sizes from 2 rows to a fifth of all until every row is dealt out.",
 )
 
@@ -51,5 +54,5 @@ def tables(results: Results) -> str:
 
 STUDY = Study(
     "giaretta2022", part="federated", data=DATA, tasks=tasks, execute=execute, claims=CLAIMS,
-    draw=draw, tables=tables, changes=CHANGES,
+    draw=draw, tables=tables, changes=CHANGES, unsound="audit:control-giaretta2022-as-published",
 )  # fmt: skip

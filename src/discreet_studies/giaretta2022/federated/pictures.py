@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from discreet_studies.figures import Line, accuracy_against_epsilon, add_legend, axes_of, draw_lines, save_figure
-from discreet_studies.giaretta2022.federated.experiments import CUT, DATA, KEPT, NODES, SIZES
+from discreet_studies.giaretta2022.federated.experiments import DATA, KEPT, NODES, SIZES
 from discreet_studies.results import Estimate, Results
 
 LABELS = {
@@ -60,25 +60,28 @@ def _sensitivity(results: Results, out: Path) -> list[Path]:
 
 def _sizes(results: Results, out: Path) -> list[Path]:
     files: list[Path] = []
-    for metric, label in (("accuracy", "mean accuracy"), ("spread", "standard deviation of accuracy")):
-        lines = []
-        for method in ("paper", "federated", "inverse-variance"):
-            for partition in SIZES:
-                spot = {"experiment": "sizes", "method": method, "partition": partition}
-                if results.where(**spot):
-                    lines.append(curve(results, f"{LABELS[method]}, {partition}", metric, method == "paper", **spot))
-        if lines:
-            figure, axes = axes_of("adult, N = 1000: laws of node sizes", "ε of each node", label)
-            draw_lines(axes, lines)
-            axes.set_xscale("log")
-            add_legend(figure, axes)
-            files += save_figure(figure, out, f"figure4-{metric}")
+    for name in DATA:
+        for metric, label in (("accuracy", "mean accuracy"), ("spread", "standard deviation of accuracy")):
+            lines = []
+            for method in ("paper", "federated"):
+                for partition in SIZES:
+                    spot = {"experiment": "sizes", "data": name, "method": method, "partition": partition}
+                    if results.where(**spot):
+                        lines.append(
+                            curve(results, f"{LABELS[method]}, {partition}", metric, method == "paper", **spot)
+                        )
+            if lines:
+                figure, axes = axes_of(f"figure 4: {name}, N = 1000, laws of node sizes", "ε of each node", label)
+                draw_lines(axes, lines)
+                axes.set_xscale("log")
+                add_legend(figure, axes)
+                files += save_figure(figure, out, f"figure4-{name}-{metric}")
     return files
 
 
 def _cuts(results: Results, out: Path) -> list[Path]:
     files: list[Path] = []
-    for name in CUT:
+    for name in DATA:
         spot = {"experiment": "cut-off", "data": name}
         lines = []
         for method in ("paper", "cut-off"):
@@ -104,13 +107,16 @@ def _scatter(results: Results, out: Path, name: str) -> list[Path]:
         return []
     import numpy as np
 
-    sizes, budgets, levels = (json.loads(found[0][key]) for key in ("sizes", "epsilons", "levels"))
-    figure, axes = axes_of(f"{name}: size, ε and noise level of the nodes", "rows", "ε")
-    points = axes.scatter(sizes, budgets, c=np.log10(levels), cmap="viridis", s=24)
-    axes.set_xscale("log")
-    axes.set_yscale("log")
-    figure.colorbar(points, label="log10 of the noise level")
-    return save_figure(figure, out, f"figure5-nodes-{name}")
+    files: list[Path] = []
+    for key, label in (("errors", "error by equation 28"), ("levels", "noise level that a coordinator knows")):
+        sizes, budgets, levels = (json.loads(found[0][column]) for column in ("sizes", "epsilons", key))
+        figure, axes = axes_of(f"figure 5, left: {name}, size and ε of the nodes", "rows", "ε")
+        points = axes.scatter(sizes, budgets, c=np.log10(levels), cmap="viridis", s=24)
+        axes.set_xscale("log")
+        axes.set_yscale("log")
+        figure.colorbar(points, label=f"log10 of the {label}")
+        files += save_figure(figure, out, f"figure5-nodes-{key}-{name}")
+    return files
 
 
 def _shares(results: Results, out: Path) -> list[Path]:

@@ -1,14 +1,12 @@
-"""What the gossip experiments measure with: updates as rows, and the accuracy of many nodes' models at once."""
+"""What the gossip experiments measure with: updates as rows, and the models that nodes make of them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet import sources
 from discreet.bayes.estimate import estimate
 from discreet.bayes.likelihoods import GaussianLikelihood, Likelihood
 from discreet.bayes.plan import Plan
@@ -19,57 +17,12 @@ from discreet.privacy.budget import Budget
 from discreet.schema import Numeric, Schema
 from discreet_studies.giaretta2022.federated.experiments import MODELS
 from discreet_studies.giaretta2022.federated.trials import Bench
+from discreet_studies.giaretta2022.linear import as_published, bell, half_range
 from discreet_studies.giaretta2022.simulate import noised_stack
-from discreet_studies.published.giaretta2022 import SMALLEST, local_updates
+from discreet_studies.published.giaretta2022 import local_updates
 
 Floats = NDArray[np.float64]
 KINDS = ("prior", "conditional", "mean", "deviation")
-
-
-class Linear:
-    """Naive Bayes on fixed test rows as one matrix product: all nodes' models are scored together."""
-
-    def __init__(self, schema: Schema, X: Floats, y: NDArray[Any], most: int) -> None:
-        self.schema, self.truth = schema, y[:most]
-        coded = sources.open(X[:most], schema, y[:most]).held()
-        self.cells, columns = list(coded.cells.T.astype(np.int64)), [np.ones((len(self.truth), 1))]
-        self.numbers: dict[str, Floats] = {}
-        for index, feature in enumerate(schema.features):
-            hot = np.zeros((len(self.truth), feature.cells))
-            hot[np.arange(len(self.truth)), self.cells[index]] = 1.0
-            if isinstance(feature, Numeric):
-                values = np.clip(X[:most, index], feature.lower, feature.upper)
-                unit = ((values - feature.lattice.middle) / _half(feature))[:, None]
-                self.numbers[feature.name] = np.concatenate([unit, unit * unit], axis=1)
-            columns.append(hot)
-        self.hot = columns
-
-    def design(self, gaussian: bool) -> Floats:
-        """The columns that coefficients of one kind of model meet."""
-        parts = [self.hot[0]]
-        for index, feature in enumerate(self.schema.features):
-            numeric = gaussian and isinstance(feature, Numeric)
-            parts.append(self.numbers[feature.name] if numeric else self.hot[index + 1])
-        return np.concatenate(parts, axis=1)
-
-    def accuracies(self, coefficients: Floats, design: Floats) -> Floats:
-        """The accuracy of each node: coefficients have a node, a class and a column axis."""
-        nodes, classes, width = coefficients.shape
-        scores = design @ coefficients.reshape(nodes * classes, width).T
-        found = scores.reshape(len(design), nodes, classes).argmax(axis=2)
-        return np.asarray((found == self.truth[:, None]).mean(axis=0))
-
-
-def _half(feature: Numeric) -> float:
-    return (feature.upper - feature.lower) / 2
-
-
-def bell(feature: Numeric, mean: Floats, variance: Floats) -> tuple[Floats, Floats]:
-    """Log-density as constant and coefficients of x and x² in units of half the range."""
-    half = _half(feature)
-    centre, weight = (mean - feature.lattice.middle) / half, half * half / (2 * variance)
-    constant = -0.5 * np.log(variance) - weight * centre**2
-    return constant, np.stack([2 * weight * centre, -weight], axis=-1)
 
 
 @dataclass(frozen=True)
@@ -90,8 +43,8 @@ def fitted(schema: Schema, prior: Floats, likelihoods: list[Likelihood]) -> Fitt
             assert isinstance(feature, Numeric)
             shift, part = bell(feature, one.mean, one.variance)
             constant = constant + shift
-            parameters["mean"].append((one.mean - feature.lower) / (2 * _half(feature)))
-            parameters["deviation"].append(np.sqrt(one.variance) / (2 * _half(feature)))
+            parameters["mean"].append((one.mean - feature.lower) / (2 * half_range(feature)))
+            parameters["deviation"].append(np.sqrt(one.variance) / (2 * half_range(feature)))
         else:
             assert one.by_cell is not None
             part = one.by_cell
@@ -152,24 +105,6 @@ class AsPublished:
             size = int(np.prod(shape))
             summary[name] = average[start : start + size].reshape(shape) * self.nodes
             start += size
-        schema = self.held.schema
-        n = np.maximum(summary["n"], SMALLEST)
-        constant, parts = np.log(n), []
-        parameters: dict[str, list[Floats]] = {kind: [] for kind in KINDS}
-        parameters["prior"].append(n / n.sum())
-        for feature in schema.features:
-            if isinstance(feature, Numeric):
-                mean = summary[f"S {feature.name}"] / n
-                variance = summary[f"Q {feature.name}"] / n - mean**2
-                variance = np.where(variance > 0, variance, SMALLEST)
-                shift, part = bell(feature, mean, variance)
-                constant = constant + shift
-                parameters["mean"].append((mean - feature.lower) / (2 * _half(feature)))
-                parameters["deviation"].append(np.sqrt(variance) / (2 * _half(feature)))
-            else:
-                table = np.maximum(summary[f"m {feature.name}"], SMALLEST) / n[:, None]
-                part = np.log(table)
-                parameters["conditional"].append(table.ravel())
-            parts.append(part)
-        coefficients = np.concatenate([constant[:, None], *parts], axis=1)
-        return Fitted(coefficients, {kind: np.concatenate(v) if v else np.empty(0) for kind, v in parameters.items()})
+        coefficients, parameters = as_published(self.held.schema, summary)
+        flat = {kind: [value.ravel() for value in parameters.get(kind, [])] for kind in KINDS}
+        return Fitted(coefficients, {kind: np.concatenate(v) if v else np.empty(0) for kind, v in flat.items()})

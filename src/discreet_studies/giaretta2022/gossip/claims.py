@@ -6,14 +6,16 @@ import json
 import math
 from typing import Any
 
-from discreet_studies.claims import Claim, Finding, Verdict
+from discreet_studies.claims import Attempt, Claim, Finding, Verdict, attempt, best_of, finding, undecided
 from discreet_studies.giaretta2022.federated.experiments import DATA
+from discreet_studies.giaretta2022.gossip.bench import KINDS
 from discreet_studies.giaretta2022.gossip.experiments import LIARS, LINKS, LONG, NODES, RULES
-from discreet_studies.results import MissingResultsError, Results
+from discreet_studies.results import Estimate, MissingResultsError, Results, difference
 
 PAPER = "giaretta2022"
 ABOUT = 35  # "around 30"
 NEAR = 0.01  # a point of accuracy
+CLOSE = 0.2  # of the average, for nine of ten nodes
 VERSIONS = {"push-sum": "push-sum", "published": "published rule", "paper": "paper in all"}
 
 
@@ -25,30 +27,38 @@ def mean_list(results: Results, column: str, **spot: Any) -> list[Any]:
     return found
 
 
+def _flag(rows: list[Any]) -> str:
+    """A word of warning where everybody agrees on a model that is of no use."""
+    goal = sum(row["federated"] for row in rows) / len(rows)
+    majority = rows[0]["majority"]
+    return (
+        f", and the goal itself is useless: {goal:.3f} where the majority has {majority:.3f}" if goal < majority else ""
+    )
+
+
 def thirty(results: Results, versions: tuple[str, ...]) -> Finding:
     """Section 4.3, figure 6: after around 30 iterations most nodes have the federated accuracy."""
     measured: dict[str, Any] = {}
+    words = []
     for version in versions:
         for model in ("gaussian", "default"):
             rows = results.where(experiment="curve", method=version, model=model)
             if rows:
                 late = [math.inf if row.get("reached") is None else float(row["reached"]) for row in rows]
-                count = len(rows)
-                measured[f"{VERSIONS[version]}, {model} model"] = {
-                    "iterations": max(late),
-                    "near at 30": sum(row["near_30"] for row in rows) / count,
-                    "median at 30": sum(row["at_30"] - row["federated"] for row in rows) / count,
-                }
+                near = Estimate.of(row["near_30"] for row in rows)
+                off = Estimate.of(row["at_30"] - row["federated"] for row in rows)
+                name = f"{VERSIONS[version]}, {model} model"
+                measured[name] = {"iterations": max(late), "near at 30": near, "median at 30": off}
+                turns = "never" if math.isinf(max(late)) else f"{max(late):.0f}"
+                words.append(
+                    f"{name}: {turns} (at 30 the median node is {off} off and {near.mean:.0%} ± {near.error:.0%} of "
+                    f"nodes are within a point{_flag(rows)})"
+                )
     if not measured:
         raise MissingResultsError("no curve of these versions")
-    words = "; ".join(
-        f"{name}: {'never' if math.isinf(one['iterations']) else int(one['iterations'])} (at 30 the median node is "
-        f"{one['median at 30']:+.4f} off and {one['near at 30']:.0%} of nodes are within a point)"
-        for name, one in measured.items()
-    )
     good = all(one["iterations"] <= ABOUT for one in measured.values())
-    text = f"iterations until three quarters of {NODES} nodes are within a point of the federated accuracy: {words}"
-    return Finding(Verdict.HOLDS if good else Verdict.FAILS, measured, text)
+    text = f"iterations until three quarters of {NODES} nodes are within a point of the federated accuracy"
+    return Finding(Verdict.HOLDS if good else Verdict.FAILS, measured, f"{text}: {'; '.join(words)}")
 
 
 def thirty_published(results: Results) -> Finding:
@@ -61,89 +71,139 @@ def thirty_push_sum(results: Results) -> Finding:
     return thirty(results, ("push-sum",))
 
 
+def kind_gaps(results: Results, version: str, step: int) -> dict[str, Estimate]:
+    """The median gap of nodes' parameters at one iteration, as a share of the typical size of that kind."""
+    lists = mean_list(results, "kinds", experiment="curve", method=version, model="gaussian")
+    steps = mean_list(results, "steps", experiment="curve", method=version, model="gaussian")[0]
+    return {kind: Estimate.of(one[steps.index(step)][kind]["gap"] for one in lists) for kind in KINDS}
+
+
 def priors_first(results: Results) -> Finding:
-    """Figure 7: priors converge fastest, deviations last."""
-    measured = {}
+    """Figure 7: priors converge fastest, and means before standard deviations."""
+    measured: dict[str, Any] = {}
+    passed = {}
     for version in VERSIONS:
-        lists = mean_list(results, "kinds", experiment="curve", method=version, model="gaussian")
-        steps = mean_list(results, "steps", experiment="curve", method=version, model="gaussian")[0]
-        at = steps.index(20)
-        gaps = {k: sum(one[at][k]["gap"] for one in lists) / len(lists) for k in ("prior", "mean", "deviation")}
-        measured[version] = gaps
-    words = "; ".join(f"{VERSIONS[v]}: prior {g['prior']:.5f}, mean {g['mean']:.5f} of the range, "
-                      f"deviation {g['deviation']:.2%}" for v, g in measured.items())  # fmt: skip
-    good = all(one["prior"] < one["deviation"] for one in measured.values())
-    return Finding(Verdict.HOLDS if good else Verdict.FAILS, measured, f"median gap at 20 iterations: {words}")
+        early, late = kind_gaps(results, version, 20), kind_gaps(results, version, 100)
+        measured[VERSIONS[version]] = {"at 20": early, "at 100": late}
+        # On the way there: at 100 push-sum has converged to rounding, and the others nearly.
+        passed[version] = difference(early["deviation"], early["mean"]).above and all(
+            difference(early[kind], early["prior"]).above for kind in ("conditional", "mean", "deviation")
+        )
+    words = "; ".join(
+        f"{name} at {step}: " + ", ".join(f"{kind} {one.mean:.2%} ± {one.error:.2%}" for kind, one in gaps.items())
+        for name, table in measured.items()
+        for step, gaps in ((20, table["at 20"]), (100, table["at 100"]))
+    )
+    good = passed["published"] and passed["paper"]
+    reason = (
+        f"median gap as a share of the typical parameter of its kind: {words}; conditional probabilities, many "
+        f"of them small, are the farthest off in that measure; push-sum at 20: {'yes' if passed['push-sum'] else 'no'}"
+    )
+    return Finding(Verdict.HOLDS if good else Verdict.FAILS, measured, reason)
 
 
 def deviations_stay_off(results: Results) -> Finding:
-    """Figure 7: standard deviations are off after convergence; push-sum has no such bias."""
+    """Figure 7: standard deviations are off after convergence."""
     measured: dict[str, Any] = {}
     for version in VERSIONS:
         lists = mean_list(results, "kinds", experiment="long", method=version)
-        measured[version] = {
-            step: {name: sum(one[i]["deviation"][name] for one in lists) / len(lists) for name in ("gap", "bias")}
+        measured[VERSIONS[version]] = {
+            step: {name: Estimate.of(one[i]["deviation"][name] for one in lists) for name in ("gap", "bias")}
             for i, step in enumerate(LONG)
         }
     words = "; ".join(
-        f"{VERSIONS[v]}: " + ", ".join(f"{one['gap']:.2%} (all nodes together {one['bias']:.2%}) at {step}"
-                                       for step, one in found.items())
+        f"{v}: " + ", ".join(f"{one['gap'].mean:.2%} (all nodes together {one['bias'].mean:.2%}) at {step}"
+                             for step, one in found.items())
         for v, found in measured.items()
     )  # fmt: skip
     last = LONG[1]
-    off, exact = measured["published"][last]["bias"], measured["push-sum"][last]["gap"]
-    verdict = Verdict.HOLDS if off > 0.005 and exact < 1e-4 else Verdict.FAILS
-    return Finding(verdict, measured, f"median error of standard deviations: {words}")
+    off = [measured[VERSIONS[v]][last]["bias"] for v in ("published", "paper")]
+    exact = measured[VERSIONS["push-sum"]][last]["gap"]
+    verdict = Verdict.HOLDS if all(one.mean > 0.005 for one in off) else Verdict.FAILS
+    clean = f"; push-sum leaves {exact.mean:.1e} at {last}"
+    return Finding(verdict, measured, f"median error of standard deviations: {words}{clean}")
 
 
 def same_everywhere(results: Results) -> Finding:
-    """Section 4.3: similar results were achieved on all datasets."""
+    """Section 4.3: similar results were achieved on all datasets, which is about the published rule.
+
+    Agreement on a model of no use is not what the paper means by its accuracy being reached.
+    """
     measured: dict[str, Any] = {}
-    good = True
-    for name in DATA:
-        for version in VERSIONS:
-            spot = {"experiment": "data", "data": name, "method": version}
-            goal = results.estimate("federated", **spot).mean
-            measured[f"{name}, {VERSIONS[version]}"] = {
-                "at 30": results.estimate("at_30", **spot).mean - goal,
-                "at 100": results.estimate("accuracy", **spot).mean - goal,
-            }
-        good = good and abs(measured[f"{name}, push-sum"]["at 30"]) <= NEAR
-    words = ", ".join(f"{name} {one['at 30']:+.4f}" for name, one in measured.items())
-    text = f"median accuracy at 30 iterations less the federated: {words}"
-    return Finding(Verdict.HOLDS if good else Verdict.FAILS, measured, text)
+    words = []
+
+    def near(version: str) -> bool:
+        gaps = {}
+        useless = False
+        for name in DATA:
+            rows = results.where(experiment="data", data=name, method=version)
+            if not rows:
+                raise MissingResultsError(f"{VERSIONS[version]} was not run on {name}")
+            gaps[name] = measured[f"{name}, {VERSIONS[version]}"] = Estimate.of(
+                row["at_30"] - row["federated"] for row in rows
+            )
+            words.append(f"{name}, {VERSIONS[version]} {gaps[name]}{_flag(rows)}")
+            useless = useless or bool(_flag(rows))
+        if useless or any(abs(one.mean) - 2 * one.error > NEAR for one in gaps.values()):
+            return False
+        wide = [one for one in gaps.values() if abs(one.mean) + 2 * one.error > 4 * NEAR]
+        if wide:
+            raise undecided(
+                f"a point from none by {VERSIONS[version]}", [(one, (math.copysign(NEAR, one.mean),)) for one in wide]
+            )
+        return True
+
+    if not results.where(experiment="data"):
+        raise MissingResultsError("no data sets were compared")
+    tried = best_of([attempt(lambda: near("published")), attempt(lambda: near("paper"))])
+    attempt(lambda: near("push-sum"))
+    text = f"median accuracy at 30 iterations less the federated, a point counts: {', '.join(words)}"
+    return finding(tried, Attempt(False), measured, text)
+
+
+def _growth(results: Results, protocol: str, column: str) -> tuple[dict[Any, Estimate | None], Estimate | None]:
+    """Turns by N until a mark is reached, None where it was not, and how many more each doubling of N takes."""
+    spot: dict[str, Any] = {"experiment": "growth", "method": protocol}
+    points: dict[Any, Estimate | None] = {}
+    for n in results.values("nodes", **spot):
+        turns: list[Any] = [row.get(column) for row in results.where(nodes=n, **spot)]
+        points[n] = None if None in turns else Estimate.of(turns)
+    known = [(math.log2(n), one) for n, one in points.items() if one is not None and n >= 100]
+    if len(known) < 2:
+        return points, None
+    (low, first), (high, last) = known[0], known[-1]
+    rise = difference(last, first)
+    return points, Estimate(rise.mean / (high - low), rise.error / (high - low), rise.count)
+
+
+def _said(points: dict[Any, Estimate | None], rise: Estimate | None) -> str:
+    listed = ", ".join(f"{one.mean:.0f} at N = {n:g}" if one else f"never at N = {n:g}" for n, one in points.items())
+    return f"{listed} ({rise} more for each doubling of N)" if rise else listed
 
 
 def logarithmic(results: Results) -> Finding:
-    """Section 3.3: O(log N) steps."""
-    measured: dict[str, Any] = {}
-    for protocol in ("push-sum", "published"):
-        spot = {"experiment": "growth", "method": protocol}
-        sizes = results.values("nodes", **spot)
-        measured[protocol] = {}
-        for close in ("within_0.1", "within_0.01", "within_1e-06"):
-            points = {}
-            for n in sizes:
-                turns: list[Any] = [row.get(close) for row in results.where(nodes=n, **spot)]
-                points[n] = None if None in turns else sum(turns) / len(turns)
-            measured[protocol][close] = points
-    tight = measured["push-sum"]["within_1e-06"]
-    known = [(math.log2(n), turns) for n, turns in tight.items() if turns is not None]
-    if len(known) < 3:
+    """Section 3.3: O(log N) steps, which is about the published rule: nine of ten nodes within a fifth of the sum."""
+    points, rise = _growth(results, "published", f"most_{CLOSE:g}")
+    if not points:
+        raise MissingResultsError("no growth was measured")
+    measured = {"published rule": points, "for each doubling": rise}
+    text = f"turns until nine of ten nodes are within {CLOSE:g} of the average, by the published rule: "
+    good = rise is not None and None not in list(points.values())[-3:] and rise.mean - 2 * rise.error < 4
+    return Finding(Verdict.HOLDS if good else Verdict.FAILS, measured, text + _said(points, rise))
+
+
+def logarithmic_push_sum(results: Results) -> Finding:
+    """The same of push-sum, for every node and to 1e-6."""
+    points, rise = _growth(results, "push-sum", "within_1e-06")
+    if rise is None:
         raise MissingResultsError("too few sizes")
-    per_doubling = (known[-1][1] - known[0][1]) / (known[-1][0] - known[0][0])
-    measured["turns per doubling"] = per_doubling
-
-    def listed(points: dict[Any, Any]) -> str:
-        return ", ".join(f"{turns:.0f} at N = {n:g}" if turns else f"never at N = {n:g}" for n, turns in points.items())
-
-    text = (
-        f"push-sum to 1e-6: {listed(tight)} ({per_doubling:.2f} more for each doubling of N); push-sum to 10 %: "
-        f"{listed(measured['push-sum']['within_0.1'])}; published rule to 10 %: "
-        f"{listed(measured['published']['within_0.1'])} (the last node)"
+    good = None not in points.values() and rise.mean < 4
+    measured = {"push-sum": points, "for each doubling": rise}
+    return Finding(
+        Verdict.HOLDS if good else Verdict.FAILS,
+        measured,
+        f"turns until every node is within 1e-6: {_said(points, rise)}",
     )
-    good = len(known) == len(tight) and per_doubling < 4
-    return Finding(Verdict.HOLDS if good else Verdict.FAILS, measured, text)
 
 
 def links(results: Results) -> Finding:
@@ -153,9 +213,8 @@ def links(results: Results) -> Finding:
         rows = results.where(experiment="links", topology=topology, loss=loss)
         if not rows:
             raise MissingResultsError(f"no links of {topology}")
-        turns = [row.get("reached") for row in rows]
-        known = [turn for turn in turns if turn is not None]
-        mean = sum(known) / len(known) if len(known) == len(turns) else None
+        turns: list[Any] = [row.get("reached") for row in rows]
+        mean = None if None in turns else Estimate.of(turns)
         gap = sum(row["gap"] for row in rows) / len(rows)
         kept = all(row["conserved"] for row in rows)
         measured[f"{topology}, loss {loss:g}"] = {"turns": mean, "gap": gap, "conserved": kept}
@@ -166,7 +225,7 @@ def links(results: Results) -> Finding:
             "conserved": all(row["conserved"] for row in rows),
         }  # fmt: skip
     words = "; ".join(
-        f"{name}: " + (f"{one['turns']:.0f}" if one["turns"] else f"gap {one['gap']:.2g}")
+        f"{name}: " + (f"{one['turns'].mean:.0f}" if one["turns"] else f"gap {one['gap']:.2g}")
         for name, one in measured.items()
     )
     good = all(one["conserved"] for one in measured.values())
@@ -180,14 +239,12 @@ def liars(results: Results) -> Finding:
     """Beyond the paper, its open challenge: what a lying node does, and what robust rules buy."""
     measured: dict[str, Any] = {}
     for rule in RULES:
-        measured[rule] = {
-            count: results.estimate(experiment="liars", method=rule, liars=count).mean for count in LIARS
-        }  # fmt: skip
-    words = "; ".join(f"{rule}: " + ", ".join(f"{a:.3f} with {n}" for n, a in row.items())
+        measured[rule] = {count: results.estimate(experiment="liars", method=rule, liars=count) for count in LIARS}
+    words = "; ".join(f"{rule}: " + ", ".join(f"{a.mean:.3f} ± {a.error:.3f} with {n}" for n, a in row.items())
                       for rule, row in measured.items())  # fmt: skip
-    honest = measured["push-sum"][0]
-    harmed = measured["push-sum"][1] < honest - 0.05
-    saved = min(measured["median"][n] for n in (1, 10, 50))
+    honest = measured["push-sum"][0].mean
+    harmed = measured["push-sum"][1].mean < honest - 0.05
+    saved = min(measured["median"][n].mean for n in (1, 10, 50))
     verdict = Verdict.HOLDS if harmed and saved > honest - 0.03 else Verdict.FAILS
     return Finding(verdict, measured, f"median accuracy of honest nodes by liars among {NODES}: {words}")
 
@@ -195,12 +252,12 @@ def liars(results: Results) -> Finding:
 CLAIMS = (
     Claim(PAPER, "Around 30 iterations bring 1000 nodes to the federated accuracy: the published rule.",
           thirty_published),
-    Claim(PAPER, "Around 30 iterations bring 1000 nodes to the federated accuracy: push-sum.", thirty_push_sum),
-    Claim(PAPER, "Prior probabilities converge fastest, standard deviations last.", priors_first),
-    Claim(PAPER, "Standard deviations stay off after convergence (published rule; push-sum must not).",
-          deviations_stay_off),
+    Claim(PAPER, "Prior probabilities converge fastest, and means before standard deviations.", priors_first),
+    Claim(PAPER, "Standard deviations stay off after convergence.", deviations_stay_off),
     Claim(PAPER, "Results are similar on all data sets.", same_everywhere),
     Claim(PAPER, "The number of iterations grows with log N.", logarithmic),
+    Claim("discreet", "Around 30 iterations bring 1000 nodes to the federated accuracy by push-sum.", thirty_push_sum),
+    Claim("discreet", "By push-sum the number of iterations grows with log N.", logarithmic_push_sum),
     Claim("discreet", "Push-sum keeps its mass on every network and finds the sum through lost messages.",
           links),
     Claim("discreet", "One liar in a thousand ruins the sum, and the median of a few peers stands fifty.",

@@ -15,9 +15,10 @@ from discreet.gossip.simulate import Simulation
 from discreet.gossip.topology import Crash, Network
 from discreet.nodes.partition import assign
 from discreet_studies.giaretta2022.federated.trials import bench
-from discreet_studies.giaretta2022.gossip.bench import KINDS, AsPublished, Fitted, Linear, Sound
+from discreet_studies.giaretta2022.gossip.bench import KINDS, AsPublished, Fitted, Sound
 from discreet_studies.giaretta2022.gossip.experiments import LONG, NODES, STEPS
 from discreet_studies.giaretta2022.gossip.liars import lying_gossip
+from discreet_studies.giaretta2022.linear import Linear
 from discreet_studies.tasks import Task
 
 Floats = NDArray[np.float64]
@@ -25,6 +26,7 @@ SHOWN = 4  # parameters of each kind that figure 7 follows
 BOLD = 100.0  # how many times its share a liar claims, with the classes swapped
 TURNS = {"complete": 200, "random-regular": 300, "small-world": 2000, "ring": 4000}
 CLOSE = (0.1, 0.01, 1e-6)
+MOST = (0.5, 0.2, 0.1)
 
 
 @lru_cache(maxsize=2)
@@ -81,6 +83,7 @@ def _curve(task: Task, rng: np.random.Generator, directory: Path) -> dict[str, A
     last = found["kinds"][-1]
     return {
         "federated": federated,
+        "majority": held.majority,
         "accuracy": found["quartiles"][-1][1],
         "at_30": found["quartiles"][steps.index(30)][1],
         "near_30": found["near"][steps.index(30)],
@@ -94,11 +97,9 @@ def _curve(task: Task, rng: np.random.Generator, directory: Path) -> dict[str, A
 
 
 def _relative(fits: list[Fitted], goal: Fitted, kind: str) -> Floats:
-    """Each node's parameters less the federated ones; standard deviations as a ratio less one."""
+    """Each node's parameters less the federated ones, as shares of the median size of that kind of parameter."""
     values = np.stack([one.parameters[kind] for one in fits])
-    if kind == "deviation":
-        return np.asarray(values / goal.parameters[kind] - 1)
-    return np.asarray(values - goal.parameters[kind])
+    return np.asarray((values - goal.parameters[kind]) / np.median(np.abs(goal.parameters[kind])))
 
 
 def _deviations(fits: list[Fitted], goal: Fitted) -> dict[str, Any]:
@@ -108,6 +109,7 @@ def _deviations(fits: list[Fitted], goal: Fitted) -> dict[str, Any]:
         if not goal.parameters[kind].size:
             result[kind] = None
             continue
+        # Like with like: gaps of every kind as shares of the typical size of that kind of parameter.
         off = _relative(fits, goal, kind)
         common = np.median(off, axis=0)  # of each parameter, over nodes
         result[kind] = {"gap": float(np.median(np.abs(off))), "bias": float(np.median(np.abs(common)))}
@@ -158,13 +160,17 @@ def _growth(task: Task, rng: np.random.Generator) -> dict[str, Any]:
     rows = rng.poisson(50, (nodes, 4)) + rng.integers(-60, 61, (nodes, 4))
     simulation = Simulation(rows, Network(nodes, clock="free"), task.method)
     reached: dict[str, int | None] = {f"within_{close:g}": None for close in CLOSE}
+    # "A vast majority of the nodes": nine of ten, whose estimates are off by no more than a share of the average.
+    reached |= {f"most_{close:g}": None for close in MOST}
     while simulation.turn < 150 and any(turn is None for turn in reached.values()):
         simulation.run(1, rng=rng)
-        gap = float(simulation.gaps().max())
-        for close in CLOSE:
-            if gap <= close and reached[f"within_{close:g}"] is None:
-                reached[f"within_{close:g}"] = simulation.turn
-    return {**reached, "gap": gap}
+        gaps = simulation.gaps()
+        gap, most = float(gaps.max()), float(np.quantile(gaps, 0.9))
+        for name, value, limits in (("within", gap, CLOSE), ("most", most, MOST)):
+            for close in limits:
+                if value <= close and reached[f"{name}_{close:g}"] is None:
+                    reached[f"{name}_{close:g}"] = simulation.turn
+    return {**reached, "gap": gap, "most_gap": most}
 
 
 def _speed(task: Task, rng: np.random.Generator, directory: Path) -> dict[str, Any]:

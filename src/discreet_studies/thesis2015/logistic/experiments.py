@@ -19,16 +19,21 @@ from discreet_studies.data import DataSet, load, monte_carlo
 from discreet_studies.published.thesis2015_logistic import BOUNDS, LAMBDAS, REASON, hits, objective, output, tuned
 from discreet_studies.study import SAMPLER
 from discreet_studies.tasks import Task, seed_of
+from discreet_studies.thesis2015.selection.data import NEWSGROUPS, bench, newsgroup, newsgroup_split
+from discreet_studies.thesis2015.selection.trials import choose
 
 DATA = ("xwindows", "mushroom", "adult", "news20_w100")
 SETS = ("xwindows", "mushroom", "adult", "newsgroup", "newsgroup2", "newsgroup3")
-# Classes of the newsgroups and how many rows of the first are kept.
-_GROUPS = {"newsgroup": (0, 1, None), "newsgroup2": (2, 3, 1223), "newsgroup3": (1, 3, 1213)}
 PAPER = {"paper-objective": objective, "paper-output": output}
 OURS = ("objective", "output", "functional", "svm")
 TOY = ("plain", "paper-objective", "fm-sens1", "fm-sens2", "objective", "functional")
+NARROW = ("plain", "paper-objective", "fm-sens2")  # of many dimensions, and of the smaller ε but for the first
 TEST_SHARE = 0.3
 TOY_TEST = 20_000
+
+
+WIDE = 1000  # dimensions of the widest toy that is run; its 2^20 rows would take eight gigabytes
+CHOOSERS = ("oracle", "mi-mask", "count-mask", "hits-flip")  # figure 4.2, and the library's own choice
 
 
 @dataclass(frozen=True)
@@ -38,14 +43,13 @@ class Size:
     repeats: int
     lambdas: tuple[float, ...]
     tried: int
-    dims: tuple[int, ...]
-    most: int
-    step: int
-    small_epsilon: bool
+    most: dict[int, int]  # the largest power of two of rows, by dimension
+    small: dict[int, int]  # the same at ε = 0.01
+    widths: tuple[int, ...]
 
 
-FULL = Size(10, LAMBDAS, 5, (1, 2, 5, 10, 20, 50, 100), 17, 1, True)
-FAST = Size(3, (1e-2, 1.0, 1e1, 1e2, 1e4), 1, (1, 2, 5, 10, 20), 15, 1, False)
+FULL = Size(10, LAMBDAS, 1, {1: 12, 2: 12, 5: 13, 10: 13, 20: 14, 100: 15}, {1: 13, 2: 14}, (5, 20, 60))
+FAST = Size(3, (1e-2, 1.0, 1e1, 1e2, 1e4), 1, {1: 10, 2: 11, 5: 12, 10: 12}, {}, (5, 20))
 
 
 def tasks(fast: bool) -> list[Task]:
@@ -54,69 +58,106 @@ def tasks(fast: bool) -> list[Task]:
     mode = (("fast", int(fast)),)
     planned = []
     for data in SETS:
-        for repeat in range(size.repeats):
+        times = {"adult": 2, "mushroom": 3}.get(data, 5) if not fast else size.repeats
+        for repeat in range(times):
             for method in ("plain", "majority", *PAPER, *OURS):
                 epsilon = math.inf if method in ("plain", "majority") else 0.1
                 planned.append(Task("accuracy", data, method, epsilon, repeat=repeat, options=mode, cost=3.0))
-    for dims in size.dims:
-        for power in range(4, size.most + 1, size.step):
-            for repeat in range(size.repeats):
-                for method in TOY:
-                    for epsilon in (0.1, 0.01) if size.small_epsilon and dims <= 20 else (0.1,):
-                        if method == "plain" and epsilon != 0.1:
-                            continue
-                        level = math.inf if method == "plain" else epsilon
-                        options = (*mode, ("dims", dims), ("rows", 1 << power))
-                        planned.append(Task("toy", "toy", method, level, repeat=repeat, options=options, cost=0.2))
+            planned += [
+                Task("selected", data, f"{chooser}+{method}", 0.1, repeat=repeat, options=(*mode, ("k", k)))
+                for k in size.widths
+                for chooser in CHOOSERS
+                for method in ("paper-objective", "objective")
+                if (chooser == "hits-flip") == (method == "objective") and (repeat < 3 or k < 60)
+            ]
+    for epsilon, reach in ((0.1, size.most), (0.01, size.small)):
+        for dims, top in reach.items():
+            planned += _toys(mode, epsilon, dims, range(4 if epsilon == 0.1 else 10, top + 1), size.repeats)
+    if not fast:
+        planned += [
+            Task("toy", "toy", "plain", math.inf, repeat=r, options=(*mode, ("dims", WIDE), ("rows", 1 << power)))
+            for power in (11, 13)
+            for r in range(2)
+        ]
+    return planned
+
+
+def _toys(mode: tuple[Any, ...], epsilon: float, dims: int, powers: range, repeats: int) -> list[Task]:
+    planned = []
+    for power in powers:
+        for repeat in range(repeats if power < 11 and dims <= 10 else max(3, repeats // 3)):
+            for method in TOY if epsilon == 0.1 and dims <= 20 else NARROW if epsilon == 0.1 else NARROW[1:]:
+                level = math.inf if method == "plain" else epsilon
+                options = (*mode, ("dims", dims), ("rows", 1 << power))
+                planned.append(Task("toy", "toy", method, level, repeat=repeat, options=options, cost=0.2))
     return planned
 
 
 def execute(task: Task, seed: int, directory: Path) -> dict[str, Any]:
     """One measurement."""
-    train, test = _toy(task) if task.experiment == "toy" else _rows(directory, task.data, task.repeat)
     start = time.perf_counter()
-    accuracy, ridge = _accuracy(task, seed, train, test)
-    private = task.method not in ("plain", "majority", *PAPER)
+    if task.experiment == "selected":
+        train, accuracy, ridge = _selected(task, seed, directory)
+    else:
+        train, test = _toy(task) if task.experiment == "toy" else _rows(directory, task.data, task.repeat)
+        accuracy, ridge = _accuracy(task, task.method, task.epsilon, seed, train, test)
+    private = not any(name in task.method for name in ("plain", "majority", "paper", "oracle"))
     return {
         "accuracy": accuracy,
         "regularisation": ridge,
         "train_rows": len(train),
         "fit_seconds": time.perf_counter() - start,
         "private": private,
-        "not_private_because": None if private else REASON if task.method in PAPER else "no noise is added",
+        "not_private_because": None if private else REASON if "paper" in task.method else "no noise is added",
         "simulation": task.method not in ("plain", "majority"),
         "sampler": SAMPLER,
     }
 
 
-def _accuracy(task: Task, seed: int, train: DataSet, test: DataSet) -> tuple[float, float | None]:
+def _selected(task: Task, seed: int, directory: Path) -> tuple[DataSet, float, float | None]:
+    """Figure 4.2: features chosen at half the budget, Algorithm 7 or the library's with the other half."""
+    held, rng = bench(directory, task.data), np.random.default_rng(seed)
+    chooser, method = task.method.split("+")
+    chosen = np.sort(choose(chooser, held, int(task.option("k")), task.epsilon / 2, rng))
+    schema = Schema([held.schema.features[int(j)] for j in chosen], held.schema.target, [0, 1])
+    train = DataSet(task.data, schema, held.train[:, chosen].astype(np.float64), held.labels)
+    test = DataSet(task.data, schema, held.test[:, chosen], held.truth)
+    spent = task.epsilon if chooser == "oracle" else task.epsilon / 2
+    return train, *_accuracy(task, method, spent, seed, train, test)
+
+
+def _accuracy(
+    task: Task, method: str, epsilon: float, seed: int, train: DataSet, test: DataSet
+) -> tuple[float, float | None]:
     toy = task.experiment == "toy"
     numeric = "scaled" if toy else "binned"
-    if task.method == "majority":
+    if method == "majority":
         return float(np.mean(test.y == np.bincount(train.y, minlength=2).argmax())), None
-    if task.method in PAPER:
+    if method in PAPER:
         size, rng = FAST if task.option("fast") else FULL, np.random.default_rng(seed)
         encoding = Encoding(plus_minus(train.schema), "scaled" if toy or _binary(train.schema) else "binned")
         design = encoding.design(sources.open(train.X, encoding.schema, train.y).held())
-        weights, ridge = tuned(PAPER[task.method], design, task.epsilon, rng, lambdas=size.lambdas, tried=size.tried)
+        weights, ridge = tuned(
+            PAPER[method], design, epsilon, rng, lambdas=size.lambdas, tried=1 if len(train) > 6000 else size.tried
+        )
         return hits(encoding.design(sources.open(test.X, encoding.schema, test.y).held()), weights), ridge
     settings: dict[str, Any] = {
-        "epsilon": task.epsilon,
+        "epsilon": epsilon,
         "schema": train.schema,
         "numeric": numeric,
         "random_state": seed,
     }
     estimator: PrivateLogisticRegression | PrivateSVC
-    if task.method == "svm":
+    if method == "svm":
         estimator = PrivateSVC(**settings)
-    elif task.method in BOUNDS:
+    elif method in BOUNDS:
         # A looser bound is the same mechanism at a smaller ε; rows are replaced, as in the thesis.
         columns = len(train.schema.features) + 1
-        settings["epsilon"] *= BOUNDS["fm-merged"](columns) / BOUNDS[task.method](columns)
+        settings["epsilon"] *= BOUNDS["fm-merged"](columns) / BOUNDS[method](columns)
         estimator = PrivateLogisticRegression(**settings, method="functional", adjacency="replace")
     else:
-        method = "objective" if task.method == "plain" else task.method
-        estimator = PrivateLogisticRegression(**settings, method=method)
+        how = "objective" if method == "plain" else method
+        estimator = PrivateLogisticRegression(**settings, method=how)
     fitted = estimator.fit(train.X, train.y)
     return float(fitted.score(test.X, test.y)), fitted.model_.settings["ridge"]
 
@@ -132,25 +173,14 @@ def plus_minus(schema: Schema) -> Schema:
     return Schema([Numeric(f.name, 0, 1, integer=True) for f in schema.features], schema.target, schema.classes)
 
 
-@lru_cache(maxsize=6)
-def dataset(directory: Path, name: str) -> DataSet:
-    """A data set of the study."""
-    if name not in _GROUPS:
-        return load(directory, name)
-    whole = load(directory, "news20_w100")
-    first, second, most = _GROUPS[name]
-    few, many = (np.flatnonzero(whole.y == k) for k in (first, second))
-    if most is not None:
-        few = np.sort(np.random.default_rng(seed_of("rows", name)).choice(few, most, replace=False))
-    rows = np.sort(np.concatenate([few, many]))
-    schema = Schema(whole.schema.features, whole.schema.target, [0, 1])
-    return DataSet(name, schema, whole.X[rows], (whole.y[rows] == second).astype(np.int64))
-
-
 @lru_cache(maxsize=4)
 def _rows(directory: Path, name: str, repeat: int) -> tuple[DataSet, DataSet]:
-    data = dataset(directory, name)
-    split = monte_carlo(data, repeat, TEST_SHARE)
+    if name in NEWSGROUPS:
+        data = newsgroup(directory, name)
+        split = newsgroup_split(data, repeat)
+    else:
+        data = load(directory, name)
+        split = monte_carlo(data, repeat, TEST_SHARE)
     return data.take(split.train), data.take(split.test)
 
 

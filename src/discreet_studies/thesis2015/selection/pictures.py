@@ -1,4 +1,4 @@
-"""Figures of thesis2015's selection part: accuracy against the number of features, the threshold and ε."""
+"""Figures of thesis2015's selection part: accuracy against the number of features, chosen or parted."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 from discreet_studies.figures import Line, add_legend, axes_of, draw_lines, save_figure
 from discreet_studies.results import Results
 from discreet_studies.thesis2015.selection.data import REAL
+from discreet_studies.thesis2015.selection.drawings import portraits, thresholds, top
 from discreet_studies.thesis2015.selection.experiments import (
     BASELINES,
     PARTED,
     PARTED_DATA,
     SOUND,
-    THRESHOLDS,
     TITLES,
     UNSOUND,
 )
@@ -31,20 +31,13 @@ def draw(results: Results, out: Path) -> list[Path]:
             for method in PARTED
         ]
         files += _draw(
-            out, f"partition-{name}", f"{name}: one feature per part of the rows, ε = 0.1", "features", lines
+            out,
+            f"partition-{name}",
+            f"{name}: one feature per part of the rows, ε = {PARTED_DATA[name]:g}",
+            "features",
+            lines,
         )
-    lines = [
-        Line(
-            name,
-            [
-                (share, results.estimate(experiment="threshold", data=name, level=round(100 * share)))
-                for share in THRESHOLDS
-                if results.where(experiment="threshold", data=name, level=round(100 * share))
-            ],
-        )
-        for name in ("xwindows", "mushroom", "newsgroup")
-    ]
-    return files + _draw(out, "threshold", "all features, ε = 0.1", "quantile of the noise", lines, log=False)
+    return [*files, *thresholds(results, out), *top(results, out), *portraits(results, out)]
 
 
 def _line(results: Results, method: str, title: str, dashed: bool, **spot: Any) -> Line:

@@ -23,9 +23,11 @@ from discreet.privacy.budget import Adjacency, Budget
 from discreet.selection.classifier import SelectiveNB
 from discreet.selection.plan import make_selection_plan
 from discreet.selection.select import reduced_schema, reduced_statistics, select
+from discreet_studies.controls import found_epsilon
 from discreet_studies.published.thesis2015_selection import mask_by_tables
 from discreet_studies.tasks import Task
-from discreet_studies.thesis2015.selection.data import Bench, bench
+from discreet_studies.thesis2015.selection.data import Bench, bench, made
+from discreet_studies.thesis2015.selection.portraits import features
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -36,7 +38,8 @@ OURS = {"count-sharp", "hits-flip", "hits-joint", "auto", "all-ours"}
 def execute(task: Task, seed: int, directory: Path) -> dict[str, Any]:
     """One block of trials."""
     if task.experiment == "audit":
-        return _audit(task.method)
+        name = "mask-without-t" if task.method == "count-no-t" else "iterative"
+        return {"epsilon_found": found_epsilon(f"thesis2015-{name}")}
     held = bench(directory, task.data)
     if task.experiment == "table":
         return {
@@ -47,7 +50,9 @@ def execute(task: Task, seed: int, directory: Path) -> dict[str, Any]:
             "information": float(np.sort(held.information)[-1]),
         }
     rng = np.random.default_rng(seed)
-    trial = {"ranking": _overlap, "partition": _parted}.get(task.experiment, _accuracy)
+    if task.experiment == "features":
+        return features(directory, task.data, rng)
+    trial = _TRIALS.get(task.experiment, _accuracy)
     found = [trial(task, held, rng) for _ in range(int(task.option("trials")))]
     values = {name: float(np.mean([one[name] for one in found])) for name in found[0]}
     return {**values, "count": len(found), "private": task.method not in {"plain", "oracle", "count-no-t", "mi-no-t"}}
@@ -106,21 +111,24 @@ def train(
     if len(chosen) < len(schema.features):
         schema = reduced_schema(schema, tuple(schema.names[i] for i in chosen))
         statistics = reduced_statistics(statistics, schema)
-    plan = make_plan(
-        schema, Budget(epsilon), adjacency=adjacency, split="equal" if level is not None else "weighted"
-    )  # fmt: skip
+    # Tables of two cells share the budget evenly, and class counts, which every table has, cost nothing: noise of D/ε.
+    plan = make_plan(schema, Budget(epsilon), adjacency=adjacency)
     released = release(statistics, plan, SimulationSampler(rng))
     prior, likelihoods = estimate(released) if level is None else thresholded_estimate(released, 1.0, level)
     tables = np.stack([one.log_prob for one in likelihoods if isinstance(one, TableLikelihood)])
-    silent = np.mean(np.abs(tables[:, 0, 1] - tables[:, 1, 1]) < 1e-9)
-    return prior, tables, {"silent": float(silent)}
+    if level is None:
+        return prior, tables, {}
+    on = np.stack([released.values[item.key][:, 1] for item in plan.items])
+    raised = on < len(chosen) / epsilon * -math.log(2 * (1 - level))
+    return prior, tables, {"silenced": float(raised.all(axis=1).sum()), "thresholded": float(raised.any(axis=1).sum())}
 
 
-def scored(held: Bench, chosen: Integers, prior: Floats, tables: Floats) -> float:
-    """The share of test rows whose most probable class is theirs."""
+def scored(held: Bench, chosen: Integers, prior: Floats, tables: Floats, *, train: bool = False) -> float:
+    """The share of test rows, or training rows, whose most probable class is theirs."""
     rise = tables[:, :, 1] - tables[:, :, 0]
-    scores = prior + tables[:, :, 0].sum(axis=0) + held.test[:, np.sort(chosen)] @ rise
-    return float((scores.argmax(axis=1) == held.truth).mean())
+    rows, truth = (held.train, held.labels) if train else (held.test, held.truth)
+    scores = prior + tables[:, :, 0].sum(axis=0) + rows[:, np.sort(chosen)] @ rise
+    return float((scores.argmax(axis=1) == truth).mean())
 
 
 def _accuracy(task: Task, held: Bench, rng: np.random.Generator) -> dict[str, float]:
@@ -128,7 +136,7 @@ def _accuracy(task: Task, held: Bench, rng: np.random.Generator) -> dict[str, fl
     if task.method == "plain":
         return {"accuracy": scored(held, everything, *train(held, everything, math.inf, rng, None)[:2])}
     if task.method in {"all", "all-ours"}:
-        level = None if task.method == "all-ours" else task.option("level", round(100 * LEVEL)) / 100
+        level = None if task.method == "all-ours" else _level(task, len(everything))
         prior, tables, extra = train(held, everything, task.epsilon, rng, level)
         return {"accuracy": scored(held, everything, prior, tables), **extra}
     if task.method == "auto":
@@ -144,6 +152,55 @@ def _accuracy(task: Task, held: Bench, rng: np.random.Generator) -> dict[str, fl
     # The published sensitivity of the mutual information is for a changed row, so training must be too.
     adjacency = Adjacency.REPLACE if task.method == "mi-mask" else Adjacency.ADD_REMOVE
     prior, tables, _ = train(held, chosen, spent, rng, None if task.method in OURS else LEVEL, adjacency)
+    return {"accuracy": scored(held, chosen, prior, tables)}
+
+
+def _level(task: Task, width: int) -> float:
+    """The quantile of the noise that counts are raised to; a threshold in rows is one, too."""
+    if task.option("rows") is None:
+        return float(task.option("level", round(100 * LEVEL))) / 100
+    rows = math.log(2) / task.epsilon if task.option("rows") < 0 else float(task.option("rows"))
+    return 1 - math.exp(-rows * task.epsilon / width) / 2
+
+
+def _top(task: Task, held: Bench, rng: np.random.Generator) -> dict[str, float]:
+    """Figure 3.7: the k most informative features, chosen without privacy, with and without noise on their counts."""
+    chosen = np.sort(np.argsort(-held.information, kind="stable")[: int(task.option("k"))])
+    prior, tables, _ = train(held, chosen, task.epsilon, rng, LEVEL if math.isfinite(task.epsilon) else None)
+    least = float(held.information[chosen].min())
+    return {
+        "accuracy": scored(held, chosen, prior, tables),
+        "train_accuracy": scored(held, chosen, prior, tables, train=True),
+        "least": least,
+    }
+
+
+def _some(held: Bench, rows: Integers) -> Bench:
+    """The same data set with some of its training rows."""
+    labels, kept = held.labels[rows], held.train[rows]
+    return made(held.schema, kept, labels, held.test, held.truth)
+
+
+def _halves(task: Task, held: Bench, rng: np.random.Generator) -> dict[str, float]:
+    """Section 3.6: all rows at ε, or half of them at twice that."""
+    here = held if task.method == "budget" else _some(held, rng.permutation(len(held.labels))[: len(held.labels) // 2])
+    everything = np.arange(len(held.schema.features))
+    prior, tables, _ = train(here, everything, task.epsilon, rng, LEVEL)
+    return {
+        "accuracy": scored(held, everything, prior, tables),
+        "train_accuracy": scored(held, everything, prior, tables, train=True),
+    }
+
+
+def _steps(task: Task, held: Bench, rng: np.random.Generator) -> dict[str, float]:
+    """Features chosen and counted on all rows with half the budget each, or on half the rows with all of it each."""
+    first = second = held
+    spent = task.epsilon / 2
+    if task.method == "count-mask-rows":
+        order, spent = rng.permutation(len(held.labels)), task.epsilon
+        first, second = (_some(held, part) for part in np.array_split(order, 2))
+    chosen = choose("count-mask", first, int(task.option("k")), spent, rng)
+    prior, tables, _ = train(second, chosen, spent, rng, LEVEL)
     return {"accuracy": scored(held, chosen, prior, tables)}
 
 
@@ -164,9 +221,8 @@ def _parted(task: Task, held: Bench, rng: np.random.Generator) -> dict[str, floa
     schema = reduced_schema(held.schema, tuple(held.schema.names[i] for i in chosen))
     epsilon = math.inf if task.method.startswith("plain") else task.epsilon
     strategy = "partition" if task.method.endswith("partition") else "together"
-    split = "equal" if task.method.startswith("thesis") else "weighted"
     fitted = PrivateNB(
-        epsilon, schema=schema, strategy=strategy, split=split, random_state=rng, mechanism="laplace", reading="plain"
+        epsilon, schema=schema, strategy=strategy, random_state=rng, mechanism="laplace", reading="plain"
     )  # fmt: skip
     model = fitted.fit(held.train[:, chosen], held.labels).model_
     prior, likelihoods = model.log_prior, list(model.likelihoods)
@@ -176,10 +232,4 @@ def _parted(task: Task, held: Bench, rng: np.random.Generator) -> dict[str, floa
     return {"accuracy": scored(held, chosen, prior, tables)}
 
 
-def _audit(method: str) -> dict[str, Any]:
-    """The lower bound on ε that an audit finds for an as-published selection that claims ε = 1."""
-    from discreet_studies.controls import audit_cases
-
-    name = "mask-without-t" if method == "count-no-t" else "iterative"
-    case = next(case for case in audit_cases() if case.name == f"control-thesis2015-{name}")
-    return {"epsilon_found": float(case.run(samples=20_000).lower_bound)}
+_TRIALS = {"ranking": _overlap, "partition": _parted, "top": _top, "halves": _halves, "steps": _steps}

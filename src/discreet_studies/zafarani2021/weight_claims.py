@@ -1,0 +1,90 @@
+"""What zafarani2021 says about the weights of numbers and categories, as its appendix prints it."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from discreet_studies.claims import SANE, Finding, attempt, finding, undecided
+from discreet_studies.results import Estimate, MissingResultsError, Results, average, difference
+from discreet_studies.zafarani2021.experiments import SYNTHETIC, WEIGHTS
+
+METHODS = ("smooth", "paper-smooth")
+
+
+def gain(results: Results, method: str, data: str, first: str, second: str) -> Estimate:
+    """Accuracy at one weight less that at another, paired by fold and averaged over ε."""
+    wanted = {"experiment": "weights", "data": data, "method": method}
+    epsilons = results.values("epsilon", **wanted)
+    if not epsilons:
+        raise MissingResultsError(f"{method} has no results on {data} by weight")
+    return average(
+        results.paired({"weight": first}, {"weight": second}, epsilon=epsilon, **wanted) for epsilon in epsilons
+    )
+
+
+def spread(results: Results, method: str, data: str, weight: str = "2:1") -> float:
+    """The error across cross-validation groups: the standard deviation of accuracy over folds, averaged over ε."""
+    wanted = {"experiment": "weights", "data": data, "method": method, "weight": weight}
+    found = [results.estimate(epsilon=e, **wanted) for e in results.values("epsilon", **wanted)]
+    return math.fsum(one.error * math.sqrt(one.count) for one in found) / len(found)
+
+
+def only_one_to_two_is_worse(results: Results) -> Finding:
+    """Section 10.1, figure 14: but for 1:2, differences are within the error across cross-validation groups."""
+    measured: dict[str, Any] = {}
+
+    def check(method: str) -> bool:
+        gaps = {weight: gain(results, method, "adult", weight, "2:1") for weight in WEIGHTS if weight != "2:1"}
+        groups = spread(results, method, "adult")
+        measured[method] = {"less 2:1": gaps, "standard deviation over folds": groups}
+        within = all(abs(one.mean) - 2 * one.error <= groups for name, one in gaps.items() if name != "1:2")
+        worst = gaps["1:2"]
+        if within and not worst.below and worst.mean - 2 * worst.error < -SANE:
+            raise undecided(f"a loss of {SANE} by 1:2 from none, {worst}", [(worst, (0.0, -SANE))])
+        return within and worst.below
+
+    sound, published = (attempt(lambda name=name: check(name)) for name in METHODS)  # type: ignore[misc]
+    words = "; ".join(
+        f"{method}: {', '.join(f'{weight} {one}' for weight, one in found['less 2:1'].items())}, "
+        f"over folds ± {found['standard deviation over folds']:.4f}"
+        for method, found in measured.items()
+    )
+    return finding(sound, published, measured, f"accuracy on Adult less that of 2:1, averaged over ε: {words}")
+
+
+def helps_more_than_it_hurts(results: Results) -> Finding:
+    """Section 10.1, figures 15 and 16: more weight for numbers helps numeric data more than it hurts categorical."""
+    measured: dict[str, Any] = {}
+
+    def check(method: str) -> bool:
+        gains = {name: gain(results, method, name, "2:1", "1:1") for name in SYNTHETIC}
+        helped, hurt = gains["synthetic-numeric"], Estimate(-gains["synthetic-categorical"].mean,
+                                                            gains["synthetic-categorical"].error,
+                                                            gains["synthetic-categorical"].count)  # fmt: skip
+        more = difference(helped, hurt)
+        three = {f"3:1 less 1:1 on {name}": gain(results, method, name, "3:1", "1:1") for name in SYNTHETIC}
+        measured[method] = {"helps numbers": helped, "hurts categories": hurt, "helps more": more, **three}
+        if not more.above and not more.below:
+            raise undecided(f"which is larger, {more}", [(more, (0.0,))])
+        return more.above
+
+    sound, published = (attempt(lambda name=name: check(name)) for name in METHODS)  # type: ignore[misc]
+    words = "; ".join(
+        f"{method}: helps by {one['helps numbers']}, hurts by {one['hurts categories']}, more by {one['helps more']}"
+        for method, one in measured.items()
+    )
+    return finding(sound, published, measured, f"2:1 less 1:1, averaged over ε: {words}")
+
+
+def weight_depends_on_data(results: Results) -> Finding:
+    """Section 10.1, figures 15 and 16: the best allocation depends on the data."""
+    measured: dict[str, Any] = {}
+
+    def check(method: str) -> bool:
+        tilt = {name: gain(results, method, name, "3:1", "1:2") for name in SYNTHETIC}
+        measured.update({f"{method} on {name}: 3:1 less 1:2": one for name, one in tilt.items()})
+        return tilt["synthetic-numeric"].above and tilt["synthetic-categorical"].below
+
+    sound, published = (attempt(lambda name=name: check(name)) for name in METHODS)  # type: ignore[misc]
+    return finding(sound, published, measured, "; ".join(f"{name} {one}" for name, one in measured.items()))

@@ -1,0 +1,50 @@
+"""Faults in how partners join: who is let in, whom a partner believes, and what it has agreed to."""
+
+from tests.mutants.fault import Room
+
+plant = Room("nodes")
+JOINING = "nodes/test_enrolment.py"
+plant("invite-for-several-keys", "nodes/desk.py",
+      'if held["key"] not in (None, digest):', "if False:",
+      "whoever reads an invite later joins in a member's place",
+      f"{JOINING}::test_once_for_one_key_and_again_for_the_same")
+plant("secret-of-another-name", "nodes/desk.py",
+      "if not hmac.compare_digest(known, _hashed(secret)) or held is None or kind != terms.kind:",
+      "if held is None or kind != terms.kind:",
+      "anybody joins under any member's name", f"{JOINING}::test_what_is_not_the_invites_is_refused")
+plant("invite-without-end", "nodes/desk.py",
+      'if held["key"] is None and self.clock() > held["until"]:', "if False:",
+      "an invite that was forgotten in a mail works for ever", f"{JOINING}::test_an_invite_ends_and_a_new_one_ends_the_old")
+plant("revoked-joins-again", "nodes/desk.py",
+      'if held["revoked"]:', "if False:",
+      "a revoked member comes back with the key it lost",
+      f"{JOINING}::test_a_revoked_member_needs_another_invite_and_another_key")
+plant("other-terms-pass", "nodes/desk.py",
+      "if agreed != terms.hash:", "if False:",
+      "members take part who agreed to other terms", f"{JOINING}::test_other_terms_end_what_was_agreed")
+plant("request-unbound", "nodes/keys.py",
+      "good = asked.is_signature_valid and named == name and hmac.compare_digest(bound, binding.encode())",
+      "good = asked.is_signature_valid and named == name",
+      "a request that was made for another invite or authority is taken",
+      f"{JOINING}::test_a_request_is_bound_to_its_invite_and_its_key")
+plant("any-organiser", "nodes/joining.py",
+      "if status != 200 or authority_digest(held) != self.invite.authority:", "if status != 200:",
+      "a partner gives its secret to whoever answers at the address", f"{JOINING}::test_over_the_wire")
+plant("terms-unseen", "nodes/joining.py",
+      "if status != 200 or found.hash != self.invite.terms:", "if status != 200:",
+      "a partner joins under terms that it was never sent", f"{JOINING}::test_over_the_wire")
+plant("schema-unseen", "nodes/joining.py",
+      "if found.hash != terms.schema:", "if False:",
+      "a partner counts by another schema than the terms name", f"{JOINING}::test_over_the_wire")
+plant("sentences-of-other-values", "nodes/terms.py",
+      "if made.text != text:", "if False:",
+      "the sentences that people sign are not what the nodes run",
+      "nodes/test_terms.py::test_sentences_and_values_cannot_part")
+plant("rounds-unpaid", "nodes/terms.py",
+      'return float(Fraction(str(self.epsilon)) * self.rounds)', "return self.epsilon",
+      "the terms state the cost of one round for all",
+      "nodes/test_terms.py::test_who_what_at_which_cost_how_often_and_who_drops_out")
+plant("revoked-key-invited-anew", "nodes/desk.py",
+      'if any(digest in one["gone"] for one in records.values()):', "if False:",
+      "a key that was lost gets in by the next invite",
+      f"{JOINING}::test_a_revoked_member_needs_another_invite_and_another_key")
