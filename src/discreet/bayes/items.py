@@ -51,8 +51,8 @@ def square_sensitivity(half: int, adjacency: Adjacency, contributions: int = 1) 
 Kind = Literal["class", "table", "present", "coarse", "sum", "square", "mean", "variance", "second"]
 SMOOTH = {"mean", "variance", "second"}
 STEPS = (
-    "every row is in one step of the stream only, and which step that is depends on that row alone, not on its position "
-    "or on other rows"
+    "every row is in one step of the stream only, and which step that is depends on that row alone, not on its "
+    "position or on other rows"
 )
 CLASSES = {
     Adjacency.ADD_REMOVE: "a row belongs to one class, so a row more or less touches the releases of one class only",
@@ -248,7 +248,9 @@ class Plan(Protected):
         ]
         title = f"{self.budget}, {self.adjacency} neighbours, {self.mechanism} noise"
         if self.stream is not None:
-            title += f", one charge for up to {self.stream.steps} steps ({self.stream.name}; noise in the mean of steps)"
+            title += (
+                f", one charge for up to {self.stream.steps} steps ({self.stream.name}; noise in the mean of steps)"
+            )
         return "\n".join([title, head, *lines])
 
 

@@ -61,24 +61,31 @@ class Stream:
         self.check_open()
         if statistics.schema != self.plan.schema:
             raise StatisticsError("the statistics are of another schema than the plan")
-        running = self.plan.stream
-        assert running is not None
-        bundles = exact_bundles(statistics, self.plan)
-        exact = [*self.exact, {key: np.stack([one[key] for one in bundles]) for key in bundles[0]}]
-        step, drawn = self.step + 1, []
-        for coefficients in running.emitted(step):
-            parts = exact[len(exact) - len(coefficients) :]
-            sums = {key: combined([part[key] for part in parts], coefficients) for key in exact[-1]}
+        step, exact, drawn = self.step + 1, self._with(statistics), []
+        for sums in self._sums(exact, step):
             released = [
                 noised({key: values[group] for key, values in sums.items()}, self.plan, sampler)
                 for group in range(len(self.plan.schema.classes))
             ]
             drawn.append({key: np.stack([one[key] for one in released]) for key in sums})
         # Nothing before this line has changed the stream: a step that fails leaves it as it was.
-        self.step, self.exact = step, exact[len(exact) - running.kept(step) :]
+        assert self.plan.stream is not None
+        self.step, self.exact = step, exact[len(exact) - self.plan.stream.kept(step) :]
         self.noisy += drawn
         self.samplers = tuple(dict.fromkeys((*self.samplers, sampler.name)))
         self.simulation = self.simulation or sampler.simulation
+
+    def _with(self, statistics: Statistics) -> list[dict[Key, NDArray[np.int64]]]:
+        """The exact integers of the steps that are needed, with those of the step to come."""
+        bundles = exact_bundles(statistics, self.plan)
+        return [*self.exact, {key: np.stack([one[key] for one in bundles]) for key in bundles[0]}]
+
+    def _sums(self, exact: list[dict[Key, NDArray[np.int64]]], step: int) -> Iterator[dict[Key, NDArray[np.int64]]]:
+        """The integers that get noise at a step."""
+        assert self.plan.stream is not None
+        for coefficients in self.plan.stream.emitted(step):
+            parts = exact[len(exact) - len(coefficients) :]
+            yield {key: combined([part[key] for part in parts], coefficients) for key in exact[-1]}
 
     def release(self) -> Release:
         """The sums so far, out of all that was drawn."""

@@ -70,9 +70,7 @@ def _rooted(make: Make, budget: Budget, mechanism: str, root: Root) -> Plan:
     if basis and isinstance(basis[0].charge, Charge):
         cells, total = residual_of(basis).variances(basis[0].charge.spread)
         variances = iter(cells)
-        items = tuple(
-            item if item.bundle is None else replace(item, noise=(next(variances), total)) for item in items
-        )
+        items = tuple(item if item.bundle is None else replace(item, noise=(next(variances), total)) for item in items)
     return replace(plan, items=items, budget=budget, accounting=accounting, rho=rho, stream=root)
 
 
