@@ -50,6 +50,9 @@ def central_delta(variation: Variation, reports: int, epsilon: float, tail: floa
         return 0.0
     alpha = variation.total / (p - 1)
     r, s = alpha, max(1 - (1 + p) * alpha, 0.0) / p
+    stray = 0.0
+    if s < 1e-13:  # nobody to hide a report that looks like either's: added whole
+        stray, s = p * s, 0.0
     up, down, both = 1 - t / p, t - 1 / p, t - 1
     low, high = _span(n, 2 * r, tail)
     counts = np.arange(low, high + 1, dtype=np.float64)
@@ -66,7 +69,7 @@ def central_delta(variation: Variation, reports: int, epsilon: float, tail: floa
         mean = (up + down) * counts / 2 * _beyond(most - 1, counts - 1, 0.5)
         total += float(mass @ (weight * np.maximum(mean - bar * _beyond(most, counts, 0.5), 0.0)))
     # Where K is outside of its span the positive part is at most n. Differences of chances near one are off by 1e-15.
-    return min(1.0, p / n * total * (1 + _SAFETY) + 2 * p * tail + p * len(edges) * 1e-14)
+    return min(1.0, p / n * total * (1 + _SAFETY) + 2 * p * tail + p * len(edges) * 1e-14 + stray)
 
 
 def _beyond(most: Any, n: Floats, chance: float) -> Floats:
@@ -82,6 +85,8 @@ def _edges(n: int, chance: float) -> list[int]:
     """Where blocks of c begin and end: 0 first and n + 1 last."""
     if not chance:
         return [0, n + 1]
+    if n <= 200:  # every number by itself
+        return list(range(n + 2))
     deviation = math.sqrt(n * chance * (1 - chance))
     inner = {math.floor(n * chance + cut * deviation) for cut in _CUTS}
     return [0, *sorted(one for one in inner if 0 < one <= n), n + 1]
