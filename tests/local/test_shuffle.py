@@ -108,9 +108,9 @@ def test_what_is_sent_again_counts_once():
 
 
 def test_others_do_not_fill_a_batch():
-    mixing = Shuffler(CAMPAIGN, 2)
+    mixing = Shuffler(Campaign(SCHEMA, 1.0, oracle="grr"), 2)
     other = Schema([Categorical("x", [1, 2])], "ill", ["no", "yes"])
-    assert mixing.add(reports(1, Campaign(SCHEMA, 2.0))[0]).unexpected == 1
+    assert mixing.add(reports(1, Campaign(SCHEMA, 2.0, oracle="grr"))[0]).unexpected == 1
     assert mixing.add(LocalClient(Campaign(other, 1.0), memory=None).report({"x": 1, "ill": "no"})).foreign == 1
     assert mixing.add(b"noise" * 9).malformed == 1
     assert mixing.waiting == 0

@@ -18,6 +18,7 @@ from discreet.bayes.smooth_settings import SmoothSettings, asked_smooth, refuse_
 from discreet.bayes.steps import StepEstimator
 from discreet.bayes.streamed import streamed
 from discreet.errors import BudgetError, DataError
+from discreet.estimators.purchase import Purchase
 from discreet.mechanisms.noise import Sampler, sampler_for
 from discreet.privacy.ledger import Node, Parallel, Tab
 from discreet.privacy.payer import Payer, paying
@@ -91,10 +92,15 @@ class PrivateNB(StepEstimator):
 
     # ---- fitting
 
-    def _fit(self, X: Any, y: Any, payer: Payer, progress: Progress | None, *bought: Any) -> Self:
-        if self.stream is not None or self.state is not None:
-            raise BudgetError("a stream is fitted step by step: use partial_fit, or leave stream and state out")
-        return super()._fit(X, y, payer, progress, *bought)
+    def _purchase(self) -> Purchase | None:
+        bought = super()._purchase()
+        if bought is not None and self.stream is not None:
+            raise BudgetError("steps share one schema: find its bounds first by private_bounds, then use partial_fit")
+        return bought
+
+    def _check_bought(self, plan: Plan, *bought: Any) -> None:
+        if plan.stream is not None:
+            raise BudgetError("a stream is fitted step by step: use partial_fit, or leave stream out")
 
     def partial_fit(
         self, X: Any, y: Any = None, classes: Any = None, *, ledger: Payer | None = None, account: Any = None
@@ -150,7 +156,7 @@ class PrivateNB(StepEstimator):
             together=self.strategy == "together" and self.threshold is None,
         )
         if self.stream is None and self.state is None:
-            return parted(make(self._budget(), mechanism=self.mechanism), self.strategy, self.threshold)
+            return parted(make(budget=self._budget(), mechanism=self.mechanism), self.strategy, self.threshold)
         if self.stream is None:
             raise BudgetError("state keeps a stream: say of how many steps at most by stream=, or resume it")
         if self.strategy != "together" or self.threshold is not None:
