@@ -200,7 +200,7 @@ class Mixed:
         return np.column_stack([reports[:, 0], counts]) if self.ordered else counts
 
 
-BATCH, MIXED_DELTA = 12, 1e-3
+BATCH, MIXED_DELTA = 60, 1e-3
 MIXED_PAIRS = [
     Pair((0, *others), (1, *others), f"the first of {BATCH} people changes, the others have {what}")
     for others, what in (((2,) * (BATCH - 1), "a third value"), (((0, 1, 2) * BATCH)[: BATCH - 1], "all values"))
