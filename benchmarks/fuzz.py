@@ -27,17 +27,18 @@ from discreet.kinds import kinds
 
 COMMANDS = ("schema", "bounds", "settle", "stats", "plan", "fit", "predict", "evaluate", "inspect", "select", "account",
             "local campaign", "local perturb", "local collect", "account show", "account create", "compare", "audit",
-            "reproduce", "nonsense", "")  # fmt: skip
+            "reproduce", "check", "explain", "synthesize", "gossip revoke", "nonsense", "")  # fmt: skip
 OPTIONS = ("--schema", "-s", "--out", "-o", "--epsilon", "--delta", "--model", "--models", "--json", "--seed", "--k",
            "--target", "--adjacency", "--numeric", "--split", "--smoothing", "--contributions", "--bounds", "--edges",
            "--unexpected", "--holdout", "--statistics", "--table", "--baseline", "--account", "--no-account", "--list",
            "--rows", "--proba", "--epsilons", "--public", "--help", "--nonsense", "--mechanism", "--share", "--force",
-           "--certificate", "--keep", "--threshold", "--lattice", "--repeats")  # fmt: skip
+           "--certificate", "--keep", "--threshold", "--lattice", "--repeats", "--coverage", "--format", "--generative",
+           "--plot", "--measure", "--json-schema", "--resume-charge", "--keys")  # fmt: skip
 WORDS = ("rows.csv", "s.toml", "draft.toml", "model.json", "missing.csv", ".", "", "-", "1", "0", "-1", "inf", "nan",
          "1e-6", "1e400", "0.5", "2", "auto", "nb", "lr", "tree", "laplace", "replace", "add-remove", "out.json",
          "out.csv", "out.toml", "out.stats", "no/such/place.json", "ill", "age", "ä€\u202e", "a b", "*.csv", "x" * 300,
          "/dev/null", "/dev/stdin", "duckdb:x.db", "postgresql://127.0.0.1:1/x", "private", "declared", "true",
-         "9" * 30, "[", "0x10", "rows.account")  # fmt: skip
+         "9" * 30, "[", "0x10", "rows.account", '{"age": 4}', "rows.jsonl", "out.svg", "colour,age", "{")  # fmt: skip
 SCHEMA = Schema(
     [
         Categorical("colour", ["red", "green"]),
@@ -62,6 +63,9 @@ def prepare(folder: Path) -> None:
     table, labels = rows()
     lines = [",".join(map(str, [*row, label])) for row, label in zip(table, labels, strict=True)]
     (folder / "rows.csv").write_text("\n".join(["colour,age,flag,ill", *lines]) + "\n")
+    heads = ("colour", "age", "flag", "ill")
+    records = [dict(zip(heads, [*row, label], strict=True)) for row, label in zip(table, labels, strict=True)]
+    (folder / "rows.jsonl").write_text("".join(json.dumps(one) + "\n" for one in records))
     SCHEMA.save(folder / "s.toml")
     SCHEMA.having(inferred=True).save(folder / "draft.toml")
     next(models())[1].save(folder / "model.json")
@@ -166,6 +170,7 @@ def check(load_it: Callable[[Path], Any], place: Path) -> str:
         found = load_it(place)
         if hasattr(found, "predict"):
             found.predict(rows(3)[0])
+            found.explain()
     except DiscreetError:
         return ""
     except BaseException:  # whatever it is, a person would have seen it

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import re
 import signal
+import statistics
 import subprocess
 import sys
 import tempfile
 import time
+import urllib.request
+from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -34,6 +38,45 @@ for step in range(int(sys.argv[4])):
     peak = re.search(r"VmHWM:\\s+(\\d+) kB", open("/proc/self/status").read())
     rows.append((collector.accepted, int(peak[1]) / 1024))
 print(time.perf_counter() - start, time.process_time() - cpu, *(f"{a}:{b}" for a, b in rows))
+"""
+SLOW = 5000
+TURN = 10.0  # seconds between two looks of a slow sender at its connection
+# Holds half-sent heads from many addresses: each sends a further line at its turns, or begins anew if it was cut off.
+ATTACK = """
+import resource, socket, sys, threading, time
+port, count, turn = int(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3])
+resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
+over = threading.Event()
+def begin(i):
+    one = socket.socket()
+    one.bind((f"127.1.{i % 40}.{1 + i % 250}", 0))
+    one.settimeout(10)
+    try:
+        one.connect(("127.0.0.1", port))
+        one.sendall(b"POST /reports HTTP/1.1\\r\\nhost: x\\r\\n")
+    except OSError:
+        pass
+    one.setblocking(False)
+    return one
+threading.Thread(target=lambda: (sys.stdin.readline(), over.set()), daemon=True).start()
+held, opened = [begin(i) for i in range(count)], count
+print("open", flush=True)
+start, done = time.monotonic(), 0
+while not over.is_set():
+    while done < count * (time.monotonic() - start) / turn and not over.is_set():
+        one = held[done % count]
+        try:
+            one.sendall(b"x-slow: 1\\r\\n")
+            if one.recv(1) == b"":
+                raise ConnectionResetError
+        except BlockingIOError:
+            pass
+        except OSError:
+            one.close()
+            held[done % count], opened = begin(done % count), opened + 1
+        done += 1
+    time.sleep(0.005)
+print(opened, flush=True)
 """
 
 
@@ -76,13 +119,9 @@ def _processor(pid: int) -> float:
 def post(folder: Path, per_batch: int, batches: int) -> tuple[float, float, float]:
     """Batches per second (by the clock, by the server's processor time) and reports per second, all of them durable."""
     Campaign(made_up_schema(), 1.0).save(folder / "c.json")
-    store = folder / f"s{per_batch}.db"
-    script = Path(sys.executable).with_name("discreet")
-    arguments = ["local", "serve", "--campaign", folder / "c.json", "--store", store, "--port", "0", "--json"]
-    server = subprocess.Popen([script, *arguments], stdout=subprocess.PIPE, text=True)
+    server, told = _serve(folder, "--campaign", "c.json", "--store", f"s{per_batch}.db")
     try:
-        assert server.stdout is not None
-        port = int(json.loads(server.stdout.readline())["address"].rsplit(":", 1)[1])
+        port = int(told["address"].rsplit(":", 1)[1])
         raw = reports(per_batch * batches, per_batch)
         edges = [0, *frames_of_buffers([raw]).ends[per_batch - 1 :: per_batch].tolist()]
         bodies = [raw[start:stop] for start, stop in pairwise(edges)]
@@ -96,6 +135,106 @@ def post(folder: Path, per_batch: int, batches: int) -> tuple[float, float, floa
     assert accepted == per_batch * (batches - batches // 10)
     sent = batches - batches // 10
     return sent / seconds, sent / spent, accepted / seconds
+
+
+def _serve(folder: Path, *arguments: Any) -> tuple[subprocess.Popen[str], dict[str, Any]]:
+    """A collector on a free port, and what it said when it listened."""
+    script = Path(sys.executable).with_name("discreet")
+    command = [script, "local", "serve", *arguments, "--port", "0", "--json"]
+    server = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, text=True)
+    assert server.stdout is not None
+    return server, json.loads(server.stdout.readline())
+
+
+async def _devices(port: int, bodies: list[bytes]) -> int:
+    """Posts of devices that open a connection each, sixteen at a time; the answer is how many were counted."""
+    counts: list[int] = []
+    turns = asyncio.Semaphore(16)
+
+    async def device(body: bytes) -> None:
+        async with turns:
+            await _sender(port, [body], counts)
+
+    await asyncio.gather(*(device(body) for body in bodies))
+    return sum(counts)
+
+
+def crowded(folder: Path, rounds: int = 3, posts: int = 1500) -> dict[str, Any]:
+    """What a post costs the server alone and beside slow senders, by turns, and what those cost by themselves.
+
+    Costs are seconds of the server's processor time; `clock` has posts per second as they came to be.
+    """
+    Campaign(made_up_schema(), 1.0).save(folder / "c.json")
+    server, told = _serve(folder, "--campaign", "c.json", "--store", "crowded.db")
+    port = int(told["address"].rsplit(":", 1)[1])
+    found: dict[str, Any] = {"alone": [], "beside": [], "share": [], "clock": ([], []), "counted": 0, "opened": 0}
+    raw = reports((2 * rounds + 1) * posts, 7)
+    bodies = [raw[a:b] for a, b in pairwise([0, *frames_of_buffers([raw]).ends.tolist()])]
+
+    def busy(work: Callable[[], int]) -> tuple[float, float]:
+        start, before = time.perf_counter(), _processor(server.pid)
+        found["counted"] += work()
+        return _processor(server.pid) - before, time.perf_counter() - start
+
+    def devices() -> int:
+        return asyncio.run(_devices(port, [bodies.pop() for _ in range(posts)]))
+
+    with contextlib.ExitStack() as ended:
+        ended.callback(server.wait)
+        ended.callback(server.terminate)
+        devices()
+        for _ in range(rounds):
+            spent, seconds = busy(devices)
+            found["alone"].append(spent / posts)
+            found["clock"][0].append(posts / seconds)
+            command = [sys.executable, "-c", ATTACK, str(port), str(SLOW), str(TURN)]
+            attack = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+            ended.callback(attack.kill)
+            assert attack.stdout is not None and attack.stdout.readline() == "open\n"
+            time.sleep(1.2 * TURN)  # until the first are cut off and begin anew: from here on it goes on like this
+            spent, seconds = busy(lambda: time.sleep(TURN) or 0)
+            share = spent / seconds
+            spent, seconds = busy(devices)
+            found["share"].append(share)
+            found["beside"].append((spent - share * seconds) / posts)
+            found["clock"][1].append(posts / seconds)
+            found["opened"] += int(attack.communicate("stop\n", timeout=60)[0])
+            time.sleep(1)
+    return {**found, "sent": 2 * rounds * posts}
+
+
+def crowded_lines(folder: Path) -> list[dict[str, Any]]:
+    """What slow senders leave to honest ones: of a core, what is not theirs, at what a post costs beside them."""
+    found = crowded(folder)
+    alone, beside, share = (statistics.median(found[kind]) for kind in ("alone", "beside", "share"))
+    before, after = (statistics.median(one) for one in found["clock"])
+    kept = (1 - share) * alone / beside
+    what = f"honest posts beside {SLOW:,} half-sent heads ({found['opened']:,} opened)"
+    costs = f"{1e3 * alone:.2f} -> {1e3 * beside:.2f} ms of the server's processor time each, and {share:.1%} of a core"
+    counted = found["counted"] / found["sent"]
+    return [
+        line(f"{what}: {costs} for the slow ones", kept, "of the rate alone", ">= 0.9", kept >= 0.9),
+        line(f"{what}: by the clock, {before:.0f} -> {after:.0f} posts/s, {os.getloadavg()[0]:.0f} processes at work",
+             after / before, "of the rate alone"),
+        line(f"{what}: counted, of {found['sent']:,} sent", counted, "of the posts", ">= 1", counted >= 1),
+    ]  # fmt: skip
+
+
+def page_line(folder: Path) -> dict[str, Any]:
+    """A collector with a participants' page, from a schema alone."""
+    made_up_schema().save(folder / "schema.json")
+    start = time.perf_counter()
+    server, told = _serve(folder, "--schema", "schema.json", "--store", "page.db", "--page")
+    try:
+        ask = urllib.request.Request(f"{told['address']}/", headers={"accept": "text/html"})
+        with urllib.request.urlopen(ask, timeout=60) as reply:
+            fine = b'id="answers"' in reply.read()
+        seconds = time.perf_counter() - start
+    finally:
+        server.send_signal(signal.SIGTERM)
+        server.wait()
+    what = f"commands to a collector with a participants' page (answers after {seconds:.1f} s)"
+    return line(what, 1 if fine else 0, "command", "== 1", fine)
 
 
 def collect(folder: Path, steps: int, durable: bool) -> tuple[float, float, list[tuple[int, float]]]:
@@ -120,7 +259,7 @@ def run(report_count: int = 2_000_000, batches: int = 10_000, **_: Any) -> list[
             what = f"batches of {per_batch} posted over {CONNECTIONS} connections, {speed:.0f} reports/s"
             what += f", {processor:.0f} batches per second of the server's processor time {busy}"
             results.append(line(what, rate, "batches/s", ">= 2000", rate >= 2000))
-        made_up_schema().save(folder / "schema.json")
+        results += [*crowded_lines(folder), page_line(folder)]
         steps = max(2, report_count // 250_000)
         for step in range(steps):
             (folder / f"r{step}").write_bytes(reports(report_count // steps, seed=step))

@@ -19,6 +19,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from discreet import Categorical, Numeric, Schema
+from tests import browser as browsers
 from tests.console import console
 from tests.postgres import running
 
@@ -150,6 +151,19 @@ def postgres():
     """A PostgreSQL server; a test that needs it is skipped where there is none, except in CI."""
     with running() as server:
         yield server
+
+
+@pytest.fixture(scope="session")
+def _chromium():
+    with browsers.running() as started:
+        yield started
+
+
+@pytest.fixture
+def browser(_chromium):
+    """A headless Chromium without a past (`tests/browser.py`); where there is none, as with PostgreSQL."""
+    _chromium.reset()
+    return _chromium
 
 
 _SURROUNDINGS = {"COLUMNS": "200", "NO_COLOR": "1"}

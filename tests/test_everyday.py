@@ -276,6 +276,9 @@ def test_a_schema_is_drafted_of_standard_input(monkeypatch, command):
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"age,ill\n1,no\n2,yes\n3,no\n")))
     code, shown, _ = command("schema", "-", "--target", "ill")
     assert code == 0 and 'name = "age"' in shown
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO()))
+    code, shown, said = command("schema", "-", "--target", "ill")
+    assert code == 2 and said.startswith("error: standard input is empty: send the rows there")
 
 
 def test_what_is_no_table_is_named(fitted, tmp_path, monkeypatch):

@@ -13,10 +13,11 @@ import pytest
 from discreet import Categorical, Numeric, PrivateClassifier, PrivateHoldout, PrivateNB, Schema
 from discreet.cli import app
 from discreet.cli.common import run
+from discreet.dossier import template
 from tests import pages
 
 SCHEMA = Schema([Numeric("age", 0, 100, integer=True), Categorical("sex", ["F", "M"])], "ill", ["no", "yes"])
-PAGES = ("predictions.md", "explanation.md", "synthetic-rows.md", "choosing-epsilon.md")
+PAGES = ("predictions.md", "explanation.md", "synthetic-rows.md", "choosing-epsilon.md", "dossier.md")
 
 
 @pytest.fixture(scope="module")
@@ -39,6 +40,7 @@ def place(tmp_path, monkeypatch, patients):
     monkeypatch.chdir(tmp_path)
     matplotlib.use("Agg")
     SCHEMA.save("schema.toml")
+    (tmp_path / "answers.toml").write_text(template())  # as `--questions > answers.toml` leaves it
     for name in ("patients", "new", "test"):
         patients.to_csv(f"{name}.csv", index=False)
     patients.to_json("patients.jsonl", orient="records", lines=True)
@@ -52,7 +54,7 @@ def test_commands(page, place, patients):
     commands = re.findall(r"^\$ (.*)$", "".join(pages.blocks(page, "console")), re.MULTILINE)
     assert commands
     for command in commands:
-        words = shlex.split(command)
+        words = shlex.split(command.replace("--questions > answers.toml", "--questions"))
         piped = "zcat" in words  # here a file stands for standard input
         if piped:
             words = ["discreet", "predict", "model.json", "patients.csv.gz", "--keep", "id", "--out", "answers.csv"]
@@ -65,6 +67,7 @@ def test_commands(page, place, patients):
 def test_python(place, patients):
     private = PrivateNB(1.0, schema=SCHEMA).fit(patients)
     names = {"PrivateHoldout": PrivateHoldout, "PrivateClassifier": PrivateClassifier, "schema": SCHEMA}
-    for page in PAGES[:2]:
-        pages.run(pages.blocks(page), page, **names, patients=patients, new_rows=patients.head(), clf=private)
+    for page in (*PAGES[:2], "dossier.md"):
+        given = {"patients": patients, "new_rows": patients.head(), "clf": private, "folder": place / "documents"}
+        pages.run(pages.blocks(page), page, **names, **given)
     assert (place / "shapes.svg").stat().st_size

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import socket
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -123,3 +125,17 @@ def test_whoever_is_being_answered_is_not_dropped() -> None:
     bound.close()
     for one in waiting:
         one.close()
+
+
+def test_a_server_asks_for_as_many_files_as_it_may_have():
+    resource = pytest.importorskip("resource")
+    code = (
+        "import resource; from discreet.guard import Limits;"
+        "hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1];"
+        "resource.setrlimit(resource.RLIMIT_NOFILE, (256, hard));"
+        "print(Limits(all=700).room, resource.getrlimit(resource.RLIMIT_NOFILE)[0])"
+    )
+    if 0 <= resource.getrlimit(resource.RLIMIT_NOFILE)[1] < 764:
+        pytest.skip("this process may not open so many files")
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert told.split() == ["700", "764"]

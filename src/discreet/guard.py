@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import importlib
 from collections import Counter
 from dataclasses import dataclass
@@ -27,15 +28,21 @@ class Limits:
 
     head: float = 10.0
     body: float = 40.0
-    all: int = 4096
+    all: int = 16384
     each: int = 256
 
     @property
     def room(self) -> int:
-        """Connections at once, as far as this process may open files."""
+        """Connections at once, as far as this process may open files; it asks for as many as it may have."""
         if resource is None:
             return self.all
-        soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        wanted = self.all + SPARE
+        if soft != resource.RLIM_INFINITY and soft < wanted:
+            with contextlib.suppress(OSError, ValueError):  # some systems have a lower limit of their own
+                most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+                resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+            soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
         return self.all if soft == resource.RLIM_INFINITY else max(1, min(self.all, soft - SPARE))
 
 

@@ -135,9 +135,22 @@ class ReleasedModel(ABC):
             return np.asarray(scores - scores.mean(axis=1, keepdims=True))
         return leads(scores, self.probabilistic)[:, 1:]
 
+    bands: str = "one standard error of the noise"  # what the errors of its shapes are
+
     def error_of(self, name: str) -> Floats | None:
         """The standard error, by the noise, of what each cell of a feature adds to `effects`, if it is known."""
         return None
+
+    def parts(self, rows: Rows) -> tuple[NDArray[Any], NDArray[Any]] | None:
+        """The parameters that the scores of each row add up, by their places, and how much of each.
+
+        Only models say so whose parameters are noisy by themselves, as `spread` knows.
+        """
+        return None
+
+    def spread(self, mixes: Any) -> Floats:
+        """The variance, by the noise, that mixes of parameters (a sparse row each) have in each column of `effects`."""
+        raise NotImplementedError
 
     # ---- synthetic rows
 
@@ -152,8 +165,8 @@ class ReleasedModel(ABC):
         """
         if not self.generative:
             raise ModelError(
-                f"{self.NAME} says which class a row has, not which rows there are: draw rows from a Naive Bayes, "
-                "tree-augmented or joint model, as 'discreet fit --model naive-bayes' releases one"
+                f"{self.NAME} says which class a row has, not which rows there are: fit another one, from which rows "
+                "can be drawn, by 'discreet fit --generative' or PrivateClassifier(generative=True)"
             )
         if isinstance(size, bool) or not isinstance(size, int | np.integer) or size < 0:
             raise ModelError(f"the number of rows must be a whole number from 0 on, not {size!r}")
@@ -394,6 +407,14 @@ def leads(scores: Floats, probabilistic: bool) -> Floats:
         with np.errstate(divide="ignore"):
             found = scores - np.log(-np.expm1(np.minimum(scores, -1e-300)))
     return np.nan_to_num(found, nan=0.0, posinf=1e300, neginf=-1e300)
+
+
+def beside(variances: Floats) -> Floats:
+    """The variances of scores less their mean over the classes, of those of scores that err on their own."""
+    classes = variances.shape[1]
+    if classes == 1:
+        return variances
+    return np.asarray(variances * (1 - 2 / classes) + variances.sum(axis=1, keepdims=True) / classes**2)
 
 
 def set_bins(scores: Floats, edges: Any, probabilistic: bool) -> NDArray[np.int64]:

@@ -81,12 +81,19 @@ def test_every_command_reads_a_table_as_it_reads_a_file(sources, asked):
             (["evaluate", "m.json"], ["--json"]),
             (["evaluate", "m.json"], ["--epsilon", "1", "--seed", "1", "--json"]),
             (["predict", "m.json"], ["--proba"]),
+            (["check"], ["-s", "schema.toml", "--json"]),
+            (["compare"], ["-s", "schema.toml", "--models", "nb", "--repeats", "1", "--public", "--json"]),
+            (["stats"], ["-s", "schema.toml", "-o", "c.stats", "--json"]),
         ):  # fmt: skip
             code, out, err = asked(*before, *rows, *after)
-            assert code == 0, err
+            assert code == 0 or before == ["check"], err
             assert "secret" not in out + err
             seen.append(sorted(out.splitlines()))  # a database has no order of rows
         told[name] = seen
+        code, out, err = asked("explain", "m.json", *rows)
+        assert code == 0 and "in all" in out, err
+        code, out, err = asked("schema", *rows, "--target", "ill", "-o", f"{name}.toml")
+        assert code == 0 and f"try 'discreet check {' '.join(rows)} --schema {name}.toml'" in err
     expected = told.pop("file")
     for found in told.values():
         assert found[1:] == expected[1:]
@@ -101,7 +108,7 @@ def test_every_command_reads_a_table_as_it_reads_a_file(sources, asked):
         ("postgresql://me@nowhere/db", None, "name one by --table"),
         ("duckdb:absent.db", "t", "there is no file absent.db"),
         ("duckdb:people.csv", "t", "is no database that DuckDB can open"),
-        ("duckdb:people.db", "absent", "absent"),
+        ("duckdb:people.db", "absent", "people.db has no table 'absent': it has people"),
         ("people.csv", "t", "--table is for addresses"),
         ("postgresql://guest@/postgres?host=/nowhere", "t", "the database cannot be reached"),
         ("postgresql://[half/db", "t", "malformed"),
@@ -112,6 +119,11 @@ def test_a_bad_address_is_one_sentence(address, table, sentence, place, asked):
     code, out, err = asked("fit", address, *named, "-s", "schema.toml", "-o", "no.json")
     assert code == 2 and out == "" and sentence in err and err.startswith("error: ") and err.count("\n") == 1
     assert "hush" not in err and not (place / "no.json").exists()
+
+
+def test_a_table_that_is_not_there_is_told_with_the_next_step(place, postgres, asked):
+    code, _, err = asked("check", postgres.address("guest"), "--table", "absent", "-s", "schema.toml")
+    assert code == 2 and '"absent" does not exist: name one that does' in err and err.count("\n") == 1
 
 
 def test_a_wrong_password_and_a_missing_right_are_told(place, postgres, discreet):

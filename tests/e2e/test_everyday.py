@@ -90,6 +90,28 @@ def test_from_a_messy_file_to_a_model_in_five_commands(discreet, place):
     assert load(place / "model.json").schema.features[5].transform == "log1p"
 
 
+def test_five_commands_and_one_edit(discreet, place):
+    """What a newcomer types, word for word: nothing else is run, and nothing is a traceback."""
+    shown = []
+
+    def say(line):
+        done = discreet(*line.split(), cwd=place)
+        assert done.returncode == 0 and "Traceback" not in done.stderr, (line, done.stderr)
+        shown.append(done.stdout)
+
+    say("check visits.csv")
+    say("schema visits.csv --target ill --out five.toml")
+    draft = (place / "five.toml").read_text()
+    # The one edit: bounds and categories are looked over by a person, who then says that they are public.
+    (place / "five.toml").write_text(draft.replace("inferred = true", "inferred = false"))
+    say("check visits.csv --schema five.toml")
+    say("fit visits.csv --schema five.toml --epsilon 4 --holdout 0.2 --out five.json")
+    say("inspect five.json")
+    assert "accuracy" in shown[3] and "accuracy" in shown[4] and "epsilon = 4" in shown[4]
+    model = load(place / "five.json")
+    assert model.evaluation is not None and len(model.schema.features) == 37
+
+
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [

@@ -135,7 +135,12 @@ def test_synthetic_rows_come_with_the_certificate(call, place, suffix):
     again = load(place / "m.json").sample(2000, 1)
     assert drawn.y.tolist() == again["y"] and drawn.a.tolist() == again["a"] and drawn.x.isna().any()
     code, out, err = call("synthesize", "add.json", "--out", name)
-    assert code == 2 and "naive-bayes" in err and len(err.splitlines()) == 1
+    assert code == 2 and "by 'discreet fit --generative'" in err and len(err.splitlines()) == 1
+    words = ["fit", "rows.csv", "--schema", "g.toml", "--out", "g.json", "--no-account", "--seed", "1"]
+    SCHEMA.save(place / "g.toml")
+    assert call(*words, "--generative")[0] == 0 and call("synthesize", "g.json", "--out", name)[0] == 0
+    code, out, err = call(*words, "--generative", "--model", "tree")
+    assert code == 2 and "no rows can be drawn from a" in err and len(err.splitlines()) == 1
 
 
 def test_a_tree_of_pairs_draws_pairs_as_they_were_released():
@@ -171,6 +176,28 @@ def test_no_line_of_json_stops_a_lenient_reading(tmp_path, monkeypatch):
     path.write_text("u" * 200 + "\n" + row)
     with pytest.raises(DataError, match="too long to be a row"):
         list(read_rows(path, SCHEMA))
+
+
+def test_a_key_that_no_line_has_is_told_before_anything_is_charged(call, place):
+    """A mistyped column is no column of missing values; under "absorb" no fit is refused by what its rows hold."""
+    rows = [{"a": "uv"[i % 2], "z": i, "y": ["no", "yes"][i % 2]} for i in range(150)]
+    (place / "typo.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    SCHEMA.save(place / "s.toml")
+    account = ("--account", "typo.account")
+    assert call("account", "create", "typo.account", "--epsilon", "9")[0] == 0
+    code, out, err = call("fit", "typo.jsonl", "--schema", "s.toml", "--epsilon", "1", "--out", "t.json", *account)
+    assert code == 2 and "no line of typo.jsonl has 'x' (they have 'a', 'z', 'y')" in err and "Traceback" not in err
+    assert not (place / "t.json").exists() and "9" in call("account", "show", "typo.account")[1]
+    words = ["fit", "typo.jsonl", "--schema", "s.toml", "--epsilon", "1", "--out", "t.json", "--no-account"]
+    with pytest.warns(UserWarning, match=r"no line of typo.jsonl has 'x' .*; it is read as missing everywhere"):
+        assert call(*words, "--unexpected", "absorb", "--model", "naive-bayes")[0] == 0
+    code, out, err = call("predict", "m.json", "typo.jsonl")
+    assert code == 2 and "no line of typo.jsonl has 'x'" in err
+    code, out, err = call("check", "typo.jsonl", "--schema", "s.toml")
+    assert code == 1 and "a column that the data do not have" in " ".join(out.split())
+    late = [*rows, {"a": "u", "x": 1, "y": "no"}]
+    (place / "typo.jsonl").write_text("".join(json.dumps(row) + "\n" for row in late))
+    assert call("predict", "m.json", "typo.jsonl")[0] == 0
 
 
 def test_whatever_json_holds_is_written_and_shown(call, place):

@@ -23,7 +23,7 @@ from tests.gossip.common import SCHEMA, audit_states, total_of, write_rows
 from tests.ports import free_ports
 
 grpc = pytest.importorskip("grpc")
-from discreet.gossip.keys import NetworkKeys, add_keys, make_keys  # noqa: E402
+from discreet.gossip.keys import NetworkKeys, add_keys, make_keys, revoke  # noqa: E402
 from discreet.gossip.links import SERVICE, ask, open_channel  # noqa: E402
 from discreet.gossip.node import GossipNode  # noqa: E402
 
@@ -321,6 +321,36 @@ def test_a_state_of_another_node_is_refused(place):
     state_file(place / "state-b", network).write_bytes(b"no database at all, but long enough to be looked at" * 40)
     with pytest.raises(StateError, match="damaged"):
         SharingSite(terms(place, "b"))
+
+
+def test_a_restart_with_a_list_of_revoked_certificates(place):
+    """Who had joined before stays in the round with its share, after a restart too; it joins no later one."""
+    ports = ports_for("abc")
+    a, b = (node(place, name, ports) for name in "ab")
+    assert a.roster.merge(b.roster.entries["b"])
+    a._roster_changed = True
+    a._save()
+    own, beats = a.machine.own, a.beats
+    a.close()
+    later = replace(b.roster.entries["b"], address="127.0.0.1:9").signed(b.ring.sign)
+    farewell = b.roster.entries["b"]
+    b.close()
+    revoke(place / "keys", "b")
+    again = node(place, "a", ports)  # it reads the list as it starts
+    assert again.ring.revoked and set(again.members) == {"a", "b"} == set(again.roster.entries)
+    assert again.machine.own == own and again.beats == beats
+    assert not again.ring.trusts(farewell.certificate)  # it is not spoken with
+    again._verify(later)  # but what it says of itself, passed on by others, still counts in this round
+    again.close()
+    once_more = node(place, "a", ports)
+    assert set(once_more.members) == {"a", "b"}
+    once_more.close()
+    other = node(place, "c", ports)  # which did not know b: it takes nobody's word for it
+    with pytest.raises(ProtocolError, match="was revoked"):
+        other.roster.merge(farewell)
+    other.close()
+    with pytest.raises(DiscreetError, match="was revoked"):
+        node(place, "b", ports)
 
 
 def test_statements_are_signed_by_their_node(place):

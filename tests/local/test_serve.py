@@ -80,7 +80,7 @@ def test_a_store_that_fails_is_told_and_nothing_acknowledged(site, monkeypatch, 
         assert answer.status_code == 503 and "retry-after" in answer.headers
         assert site.get("/healthz").status_code == 503
         assert "discreet_collector_healthy 0" in site.get("/metrics").text
-    monkeypatch.setattr("discreet.local.serve.PROBED", -1.0)
+    monkeypatch.setattr("discreet.local.site.PROBED", -1.0)
     assert site.get("/healthz").json() == {"ok": True}  # found out by writing: nobody has to post first
     assert site.post("/reports", headers=BYTES, content=report_file(10)).json()["accepted"] == 10
     said = [json.loads(record.message) for record in caplog.records if record.name == "discreet.collector"]

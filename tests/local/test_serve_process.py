@@ -11,7 +11,6 @@ import signal
 import socket
 import ssl
 import statistics
-import subprocess
 import sys
 import threading
 import time
@@ -22,40 +21,9 @@ import pytest
 from discreet.local.campaign import Campaign
 from discreet.local.collector import Collector
 from tests.local.people import SCHEMA, report_list
+from tests.local.servers import BYTES, Server
 
 pytest.importorskip("uvicorn", reason="the extra 'serve' is not installed")
-
-BYTES = {"content-type": "application/octet-stream"}
-
-
-class Server:
-    """`discreet local serve` on a free port of the loopback."""
-
-    def __init__(self, folder: Path, *options: str) -> None:
-        script = Path(sys.executable).with_name("discreet")
-        if not script.exists():
-            pytest.skip("the console script is not installed beside this Python")
-        arguments = ["local", "serve", "--campaign", "c.json", "--store", "s.db", "--port", "0", "--json", *options]
-        self.process = subprocess.Popen(
-            [str(script), *arguments], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-        )
-        line = self.process.stdout.readline()
-        assert line, self.process.stderr.read()
-        self.address = json.loads(line)["address"]
-        self.port = int(self.address.rsplit(":", 1)[1])
-
-    def connect(self) -> http.client.HTTPConnection:
-        return http.client.HTTPConnection("127.0.0.1", self.port, timeout=300)
-
-    def post(self, body: bytes) -> dict[str, int]:
-        with contextlib.closing(self.connect()) as connection:
-            connection.request("POST", "/reports", body, BYTES)
-            return json.loads(connection.getresponse().read())
-
-    def end(self, number: int) -> tuple[int, str]:
-        self.process.send_signal(number)
-        errors = self.process.communicate(timeout=300)[1]
-        return self.process.returncode, errors
 
 
 @pytest.fixture

@@ -17,7 +17,9 @@ def test_every_fault_still_fits_the_source():
     for fault in FAULTS:
         source = (ROOT / fault.path).read_text()
         try:
-            ast.parse(fault.planted(source), fault.path)
+            planted = fault.planted(source)
+            if fault.path.endswith(".py"):  # the JavaScript is read where its tests run
+                ast.parse(planted, fault.path)
         except (StaleError, SyntaxError) as error:
             stale.append(str(error))
     assert not stale

@@ -1,11 +1,13 @@
 """Threads, forks, processes and kills: nothing is overspent, nothing that was released is forgotten."""
 
+import contextlib
 import os
 import signal
+import threading
 from fractions import Fraction
 
 import pytest
-from benchmarks.account_races import BUDGETS, charge_of, fair, race_ledgers, race_threads
+from benchmarks.account_races import BUDGETS, RACERS, charge_of, fair, race_ledgers, race_threads
 
 from discreet import Budget, BudgetError, Ledger
 from tests.privacy import racing
@@ -61,18 +63,30 @@ def test_a_check_outside_the_transaction_would_be_noticed(tmp_path):
     assert alone(racing.careless_races, tmp_path) > 0
 
 
-def test_unlocked_threads_would_be_noticed(monkeypatch):
-    class Open:
-        def __enter__(self):
-            return self
+class Meeting:
+    """The rules of a ledger, whose checks wait until every thread has made its own: a race that always happens."""
 
-        def __exit__(self, *_):
-            pass
+    def __init__(self, rules, threads):
+        self.rules, self.checked = rules, threading.Barrier(threads)
 
-    ledgers = [Ledger(BUDGETS[i % 3]) for i in range(60)]
-    for ledger in ledgers:
-        ledger._lock = Open()
-    assert any(not fair(ledger, race_threads(ledger)) for ledger in ledgers)
+    def __getattr__(self, name):
+        return getattr(self.rules, name)
+
+    def check(self, *given):
+        found = self.rules.check(*given)
+        with contextlib.suppress(threading.BrokenBarrierError):  # a lock keeps the others out
+            self.checked.wait(0.5)
+        return found
+
+
+@pytest.mark.parametrize("budget", BUDGETS, ids=str)
+@pytest.mark.parametrize("locked", [True, False])
+def test_unlocked_threads_would_be_noticed(budget, locked):
+    ledger = Ledger(budget)
+    ledger._composition = Meeting(ledger._composition, RACERS)
+    if not locked:
+        ledger._lock = contextlib.nullcontext()
+    assert fair(ledger, race_threads(ledger)) == locked
 
 
 def test_kills_at_random_forget_nothing(tmp_path):

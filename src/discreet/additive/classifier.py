@@ -98,7 +98,8 @@ class PrivateAdditiveClassifier(CountedEstimator):
         rows = source.held()
         known = counts if counts is not None else noisy_counts(rows.counts, plan.count_charge, sampler)
         fitted = fit_additive(rows, plan, known, sampler, levels)
-        return AdditiveModel(fitted.blocks, fitted.weights, release_certificate(fitted, plan, sampler, known))
+        certificate = release_certificate(fitted, plan, sampler, known)
+        return AdditiveModel(fitted.blocks, fitted.weights, certificate, fitted.noise)
 
 
 def release_certificate(

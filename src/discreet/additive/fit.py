@@ -30,11 +30,12 @@ ENOUGH, EACH = 400, 100  # rows·ε per weight: of the first fit before pairs ar
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """Released weights of blocks, and what they cost."""
+    """Released weights of blocks, what they cost, and the noise of each fit on the way."""
 
     blocks: Blocks
     weights: Floats
     charges: tuple[Charge | SmoothCharge, ...]
+    noise: tuple[dict[str, Any], ...] = ()
 
 
 def fit_additive(
@@ -48,7 +49,7 @@ def fit_additive(
     if not count:
         only = _planned(plan, blocks, plan.rest, counts, plan.budget.delta)
         weights = released_weights(blocks.design(rows), only, start, sampler)
-        return Fitted(blocks, weights, tuple(only.charges(plan.contributions, "weights")))
+        return Fitted(blocks, weights, tuple(only.charges(plan.contributions, "weights")), noise_of(only))
     rest = plan.rest
     first = _planned(plan, blocks, None if rest is None else rest * FIRST, counts, plan.budget.delta / 2)
     design = blocks.design(rows)
@@ -64,7 +65,12 @@ def fit_additive(
     if share is not None:
         charges.append(_choice_charge(share, count, plan))
     charges += second.charges(plan.contributions, "weights of features and pairs")
-    return Fitted(both, final, tuple(charges))
+    return Fitted(both, final, tuple(charges), noise_of(first, second))
+
+
+def noise_of(*fits: FitPlan) -> tuple[dict[str, Any], ...]:
+    """What model files say of the noise of fits."""
+    return tuple(fit.noise() for fit in fits if fit.private)
 
 
 def _planned(

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from discreet.additive.bands import checked_noise, variances
 from discreet.additive.blocks import Blocks, Level, check_blocks
 from discreet.errors import ModelError
 from discreet.linear.encode import UNIT
 from discreet.linear.kernels import compiled
-from discreet.linear.model import released_weights
-from discreet.models import Floats, ReleasedModel, normalised
+from discreet.linear.model import LEAST, released_weights
+from discreet.models import Floats, ReleasedModel, beside, normalised
 from discreet.privacy.certificate import Certificate
 from discreet.schema import Schema
 from discreet.sources import Progress, Rows, hold_rows
@@ -27,8 +30,11 @@ class AdditiveModel(ReleasedModel):
     FORMAT = "discreet/additive"
     NAME = "an additive model"
     by_codes = True
+    bands = LEAST
 
-    def __init__(self, blocks: Blocks, weights: Any, certificate: Certificate) -> None:
+    def __init__(
+        self, blocks: Blocks, weights: Any, certificate: Certificate, noise: Sequence[dict[str, Any]] = ()
+    ) -> None:
         super().__init__(blocks.schema, certificate)
         self.blocks, self.separable = blocks, not blocks.pairs
         try:
@@ -36,6 +42,7 @@ class AdditiveModel(ReleasedModel):
         except ValueError as error:
             raise ModelError(str(error)) from None
         self.weights = released_weights(self.schema, weights, blocks.columns)
+        self.noise = checked_noise(blocks, noise)
 
     @property
     def kinds(self) -> list[dict[str, str]]:
@@ -99,6 +106,18 @@ class AdditiveModel(ReleasedModel):
 
     score_rows = joint_rows
 
+    def parts(self, rows: Rows) -> tuple[NDArray[Any], NDArray[Any]] | None:
+        """The columns that each row fills, the constant left out, and how much of each."""
+        if not self.noise:
+            return None
+        codes, values = self.blocks.encode(hold_rows(rows))
+        return codes, values[:, :-1] / UNIT
+
+    def spread(self, mixes: Any) -> Floats:
+        """The variance of mixes of weights by the noise of all fits, as if no row held them in their places."""
+        own = sum((variances(self.blocks, one, mixes) for one in self.noise), np.zeros(mixes.shape[0]))
+        return beside(np.repeat(own[:, None], len(self.weights), axis=1))
+
     def twin(self, data: Any, y: Any = None, progress: Progress | None = None) -> AdditiveModel:
         """The same blocks fitted without noise: for comparison, never for release."""
         from discreet.additive.classifier import twin_of
@@ -113,6 +132,7 @@ class AdditiveModel(ReleasedModel):
             "pairs": [list(pair) for pair in self.blocks.pairs],
             **({"levels": [_written(one) for one in self.blocks.levels]} if self.blocks.levels else {}),
             "weights": self.weights.tolist(),
+            **({"noise": list(self.noise)} if self.noise else {}),
         }
 
     @classmethod
@@ -122,7 +142,7 @@ class AdditiveModel(ReleasedModel):
             Level(one["feature"], tuple(one["cuts"]), tuple(one["columns"])) for one in fields.get("levels", ())
         )
         pairs = tuple(tuple(pair) for pair in fields["pairs"])
-        return cls(Blocks(schema, knots, pairs, levels), fields["weights"], certificate)
+        return cls(Blocks(schema, knots, pairs, levels), fields["weights"], certificate, fields.get("noise", ()))
 
     def __repr__(self) -> str:
         blocks, classes = len(self.blocks.sizes), len(self.schema.classes)

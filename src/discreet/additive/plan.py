@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
+from typing import Any
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from discreet.additive.penalty import Chain, make_chain
 from discreet.additive.solve import row_errors, row_rounding
 from discreet.bayes.bundling import bundle_cost, bundle_tables, cell_square
 from discreet.estimators.counts import ClassCounts
-from discreet.linear.plan import finish_charge
+from discreet.linear.plan import final_deviation, finish_charge
 from discreet.mechanisms.kvectors import KVector
 from discreet.privacy.calibrate import float_up, fraction_down, sqrt_up, step_delta
 from discreet.privacy.ledger import Charge, SmoothCharge
@@ -114,11 +115,24 @@ class FitPlan:
     @property
     def final_deviation(self) -> float:
         """The standard deviation of what the last step adds to a weight."""
-        return (
-            math.sqrt(2) * float(Fraction(self.steps) / self.epsilons[1] / Fraction(2) ** self.lattice)
-            if self.private
-            else 0.0
-        )
+        return final_deviation(self) if self.private else 0.0
+
+    def noise(self) -> dict[str, Any]:
+        """The noise of this fit as it stands in a model file: the variance of a cell, and of cells beside each other,
+        at most, and the penalty of each block; and what the last step adds.
+        """
+        sizes = np.array(self.blocks.sizes, np.float64)
+        if self.deviations:
+            *own, common = (deviation**2 for deviation in self.deviations)
+            cells = np.maximum(own, np.array(own) * (1 - 1 / sizes) + common / sizes**2)
+        else:  # cells whose sum were always zero would err by this much beside each other
+            groups, rates = [b.places for b in self.bundles], [float(b.rate) for b in self.bundles]
+            cells = _cell_noise(self.blocks, groups, rates) * sizes / np.maximum(sizes - 1, 1)
+        return {
+            "cells": [float(f"{variance:.6g}") for variance in cells],
+            "strengths": [float(f"{strength:.6g}") for strength in self.strengths],
+            "final": float(f"{self.final_deviation:.6g}"),
+        }
 
     def charges(self, contributions: int, what: str) -> list[Charge | SmoothCharge]:
         """The ledger entries."""

@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from discreet.auto.families import fit_family
-from discreet.auto.rule import Choice, choose
+from discreet.auto.rule import Choice, choose, draws
 from discreet.bayes.model import NaiveBayesModel
 from discreet.errors import BudgetError, ModelError
 from discreet.estimators.base import ScoreEstimator
@@ -36,6 +36,7 @@ class AutoPlan(Protected):
     """What is known before a row is read: the counts' cost, and that all the rest goes to the model they lead to."""
 
     model: str
+    generative: bool = False
 
     @property
     def charge(self) -> Charge | None:
@@ -75,7 +76,7 @@ class AutoPlan(Protected):
                 choose(
                     self.schema, ClassCounts(np.full(classes, size / classes), 0.0, None), rest,
                     adjacency=self.adjacency, contributions=self.contributions, model=self.model,
-                    delta=self.budget.delta,
+                    delta=self.budget.delta, generative=self.generative,
                 ),
             )
             for size in rows
@@ -114,6 +115,8 @@ class PrivateClassifier(ScoreEstimator):
     {schema}
     model : {"auto", "naive-bayes", "selective", "additive", "additive-pairs", "tan", "joint"}
         The kind of model; "auto" chooses one, and `choice_` says which and why.
+    generative : bool
+        Whether rows are to be drawn from the model (`model_.sample`): "auto" then chooses among kinds that can.
     {adjacency}
     bins : {"auto", "schema"}
         Numbers in as many bins as rows and budget can fill, or in those of the schema. Edges that the schema lists one
@@ -137,12 +140,16 @@ class PrivateClassifier(ScoreEstimator):
         self, epsilon: float = 1.0, schema: Schema | str | None = None, model: str = "auto",
         adjacency: str = "add-remove", bins: str = "auto", contributions: int = 1, random_state: Any = None,
         bounds: str = "declared", edges: str | None = None, bounds_share: float = 0.1, unexpected: str = "refuse",
-        delta: float = 0.0,
+        delta: float = 0.0, generative: bool = False,
     ) -> None:  # fmt: skip
         self._configure(locals())
 
     def _plan(self, schema: Schema, *_: Any) -> AutoPlan:
         asked = find(self.model)  # or a sentence that names all kinds
+        if self.generative and asked.name != "auto" and not draws(asked):
+            raise BudgetError(
+                f"no rows can be drawn from a {asked.words}: leave the kind of model out, or use naive-bayes"
+            )
         own = asked.name != "auto" and asked.automatic == Kind.automatic  # which plans for this very schema
         if own and isinstance(schema, Schema):  # what it refuses is refused before anything is charged
             asked.make(epsilon=self.epsilon, schema=schema, **self._people()).plan()
@@ -151,8 +158,9 @@ class PrivateClassifier(ScoreEstimator):
         people = self._people()
         contributions = checked_contributions(people["contributions"])
         return AutoPlan(
-            schema, self._budget(), people["adjacency"], contributions, str(self.model), unexpected=people["unexpected"]
-        )
+            schema, self._budget(), people["adjacency"], contributions, str(self.model), bool(self.generative),
+            unexpected=people["unexpected"],
+        )  # fmt: skip
 
     def _known_cost(self, *_: Any) -> Node:
         return self._plan(self.schema).node
@@ -174,7 +182,7 @@ class PrivateClassifier(ScoreEstimator):
         rest = math.inf if budget.epsilon is None else budget.epsilon - _spent(counts)
         choice = choose(
             schema, counts, rest, adjacency=plan.adjacency, contributions=plan.contributions, model=self.model,
-            delta=budget.delta if self.bins == "auto" else 0,
+            delta=budget.delta if self.bins == "auto" else 0, generative=bool(self.generative),
         )  # fmt: skip
         fitted = fit_family(
             choice.model, source, None, schema=schema, counts=counts, epsilon=rest, delta=budget.delta,

@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 from discreet.estimators.counts import ClassCounts
-from discreet.kinds import Facts, find, kinds
+from discreet.kinds import Facts, Kind, find, kinds
 from discreet.privacy.budget import Adjacency
 from discreet.privacy.calibrate import zcdp_rho
 from discreet.privacy.plan import moved_rows
@@ -39,10 +39,12 @@ def choose(
     contributions: int = 1,
     model: str = "auto",
     delta: Any = 0,
+    generative: bool = False,
 ) -> Choice:
     """The kind of model for this budget, schema and number of rows: the registered one that promises most.
 
-    Neighbours that change a row, and people with several rows, cost as much as a smaller ε would.
+    Neighbours that change a row, and people with several rows, cost as much as a smaller ε would. With `generative`
+    only kinds are looked at from whose models rows can be drawn.
     """
     known = known_facts(schema, counts, epsilon, adjacency, contributions, delta)
     facts: dict[str, float] = {
@@ -57,10 +59,16 @@ def choose(
     asked = find(model)
     if asked.name != "auto":
         return Choice(asked.name, "as asked for", facts)
-    offers = [(kind.promise(known), kind.name) for kind in kinds() if kind.promise is not None]
+    offered = [kind for kind in kinds() if kind.promise is not None and (not generative or draws(kind))]
+    offers = [(kind.promise(known), kind.name) for kind in offered if kind.promise is not None]
     merits = [(offer.merit, name, offer.reason) for offer, name in offers if offer.merit is not None]
     _, name, reason = max(merits, key=lambda one: one[0])
     return Choice(name, reason, facts | {key: value for offer, _ in offers for key, value in offer.facts.items()})
+
+
+def draws(kind: Kind) -> bool:
+    """Whether rows can be drawn from the models of a kind."""
+    return bool(kind.model_class().generative)
 
 
 def known_facts(

@@ -20,22 +20,27 @@ from discreet.sources import Progress, Rows
 
 @dataclass(frozen=True, eq=False)
 class Noise:
-    """Noisy rows of each class, and by feature the standard deviation of the noise on a count of each class."""
+    """Noisy rows of each class, and by feature the standard deviation of the noise on a count of each class.
+
+    `slope` is what a calibration made of the log-probabilities since.
+    """
 
     rows: Floats
     deviation: dict[str, list[float]]
+    slope: float = 1.0
 
     def check(self, schema: Schema) -> None:
         """Refuse what does not belong to the schema: files may come from anyone."""
         classes = len(schema.classes)
         lines = [self.rows, *(np.asarray(one, np.float64) for one in self.deviation.values())]
         fits = all(one.shape == (classes,) and np.isfinite(one).all() and one.min() > 0 for one in lines)
-        if not fits or not set(self.deviation) <= set(schema.names):
+        if not fits or not set(self.deviation) <= set(schema.names) or not 0 < self.slope < 1e9:
             raise ModelError("what the model says of its noise does not fit the schema")
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, as they go into a model file."""
-        return {"rows": self.rows.tolist(), "deviation": self.deviation}
+        found = {"rows": self.rows.tolist(), "deviation": self.deviation}
+        return found if self.slope == 1 else {**found, "slope": self.slope}
 
 
 class NaiveBayesModel(ReleasedModel):
@@ -90,6 +95,7 @@ class NaiveBayesModel(ReleasedModel):
         spread = np.asarray(self.noise.deviation[name], np.float64)
         rows = np.exp(likelihood.by_cell) * self.noise.rows[:, None]
         found = spread[:, None] / np.maximum(rows, spread[:, None])  # of a cell that is all noise: of the size of one
+        found = found * self.noise.slope
         return np.sqrt(np.square(found).sum(axis=0, keepdims=True)) if len(found) == 2 else found
 
     def _draw(self, size: int, rng: np.random.Generator) -> dict[str, list[Any]]:
@@ -107,7 +113,10 @@ class NaiveBayesModel(ReleasedModel):
     @classmethod
     def _build(cls, schema: Schema, fields: dict[str, Any], certificate: Certificate) -> NaiveBayesModel:
         given = fields.get("noise")
-        noise = None if given is None else Noise(np.asarray(given["rows"], np.float64), dict(given["deviation"]))
+        noise = None
+        if given is not None:
+            rows, slope = np.asarray(given["rows"], np.float64), float(given.get("slope", 1.0))
+            noise = Noise(rows, dict(given["deviation"]), slope)
         return cls(schema, fields["log_prior"], [parse(feature) for feature in fields["features"]], certificate, noise)
 
     def __repr__(self) -> str:

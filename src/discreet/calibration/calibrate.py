@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -172,7 +172,8 @@ def applied(model: NaiveBayesModel, found: Calibration, certificate: Certificate
         prior = prior + extra
     top = prior.max()
     prior = prior - top - np.log(np.exp(prior - top).sum())
-    return NaiveBayesModel(model.schema, prior, [likelihood for likelihood, _ in powers], certificate)
+    noise = None if model.noise is None else replace(model.noise, slope=model.noise.slope * slope)
+    return NaiveBayesModel(model.schema, prior, [likelihood for likelihood, _ in powers], certificate, noise)
 
 
 def _paid(model: NaiveBayesModel, plan: CalibrationPlan) -> Paid:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from typing import Annotated, Any
 
 import typer
@@ -15,8 +16,10 @@ from discreet.cli import (
     check,
     compare,
     demo,
+    dossier,
     evaluate,
     explain,
+    explore,
     federate,
     fit,
     gossip,
@@ -24,6 +27,7 @@ from discreet.cli import (
     local,
     plan,
     predict,
+    report,
     reproduce,
     schema,
     select,
@@ -59,8 +63,8 @@ def _root(
 
 
 COMMANDS = (
-    demo, check, schema, bounds, stats, plan, fit, predict, evaluate, inspect, explain, compare, select, synthesize,
-    audit, reproduce,
+    demo, check, schema, bounds, stats, plan, fit, predict, evaluate, inspect, explain, dossier, compare, select,
+    synthesize, audit, reproduce, report, explore,
 )  # fmt: skip
 for command in COMMANDS:
     app.command(name=command.__name__.rsplit(".", 1)[1])(command.command)
@@ -80,5 +84,6 @@ def _invoke() -> Any:
 
 
 def main() -> None:
-    """Run the command that was asked for, and exit."""
+    """Run the command that was asked for, and exit; a warning is a line of its own words."""
+    warnings.formatwarning = lambda message, *_, **__: f"warning: {message}\n"
     sys.exit(run(_invoke))

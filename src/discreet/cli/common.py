@@ -215,6 +215,10 @@ def estimator(settings: Mapping[str, Any], schema: Schema, seed: int | None = No
     for name in sorted({name.partition("__")[0] for name in changed} - set(known.get_params())):
         if name in {"bounds", "edges", "bounds_share"}:
             raise BudgetError(f"a {kind.words} finds no private bounds: find them first by 'discreet bounds'")
+        if name == "generative":
+            raise BudgetError(
+                f"no rows can be drawn from a {kind.words}: leave --model out, or use --model naive-bayes"
+            )
         flag = name.replace("_", "-")
         raise BudgetError(f"--{flag} is a setting of Naive Bayes: leave it out, or use --model naive-bayes")
     return known.set_params(**changed)
@@ -286,6 +290,17 @@ def console() -> Any:
 
     width = None if sys.stdout.isatty() else 160  # a file or a pipe has no edge to fold at
     return Screen(highlight=False, soft_wrap=True, markup=False, width=width)
+
+
+def folded(words: str, indent: int) -> str:
+    """Words that begin at an indent, folded there between words if a terminal shows them."""
+    if not sys.stdout.isatty():
+        return words
+    import shutil
+    import textwrap
+
+    width = max(shutil.get_terminal_size().columns - indent, 20)
+    return ("\n" + " " * indent).join(textwrap.wrap(words, width, break_on_hyphens=False) or [""])
 
 
 def note(message: str) -> None:

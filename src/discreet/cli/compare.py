@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from discreet.cli import options
-from discreet.cli.common import check_out, console, load_schema, note, print_json, progress, table
+from discreet.cli.common import check_out, console, load_schema, located, note, print_json, progress, table
 from discreet.errors import BudgetError, DiscreetError
 from discreet.kinds import find, names
 
@@ -21,8 +21,9 @@ SPENT = (
 
 
 def command(
-    data: Annotated[str, typer.Argument(help="A labelled CSV, Parquet or Arrow file.")],
+    data: options.Data,
     schema: options.Schema = None,
+    at: options.Table = None,
     epsilons: Annotated[str, typer.Option(help="Budgets, separated by commas.")] = "0.1,1",
     delta: options.Delta = 0.0,
     models: Annotated[str, typer.Option(help=f"Some of {', '.join(names())}.")] = ",".join(names(usual=True)),
@@ -49,13 +50,14 @@ def command(
         raise BudgetError(f"--epsilons needs numbers separated by commas, not {epsilons!r}") from None
     if not asked:
         raise BudgetError(f"--models names no model: choose some of {', '.join(names())}")
-    check_out(plot, data, schema)
+    rows = located(data, at)
+    check_out(plot, rows, schema)
     if plot is not None:
         _check_plot(plot)
     declared = load_schema(schema)
     with progress("comparing", quiet=as_json) as report:
         figures = compare_models(
-            data, declared, models=asked, epsilons=levels, repeats=repeats, test_share=test_share, seed=seed,
+            rows, declared, models=asked, epsilons=levels, repeats=repeats, test_share=test_share, seed=seed,
             progress=report, delta=delta,
         )  # fmt: skip
     if plot is not None:

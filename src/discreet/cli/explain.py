@@ -17,13 +17,14 @@ def command(
     row: Annotated[
         str | None,
         typer.Argument(
-            help="One row: a JSON object such as '{\"age\": 40, …}', or a file or - for standard input, whose first "
-            "row is taken."
+            help="One row: a JSON object such as '{\"age\": 40, …}', or a file, an address or - for standard input, "
+            "whose first row is taken."
         ),
     ] = None,
     plot: Annotated[
         Path | None, typer.Option(help="Also draw it: NAME.svg, .png or .pdf (needs matplotlib).", show_default=False)
     ] = None,
+    at: options.Table = None,
     as_json: options.Json = False,
 ) -> None:
     """Show what a released model makes of each feature, with the error of the noise; it costs nothing."""
@@ -32,7 +33,7 @@ def command(
 
     check_out(plot, model, row)
     loaded = load(model)
-    found = loaded.explain(None if row is None else _row(loaded, row))
+    found = loaded.explain(None if row is None else _row(loaded, row, at))
     if plot is not None:
         from discreet.files import replacing
 
@@ -68,6 +69,7 @@ def command(
         lines = [[one.name, f"{one.importance:.4f}", *_ends(one)] for one in found.shapes]
         heads = ["feature", "importance", "lowest at", "highest at"]
         screen.print(table(f"mean size of each feature's effect on the {found.unit} of {found.target}", heads, lines))
+        screen.print(f"error bands (±): {found.bands}")
     if plot is not None:
         screen.print(f"wrote {plot}")
 
@@ -88,7 +90,7 @@ def _ends(shape: Any) -> list[str]:
     return [said(int(values.argmin())), said(int(values.argmax()))]
 
 
-def _row(loaded: Any, given: str) -> dict[str, Any]:
+def _row(loaded: Any, given: str, at: str | None) -> dict[str, Any]:
     from discreet.files import parse_json
     from discreet.sources import read_carried
 
@@ -100,7 +102,7 @@ def _row(loaded: Any, given: str) -> dict[str, Any]:
         if isinstance(found, dict):
             return found
         raise DataError("the row is no JSON object")
-    for _, beside in read_carried(located(given, None), loaded.schema, list(loaded.schema.names)):
+    for _, beside in read_carried(located(given, at), loaded.schema, list(loaded.schema.names)):
         first = {name: values[0] for name, values in beside.items()}
         return {name: value.as_py() if hasattr(value, "as_py") else value for name, value in first.items()}
     raise DataError(f"{given} has no rows")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from discreet.cli import options
-from discreet.cli.common import console, print_json, table
+from discreet.cli.common import console, folded, print_json, table
 
 if TYPE_CHECKING:
     from discreet.models import ReleasedModel
@@ -63,7 +63,7 @@ def show(loaded: ReleasedModel) -> None:
     ]
     for name, value in facts:
         screen.print(f"{name:<11} ", style="bold", end="")
-        screen.print(value)
+        screen.print(folded(value, 12))
     if loaded.evaluation is not None:
         from discreet.cli.evaluate import headline
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -20,12 +23,14 @@ from discreet.cli.common import (
     table,
     tell_room,
 )
+from discreet.cli.send import send
 from discreet.cli.shuffle import Colluding, DeltaOption, Shuffled, shuffle
 from discreet.errors import DataError, DiscreetError
 
 if TYPE_CHECKING:
     from discreet.local.campaign import Campaign
     from discreet.local.collector import Collector
+    from discreet.local.serve import Hosted
 
 app = typer.Typer(
     name="local",
@@ -34,6 +39,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
+app.command()(send)
 CampaignOption = Annotated[
     Path | None,
     typer.Option("--campaign", help="A campaign file, instead of the schema and the settings.", show_default=False),
@@ -270,9 +276,20 @@ def tokens(
 @app.command()
 @options.grouped(asked=ASKED)
 def serve(
-    store: Annotated[Path, typer.Option("--store", help="The database that keeps the reports.")],
     asked: dict[str, Any],
+    store: Annotated[
+        Path | None, typer.Option("--store", help="The database that keeps the reports.", show_default=False)
+    ] = None,
     campaign: CampaignOption = None,
+    campaigns: Annotated[
+        Path | None,
+        typer.Option("--campaigns", help="A file (TOML) of several campaigns, each with its store and settings."),
+    ] = None,
+    page: Annotated[bool, typer.Option("--page", help="Serve a page on which people can answer.")] = False,
+    title: Annotated[str, typer.Option(help="The page's title: what is asked, by whom.", show_default=False)] = "",
+    about: Annotated[
+        Path | None, typer.Option(help="A text file that the page shows first: who asks, and why.")
+    ] = None,
     host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 for any free one.")] = 8000,
     tls_cert: Annotated[Path | None, typer.Option("--tls-cert", help="A certificate chain (PEM).")] = None,
@@ -292,19 +309,61 @@ def serve(
     as_json: options.Json = False,
 ) -> None:
     """Take reports by HTTP until stopped; what was acknowledged is on disk and counted once."""
-    import sys
-
     from discreet.guard import Limits
+    from discreet.local.serve import Hosted
     from discreet.local.serve import serve as run
+    from discreet.local.several import load
+
+    one: dict[str, Any] = {
+        "page": page, "title": title, "about": _text(about), "max_bytes": max_bytes, "cors": cors or (),
+        "max_reports": max_reports, "tokens": tokens,
+    }  # fmt: skip
+    shared: dict[str, Any] = {
+        "host": host, "port": port, "tls_cert": tls_cert, "tls_key": tls_key, "access_log": access_log,
+        "limits": Limits(each=per_address),
+    }  # fmt: skip
+    if campaigns is not None:
+        own = {name: getattr(Hosted, name) for name in one}
+        if store or campaign or asked["schema"] or any(one[name] != own[name] for name in one):
+            raise DiscreetError(f"{campaigns} says of each campaign what it is: give no settings of one beside it")
+        hosted, root = load(campaigns)
+        all_done: dict[str, Collector] = run(hosted, root=root, ready=_told(hosted, as_json), **shared)
+        for name, done in all_done.items():
+            note(f"stopped: the store {hosted[name].store} of {name} holds {done.accepted} reports")
+        return
+    if store is None:
+        raise DiscreetError("a collection needs a store: name the database that keeps the reports by --store FILE")
+    plan = _campaign(campaign, asked)
+    only: Collector = run(plan, store, ready=_told({"": Hosted(plan, page=page)}, as_json), **one, **shared)
+    note(f"stopped: the store {store} holds {only.accepted} reports")
+
+
+def _text(path: Path | None) -> str:
+    """The text of a file, or none."""
+    try:
+        return "" if path is None else path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise DiscreetError(f"cannot read the text {path}: {error}") from None
+
+
+def _told(hosted: dict[str, Hosted], as_json: bool) -> Callable[[str], None]:
+    """What is said once the server listens: where, and what the participants' pages are pinned by."""
+    from discreet.local.participants import hashes
+
+    pages = {name: one for name, one in hosted.items() if one.page}
+    pinned = hashes() if pages else {}
 
     def ready(address: str) -> None:
-        text = f'{{"address": "{address}"}}' if as_json else f"listening on {address} (status: {address}/status)"
+        at = {name: f"{address}/{name}/" if name else f"{address}/" for name in hosted}
+        if as_json:
+            shown = {at[name]: one.campaign.pin for name, one in pages.items()}
+            text = json.dumps({"address": address, **({"pages": shown, "integrity": pinned} if pages else {})})
+        else:
+            lines = [f"listening on {address} (status: {address}/{'status' if '' in hosted else ''})"]
+            lines += [f"people answer at {at[name]} (fingerprint of the questions: {one.campaign.pin})"
+                      for name, one in pages.items()]  # fmt: skip
+            text = "\n".join([*lines, *(f"{name} is {code}" for name, code in pinned.items())])
         sys.stdout.write(text + "\n")
         sys.stdout.flush()
 
-    plan = _campaign(campaign, asked)
-    done: Collector = run(
-        plan, store, host=host, port=port, max_bytes=max_bytes, cors=cors or (), tls_cert=tls_cert, tls_key=tls_key,
-        access_log=access_log, max_reports=max_reports, tokens=tokens, limits=Limits(each=per_address), ready=ready,
-    )  # fmt: skip
-    note(f"stopped: the store {store} holds {done.accepted} reports")
+    return ready

@@ -146,6 +146,7 @@ SETTINGS: Group = {
         "decides by a noisy number of rows; settings of Naive Bayes choose it.",
         metavar="KIND", show_default="auto",
     ),
+    "generative": flag("--generative", "Choose a kind of model that 'discreet synthesize' can draw rows from."),
     "epsilon": option(float, 1.0, "The privacy budget; inf for no privacy."),
     "delta": (Delta, 0.0),
     "adjacency": (Adjacency, "add-remove"),

@@ -62,7 +62,8 @@ def command(
             from discreet.files import write_text
 
             write_text(out, as_toml(found, comment))
-        note(f"wrote {out}: edit it, then try 'discreet check {data} --schema {out}'")
+        where = str(data) if table is None else f"{data} --table {table}"
+        note(f"wrote {out}: edit it, then try 'discreet check {where} --schema {out}'")
     if as_json:
         told = warning.replace("\n", " ")
         print_json({"schema": found.schema.to_dict(), "left_out": found.left_out, "seen": found.seen, "warning": told})

@@ -17,8 +17,9 @@ from discreet.sources import Rows, cells_of, make_column
 Floats = NDArray[np.float64]
 POINTS, DAYS = 48, 13  # at which the shape of a number is drawn, and of a date
 ROWS, BASES, MANY = 512, 64, 40_000  # made-up rows, those that a shape is averaged over, and rows asked about in all
+LARGE = 20_000_000  # numbers of a dense matrix
 SEED = 20_261  # any constant: the same model always has the same explanation
-NO_BAND = "the noise of this kind acts through the fit, so that its shapes have no band in closed form"
+NO_BAND = "none, for the file does not say how noisy the shapes are"
 
 
 class Explained(Protocol):
@@ -29,12 +30,19 @@ class Explained(Protocol):
     probabilistic: bool
     generative: bool
     separable: bool
+    bands: str
 
     def effects(self, rows: Rows) -> Floats:
         """Scores of rows: log-odds or margins of the second of two classes, or one column per class."""
 
     def error_of(self, name: str) -> Floats | None:
         """The standard error, by the noise, of each cell of a feature; a row for each column of `effects`."""
+
+    def parts(self, rows: Rows) -> tuple[NDArray[Any], NDArray[Any]] | None:
+        """The parameters that the scores of each row add up, and how much of each; or None."""
+
+    def spread(self, mixes: Any) -> Floats:
+        """The variance of mixes of parameters by the noise, in each column of `effects`."""
 
     def sample(self, size: int, seed: int | None = None) -> dict[str, list[Any]]:
         """Synthetic rows."""
@@ -113,7 +121,7 @@ def explain(model: Explained, row: Any = None) -> Explanation:
     two = len(schema.classes) == 2
     names = tuple(text(label) for label in (schema.classes[1:] if two else schema.classes))
     unit = "log-odds" if two and model.probabilistic else "margin" if two else "score"
-    bands = "one standard error of the noise" if any(one.error is not None for one in shapes) else NO_BAND
+    bands = model.bands if any(one.error is not None for one in shapes) else NO_BAND
     whole = Explanation(model.NAME, schema.target, names, unit, tuple(shapes), bands)
     if row is None:
         return whole
@@ -162,6 +170,7 @@ def _shapes(model: Explained, reference: dict[str, list[Any]]) -> list[Shape]:
     whole = sum(len(values) for values in at.values())
     bases = 1 if model.separable else max(2, min(BASES, MANY // whole + 1))
     total: Any = 0
+    parts: list[Any] = []
     for base in range(bases):
         # One row, with the values of one feature after the other in their places.
         columns = {
@@ -172,20 +181,48 @@ def _shapes(model: Explained, reference: dict[str, list[Any]]) -> list[Shape]:
             ]
             for name in schema.names
         }
-        total = total + model.effects(_rows(schema, columns))
+        rows = _rows(schema, columns)
+        total = total + model.effects(rows)
+        parts.append(model.parts(rows))
     mean, shapes, start = np.asarray(total) / bases, [], 0
+    mixed = None if parts[0] is None else _mixed(parts)
     for feature in schema.features:
-        values = mean[start : start + len(at[feature.name])].T
-        start += len(at[feature.name])
+        own = slice(start, start + len(at[feature.name]))
+        values, start = mean[own].T, own.stop
         seen = _shares(feature, at[feature.name], reference[feature.name])
         values = values - (values @ seen)[:, None]
         errors, error = model.error_of(feature.name), None
         if errors is not None:
             error = errors[:, cells_of(_rows_of(feature, at[feature.name]))]
+        elif mixed is not None:
+            error = np.sqrt(model.spread(_centred(mixed[own], seen))).T
         importance, points = float(np.mean(np.abs(values) @ seen)), tuple(at[feature.name])
         numeric = isinstance(feature, Numeric) and not isinstance(feature, Date)
         shapes.append(Shape(feature.name, numeric, points, values, error, importance))
     return shapes
+
+
+def _mixed(parts: list[tuple[NDArray[Any], NDArray[Any]]]) -> Any:
+    """The parameters that the mean of the rows at every point adds up, as a sparse matrix."""
+    from scipy.sparse import csr_array
+
+    codes, sizes = (np.concatenate(some, axis=1) for some in zip(*parts, strict=True))
+    ends = np.arange(0, codes.size + 1, codes.shape[1])
+    found = csr_array((sizes.ravel() / len(parts), codes.ravel().astype(np.int64), ends))
+    found.sum_duplicates()
+    return found
+
+
+def _centred(mixes: Any, seen: Floats) -> Any:
+    """Mixes less their mean; as they are where there are so many points that the mean hardly errs."""
+    from scipy.sparse import csr_array
+
+    used = np.unique(mixes.indices)
+    if len(used) * mixes.shape[0] > LARGE:
+        return mixes
+    dense = mixes[:, used].toarray()
+    found = csr_array(dense - seen @ dense)
+    return csr_array((found.data, used[found.indices], found.indptr), shape=mixes.shape)
 
 
 def _rows_of(feature: Any, values: list[Any]) -> Any:

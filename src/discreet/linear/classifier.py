@@ -71,7 +71,7 @@ class LinearEstimator(SchemaEstimator):
         settings = {**self._settings(), "ridge": float(plan.ridge)}
         return LinearModel(
             plan.schema, released.weights, release_certificate(released), kind=self._kind, numeric=self.numeric,
-            settings=settings,
+            settings=settings, deviation=plan.deviation(float(np.linalg.norm(released.weights, axis=1).max())),
         )  # fmt: skip
 
     def _describe(self, X: Any, schema: Schema) -> None:

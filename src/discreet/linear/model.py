@@ -10,18 +10,20 @@ from numpy.typing import NDArray
 from discreet.errors import BudgetError, ModelError
 from discreet.linear.encode import UNIT, Encoding
 from discreet.linear.kernels import compiled
-from discreet.models import Floats, ReleasedModel, normalised
+from discreet.models import Floats, ReleasedModel, beside, normalised
 from discreet.privacy.certificate import Certificate
 from discreet.schema import Schema
 from discreet.sources import Progress, Rows, hold_rows
 
 KINDS = ("logistic", "svm")
+LEAST = "one standard error of the noise at most: that where no row has the value"
 
 
 class LinearModel(ReleasedModel):
     """Weights of encoded rows: one set for two classes, one per class for more; classes in the schema's order.
 
-    `settings` are those of the estimator, so that a twin without noise can be fitted.
+    `settings` are those of the estimator, so that a twin without noise can be fitted. `deviation` is how much a weight
+    errs by the noise, at most: by so much errs the weight of a column that no row fills.
     """
 
     FORMAT = "discreet/linear"
@@ -37,6 +39,7 @@ class LinearModel(ReleasedModel):
         kind: str,
         numeric: str = "binned",
         settings: dict[str, Any] | None = None,
+        deviation: float | None = None,
     ) -> None:
         super().__init__(schema, certificate)
         self.kind, self.probabilistic, self.separable = kind, kind == "logistic", len(schema.classes) == 2
@@ -48,6 +51,9 @@ class LinearModel(ReleasedModel):
         if kind not in KINDS:
             raise ModelError(f"a linear model is of the kind 'logistic' or 'svm', not {kind!r}")
         self.weights = released_weights(schema, weights, self.encoding.columns)
+        if deviation is not None and not 0 < deviation < 1e150:
+            raise ModelError("what the model says of its noise is damaged")
+        self.deviation, self.bands = deviation, LEAST if self.settings.get("method") != "output" else self.bands
 
     @property
     def kinds(self) -> list[dict[str, str]]:
@@ -79,6 +85,21 @@ class LinearModel(ReleasedModel):
 
     score_rows = joint_rows
 
+    def parts(self, rows: Rows) -> tuple[NDArray[Any], NDArray[Any]] | None:
+        """The columns that each row fills, the constant left out, and how much of each."""
+        if self.deviation is None:
+            return None
+        codes, values = self.encoding.encode(hold_rows(rows))
+        whole = np.ones(codes.shape) if values is None else values[:, :-1] / UNIT
+        return codes, whole * self.encoding.scale
+
+    def spread(self, mixes: Any) -> Floats:
+        """The variance of mixes of weights: at most, since a log-probability moves by less than its margin."""
+        assert self.deviation is not None
+        twice = 2.0 if len(self.weights) == 1 and not self.probabilistic else 1.0  # margins of either side
+        own = np.asarray(mixes.multiply(mixes).sum(axis=1)) * (twice * self.deviation) ** 2
+        return beside(np.repeat(own[:, None], len(self.weights), axis=1))
+
     def best_rows(self, rows: Rows) -> NDArray[np.int64]:
         """The place of the highest margin of each row."""
         margins = self.margins(rows)
@@ -102,6 +123,7 @@ class LinearModel(ReleasedModel):
             "numeric": self.encoding.numeric,
             "settings": self.settings,
             "weights": self.weights.tolist(),
+            **({} if self.deviation is None else {"deviation": self.deviation}),
         }
 
     @classmethod
@@ -110,7 +132,10 @@ class LinearModel(ReleasedModel):
         if not isinstance(settings, dict) or not set(settings) <= {"method", "ridge", "h"}:
             raise ModelError("the model's settings are damaged")
         kind, numeric = fields["kind"], fields["numeric"]
-        return cls(schema, fields["weights"], certificate, kind=kind, numeric=numeric, settings=settings)
+        return cls(
+            schema, fields["weights"], certificate, kind=kind, numeric=numeric, settings=settings,
+            deviation=None if fields.get("deviation") is None else float(fields["deviation"]),
+        )  # fmt: skip
 
     def __repr__(self) -> str:
         return f"<LinearModel: {self.kind}, {self.encoding.columns} columns, {len(self.schema.classes)} classes>"

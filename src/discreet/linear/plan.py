@@ -71,6 +71,27 @@ class LinearPlan(Protected):
             parts.append(Sequential(what, tuple(self._charges(what))))
         return Sequential("linear model", tuple(parts))
 
+    def deviation(self, largest: float) -> float | None:
+        """How much the noise makes a weight err, at most; `largest` is the length of the released weights.
+
+        A tilt b of the objective moves its minimum by H⁻¹b, and no curvature H is below the regularisation; without
+        rows it is just that. The functional mechanism's matrix errs as well, by a product with the weights.
+        """
+        if not self.budget.private:
+            return None
+        if self.method == "functional":
+            unit = self.encoding.scale / (UNIT if self.encoding.valued else 1)
+            first, second = (
+                math.sqrt(2) * float(reach / share)
+                for reach, share in zip((self.linear_reach, self.square_reach), self.epsilons, strict=True)
+            )
+            lifted = second * math.sqrt(self.encoding.columns) * unit**2 / 4 + float(self.ridge)
+            return math.hypot(first * unit / 2, second * unit**2 / 4 * largest) / lifted
+        assert self.rate is not None
+        drawn = math.sqrt(2 if self.law == "laplace" else self.encoding.columns + 1) / float(self.rate)
+        moved = drawn if self.method == "output" else drawn / float(self.ridge)
+        return math.hypot(moved, final_deviation(self))
+
     def _charges(self, what: str) -> list[Charge]:
         first, second = self.epsilons
         if self.method == "functional":
@@ -117,6 +138,11 @@ def covering(tolerance: Fraction, ridge: Fraction, columns: int) -> tuple[int, i
     apart, width = 2 * tolerance / ridge, sqrt_up(Fraction(columns))
     lattice = math.ceil(math.log2(width / float(apart)))
     return lattice, math.ceil(Fraction(width) * apart * Fraction(2) ** lattice) + columns
+
+
+def final_deviation(plan: Covering) -> float:
+    """The standard deviation of what the last step adds to a weight."""
+    return math.sqrt(2) * float(Fraction(plan.steps) / plan.epsilons[1] / Fraction(2) ** plan.lattice)
 
 
 def finish_charge(what: str, plan: Covering, times: int) -> Charge:

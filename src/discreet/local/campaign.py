@@ -188,17 +188,23 @@ class Campaign:
     def load(cls, path: str | os.PathLike[str]) -> Campaign:
         """Read a campaign file; the thresholds are computed anew, never trusted."""
         try:
-            fields = parse_json(Path(path).read_bytes())
-            if not isinstance(fields, dict) or fields.get("format") != FORMAT or fields.get("version") != VERSION:
-                raise DiscreetError(f"{path} is not a campaign of this version")
-            settings = {key: fields[key] for key in ("oracle", "numeric", "reports", "theta")}
-            return cls(Schema.from_dict(fields["schema"]), Fraction(fields["epsilon"]), **settings)
+            return cls.read(Path(path).read_bytes(), str(path))
         except OSError as error:
             raise DiscreetError(f"cannot read the campaign {path}: {error.strerror or error}") from None
+
+    @classmethod
+    def read(cls, raw: bytes, name: str = "this") -> Campaign:
+        """A campaign file's contents; `name` says in errors where they come from."""
+        try:
+            fields = parse_json(raw)
+            if not isinstance(fields, dict) or fields.get("format") != FORMAT or fields.get("version") != VERSION:
+                raise DiscreetError(f"{name} is not a campaign of this version")
+            settings = {key: fields[key] for key in ("oracle", "numeric", "reports", "theta")}
+            return cls(Schema.from_dict(fields["schema"]), Fraction(fields["epsilon"]), **settings)
         except (ValueError, KeyError, TypeError, ZeroDivisionError) as error:
             if isinstance(error, DiscreetError):
                 raise
-            raise DiscreetError(f"{path} is not a campaign: {error}") from None
+            raise DiscreetError(f"{name} is not a campaign: {error}") from None
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Campaign) and self.to_dict() == other.to_dict()

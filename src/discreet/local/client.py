@@ -18,6 +18,7 @@ from discreet.local.campaign import Campaign
 from discreet.local.chances import local_epsilon
 from discreet.local.entropy import Source, SystemSource
 from discreet.local.inputs import Person, placeless
+from discreet.local.post import SendError, post
 from discreet.local.wire.report import HEAD, Part, Report, pack, schema_mark
 from discreet.schema import Schema
 
@@ -113,17 +114,43 @@ class LocalClient:
         cost: no content of a row keeps a report back.
         """
         with self._turn, self._lock():
-            if self._spent + self.campaign.epsilon > self.budget:
-                raise BudgetError(
-                    f"this client has spent {float(self._spent):g} of its {float(self.budget):g}: a further report "
-                    "would tell more than was promised; send last_report again, or give the client a larger budget"
-                )
-            frame = self._frame(row, label)
-            spent = self._spent + self.campaign.epsilon
-            reports = {**self._reports, self.campaign.fingerprint: frame}
-            self._remember(spent, frame, reports)
-            self._spent, self._reports = spent, reports
+            return self._report(row, label)
+
+    def _report(self, row: Any, label: Any) -> bytes:
+        """Draw a report and remember it; whoever calls has the lock."""
+        if self._spent + self.campaign.epsilon > self.budget:
+            raise BudgetError(
+                f"this client has spent {float(self._spent):g} of its {float(self.budget):g}: a further report "
+                "would tell more than was promised; send last_report again, or give the client a larger budget"
+            )
+        frame = self._frame(row, label)
+        spent = self._spent + self.campaign.epsilon
+        reports = {**self._reports, self.campaign.fingerprint: frame}
+        self._remember(spent, frame, reports)
+        self._spent, self._reports = spent, reports
         return frame
+
+    def send(self, row: Any, url: str, label: Any = None, **settings: Any) -> dict[str, int]:
+        """Report about a row and send it; where this campaign's report was made before, send that one again.
+
+        `url` is the address of a collector; `settings` are those of `post`. A report is drawn once, however often this
+        is called and whatever happens on the way: after a crash, or in another process with the same memory, the bytes
+        that are sent are those that were drawn first.
+        """
+        with self._turn, self._lock():
+            if not self.last_report:
+                self._report(row, label)
+        return self.post(url, **settings)
+
+    def post(self, url: str, **settings: Any) -> dict[str, int]:
+        """Send this campaign's last report, again until the collector has it; the answer is what it says of it.
+
+        `token` lets the report in, where the collection wants tokens; `tries` (6) and `wait` (.5 seconds before the
+        second try, then twice as long each time) say how long to go on.
+        """
+        if not self.last_report:
+            raise SendError("there is no report to send: make one with report(row)")
+        return post(url, self.last_report, **settings)
 
     def __reduce__(self) -> NoReturn:
         raise BudgetError("a client cannot be copied or pickled: what a copy spends would be forgotten")

@@ -46,9 +46,9 @@ def document(max_bytes: int) -> dict[str, Any]:
             },
             "/status": _get("counts, epsilon and since when", {"200": _answer("the facts", {"type": "object"})}),
             "/campaign.json": _get("the public design", {"200": _answer("the campaign", {"type": "object"})}),
-            "/client.mjs": _get(
-                "the JavaScript client", {"200": _answer("a module", {"type": "string"}, "text/javascript")}
-            ),
+            "/client.mjs": _file("the JavaScript client", "text/javascript"),
+            "/page.mjs": _file("the script of the participants' page", "text/javascript"),
+            "/page.css": _file("the style of all pages", "text/css"),
             "/healthz": _get(
                 "whether reports can be kept, found out by writing",
                 {"200": _answer("they can", {"type": "object"}), "503": _answer("they cannot", error)},
@@ -61,6 +61,10 @@ def document(max_bytes: int) -> dict[str, Any]:
 
 def _get(summary: str, responses: dict[str, Any]) -> dict[str, Any]:
     return {"get": {"summary": summary, "responses": responses}}
+
+
+def _file(about: str, kind: str) -> dict[str, Any]:
+    return _get(about, {"200": _answer("its text", {"type": "string"}, kind)})
 
 
 def _answer(about: str, schema: dict[str, Any], kind: str = "application/json") -> dict[str, Any]:

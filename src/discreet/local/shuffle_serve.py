@@ -15,8 +15,9 @@ from typing import Any
 
 from discreet.errors import DiscreetError
 from discreet.guard import Limits, guarded
-from discreet.local.serve import BODY_SECONDS, KIND, MAX_BYTES, listen
+from discreet.local.serve import listen
 from discreet.local.shuffle import Shuffler
+from discreet.local.site import BODY_SECONDS, KIND, MAX_BYTES
 
 try:
     import uvicorn

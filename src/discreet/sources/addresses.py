@@ -91,7 +91,14 @@ class Address:
         except psycopg.Error as error:
             refusal = ConnectionLostError if is_charged() else DataError  # a fit that reads twice comes back
             raise refusal(f"the database cannot be reached: {' '.join(str(error).split())}") from None
-        return Postgres(connection, quote_table(self.table), owned=True)
+        try:
+            return Postgres(connection, quote_table(self.table), owned=True)
+        except DataError as error:
+            if f'{self.table.rpartition(".")[2]}" does not exist' not in str(error):
+                raise
+            raise DataError(
+                f"{error}: name one that does, with its schema if need be (--table public.people)"
+            ) from None
 
     def _duck(self, file: str) -> Stream:
         import duckdb
@@ -109,8 +116,12 @@ class Address:
                 return Duck(connection, quote_table(self.table), [], label=file)
             kind, place = self.path
             return Duck(connection, _scan(connection, kind), [place], label=place)
-        except DataError:
+        except DataError as error:
+            tables = [str(one[0]) for one in connection.execute("SHOW TABLES").fetchall()]
             connection.close()
+            if self.path is None and self.table not in tables and "does not exist" in str(error):
+                have = ", ".join(tables[:12]) + (", …" if len(tables) > 12 else "")
+                raise DataError(f"{file} has no table {self.table!r}: it has {have or 'none'}") from None
             raise
 
 

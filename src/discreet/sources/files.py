@@ -397,6 +397,8 @@ def spooled(stream: Any) -> str:
     path = os.path.join(folder.name, "standard-input")
     with open(path, "wb") as file:
         shutil.copyfileobj(stream, file, _BLOCK)
+        if not file.tell():
+            raise DataError("standard input is empty: send the rows there, or name their file in the place of -")
     return path
 
 

@@ -14,7 +14,7 @@ from discreet.privacy.certifier import certify
 from discreet.privacy.plan import check_smoothing
 from discreet.schema import Schema
 from discreet.sources import Source
-from discreet.trees.estimate import leaf_values
+from discreet.trees.estimate import leaf_errors, leaf_values
 from discreet.trees.grow import grow_forest, grow_tree
 from discreet.trees.model import TreeModel
 from discreet.trees.plan import DEALT, NODES, RANDOM, TreePlan, plan_forest, plan_tree
@@ -44,8 +44,9 @@ class _TreeEstimator(ScoreEstimator):
             simulation=grown.simulation,
             accounting=f"pure epsilon: levels add up, and within one {DEALT if plan.split == RANDOM else NODES}",
         )
-        prior, values = leaf_values(grown, check_smoothing(self.smoothing))
-        return TreeModel(plan.schema, prior, grown.nodes, values, certificate)
+        smoothing = check_smoothing(self.smoothing)
+        prior, values = leaf_values(grown, smoothing)
+        return TreeModel(plan.schema, prior, grown.nodes, values, certificate, leaf_errors(grown, smoothing))
 
     def apply(self, X: Any) -> NDArray[np.int64]:
         """The leaf that each row ends in; one column per tree of a forest."""

@@ -42,8 +42,30 @@ def leaf_values(grown: GrownTrees, smoothing: float) -> tuple[Floats, Floats]:
     return np.asarray(np.log(prior)), values
 
 
+def leaf_errors(grown: GrownTrees, smoothing: float) -> Floats | None:
+    """The standard error, by the noise of its own counts, of what each leaf adds to the score of each class.
+
+    A leaf's chances are (rows + weight·above)/(their sum), and classes are compared, so that sums do not matter.
+    """
+    if grown.plan.leaves == "labels" or grown.plan.scale is None:
+        return None
+    nodes, trees = grown.nodes, len(grown.nodes.roots)
+    noise = math.sqrt(laplace_variance(float(grown.plan.scale)))
+    known = _weighed(grown, smoothing)[2]
+    found = np.where(nodes.leaf[:, None], np.log1p(noise / known), 0.0) * (min(1.0, EXPERTS / trees))
+    return np.asarray([[float(f"{one:.4g}") for one in line] for line in found])
+
+
 def _chances(grown: GrownTrees, smoothing: float) -> tuple[Floats, Floats]:
-    """P(class) at every node: its own noisy counts, and its parent's chances as so many more rows as it is noisy."""
+    """P(class), and P(class) at every node."""
+    return _weighed(grown, smoothing)[:2]
+
+
+def _weighed(grown: GrownTrees, smoothing: float) -> tuple[Floats, Floats, Floats]:
+    """P(class), and at every node P(class) and the rows that it rests on.
+
+    Those are its own noisy counts, and its parent's chances as so many more rows as it is noisy.
+    """
     nodes, plan = grown.nodes, grown.plan
     noise = 0.0 if plan.scale is None else laplace_variance(float(plan.scale))
     counts, variance = grown.counts.astype(np.float64), np.where(nodes.leaf, noise, 0.0)
@@ -55,14 +77,15 @@ def _chances(grown: GrownTrees, smoothing: float) -> tuple[Floats, Floats]:
     totals = np.maximum(counts[nodes.roots].sum(axis=0), 0.5)
     prior = totals / totals.sum()
     above = np.tile(prior, (len(nodes), 1))
-    chance = np.empty_like(counts)
+    chance, known = np.empty_like(counts), np.empty_like(counts)
     for level in levels:
         rows = np.maximum(counts[level], 0.0)
         weight = (smoothing + NOISE_WEIGHT * np.sqrt(variance[level]))[:, None]
-        chance[level] = (rows + weight * above[level]) / (rows.sum(axis=1, keepdims=True) + weight)
+        known[level] = rows + weight * above[level]
+        chance[level] = known[level] / (rows.sum(axis=1, keepdims=True) + weight)
         inner = level[nodes.feature[level] >= 0]
         above[nodes.no[inner]] = above[nodes.yes[inner]] = chance[inner]
-    return prior, chance
+    return prior, chance, known
 
 
 def _middle(grown: GrownTrees, values: Floats) -> Floats:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from discreet.bayes.model import normalised
 from discreet.domain import text
 from discreet.errors import ModelError
-from discreet.models import Floats, ReleasedModel, class_probabilities
+from discreet.models import Floats, ReleasedModel, beside, class_probabilities
 from discreet.privacy.certificate import Certificate
 from discreet.schema import Schema
 from discreet.sources import Progress, Rows, encode_rows, read_rows
@@ -21,14 +21,19 @@ from discreet.trees.table import Nodes
 
 
 class TreeModel(ReleasedModel):
-    """log P(class), trees over a schema's questions, and what each leaf adds to the score of each class."""
+    """log P(class), trees over a schema's questions, and what each leaf adds to the score of each class.
+
+    `errors` are the standard errors of what leaves add, by the noise of their counts, if they are known.
+    """
 
     FORMAT = "discreet/trees"
     NAME = "a tree model"
     by_codes = True
     log_prior: Floats
 
-    def __init__(self, schema: Schema, log_prior: Any, nodes: Nodes, values: Any, certificate: Certificate) -> None:
+    def __init__(
+        self, schema: Schema, log_prior: Any, nodes: Nodes, values: Any, certificate: Certificate, errors: Any = None
+    ) -> None:
         super().__init__(schema, certificate)
         self.log_prior = class_probabilities(schema, log_prior)
         self.nodes = nodes
@@ -38,6 +43,10 @@ class TreeModel(ReleasedModel):
             raise ModelError("the leaves' values do not fit the trees")
         if np.abs(self.values).max() > 1e9:
             raise ModelError("the leaves' values are out of range")
+        self.errors = None if errors is None else np.ascontiguousarray(errors, dtype=np.float64)
+        known = self.values if self.errors is None else self.errors
+        if known.shape != self.values.shape or not (np.abs(known) <= 1e9).all():
+            raise ModelError("the errors of the leaves' values do not fit the trees")
 
     @property
     def kinds(self) -> list[dict[str, str]]:
@@ -71,6 +80,19 @@ class TreeModel(ReleasedModel):
         scores = np.tile(self.log_prior, (rows.size, 1))
         compiled().add_leaves(encode_rows(rows), self.nodes.roots, *self.nodes.columns, self.values, scores)
         return scores
+
+    def parts(self, rows: Rows) -> tuple[NDArray[Any], NDArray[Any]] | None:
+        """The leaf of each tree that a row ends in."""
+        if self.errors is None:
+            return None
+        leaves = self._leaves(rows)
+        return leaves, np.ones(leaves.shape)
+
+    def spread(self, mixes: Any) -> Floats:
+        """The variance of mixes of what leaves add, whose counts are noisy each by itself."""
+        assert self.errors is not None
+        found = np.asarray(mixes.multiply(mixes) @ np.square(self.errors[: mixes.shape[1]]))
+        return found.sum(axis=1, keepdims=True) if found.shape[1] == 2 else beside(found)
 
     @property
     def depth(self) -> int:
@@ -114,7 +136,8 @@ class TreeModel(ReleasedModel):
         ]
         columns = (column[spots] for column in (self.nodes.feature, self.nodes.low, self.nodes.high))
         nodes = Nodes(np.searchsorted(spots, [root]), *columns, *moved)
-        return TreeModel(self.schema, self.log_prior, nodes, self.values[spots], self.certificate)
+        errors = None if self.errors is None else self.errors[spots]
+        return TreeModel(self.schema, self.log_prior, nodes, self.values[spots], self.certificate, errors)
 
     def to_text(self, tree: int = 0) -> str:
         """One of the trees, indented, for a person."""
@@ -125,11 +148,13 @@ class TreeModel(ReleasedModel):
         return to_graphviz(self, tree)
 
     def _fields(self) -> dict[str, Any]:
-        return {"trees": self.nodes.to_dict(), "values": self.values.tolist()}
+        errors = {} if self.errors is None else {"errors": self.errors.tolist()}
+        return {"trees": self.nodes.to_dict(), "values": self.values.tolist(), **errors}
 
     @classmethod
     def _build(cls, schema: Schema, fields: dict[str, Any], certificate: Certificate) -> TreeModel:
-        return cls(schema, fields["log_prior"], Nodes.from_dict(fields["trees"]), fields["values"], certificate)
+        nodes, errors = Nodes.from_dict(fields["trees"]), fields.get("errors")
+        return cls(schema, fields["log_prior"], nodes, fields["values"], certificate, errors)
 
     def __repr__(self) -> str:
         return f"<TreeModel: {self.kind}, {len(self.log_prior)} classes>"

@@ -87,7 +87,7 @@ plant("second-report-free", "local/client.py",
       "a client sends one report more than its budget pays for",
       f"{CLIENT}::test_a_second_report_is_refused_and_the_first_can_be_sent_again")
 plant("spending-not-remembered", "local/client.py",
-      "            self._remember(spent, frame, reports)\n", "",
+      "        self._remember(spent, frame, reports)\n", "",
       "a restarted client has forgotten what it spent", f"{CLIENT}::test_memory_outlives_the_process")
 plant("unlisted-class-refused", "local/inputs.py",
       "            code = below(source, len(schema.classes))\n", "            raise\n",
@@ -112,7 +112,7 @@ plant("stores-mix-campaigns", "local/store.py",
       "        if held == fingerprint:\n", "        if held is not None:\n",
       "reports of two designs are shown as those of one epsilon", "local/test_store.py::test_a_store_belongs_to_one_campaign")
 plant("clients-race", "local/client.py",
-      "with self._turn, self._lock():", "with self._lock():",
+      "with self._turn, self._lock():\n            return", "with self._lock():\n            return",
       "threads spend the same budget at once", f"{CLIENT}::test_threads_share_one_budget")
 plant("memories-race", "local/client.py",
       "            self._recall()\n            yield\n", "            yield\n",
@@ -133,6 +133,29 @@ plant("not-charged", "local/classifier.py",
       "            payer.afford(grant, reports)\n",
       "reports of the people in a table cost nothing in the ledger",
       "privacy/test_paying.py::test_every_way_to_fit_is_charged_all_of_its_budget[LocalNB]")
+plant("send-draws-again", "local/client.py",
+      "            if not self.last_report:\n                self._report(row, label)",
+      "            self._spent = Fraction(0)\n            self._report(row, label)",
+      "a device that sends again draws a second report", "local/test_send.py::test_a_restart_sends_what_was_drawn_first_whatever_the_row_says_now")
+plant("send-outside-the-lock", "local/client.py",
+      "        with self._turn, self._lock():\n            if not self.last_report:\n                self._report(row, label)",
+      "        if not self.last_report:\n            self._spent = Fraction(0)\n            self._report(row, label)",
+      "two processes of one person draw a report each", "local/test_send.py::test_many_at_once_draw_one_report")
+plant("reports-follow-redirections", "local/post.py",
+      "opener = urllib.request.build_opener(_Nowhere)", "opener = urllib.request.build_opener()",
+      "a report goes where somebody else sends it", "local/test_send.py::test_a_refusal_is_told_and_not_tried_again")
+plant("page-without-its-pin", "local/js/page.mjs",
+      "client = new LocalClient(campaign, { store, pin });", "client = new LocalClient(campaign, { store });",
+      "the page reports about other questions than those it was invited to",
+      "local/test_page.py::test_a_page_whose_questions_are_others_sends_nothing")
+plant("page-forgets", "local/js/page.mjs",
+      "const store = globalThis.localStorage;", "const store = new Map();",
+      "a second visit to the page draws a second report",
+      "local/test_page.py::test_a_person_answers_by_keyboard_alone_and_once")
+plant("picture-of-another-oracle", "local/picture.py",
+      "own, other = mechanism.speaks()", "own, other = 1.0 - float(mechanism.q), float(mechanism.q)",
+      "the page promises chances that the mechanism in use does not have",
+      "local/test_receipt.py::test_the_picture_shows_the_oracle_that_is_used")
 
 SHUFFLE = "local/test_shuffle.py"
 LISTED = "exhaustive/test_shuffling.py"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from datetime import date, datetime
 from decimal import Decimal
 
 import numpy as np
@@ -12,7 +14,10 @@ import pytest
 from discreet import (
     Adjacency,
     Budget,
+    Categorical,
     DataError,
+    Date,
+    Numeric,
     PrivateClassifier,
     PrivateNB,
     Schema,
@@ -154,3 +159,83 @@ def test_progress_is_told_before_the_first_row_is_here(engine, schema, frame, tm
     frame.to_parquet(tmp_path / "rows.parquet")
     collect(engine(tmp_path / "rows.parquet"), schema, progress=lambda *step: told.append(step))
     assert told[0][0] == 0 and len(told) > 1
+
+
+# Values as people write them, every column a text as in a file that nobody cleaned; then as types of their own.
+WRITTEN = {
+    "lab": ["<5", "7,5", "1.250,5", "n/a", "12 mg", None, "> 100", "x", "3", "-"],
+    "seen": ["01.02.2020", "2020-03-15", "31.12.1999", None, "15.6.2021", "29.02.2021", "1.1.2022", "", "x", "2020-02"],
+    "gain": ["1", "9", "99999", "-3", None, "1e3", "2.5", "inf", "nan", "100000"],
+    "count": ["0", "4", "9", "16", "25", None, "-1", "100", "3.7", "x"],
+    "day": ["2024-01-01", "2024-01-06", "2024-01-07", None, "01.02.2020", "x", "2023-12-31", "2024-02-29", "", "1"],
+    "code": ["E11.9", "e10", "I10", "F32", None, "", "E1", "J45.0", "Z", "I1a"],
+    "y": ["no", "yes", "no", "yes", "no", "yes", "no", "yes", "no", "yes"],
+}
+DAYS = [date(2020, 2, 1), date(1999, 12, 31), date(2031, 1, 1), None, date(2024, 2, 29)] * 2
+TYPES = {
+    "seen": DAYS,
+    "day": [None if day is None else datetime(day.year, day.month, day.day, 23, 59, 59, 999_999) for day in DAYS],
+    "gain": [1.0, 9.0, 99999.0, -3.0, None, 1000.0, 2.5, math.inf, math.nan, 1e5],
+    "count": [0, 4, 9, 16, 25, None, -1, 100, 3, 2**53],
+    "lab": [5, 7, 1250, None, 12, -1, 100, 3, 2, 0],
+}
+RULES = Schema(
+    [
+        Numeric("lab", 0, 200, parse="comma; thousands; below=half; above; unit=mg; missing=n/a|-", missing="bin"),
+        Date("seen", "2000-01-01", "2021-12-31", unit="month", format="%d.%m.%Y", missing="bin"),
+        Numeric("gain", 1, 99999, transform="log", missing="bin"),
+        Numeric("count", 0, 100, transform="sqrt", missing="bin"),
+        Categorical("day", transform="weekday", missing="category"),
+        Categorical("code", ["E*", "I1?", "F32"], match="pattern", other="else", missing="category"),
+    ],
+    target="y",
+    classes=["no", "yes"],
+)
+
+
+@pytest.mark.parametrize("typed", [False, True], ids=["written", "typed"])
+def test_values_as_people_write_them_are_read_alike(engine, tmp_path, typed):
+    """Parse rules, dates, scales and patterns: the rule's integers, row by row, and the same row refused."""
+    columns = {**WRITTEN, **(TYPES if typed else {})}
+    frame, path = pa.table(columns), tmp_path / "rows.parquet"
+    records = frame.to_pylist()
+    fits = [by_the_rule(RULES, [one]) for one in records]
+    assert 3 <= sum(one is not None for one in fits) < len(fits)
+    good = frame.filter(pa.array([one is not None for one in fits]))
+    parquet.write_table(good, path)
+    data = engine(path)
+    expected = by_the_rule(RULES, good.to_pylist())
+    assert collect(data, RULES, detail=DETAILS) == collect(good, RULES, detail=DETAILS) == expected
+    held = [sources.open(one, RULES).held() for one in (good, data)]
+    here, there = (np.stack([*one.columns, one.labels], axis=1, dtype=np.int64) for one in held)
+    assert np.array_equal(here[np.lexsort(here.T)], there[np.lexsort(there.T)])
+    parquet.write_table(frame, path)
+    data = engine(path)
+    assert collect(data, RULES, unexpected="absorb") == collect(frame, RULES, unexpected="absorb")
+    with pytest.raises(DataError, match=r"^column '[^']+' (holds|has) "):
+        collect(data, RULES)
+
+
+@pytest.mark.parametrize("typed", [False, True], ids=["written", "typed"])
+def test_a_server_reads_values_as_people_write_them(postgres, typed):
+    """The same rows in PostgreSQL."""
+    from discreet import Table
+
+    columns = {**WRITTEN, **(TYPES if typed else {})}
+    frame = pa.table(columns)
+    kinds = {"seen": "date", "day": "timestamp", "gain": "float8", "count": "int8", "lab": "int4"} if typed else {}
+    records = frame.to_pylist()
+    good = [one for one in records if by_the_rule(RULES, [one]) is not None]
+    with postgres.connect() as connection:
+        for rows, expected in ((good, by_the_rule(RULES, good)), (records, None)):
+            named = ", ".join(f'"{name}" {kinds.get(name, "text")}' for name in columns)
+            connection.execute(f"DROP TABLE IF EXISTS written; CREATE TABLE written ({named})")
+            with connection.cursor().copy("COPY written FROM STDIN") as copy:
+                for row in rows:
+                    copy.write_row([row[name] for name in columns])
+            data, here = Table(connection, "written"), pa.Table.from_pylist(rows, frame.schema)
+            if expected is not None:
+                assert collect(data, RULES, detail=DETAILS) == expected
+            else:
+                assert collect(data, RULES, unexpected="absorb") == collect(here, RULES, unexpected="absorb")
+        connection.execute("DROP TABLE written")

@@ -100,6 +100,10 @@ class Oracle(Mechanism):
     def says(self, reports: Reports) -> NDArray[Any]:
         """What each report says for each value, above zero if it supports the value: a row per report."""
 
+    def speaks(self) -> tuple[float, float]:
+        """The chances that a report says more than zero for its true value, and, on average, for one of the others."""
+        return float(self.p), float(self.q)
+
     def support(self, reports: Reports) -> Integers:
         """For each value, what the reports say for it: an integer sum over reports."""
         rows = self.rows(reports)

@@ -112,6 +112,11 @@ class HadamardResponse(IndexOracle):
     def says(self, reports: Reports) -> NDArray[Any]:
         return self._signs[:, self.rows(reports)].T
 
+    def speaks(self) -> tuple[float, float]:
+        own = np.bincount(np.arange(self.d) % self.blocks)
+        inside = float((own * (own - 1)).sum() / (self.d * (self.d - 1)))  # that another value lies in the same block
+        return float(self.p), inside * float(self.q) + (1 - inside) * float(Fraction(self.half * self.low, WHOLE))
+
     @property
     def _signs(self) -> NDArray[np.int8]:
         """What each report says for each value: a row per value."""

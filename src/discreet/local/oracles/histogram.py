@@ -61,6 +61,10 @@ class SHE(Oracle):
         out[np.arange(len(out)), values] += UNIT
         np.clip(out, self.low, self.high, out=out)
 
+    def speaks(self) -> tuple[float, float]:
+        ratio = math.exp(-1 / float(self.noise.scale))
+        return 1 - ratio**UNIT / (1 + ratio), ratio / (1 + ratio)
+
     def component_law(self, bit: int) -> dict[int, Fraction]:
         """The exact law of one component, of the true value (1) or another (0); for large ε."""
         return self.noise.law(UNIT * bit, self.low, self.high)
