@@ -237,7 +237,7 @@ def verdict_block(kept: dict[str, list[Kept]]) -> str:
         text += ["", f"### [{name}](papers/{name}.md)"]
         for part in parts:
             text += ["", *([f"Part {part.study.part}:", ""] if part.study.part else []), *_verdicts(part)]
-    return "\n".join([*text, "", END])
+    return "\n".join([*text, "", END]).replace("](../proofs/", "](proofs/")  # one folder up from the papers' pages
 
 
 def in_place(page: str, block: str) -> str:
