@@ -19,6 +19,7 @@ ALL = tuple(sorted(file.stem for file in Path(__file__).parent.glob("[a-z]*.py")
 LONG = {
     "before",
     "collected",
+    "continual",
     "deltas",
     "fuzz",
     "coverage",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any
@@ -19,6 +19,7 @@ from discreet.bayes.classifier import PrivateNB
 from discreet.bayes.plan import Plan
 from discreet.bayes.release import exact_bundles, noised
 from discreet.bayes.smooth import release_staged
+from discreet.bayes.stream import Stream
 from discreet.mechanisms.noise import ExactSampler, SimulationSampler
 from discreet.schema import Categorical, Numeric, Schema
 from discreet.sources import collect
@@ -149,6 +150,50 @@ def _parted_pairs(adjacency: str) -> list[Pair]:
     return [Pair(((0, 0, 0), *others), ((1, 1, 1), *others), "the first row changes wholly")]
 
 
+class StreamRelease(Released):
+    """Every noisy sum that the first steps of a stream publish; all rows are in the first step."""
+
+    def sample(self, data: Sequence[tuple[int, ...]], size: int, *, rng: np.random.Generator) -> NDArray[Any]:
+        """Noisy sums, one stream per row, by the code that steps use; the noise is exact and ignores `rng`."""
+        settings = {key: value for key, value in self.settings.items() if key not in {"steps", "copies"}}
+        plan = PrivateNB(self.epsilon, schema=BITS, **settings).plan()
+        table, whole = np.array(data, np.int64).reshape(-1, 3), Stream(plan)
+        drawn = []
+        for step in range(1, self.settings["steps"] + 1):
+            rows = table if step == 1 else table[:0]
+            exact = whole._with(collect(rows[:, :2], BITS, rows[:, 2], detail=plan.detail, empty=True))
+            for sums in whole._sums(exact, step):
+                for group in range(len(BITS.classes)):
+                    copies = {key: np.tile(values[group], (size, 1)) for key, values in sums.items()}
+                    for _ in range(self.settings.get("copies", 1)):
+                        drawn += list(noised(copies, plan, ExactSampler()).values())
+            whole.exact = exact
+        return np.concatenate(drawn, axis=1)
+
+
+def _stream_cases(near: str) -> Iterator[AuditCase]:
+    """A stream of two levels until its first block is whole, one by the root, and one that draws its noise again."""
+    few = ((0, 0, 0), (1, 1, 1))
+    pair = Pair(few, (*few, (0, 0, 0)), "one more row in the first step")
+    if near == "replace":
+        pair = Pair((*few, (0, 0, 0)), (*few, (1, 1, 1)), "a row of the first step changes wholly")
+    laplace: dict[str, Any] = {"mechanism": "laplace", "adjacency": near}
+    gaussian = {"mechanism": "gaussian", "adjacency": near, "delta": DELTA, "stream": 4, "steps": 4}
+    named = f"naive-bayes-stream-{near}"
+    note = "every noisy sum of the steps of a stream"
+    for name, settings, delta in (
+        (named, {**laplace, "stream": 90, "steps": 8}, 0.0),
+        (f"{named}-gaussian", gaussian, DELTA),
+        (f"control-stream-redrawn-{near}", {**laplace, "stream": 4, "steps": 1, "copies": 2}, 0.0),
+    ):
+        told = "a step whose noise is drawn again, as by restarts that forgot it" if "copies" in settings else note
+        build = partial(StreamRelease, settings=settings)
+        if "copies" in settings and near == "replace":
+            continue  # one neighbour shows it
+        size = 5_000 if delta else 40_000
+        yield case_at_one(name, build, [pair], told, adjacency=near, samples=size, delta=delta)
+
+
 def _pairs(adjacency: str) -> list[Pair]:
     if adjacency == "add-remove":
         return [Pair(FEW, (*FEW, ADDED), "one more row, at the end of the bounds")]
@@ -192,4 +237,5 @@ def audit_cases() -> list[AuditCase]:
                 name = f"naive-bayes-{what}-{near}{'-gaussian' if delta else ''}"
                 build = partial(kind, settings=given)
                 cases.append(case_at_one(name, build, pairs(near), note, adjacency=near, samples=samples, delta=delta))
+        cases += _stream_cases(near)
     return cases

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any, Self
 
 from discreet.bayes.bernoulli import collect_tables, parted, parted_estimate, thresholded_estimate
 from discreet.bayes.denoising import READINGS
 from discreet.bayes.estimate import estimate, noise_of
-from discreet.bayes.export import NaiveBayesEstimator
 from discreet.bayes.likelihoods import is_unbinned, numeric_name
 from discreet.bayes.model import NaiveBayesModel
 from discreet.bayes.plan import Plan, make_plan
 from discreet.bayes.release import BATCHES, Release, release, release_certificate
 from discreet.bayes.smooth import release_staged
 from discreet.bayes.smooth_settings import SmoothSettings, asked_smooth, refuse_moved, refusing_moved
+from discreet.bayes.steps import StepEstimator
+from discreet.bayes.streamed import streamed
 from discreet.errors import BudgetError, DataError
+from discreet.estimators.purchase import Purchase
 from discreet.mechanisms.noise import Sampler, sampler_for
 from discreet.privacy.ledger import Node, Parallel, Tab
 from discreet.privacy.payer import Payer, paying
@@ -24,7 +27,7 @@ from discreet.schema import Schema
 from discreet.sources import Progress, Source, charge, trusting
 
 
-class PrivateNB(NaiveBayesEstimator):
+class PrivateNB(StepEstimator):
     """Naive Bayes on categorical and numeric features with differential privacy.
 
     Parameters
@@ -54,6 +57,11 @@ class PrivateNB(NaiveBayesEstimator):
         feature drowned in it falls silent; "plain" takes counts as they are, made consistent and padded; "bayes"
         averages over the posterior of the true counts. Without noise all three are the same.
     {bounds, edges, bounds_share, unexpected}
+    stream : int, optional
+        The most steps of a stream: each `partial_fit` is one, all of them are one charge, and there is a model after
+        each, whose noise grows with the logarithm of the steps.
+    state : path, optional
+        Where the stream is kept between steps, so that it can go on in another process; as private as the rows.
 
     Attributes
     ----------
@@ -70,6 +78,7 @@ class PrivateNB(NaiveBayesEstimator):
         smoothing: float = 1.0, contributions: int = 1, random_state: Any = None, smooth: SmoothSettings | None = None,
         numeric_weight: Any = 2, strategy: str = "together", threshold: float | None = None, reading: str = "shrunk",
         bounds: str = "declared", edges: str | None = None, bounds_share: float = 0.1, unexpected: str = "refuse",
+        stream: int | None = None, state: str | None = None,
     ) -> None:  # fmt: skip
         self._configure(locals())
 
@@ -83,14 +92,29 @@ class PrivateNB(NaiveBayesEstimator):
 
     # ---- fitting
 
+    def _purchase(self) -> Purchase | None:
+        bought = super()._purchase()
+        if bought is not None and self.stream is not None:
+            raise BudgetError("steps share one schema: find its bounds first by private_bounds, then use partial_fit")
+        return bought
+
+    def _check_bought(self, plan: Plan, *bought: Any) -> None:
+        if plan.stream is not None:
+            raise BudgetError("a stream is fitted step by step: use partial_fit, or leave stream out")
+
     def partial_fit(
         self, X: Any, y: Any = None, classes: Any = None, *, ledger: Payer | None = None, account: Any = None
     ) -> Self:
-        """Add a batch of new people. Batches compose in parallel under the assumption the certificate states."""
+        """Add a batch of new people. Batches compose in parallel under the assumption the certificate states.
+
+        With `stream` it is a step: the sums of all steps have noise that hardly grows, where that of batches adds up.
+        """
         if self._purchase() is not None:
             raise BudgetError("batches share one schema: find its bounds first by private_bounds, then use partial_fit")
         earlier: Release | None = getattr(self, "release_", None)
         payer = paying(ledger, account, owner=self)
+        if self.stream is not None or self.state is not None:
+            return self._step(X, y, payer)
         if isinstance(self.schema, str) and earlier is None:
             payer.allow_inference(self._budget())
         inferred = isinstance(self.schema, str) and earlier is not None
@@ -121,18 +145,23 @@ class PrivateNB(NaiveBayesEstimator):
         check_smoothing(self.smoothing)
         if self.reading not in READINGS:
             raise BudgetError(f"reading must be one of {', '.join(READINGS)}, not {self.reading!r}")
-        plan = make_plan(
+        make = partial(
+            make_plan,
             schema,
-            self._budget(),
             **self._people(),
-            mechanism=self.mechanism,
             numeric=self.numeric,
             split=self.split,
             numeric_weight=self.numeric_weight,
             **asked_smooth(self.smooth),
             together=self.strategy == "together" and self.threshold is None,
         )
-        return parted(plan, self.strategy, self.threshold)
+        if self.stream is None and self.state is None:
+            return parted(make(budget=self._budget(), mechanism=self.mechanism), self.strategy, self.threshold)
+        if self.stream is None:
+            raise BudgetError("state keeps a stream: say of how many steps at most by stream=, or resume it")
+        if self.strategy != "together" or self.threshold is not None:
+            raise BudgetError("a stream counts every feature on all rows: leave strategy and threshold as they are")
+        return streamed(make, self._budget(), self.mechanism, self.stream)
 
     def _release(self, source: Source, plan: Plan, sampler: Sampler, *earlier: Release | None) -> NaiveBayesModel:
         """The model of the rows; of a batch, together with what was released of `earlier` ones."""

@@ -13,6 +13,7 @@ from discreet.bayes.likelihoods import likelihood_of
 from discreet.bayes.settings import Smooth
 from discreet.domain import text
 from discreet.mechanisms.noise import gaussian_variance, laplace_variance
+from discreet.mechanisms.running import Running, Tree
 from discreet.privacy.budget import Adjacency
 from discreet.privacy.ledger import Charge, Node, Parallel, Sequential, SmoothCharge
 from discreet.privacy.plan import Protected, moved_rows
@@ -49,6 +50,10 @@ def square_sensitivity(half: int, adjacency: Adjacency, contributions: int = 1) 
 
 Kind = Literal["class", "table", "present", "coarse", "sum", "square", "mean", "variance", "second", "deviation"]
 SMOOTH = {"mean", "variance", "second", "deviation"}
+STEPS = (
+    "every row is in one step of the stream only, and which step that is depends on that row alone, not on its "
+    "position or on other rows"
+)
 CLASSES = {
     Adjacency.ADD_REMOVE: "a row belongs to one class, so a row more or less touches the releases of one class only",
     Adjacency.REPLACE: (
@@ -133,6 +138,7 @@ class Plan(Protected):
     items: tuple[Item, ...] = field(repr=False)
     smooth: Smooth | None = None
     parted: str | None = None
+    stream: Running | None = None
 
     @cached_property
     def tables(self) -> dict[str, Item]:
@@ -156,7 +162,13 @@ class Plan(Protected):
             parts.append(Parallel("means and variances of each class", CLASSES[self.adjacency], groups))
         if self.parted is not None:
             parts = [Parallel("one feature from each part of the rows", self.parted, tuple(parts))]
-        return Sequential("Naive Bayes statistics", tuple(parts))
+        whole = Sequential("Naive Bayes statistics", tuple(parts))
+        if self.stream is None or not self.budget.private:
+            return whole
+        # A tree's levels are releases of the same rows, its blocks of one level are not; a root is one release.
+        levels = self.stream.levels if isinstance(self.stream, Tree) else 1
+        level = Parallel("steps, or blocks of steps, of one level", STEPS, (whole,))
+        return Sequential(f"running sums of up to {self.stream.steps} steps: {self.stream.name}", (level,) * levels)
 
     def _charges(self) -> Iterator[Charge]:
         """One charge for each draw: a bundle's tables share one, and every other statistic has its own.
@@ -192,7 +204,7 @@ class Plan(Protected):
                 "share": float(item.share),
                 "cost": self._cost(item),
                 "mechanism": item.charge.mechanism if item.charge else "none",
-                "noise": item.variance**0.5,
+                "noise": (item.variance * (1.0 if self.stream is None else self.stream.mean_square)) ** 0.5,
             }
             for item in self.items
         ]
@@ -210,6 +222,8 @@ class Plan(Protected):
         if self.smooth is not None:
             smooth = self.smooth
             extra = {"sensitivity": smooth.sensitivity, "estimator": smooth.estimator, "noise": smooth.noise}
+        if self.stream is not None:
+            extra["stream"] = {"steps": self.stream.steps, "sums": self.stream.name}
         return {
             "schema_hash": self.schema.hash,
             "adjacency": str(self.adjacency),
@@ -233,7 +247,12 @@ class Plan(Protected):
             f"{row['statistic']:<{width}}  {row['cells']:>6}  {row['share']:>6.1%}  {size}"
             for row, size in zip(rows, noise, strict=True)
         ]
-        return "\n".join([f"{self.budget}, {self.adjacency} neighbours, {self.mechanism} noise", head, *lines])
+        title = f"{self.budget}, {self.adjacency} neighbours, {self.mechanism} noise"
+        if self.stream is not None:
+            title += (
+                f", one charge for up to {self.stream.steps} steps ({self.stream.name}; noise in the mean of steps)"
+            )
+        return "\n".join([title, head, *lines])
 
 
 def charged(item: Item, unit: Fraction | None, mechanism: str, adjacency: Adjacency, contributions: int) -> Item:

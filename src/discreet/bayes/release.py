@@ -34,7 +34,7 @@ class Release:
     `smooth` says for each class how a number with noise under a smooth bound was released, `ledger` at which cost;
     `ratios` holds declared or bought spreads of those numbers, as shares of the half range. `noise` is the variance
     of the noise on one integer where it is not the plan's: in a sum of releases under several plans. A weighted
-    sum is no longer of integers either.
+    sum is no longer of integers either; `times` is the sum of the squares of its weights, if all draws have one law.
     """
 
     plan: Plan
@@ -46,6 +46,7 @@ class Release:
     ledger: Sequential | None = None
     ratios: Mapping[str, float] = field(default_factory=dict)
     noise: Mapping[tuple[str, str], float | NDArray[np.float64]] | None = None
+    times: float = 1.0
 
     @property
     def node(self) -> Sequential:
@@ -54,11 +55,13 @@ class Release:
 
     def variance(self, item: Item) -> float | NDArray[np.float64]:
         """The variance of the noise on one integer of an item: one number, or one for each class."""
-        return item.variance * self.batches if self.noise is None else self.noise[item.key]
+        return item.variance * self.batches * self.times if self.noise is None else self.noise[item.key]
 
     def total_variance(self, item: Item) -> float | NDArray[np.float64]:
         """The variance of the noise on the sum over a class's cells."""
-        return item.total_variance * self.batches if self.noise is None else self.noise[item.key] * item.cells
+        if self.noise is None:
+            return item.total_variance * self.batches * self.times
+        return self.noise[item.key] * item.cells
 
     def __add__(self, other: Release) -> Release:
         """The releases of two disjoint batches as one."""
@@ -194,6 +197,8 @@ def release_certificate(
 ) -> Certificate:
     """What the release guarantees; batches of it cannot be checked for people who are in several."""
     plan = released.plan
+    if plan.stream is not None and covers == MODEL:
+        covers = f"the models after each of up to {plan.stream.steps} steps together, and everything computed from them"
     return certify(
         plan,
         node=node,
@@ -204,6 +209,6 @@ def release_certificate(
         covers=covers,
         kind=kind,
         where="in the data, all batches together",
-        checked=not isinstance(node, Parallel),
+        checked=not isinstance(node, Parallel) and plan.stream is None,
         named=named,
     )

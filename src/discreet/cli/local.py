@@ -24,6 +24,7 @@ from discreet.cli.common import (
     tell_room,
 )
 from discreet.cli.send import send
+from discreet.cli.shuffle import Colluding, DeltaOption, Shuffled, shuffle
 from discreet.errors import DataError, DiscreetError
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ CampaignOption = Annotated[
     Path | None,
     typer.Option("--campaign", help="A campaign file, instead of the schema and the settings.", show_default=False),
 ]
+app.command()(shuffle)
 SmoothingOption = Annotated[float, typer.Option(help="People added to every cell.")]
 
 
@@ -129,6 +131,9 @@ def collect(
         Path | None, typer.Option("--store", help="A database that keeps the reports and resumes.", show_default=False)
     ] = None,
     smoothing: SmoothingOption = 1.0,
+    shuffled: Shuffled = None,
+    delta: DeltaOption = 1e-6,
+    colluding: Colluding = 0,
     as_json: options.Json = False,
 ) -> None:
     """Count every report once, and learn a model from the sums."""
@@ -153,7 +158,7 @@ def collect(
         rejected = {name: count for name, count in found.to_dict().items() if name != "accepted"}
         if not collector.accepted:
             raise DataError(f"no report can be used: {_counts(rejected)}")
-        collector.model(smoothing).save(out)
+        _stated(collector, smoothing, shuffled, delta, colluding).save(out)
         if as_json:
             print_json({"model": str(out), **found.to_dict(), "rejected": found.rejected, "total": collector.accepted})
             return
@@ -161,6 +166,18 @@ def collect(
         if collector.accepted != found.accepted:
             console().print(f"the store holds {collector.accepted} reports")
         console().print(f"wrote {out}: try 'discreet inspect {out}'")
+
+
+def _stated(collector: Collector, smoothing: float, shuffled: int | None, delta: float, colluding: int) -> Any:
+    """The model, whose certificate states the central ε too if the reports came through a shuffler."""
+    made = collector.model(smoothing)
+    if shuffled is not None:
+        from discreet.local.amplified import central
+
+        if collector.campaign is None:
+            raise DiscreetError("the central epsilon follows from the campaign: name its file by --campaign")
+        made.certificate = central(collector.campaign, shuffled, delta, colluding).stated(made.certificate)
+    return made
 
 
 def _counts(rejected: dict[str, int]) -> str:
@@ -172,6 +189,9 @@ def model(
     store: Annotated[Path, typer.Option("--store", help="A collector's database; it may be in use by a server.")],
     out: options.Out,
     smoothing: SmoothingOption = 1.0,
+    shuffled: Shuffled = None,
+    delta: DeltaOption = 1e-6,
+    colluding: Colluding = 0,
     as_json: options.Json = False,
 ) -> None:
     """Learn a model from all that a store has collected so far."""
@@ -179,7 +199,7 @@ def model(
 
     check_out(out, store)
     with Collector.load(store, readonly=True) as collector:
-        collector.model(smoothing).save(out)
+        _stated(collector, smoothing, shuffled, delta, colluding).save(out)
         summary = collector.summary()
     if as_json:
         print_json({"model": str(out), **summary})
@@ -198,11 +218,17 @@ def model(
 def campaign(
     asked: dict[str, Any],
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Where to write the campaign for clients.")] = None,
+    shuffled: Shuffled = None,
+    delta: DeltaOption = 1e-6,
+    colluding: Colluding = 0,
     as_json: options.Json = False,
 ) -> None:
     """Show what people would be asked and how they would answer; write it for clients in any language."""
     plan = _campaign(None, asked)
     check_out(out, asked["schema"])
+    from discreet.local.amplified import central
+
+    promised = None if shuffled is None else central(plan, shuffled, delta, colluding)
     if out is not None:
         plan.save(out)
     if as_json:
@@ -211,6 +237,7 @@ def campaign(
             "reports": plan.reports,
             "schema_hash": plan.schema.hash,
             "pin": plan.pin,
+            "central": None if promised is None else promised.to_dict(),
         }
         print_json({**told, "questions": plan.describe(), "campaign": None if out is None else str(out)})
         return
@@ -220,6 +247,8 @@ def campaign(
     ]
     title = f"each person reports about {plan.reports} of {len(rows)} inputs, epsilon = {float(plan.epsilon):g} in all"
     console().print(table(title, ["about", "mechanism", "values", "bytes"], rows, left=2))
+    if promised is not None:
+        console().print(promised.clause)
     console().print(f"clients that insist on this schema are given the pin {plan.pin}")
     if out is not None:
         console().print(f"wrote {out}")

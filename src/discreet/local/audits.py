@@ -17,9 +17,11 @@ from discreet.local.client import LocalClient
 from discreet.local.numbers import NUMBERS, NumberMechanism
 from discreet.local.numbers.laplace import Coordinate
 from discreet.local.oracles import ORACLES, OUE, SUE, Oracle
+from discreet.local.oracles.grr import GRR
 from discreet.local.oracles.unary import UnaryOracle
 from discreet.local.wire.frames import frames_of_buffers
 from discreet.local.wire.report import HEAD, ID_BYTES, SCHEMA_BYTES, TAIL
+from discreet.privacy.shuffling import Variation, central_epsilon
 from discreet.schema import Categorical, Numeric, Schema
 from discreet.sources import read_rows
 
@@ -167,6 +169,44 @@ class WholeClient:
         return padded.reshape(size, -1).astype(np.int64)
 
 
+# ---- reports of a batch, mixed
+
+
+@dataclass(frozen=True)
+class Mixed:
+    """How often each value is reported in a batch of direct encoding whose central ε is the one claimed.
+
+    `ordered` shows the first report too, as a shuffler would that keeps the order.
+    """
+
+    epsilon: float
+    ordered: bool = False
+
+    @cached_property
+    def oracle(self) -> Oracle:
+        """The oracle with the largest local ε that the batch amplifies to the claim."""
+        low, high = self.epsilon, self.epsilon + 12
+        for _ in range(14):
+            middle = (low + high) / 2
+            made = GRR(3, middle)
+            stated = central_epsilon(Variation.of(made.epsilon, made.variation), BATCH, MIXED_DELTA)
+            low, high = (middle, high) if stated <= self.epsilon else (low, middle)
+        return GRR(3, low)
+
+    def sample(self, data: tuple[int, ...], size: int, *, rng: np.random.Generator) -> NDArray[Any]:
+        """Batches of reports of these people, drawn as clients draw."""
+        reports = self.oracle.perturb(np.tile(np.array(data), size)).reshape(size, len(data))
+        counts = np.stack([(reports == value).sum(axis=1) for value in range(3)], axis=1)
+        return np.column_stack([reports[:, 0], counts]) if self.ordered else counts
+
+
+BATCH, MIXED_DELTA = 60, 1e-3
+MIXED_PAIRS = [
+    Pair((0, *others), (1, *others), f"the first of {BATCH} people changes, the others have {what}")
+    for others, what in (((2,) * (BATCH - 1), "a third value"), (((0, 1, 2) * BATCH)[: BATCH - 1], "all values"))
+]
+
+
 def audit_cases() -> list[AuditCase]:
     """Every frequency oracle and number mechanism that is registered, whole clients, and mix-ups as controls."""
     drawn = {True: "reports drawn in bulk", False: "reports drawn by one client each"}
@@ -186,5 +226,21 @@ def audit_cases() -> list[AuditCase]:
             _case(f"local-client-{name}", partial(WholeClient, settings, bulk), people, drawn[bulk], samples=size)
             for name, settings, bulk in DESIGNS
             for size, people in [(100_000, PEOPLE) if bulk else (20_000, [*PEOPLE, *STRANGERS])]
+        ),
+        _case(
+            "shuffled-reports",
+            Mixed,
+            MIXED_PAIRS,
+            "mixed reports of direct encoding",
+            samples=40_000,
+            delta=MIXED_DELTA,
+        ),
+        _case(
+            "control-reports-in-order",
+            partial(Mixed, ordered=True),
+            MIXED_PAIRS,
+            "reports at the local epsilon of a batch, in their order",
+            samples=40_000,
+            delta=MIXED_DELTA,
         ),
     ]

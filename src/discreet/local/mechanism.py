@@ -45,6 +45,14 @@ class Mechanism(ABC):
     def listed(cls) -> Iterable[Self]:
         """Small instances, all of whose reports can be listed: what exhaustive tests go through."""
 
+    @property
+    def variation(self) -> Fraction | None:
+        """The largest total variation between reports of two people, if it is known to be below what ε allows.
+
+        It is what a shuffler hides them by (docs/proofs/shuffling.md).
+        """
+        return None
+
     @abstractmethod
     def laws(self) -> Iterable[Law]:
         """The exact probability of every report, for each thing a person may have; for small domains."""

@@ -69,7 +69,7 @@ plant("number-of-features-by-exact-rows", "selection/classifier.py",
       "rows = np.array([int(statistics.counts.sum())])",
       "with bought counts, how many features are chosen follows the exact number of rows", SELECTED)
 plant("selective-bins-by-exact-rows", "auto/families.py",
-      "public = binned(schema, counts.rows, half,", "public = binned(schema, len(X), half,",
+      "public = binned(public, counts.rows, half,", "public = binned(public, len(X), half,",
       "the bins that features are chosen by follow the exact number of rows", SELECTED)
 plant("selection-spends-the-counts-again", "auto/families.py",
       "schema=public, counts=counts, epsilon=epsilon,", "schema=public, counts=counts, epsilon=epsilon + counts.charge.cost,",

@@ -144,3 +144,52 @@ plant("residual-sums-wrap", "mechanisms/residual.py",
       "if wide else found, dtype=np.int64)", "if False else found.astype(np.uint64) if wide else found).astype(np.int64)",
       "integers beyond 64 bits start again at the other end, so that one row moves them by all there is",
       "exhaustive/test_residual.py::test_integers_beyond_64_bits_stay_at_their_end")
+
+STREAM = "bayes/test_stream.py"
+RUNNING = "exhaustive/test_running.py"
+FIRST = f"{STREAM}::test_a_row_of_the_first_step_costs_the_whole_budget"
+plant("stream-levels-share-nothing", "bayes/streamed.py",
+      "make(Budget(budget.epsilon / tree.reach), mechanism=mechanism)", "make(Budget(budget.epsilon), mechanism=mechanism)",
+      "a row is in a block of every level, and each level has the whole budget", FIRST)
+plant("stream-root-for-one-release", "bayes/streamed.py",
+      "spread=charge.spread * reach)", "spread=charge.spread)",
+      "a row is in all later sums of a root, and noise is for one release", FIRST)
+plant("stream-exact-losses-of-one-release", "bayes/streamed.py",
+      "plan = _allowed(make(Budget(rho=rho), mechanism=mechanism))", "plan = _allowed(make(budget, mechanism=mechanism))",
+      "the noise of a root is sized for losses of integers that move by one",
+      f"{STREAM}::test_rho_is_that_of_the_tight_conversion")
+plant("stream-never-over", "bayes/stream.py",
+      "if self.step >= self.plan.stream.steps:", "if self.step > self.plan.stream.steps:",
+      "a stream takes one step more than was paid for", f"{STREAM}::test_one_charge_a_certificate_and_an_end")
+plant("stream-copies-go-on", "bayes/steps.py",
+      'if began is None and hasattr(self, "release_"):', "if False:",
+      "a copy of a stream begins again at no charge that anybody sees", f"{STREAM}::test_a_copy_predicts_and_cannot_go_on")
+plant("stream-travels-in-copies", "bayes/stream.py",
+      "        return type(None), ()", "        return Stream, (self.plan, self.step, self.exact, self.noisy)",
+      "a pickled estimator takes exact counts along, and both go on with one stream",
+      f"{STREAM}::test_a_copy_predicts_and_cannot_go_on")
+plant("stream-lost-begins-anew", "bayes/steps.py",
+      'if hasattr(self, "release_"):\n                raise BudgetError(LOST.format(self.state))', "if False:\n                pass",
+      "a stream whose file is lost begins again", f"{STREAM}::test_lost_and_damaged_files")
+plant("stream-kept-after-release", "bayes/steps.py",
+      "            stream.add(source.statistics(plan.detail, empty=True), sampler)\n            self._kept(stream)\n        self._stepped(stream)\n",
+      "            stream.add(source.statistics(plan.detail, empty=True), sampler)\n            self._stepped(stream)\n            self._kept(stream)\n",
+      "a model is out before its noise is on disk, and a restart draws that noise again",
+      f"{STREAM}::test_what_was_drawn_is_on_disk_before_it_is_released",
+      f"{STREAM}::test_a_step_that_fails_to_be_kept_releases_nothing")
+plant("stream-not-locked", "bayes/stream.py",
+      "fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)", "pass",
+      "two processes draw noise for one step", f"{STREAM}::test_two_processes_do_not_take_one_step")
+plant("stream-readable-by-all", "bayes/stream.py",
+      "+ content, private=True)", "+ content)",
+      "exact counts lie in a file that others can read", f"{STREAM}::test_a_stream_goes_on_in_another_process")
+plant("stream-other-settings", "bayes/stream.py",
+      'if head["plan"] != fingerprint(plan):', "if False:",
+      "a stream goes on under another budget than was charged", f"{STREAM}::test_other_settings_do_not_go_on_with_a_file")
+plant("stream-charged-for-free", "bayes/steps.py",
+      "charge(payer, plan, X, self, schema=schema)", "pass",
+      "nobody pays for a stream", f"{STREAM}::test_one_charge_a_certificate_and_an_end")
+plant("stream-checked-by-batch", "bayes/release.py",
+      "checked=not isinstance(node, Parallel) and plan.stream is None", "checked=not isinstance(node, Parallel)",
+      "a certificate says that ids were checked over all steps, which nobody does",
+      f"{STREAM}::test_the_certificate_assumes_what_steps_cannot_check")

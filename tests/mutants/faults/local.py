@@ -156,3 +156,48 @@ plant("picture-of-another-oracle", "local/picture.py",
       "own, other = mechanism.speaks()", "own, other = 1.0 - float(mechanism.q), float(mechanism.q)",
       "the page promises chances that the mechanism in use does not have",
       "local/test_receipt.py::test_the_picture_shows_the_oracle_that_is_used")
+
+SHUFFLE = "local/test_shuffle.py"
+LISTED = "exhaustive/test_shuffling.py"
+plant("shuffler-keeps-the-order", "local/shuffle.py",
+      "        secrets.SystemRandom().shuffle(out)\n", "",
+      "reports come out in the order in which people sent them", f"{SHUFFLE}::test_the_order_is_drawn_anew")
+plant("shuffler-order-repeats", "local/shuffle.py",
+      "secrets.SystemRandom().shuffle(out)", "__import__('random').Random(0).shuffle(out)",
+      "the order follows a seed that everybody knows", f"{SHUFFLE}::test_the_order_is_drawn_anew")
+plant("shuffler-keeps-ids", "local/shuffle.py",
+      'name = hmac.digest(self._key, sent, "sha256")[:ID_BYTES]', "name = sent",
+      "a report comes out under the id that its device gave it", f"{SHUFFLE}::test_nothing_of_a_sender_comes_out")
+plant("shuffler-counts-twice", "local/shuffle.py",
+      "if name in self._seen:", "if False:",
+      "a report that is sent again fills a batch, and shows who is in it", f"{SHUFFLE}::test_what_is_sent_again_counts_once")
+plant("shuffler-small-batches", "local/shuffle.py",
+      "if len(self._waiting) < self.least:", "if len(self._waiting) < self.least - 1:",
+      "a batch goes out that is smaller than was promised", f"{SHUFFLE}::test_too_few_stay_where_they_are")
+plant("shuffler-takes-anything", "local/shuffle.py",
+      "not in self._asked or key.epsilon != self._epsilon:", "not in self._asked:",
+      "reports of another epsilon fill a batch", f"{SHUFFLE}::test_others_do_not_fill_a_batch")
+plant("shuffler-key-readable", "local/shuffle.py",
+      "write_bytes(place, secrets.token_bytes(KEY), private=True)", "write_bytes(place, secrets.token_bytes(KEY))",
+      "others can read the key that ids are hashed by", f"{SHUFFLE}::test_keys_are_kept_for_their_owner")
+plant("colluding-devices-hide", "local/amplified.py",
+      "central_epsilon(variation_of(campaign), batch - others, allowed)", "central_epsilon(variation_of(campaign), batch, allowed)",
+      "reports of whoever studies them are counted as hiding others", f"{SHUFFLE}::test_colluding_devices_hide_nobody")
+plant("several-reports-vary-as-one", "local/amplified.py",
+      "    if campaign.reports > 1:\n        return Variation.of(campaign.epsilon)\n", "",
+      "a message of several reports is taken for one", f"{SHUFFLE}::test_a_campaign_has_the_mean_variation_of_its_questions")
+plant("least-variation-of-questions", "local/amplified.py",
+      "Variation.of(campaign.epsilon, whole / len(campaign.questions))", "Variation.of(campaign.epsilon, whole / len(campaign.questions) ** 2)",
+      "questions are taken to vary less than they do", f"{SHUFFLE}::test_a_campaign_has_the_mean_variation_of_its_questions")
+plant("variation-of-unary-too-small", "local/oracles/unary.py",
+      "        return self.p - self.q\n", "        return (self.p - self.q) * 4 / 5\n",
+      "unary reports are taken to vary less than they do", f"{LISTED}::test_variations_are_those_of_the_laws")
+plant("variation-of-direct-encoding-too-small", "local/oracles/grr.py",
+      "        return self.p - self.q\n", "        return (self.p - self.q) * 4 / 5\n",
+      "direct encoding is taken to vary less than it does", f"{LISTED}::test_variations_are_those_of_the_laws")
+plant("variation-of-subsets-too-small", "local/oracles/subset.py",
+      "        return self.p - self.q\n", "        return (self.p - self.q) * 4 / 5\n",
+      "subset selection is taken to vary less than it does", f"{LISTED}::test_variations_are_those_of_the_laws")
+plant("variation-of-hashing-too-small", "local/oracles/hashing.py",
+      "        return self.p - self.q\n", "        return (self.p - self.q) * 4 / 5\n",
+      "local hashing is taken to vary less than it does", f"{LISTED}::test_variations_are_those_of_the_laws")

@@ -194,3 +194,14 @@ plant("skellam-shares-halved", "mechanisms/shares.py",
       "up, down = (centred_poisson(variance * part / 2, values.size, self.coins) for _ in range(2))",
       "up, down = (centred_poisson(variance * part / 4, values.size, self.coins) for _ in range(2))",
       "Skellam shares add up to half of the variance that is claimed", "mechanisms/test_shares.py")
+
+RUNNING = "exhaustive/test_running.py"
+plant("root-reach-of-the-last-column", "mechanisms/running.py",
+      "return sum(one * one for one in self.coefficients)", "return self.coefficients[0] ** 2",
+      "noise of running sums is for a row of the last step", RUNNING)
+plant("tree-one-level", "mechanisms/running.py",
+      "    @property\n    def reach(self) -> int:\n        return self.levels\n", "    @property\n    def reach(self) -> int:\n        return 1\n",
+      "noise of running sums is for a row in one block, and it is in one of every level", RUNNING)
+plant("running-sums-unheld", "mechanisms/running.py",
+      "np.clip(total, -(2**63), 2**63 - 1) if wide else total, dtype", "total & (2**63 - 1) if wide else total, dtype",
+      "a wide sum wraps, and a row moves it from one end to the other", f"{RUNNING}::test_wide_sums_are_held_and_exact_below")

@@ -301,3 +301,21 @@ plant("a-branch-hides-the-delta-of-the-others", "privacy/certificate.py",
 plant("nodes-look-before-they-can-pay-delta", "nodes/estimator.py",
       "    _spends_delta = True\n", "",
       "rows are looked at for a schema though nobody can pay for the delta", "privacy/test_delta.py")
+
+SHUFFLING = "privacy/test_shuffling.py"
+CLONES = f"{SHUFFLING}::test_any_mechanism_has_the_numerical_bound_of_clones"
+plant("clones-twice-as-many", "privacy/shuffling.py",
+      "    r, s = alpha,", "    r, s = 1.5 * alpha,",
+      "more of the others are taken to look alike than do", CLONES)
+plant("shuffled-one-sided", "privacy/shuffling.py",
+      "up, down, both = 1 - t / p, t - 1 / p, t - 1", "up, down, both = 1 - t / p, t, t - 1",
+      "reports of the other side hide more than they do", CLONES)
+plant("shuffled-blocks-at-their-most", "privacy/shuffling.py",
+      "bar = down * counts + both * start  #", "bar = down * counts + both * (stop - 1)  #",
+      "blocks are taken where they hide most", f"{SHUFFLING}::test_blocks_of_many_people_cost_little")
+plant("shuffled-ratio-lost", "privacy/shuffling.py",
+      "return min(1.0, p / n * total * (1 + _SAFETY)", "return min(1.0, total / n * (1 + _SAFETY)",
+      "the chance that a report stands out is taken for smaller", CLONES)
+plant("shuffled-epsilon-from-below", "privacy/shuffling.py",
+      "    return high\n", "    return low\n",
+      "the stated epsilon is one at which delta is exceeded", f"{SHUFFLING}::test_the_bar")

@@ -59,6 +59,10 @@ class GRR(IndexOracle):
     def law(self, value: int) -> Law:
         return {(one,): self.p if one == value else self.q for one in range(self.d)}
 
+    @property
+    def variation(self) -> Fraction:
+        return self.p - self.q
+
     def constants(self) -> dict[str, Any]:
         return {"true": str(self.true), "other": str(self.other)}
 

@@ -126,6 +126,10 @@ class OLH(Oracle):
         """The largest ratio: the hash does not depend on the value, and given the hash this is direct encoding."""
         return Fraction(self.true, self.other)
 
+    @property
+    def variation(self) -> Fraction:
+        return self.p - self.q
+
     def constants(self) -> dict[str, Any]:
         return {"prime": self.prime, "buckets": self.buckets, "true": str(self.true), "other": str(self.other)}
 

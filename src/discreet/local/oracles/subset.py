@@ -125,6 +125,10 @@ class SubsetSelection(PackedOracle):
             for chosen in itertools.combinations(range(self.d), self.size)
         }
 
+    @property
+    def variation(self) -> Fraction:
+        return self.p - self.q
+
     def constants(self) -> dict[str, Any]:
         return {"true": str(self.true), "size": self.size}
 

@@ -67,6 +67,10 @@ class UnaryOracle(PackedOracle):
         ones = (self.p if one == value else self.q for one in range(self.d))
         return {self.pack(bits): share for bits, share in independent({0: 1 - one, 1: one} for one in ones).items()}
 
+    @property
+    def variation(self) -> Fraction:
+        return self.p - self.q
+
     def constants(self) -> dict[str, Any]:
         return {"true": str(self.true), "other": str(self.other)}
 
