@@ -10,12 +10,13 @@ _HEAD = """# Claims of other libraries
 
 These results were gathered library by library with the cases of `discreet audit --peers`, with the numbers of runs
 shown (fewer than the defaults for most, to save time; far bounds were run twice, first with 1,000 runs, which proved
-nothing): each library ran in an environment of its own, in the version and setting shown, on two neighbouring inputs. A proven bound above the claim means that the claim does not hold *in this
-setting and for these inputs*, with the stated confidence. "consistent" means that nothing was proven: the pair may
-not be the worst one, or the runs too few. Where a library states no ε, the table says what its output is compared
-with, and a bound above that is called so, not a leak. Outputs are rounded to multiples of 1/1024 before they are
-audited, so what is measured is the mechanism and not the last bits of its doubles. Each row has its own confidence;
-among twenty true claims at 0.95 one false alarm is to be expected.
+nothing): each library ran in an environment of its own, in the version and setting shown, on two neighbouring inputs.
+A proven bound above the claim means that the claim does not hold *in this setting and for these inputs*, with the
+stated confidence. "consistent" means that nothing was proven: the pair may not be the worst one, or the runs too few.
+Where a library states no ε, the table says what its output is compared with, and a bound above that is called so, not
+a leak. Outputs are rounded to multiples of 1/1024 before they are audited, so what is measured is the mechanism and
+not the last bits of its doubles. Each row has its own confidence; among twenty true claims at 0.95 one false alarm is
+to be expected.
 
 """
 
