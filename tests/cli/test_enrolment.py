@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import sys
 import tomllib
+from fractions import Fraction
+from pathlib import Path
 
 import pytest
 
@@ -12,9 +14,13 @@ from discreet.cli import enrolment, main
 from discreet.errors import DiscreetError
 from discreet.nodes.invites import Invite
 from discreet.nodes.terms import Terms
+from discreet.privacy.budget import Budget
 from tests.gossip.common import SCHEMA, write_rows
+from tests.ports import free_ports
 
 pytest.importorskip("flwr")
+from tests.nodes.desks import asked, serving
+
 INVITE = ("--nodes", "a,b,c", "--address", "127.0.0.1:9", "--schema", "s.toml", "--epsilon", "1")
 
 
@@ -85,6 +91,66 @@ def test_errors_are_one_sentence_and_leave_nothing(discreet_here, tmp_path, word
     lines = [line for line in error.splitlines() if not line.startswith("x: waiting")]
     assert code == 2 and sentence in error and len(lines) == 1 and not out
     assert sorted(path.name for path in tmp_path.iterdir()) == before
+
+
+@pytest.fixture
+def masked_desk(discreet_here, tmp_path):
+    """The desk of a federation under masks on a port of the loopback, where b and c have joined."""
+    from discreet.federated.flower import enrolment as room
+    from discreet.federated.flower.keys import FederationKeys
+
+    (port,) = free_ports(1)
+    (tmp_path / "clauses.txt").write_text("Paid for by nobody.\n\nWHO. Only the rich.")
+    words = [f"127.0.0.1:{port}" if word == "127.0.0.1:9" else word for word in INVITE]
+    assert discreet_here("federate", "invite", *words, "--secure", "--notes", "clauses.txt")[0] == 0
+    home = tmp_path / "federation"
+    desk, keys = room.desk_of(home), FederationKeys(home / "keys")
+    for name in "bc":
+        invite = Invite.read((home / f"{name}.invite").read_text())
+        desk.enrol(asked(invite, room.node_key(tmp_path / name, name), address=None))
+    with serving(desk, keys.certificate, keys.private):
+        yield home / "a.invite"
+
+
+def test_under_masks_a_node_runs_only_on_keys_that_somebody_speaks_for(masked_desk, discreet_here, monkeypatch):
+    started = []
+    monkeypatch.setattr(enrolment, "run_configured", lambda *words: started.append(words))
+    join = ("federate", "join", masked_desk, "--data", "rows.csv", "--agree")
+    for _ in range(2):  # to have joined before speaks for nobody
+        code, _, error = discreet_here(*join)
+        assert code == 0 and started == [], error
+        assert "discreet federate node --config" in error.splitlines()[-1]
+    shown = error.splitlines()
+    assert [line for line in shown if line.startswith("WHO.")] == [Terms.load(Path("a/terms.toml")).sentences()[1]]
+    assert "  | WHO. Only the rich." in shown
+    assert Path("a/node.toml").stat().st_mode & 0o777 == 0o600  # its data may be an address with a password
+    roster = error.split("by another way: ")[1].split()[0]
+    assert discreet_here(*join, "--roster", "0" * 39)[0] == 2 and started == []
+    assert discreet_here(*join, "--roster", roster, "--no-run")[0] == 0 and started == []
+    assert discreet_here(*join, "--roster", roster)[0] == 0 and len(started) == 1
+    assert discreet_here(*join, "--trust-coordinator-keys")[0] == 0 and len(started) == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "epsilon", "delta"),
+    [((), 1, "1e-6"), (("--total", "3"), 3, "1e-6"), (("--total", "3", "--total-delta", "3e-6"), 3, "3e-6")],
+)
+def test_a_gossip_nodes_ledger_has_a_delta_of_its_own(discreet_here, monkeypatch, words, epsilon, delta):
+    import discreet.gossip.node
+
+    seen = []
+
+    def stop(own, *more, **named):
+        seen.append(own.total)
+        raise DiscreetError("far enough")
+
+    monkeypatch.setattr(discreet.gossip.node, "GossipNode", stop)
+    assert discreet_here("gossip", "keys", "--out", "keys", "--nodes", "a,b")[0] == 0
+    code, _, error = discreet_here("gossip", "node", "--data", "rows.csv", "--name", "a", "--peers", "b=127.0.0.1:9",
+                                   "--listen", "127.0.0.1:8", "--state", "state", "--keys", "keys", "--epsilon", 1,
+                                   "--delta", "1e-6", "--schema", "s.toml", "--out", "m.json", *words)  # fmt: skip
+    assert code == 2 and "far enough" in error
+    assert seen == [Budget(epsilon, delta=Fraction(delta))]
 
 
 def test_nobody_joins_without_agreeing(monkeypatch):

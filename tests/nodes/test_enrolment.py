@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from dataclasses import replace
 
@@ -12,30 +11,24 @@ from discreet import Categorical, Schema
 from discreet.errors import DiscreetError
 
 pytest.importorskip("cryptography")
-uvicorn = pytest.importorskip("uvicorn")
-from cryptography.hazmat.primitives.asymmetric import ec  # noqa: E402
+pytest.importorskip("uvicorn")
+from cryptography.hazmat.primitives.asymmetric import ec
 
-from discreet.gossip import enrolment  # noqa: E402
-from discreet.gossip.keys import NetworkKeys, desk_files, revoked  # noqa: E402
-from discreet.nodes.desk import EnrolError  # noqa: E402
-from discreet.nodes.front import Front  # noqa: E402
-from discreet.nodes.invites import Invite  # noqa: E402
-from discreet.nodes.joining import Joining  # noqa: E402
-from discreet.nodes.keys import make_request  # noqa: E402
-from discreet.nodes.terms import Terms  # noqa: E402
-from tests.ports import free_ports  # noqa: E402
+from discreet.gossip import enrolment
+from discreet.gossip.keys import NetworkKeys, desk_files, revoked
+from discreet.nodes.desk import EnrolError
+from discreet.nodes.invites import Invite
+from discreet.nodes.joining import Joining
+from discreet.nodes.keys import make_request
+from discreet.nodes.terms import Terms
+from tests.nodes.desks import asked, serving
+from tests.ports import free_ports
 
 SCHEMA = Schema([Categorical("c", ["p", "q"])], "y", [0, 1])
 
 
 def new_key():
     return ec.generate_private_key(ec.SECP256R1())
-
-
-def asked(invite: Invite, key, **change) -> dict[str, object]:
-    said = {"kind": invite.kind, "name": invite.name, "secret": invite.secret, "terms": invite.terms,
-            "address": "h:1", "request": make_request(key, invite.name, invite.binding()).decode()}  # fmt: skip
-    return {**said, **change}
 
 
 @pytest.fixture
@@ -160,6 +153,34 @@ def test_a_revoked_member_needs_another_invite_and_another_key(home):
         desk.enrol(asked(unused, new_key()))
 
 
+@pytest.mark.parametrize("revoked_first", [True, False])
+def test_a_key_that_was_taken_back_stays_so_when_its_member_is_dropped_and_comes_back(home, revoked_first):
+    desk, lost, whole = enrolment.desk_of(home), new_key(), enrolment.desk_of(home).terms
+    a, b = desk.invite(14)
+    desk.enrol(asked(a, lost))
+    desk.enrol(asked(b, new_key()))
+    if revoked_first:
+        desk.revoke("a")
+    for _ in range(2):
+        (home / "terms.toml").write_text(replace(whole, members=("b",)).text)
+        desk.invite(14)
+        assert "a" not in desk.joined
+        with pytest.raises(EnrolError, match="does not hold here"):
+            desk.enrol(asked(a, lost))
+    (home / "terms.toml").write_text(whole.text)
+    again = next(one for one in desk.invite(14) if one.name == "a")
+    with pytest.raises(EnrolError, match="key was revoked"):
+        desk.enrol(asked(again, lost))
+    desk.enrol(asked(again, new_key()))
+    assert desk.joined == ["a"]
+
+
+def test_a_ledger_pays_for_the_delta_of_all_rounds(home):
+    terms = replace(enrolment.desk_of(home).terms, delta=1e-6, rounds=3)
+    found = enrolment.node_config(home, "a", terms, {"members": {"a": "h:1", "b": "h:2"}}, {})
+    assert found["total"] == 3.0 and found["delta"] == 1e-6 and found["total-delta"] == 3e-6
+
+
 def test_other_terms_end_what_was_agreed(home):
     desk, key = enrolment.desk_of(home), new_key()
     a, _ = desk.invite(14)
@@ -175,19 +196,8 @@ def test_other_terms_end_what_was_agreed(home):
 @pytest.fixture
 def open_desk(home):
     """The desk behind TLS on a port of the loopback."""
-    desk = enrolment.desk_of(home)
-    certificate, private = desk_files(NetworkKeys(home / "keys"))
-    port = int(desk.terms.organiser.rpartition(":")[2])
-    config = uvicorn.Config(Front(desk), host="127.0.0.1", port=port, log_level="error", lifespan="off",
-                            ssl_certfile=str(certificate), ssl_keyfile=str(private))  # fmt: skip
-    server = uvicorn.Server(config)
-    thread = threading.Thread(target=server.run, daemon=True)
-    thread.start()
-    while not server.started:
-        time.sleep(0.01)
-    yield desk
-    server.should_exit = True
-    thread.join(10)
+    with serving(enrolment.desk_of(home), *desk_files(NetworkKeys(home / "keys"))) as desk:
+        yield desk
 
 
 def test_over_the_wire(open_desk, tmp_path):
@@ -206,11 +216,14 @@ def test_over_the_wire(open_desk, tmp_path):
     with pytest.raises(DiscreetError, match="not all members"):
         joining.enrol_all(key, "h:1")
     assert Joining(b).enrol_all(enrolment.node_key(tmp_path / "b", "b"), "h:2")["complete"]
-    code = enrolment.settle(tmp_path / "a", "a", joining.authority, joining.enrol_all(key, "h:1"), None)
-    assert code == enrolment.settle(tmp_path / "a", "a", joining.authority, joining.enrol(key, "h:1"), code)
+    code = enrolment.settle(tmp_path / "a", "a", joining.authority, joining.enrol_all(key, "h:1"), terms, None)
+    assert code == enrolment.settle(tmp_path / "a", "a", joining.authority, joining.enrol(key, "h:1"), terms, code)
     assert NetworkKeys(tmp_path / "a" / "keys").ring("a").name == "a"
     with pytest.raises(DiscreetError, match="not the one you have compared"):
-        enrolment.settle(tmp_path / "a", "a", joining.authority, joining.enrol(key, "h:1"), "0" * 39)
+        enrolment.settle(tmp_path / "a", "a", joining.authority, joining.enrol(key, "h:1"), terms, "0" * 39)
+    with pytest.raises(DiscreetError, match="other members than the terms"):
+        more = replace(terms, members=("a", "b", "c"))
+        enrolment.settle(tmp_path / "a", "a", joining.authority, joining.enrol(key, "h:1"), more, None)
     with pytest.raises(DiscreetError, match="used already"):
         joining.enrol(new_key(), "h:1")
     status, body = joining._ask("POST", "join", b"[]")
@@ -219,6 +232,24 @@ def test_over_the_wire(open_desk, tmp_path):
     assert joining._ask("POST", "join", b"0" * 70_000)[0] == 413
     assert joining._ask("GET", "enrolment.json")[0] == 404
     assert joining._ask("GET", "../keys/authority/ca.key")[0] == 404
+
+
+@pytest.mark.parametrize("more", ["second", "key", "words"])
+def test_a_pinned_answer_is_one_certificate_and_nothing_else(open_desk, tmp_path, more):
+    """What follows the pinned certificate would be trusted as well: the answer is refused, and nothing is sent."""
+    from discreet.gossip.keys import make_keys
+
+    make_keys(tmp_path / "other")
+    a = open_desk.invite(14)[0]
+    alone, other = NetworkKeys(open_desk.home / "keys").authority, NetworkKeys(tmp_path / "other")
+    pinned = alone.read_bytes()
+    added = {"second": other.authority.read_bytes(), "key": other.authority_key.read_bytes(), "words": b"more\n"}[more]
+    for text in (pinned + added, added + pinned):
+        alone.write_bytes(text)
+        with pytest.raises(DiscreetError, match="certificate of one authority"):
+            Joining(a, wait=0)
+    alone.write_bytes(pinned.replace(b"\n", b"\r\n"))
+    assert Joining(a, wait=0).authority == pinned  # as it is written here
 
 
 def test_a_port_that_is_taken_is_one_sentence(open_desk):
@@ -257,26 +288,35 @@ def test_what_a_federations_node_keeps_changes_with_its_owners_word_alone(tmp_pa
     key = federated.node_key(tmp_path / "a", "a")
     desk.enrol(asked(b, federated.node_key(tmp_path / "b", "b")))
     answer, authority = desk.enrol(asked(a, key)), desk.authority
-    code = federated.settle(tmp_path / "a", "a", authority, answer, None)
+    code = federated.settle(tmp_path / "a", "a", authority, answer, terms, None)
     assert FederationKeys(tmp_path / "a" / "keys").names == ["a", "b"]
-    assert federated.settle(tmp_path / "b", "b", authority, answer, code) == code  # the same for all partners
+    assert federated.settle(tmp_path / "b", "b", authority, answer, terms, code) == code  # the same for all partners
     desk.revoke("b")
     assert FederationKeys(place / "keys").names == ["a"]
     (again,) = desk.invite(14)
     desk.enrol(asked(again, federated.node_key(tmp_path / "new", "b")))
     changed = desk.enrol(asked(a, key))
     with pytest.raises(DiscreetError, match="keys of b have changed"):
-        federated.settle(tmp_path / "a", "a", authority, changed, None)
+        federated.settle(tmp_path / "a", "a", authority, changed, terms, None)
     with pytest.raises(DiscreetError, match="not those you have compared"):
-        federated.settle(tmp_path / "a", "a", authority, changed, code)
+        federated.settle(tmp_path / "a", "a", authority, changed, terms, code)
     from discreet.nodes.desk import roster_code
     from discreet.nodes.terms import grouped
 
     new = grouped(roster_code(changed["registry"]))
-    assert federated.settle(tmp_path / "a", "a", authority, changed, new) == new
+    assert federated.settle(tmp_path / "a", "a", authority, changed, terms, new) == new
     posed = {**changed, "registry": {**changed["registry"], "a": changed["registry"]["b"]}}
     with pytest.raises(DiscreetError, match="another key for this node"):
-        federated.settle(tmp_path / "a", "a", authority, posed, grouped(roster_code(posed["registry"])))
+        federated.settle(tmp_path / "a", "a", authority, posed, terms, grouped(roster_code(posed["registry"])))
+    # Keys beyond the terms', of which the coordinator says that they are members.
+    more = dict.fromkeys(("a", "b", *(f"x{i}" for i in range(28))), changed["registry"]["b"])
+    more["a"] = changed["registry"]["a"]
+    crowd = {**changed, "registry": more, "members": dict.fromkeys(more)}
+    few = {**changed, "registry": {"a": more["a"]}, "members": {"a": None}}
+    for lie in (crowd, few):
+        with pytest.raises(DiscreetError, match="other members than the terms"):
+            federated.settle(tmp_path / "a", "a", authority, lie, terms, grouped(roster_code(lie["registry"])))
+    assert FederationKeys(tmp_path / "a" / "keys").names == ["a", "b"]
     with pytest.raises(EnrolError, match="P-384"):
         desk.enrol(asked(desk_again(desk), new_key()))
 

@@ -59,5 +59,19 @@ def test_terms_that_are_none(change):
         replace(TERMS, **change)
 
 
+@pytest.mark.parametrize("lie", ["x\n\nPRIVACY. None.", "x\r", "x\x1b[8m", "x\u202e", "x\u2028y"])
+@pytest.mark.parametrize("field", ["title", "organiser", "target", "mechanism", "schema", "members", "columns"])
+def test_no_value_passes_for_a_sentence(field, lie):
+    with pytest.raises(DiscreetError, match="printable"):
+        replace(TERMS, **{field: ("a", lie) if field in {"members", "columns"} else lie})
+
+
+def test_notes_are_lines_without_control_characters():
+    assert replace(TERMS, notes="One.\n\tTwo.\n").notes
+    for notes in ("x\x1b[8m", "x\r", 7):
+        with pytest.raises(DiscreetError, match="notes"):
+            replace(TERMS, notes=notes)
+
+
 def test_hashes_are_shown_in_groups():
     assert grouped("0123456789abcdef" * 4, 2) == "0123:4567"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import shutil
 import sys
 import tomllib
@@ -143,7 +144,7 @@ def _invite(kind: str, home: Path, inviting: dict[str, Any], agreed: dict[str, A
         print_json({**shown, "authority": invites[0].authority if invites else None})
         return
     say = console().print
-    say(made.text[: made.text.index("\n\n")])
+    say("\n\n".join(made.sentences()), markup=False)
     say(f"wrote {home}: the terms are {home / 'terms.toml'}, SHA-256 {grouped(made.hash)}…")
     for name, path in files.items():
         say(f"  send {path} to {name}: whoever has it can join in its place, once, within {inviting['days']} days")
@@ -153,14 +154,14 @@ def _invite(kind: str, home: Path, inviting: dict[str, Any], agreed: dict[str, A
 
 
 def _write_config(path: Path, values: dict[str, Any], command: str) -> None:
-    """Write a config file; keys that somebody has added to the one before stay."""
+    """Write a config file, which may hold a database's password; keys that somebody has added before stay."""
     from discreet.files import write_text
 
     try:
         values = {**tomllib.loads(path.read_text(encoding="utf-8")), **values} if path.is_file() else values
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise DiscreetError(f"{path} is no TOML: {error}") from None
-    write_text(path, f"# {command} --config {path}\n{tomli_w.dumps(values)}")
+    write_text(path, f"# {command} --config {path}\n{tomli_w.dumps(values)}", private=True)
 
 
 @gossip.app.command("admit", cls=Configured)
@@ -214,9 +215,20 @@ def gossip_revoke(
 
 @federate.app.command("join", cls=Configured)
 @options.grouped(joining=JOINING)
-def federate_join(invite: InviteArgument, joining: dict[str, Any]) -> None:
+def federate_join(
+    invite: InviteArgument,
+    joining: dict[str, Any],
+    trusting: Annotated[
+        bool,
+        typer.Option(
+            "--trust-coordinator-keys",
+            help="Under masks: run on the members' keys as the coordinator gives them, though nobody has compared "
+            "them; if it lies about them, it sees this node's numbers with a share of the noise.",
+        ),
+    ] = False,
+) -> None:
     """At a node: read the terms, make a key here, join, and answer rounds; again, to learn what has changed."""
-    _join("federate", invite, joining, {})
+    _join("federate", invite, joining, {}, trusting)
 
 
 @gossip.app.command("join", cls=Configured)
@@ -238,7 +250,7 @@ def gossip_join(
     _join("gossip", invite, joining, own)
 
 
-def _join(kind: str, given: str, joining: dict[str, Any], own: dict[str, Any]) -> None:
+def _join(kind: str, given: str, joining: dict[str, Any], own: dict[str, Any], trusting: bool = False) -> None:
     room = _room(kind)
     from discreet.files import write_text
     from discreet.nodes.invites import Invite
@@ -261,15 +273,15 @@ def _join(kind: str, given: str, joining: dict[str, Any], own: dict[str, Any]) -
     terms = desk.terms()
     schema = desk.schema(terms)
     check_data(joining["data"], schema)
-    note(terms.text[: terms.text.index("\n\n")])
+    note("\n\n".join(terms.sentences()))
     if terms.notes:
-        note(f"NOTES. {terms.notes}")
+        note("\n".join(["\nNOTES, in the organiser's own words:", *(f"  | {one}" for one in terms.notes.split("\n"))]))
     note(f"terms: SHA-256 {grouped(terms.hash)}…; organiser: {grouped(invite.authority)}")
     _consent(joining["agree"])
     home.mkdir(mode=0o700, exist_ok=True)
     key = room.node_key(home, invite.name)
     answer = desk.enrol_all(key, own.get("advertise") or own.get("listen"))
-    code = room.settle(home, invite.name, desk.authority, answer, joining["roster"])
+    code = room.settle(home, invite.name, desk.authority, answer, terms, joining["roster"])
     write_text(home / "terms.toml", terms.text)
     schema.save(home / "schema.json")
     paying = {"account": joining["account"] and str(joining["account"].absolute())} if joining["account"] else {}
@@ -280,7 +292,9 @@ def _join(kind: str, given: str, joining: dict[str, Any], own: dict[str, Any]) -
     note(f"{invite.name}: joined; the config file is {config}")
     if joining["roster"] is None:
         note(f"{invite.name}: compare this code with your partners by another way: {code}")
-    if joining["run"]:
+    if terms.secure and joining["roster"] is None and not trusting:
+        note(f"{invite.name}: if all have the same, go on by: discreet {kind} node --config {shlex.quote(str(config))}")
+    elif joining["run"]:
         run_configured(kind, "node", config)
 
 

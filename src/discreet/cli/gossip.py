@@ -101,6 +101,9 @@ def node(
     schema: options.Schema = None,
     delta: options.Delta = 0.0,
     total: Annotated[float | None, typer.Option(help="What the ledger may pay in all; this round unless told.")] = None,
+    total_delta: Annotated[
+        float | None, typer.Option(help="The delta that the ledger may pay in all; this round's unless told.")
+    ] = None,
     mechanism: options.Mechanism = "auto",
     round_name: Annotated[str, typer.Option("--round", help="The round's name, the same at all nodes.")] = "gossip",
     advertise: Annotated[str | None, typer.Option(help="Where peers reach this node, if not at --listen.")] = None,
@@ -146,9 +149,9 @@ def node(
 
     settings = Settings.of(**terms)
     spent = Budget(epsilon, delta=delta)
+    granted = Budget(epsilon if total is None else total, delta=delta if total_delta is None else total_delta)
     own = GossipTerms(
-        name, data, public, spent, state, settings, mechanism, round_name,
-        None if total is None else Budget(total, delta=delta),
+        name, data, public, spent, state, settings, mechanism, round_name, granted,
         account=account_for(data, **paying, what="gossip node"),
     )  # fmt: skip
     pace = Pace(beat, tolerance, max(expect, 2) if expect else len(known) + 1, wait, linger, chaos=chaos)

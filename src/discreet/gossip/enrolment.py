@@ -82,11 +82,13 @@ def node_key(home: Path, name: str) -> ec.EllipticCurvePrivateKey:
     return own_key(NetworkKeys(home / "keys"), name)
 
 
-def settle(home: Path, name: str, authority: bytes, answer: dict[str, Any], roster: str | None) -> str:
+def settle(home: Path, name: str, authority: bytes, answer: dict[str, Any], terms: Terms, roster: str | None) -> str:
     """Keep the certificate and the list of revoked ones; return the code of the authority, which vouches for all."""
     keys, code = NetworkKeys(home / "keys"), grouped(authority_digest(authority))
     if roster is not None and roster.strip().lower() != code:
         raise DiscreetError(f"the network's authority is not the one you have compared: its code is {code}")
+    if not isinstance(answer.get("members"), dict) or set(answer["members"]) != set(terms.members):
+        raise DiscreetError("the organiser's answer names other members than the terms")
     keys.authority.parent.mkdir(mode=0o700, exist_ok=True)
     write_bytes(keys.authority, authority, private=True)
     write_bytes(keys.certificate(name), str(answer["certificate"]).encode(), private=True)
@@ -105,8 +107,8 @@ def node_config(home: Path, name: str, terms: Terms, answer: dict[str, Any], own
         "name": name, "peers": ",".join(f"{one}={address}" for one, address in sorted(peers.items())),
         "keys": str(home / "keys"), "schema": str(home / "schema.json"), "state": str(home / "state"),
         "out": str(home / "model.json"), "epsilon": terms.epsilon, "delta": terms.delta, "total": terms.total,
-        "adjacency": terms.adjacency, "numeric": terms.numeric, "split": terms.split,
-        "contributions": terms.contributions, "mechanism": terms.mechanism, **own,
+        "total-delta": terms.total_delta(), "adjacency": terms.adjacency, "numeric": terms.numeric,
+        "split": terms.split, "contributions": terms.contributions, "mechanism": terms.mechanism, **own,
     }  # fmt: skip
 
 

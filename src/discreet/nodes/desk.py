@@ -95,8 +95,8 @@ class Desk:
         agreed, authority, made = terms.hash, authority_digest(self.authority), []
         with self._change() as records:
             for name in list(records):
-                if name not in terms.members and records.pop(name)["key"]:
-                    self.withdraw(name)
+                if name not in terms.members:
+                    self._drop(records, name)
             for name in terms.members:
                 held = records.get(name)
                 if held is not None and held["key"] and held["terms"] == agreed and not held["revoked"]:
@@ -106,6 +106,15 @@ class Desk:
                                  "address": None, "revoked": False, "gone": (held or {"gone": []})["gone"]}  # fmt: skip
                 made.append(Invite(terms.kind, name, terms.organiser, authority, agreed, secret, day(until)))
         return made
+
+    def _drop(self, records: dict[str, dict[str, Any]], name: str) -> None:
+        """Forget who is no longer a member, but for its keys: none that was taken back holds again."""
+        held = records.pop(name)
+        if held["key"] and not held["revoked"]:
+            self.withdraw(name)
+            held["gone"].append(held["key"])
+        if held["gone"]:
+            records[name] = {**held, "secret": "", "key": None, "address": None, "revoked": True}
 
     def revoke(self, name: str) -> None:
         """Let a member in no more; another invite may let it in anew, with another key."""

@@ -11,13 +11,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from discreet.errors import DiscreetError
 from discreet.files import parse_json
 from discreet.nodes.front import ROOT
 from discreet.nodes.invites import Invite
-from discreet.nodes.keys import authority_digest, make_request
+from discreet.nodes.keys import authority_digest, make_request, only_authority
 from discreet.nodes.terms import Terms
 from discreet.schema import Schema
 
@@ -49,7 +50,7 @@ class Joining:
         status, held = self._call(open_, "GET", "ca.pem")
         if status != 200 or authority_digest(held) != self.invite.authority:
             raise DiscreetError(f"{self.invite.address} is not whom the invite names: its fingerprint is another")
-        return held
+        return only_authority(held).public_bytes(serialization.Encoding.PEM)
 
     def _call(self, context: ssl.SSLContext, method: str, name: str, body: bytes | None = None) -> tuple[int, bytes]:
         host, _, port = self.invite.address.rpartition(":")

@@ -162,13 +162,20 @@ def key_digest(public: ec.EllipticCurvePublicKey) -> str:
     return hashlib.sha256(public.public_bytes(serialization.Encoding.DER, form)).hexdigest()
 
 
+def only_authority(pem: bytes) -> x509.Certificate:
+    """The one certificate in a text; one with more of them, or with anything else, is refused: all of it is trusted."""
+    try:
+        (held,) = x509.load_pem_x509_certificates(pem)
+    except ValueError:
+        raise DiscreetError("this is not the certificate of one authority") from None
+    if held.public_bytes(serialization.Encoding.PEM).split() != pem.split():
+        raise DiscreetError("this is not the certificate of one authority alone: there is more in it")
+    return held
+
+
 def authority_digest(pem: bytes) -> str:
     """The SHA-256 of an authority's certificate, by which whoever it signs for is known."""
-    try:
-        held = x509.load_pem_x509_certificate(pem)
-    except ValueError:
-        raise DiscreetError("this is no certificate of an authority") from None
-    return held.fingerprint(hashes.SHA256()).hex()
+    return only_authority(pem).fingerprint(hashes.SHA256()).hex()
 
 
 def reached_at(hosts: Sequence[str]) -> x509.SubjectAlternativeName:

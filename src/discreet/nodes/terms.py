@@ -51,6 +51,12 @@ class Terms:
         if not all(isinstance(one, tuple) and all(isinstance(name, str) for name in one)
                    for one in (self.members, self.columns)):  # fmt: skip
             raise DiscreetError("terms list members and columns by their names")
+        said = (self.organiser, self.schema, self.target, self.mechanism, self.title, *self.members, *self.columns)
+        if not all(isinstance(one, str) and one.isprintable() for one in said):
+            raise DiscreetError("terms name the organiser, members, columns, target and title in printable characters, "
+                                "each on one line")  # fmt: skip
+        if not isinstance(self.notes, str) or not "".join(self.notes.split("\n")).replace("\t", "").isprintable():
+            raise DiscreetError("the notes of terms are lines of printable characters")
         if not 0 < self.epsilon < math.inf or not 0 <= self.delta < 1 or self.rounds < 1:
             raise DiscreetError("terms need a finite epsilon above zero, a delta below one, and one round at least")
         if self.secure and self.kind != "federate":
@@ -74,12 +80,13 @@ class Terms:
         return float(Budget(self.epsilon, delta=Fraction(str(self.delta)) * self.rounds).delta)
 
     def sentences(self) -> list[str]:
-        """The terms in words: who, about what, at which cost, how often, and what if one drops out."""
+        """The terms in words, a line each: title, who, what, at which cost, how often, and what if one drops out."""
         who = ", ".join(self.members)
         factor = math.exp(min(self.epsilon * self.rounds, 700.0))
         but = f" and delta = {self.total_delta():g}" if self.delta else ""
         unit = Settings.of(self.adjacency, self.numeric, self.split, self.contributions).unit
         return [
+            f"TERMS of a {KINDS[self.kind]} ({VERSION})" + (f": {self.title}" if self.title else ""),
             f"WHO. These {len(self.members)} members take part: {who}. {self._organiser()}",
             f"WHAT. Each member counts its own rows of the table that the schema with the SHA-256 {self.schema} "
             f"declares: {', '.join(self.columns)}, and what is to be foretold, {self.target}. No row leaves a member. "
@@ -123,8 +130,7 @@ class Terms:
     @property
     def text(self) -> str:
         """The file: sentences for people, and the values they are made of."""
-        head = f"TERMS of a {KINDS[self.kind]} ({VERSION})" + (f": {self.title}" if self.title else "")
-        lines = "\n#\n".join(f"# {one}" for one in [head, *self.sentences()])
+        lines = "\n#\n".join(f"# {one}" for one in self.sentences())
         values = {key: list(value) if isinstance(value, tuple) else value for key, value in asdict(self).items()}
         return f"{lines}\n\n{tomli_w.dumps(values, multiline_strings=False)}"
 

@@ -31,7 +31,7 @@ def test_three_nodes_in_five_commands(federation):
     here = f"127.0.0.1:{federation.port}"
     invite, coordinator, join = documented("federated-deployment.md")
     invite[invite.index("--address") + 1] = here
-    assert "--secure" in invite
+    assert "--secure" in invite and "--trust-coordinator-keys" in join
     assert federation.finish(federation.start(*invite, log="invite.log")) == 0, federation.logs()
     running = federation.start(*coordinator, log="coordinator.log")
     for name in federation.names:  # each partner finds the one line in its mail

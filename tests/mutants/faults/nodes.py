@@ -48,3 +48,15 @@ plant("revoked-key-invited-anew", "nodes/desk.py",
       'if any(digest in one["gone"] for one in records.values()):', "if False:",
       "a key that was lost gets in by the next invite",
       f"{JOINING}::test_a_revoked_member_needs_another_invite_and_another_key")
+plant("more-than-the-pinned", "nodes/keys.py",
+      "if held.public_bytes(serialization.Encoding.PEM).split() != pem.split():", "if False:",
+      "what stands beside the pinned certificate is taken along",
+      f"{JOINING}::test_a_pinned_answer_is_one_certificate_and_nothing_else")
+plant("value-poses-as-sentence", "nodes/terms.py",
+      "if not all(isinstance(one, str) and one.isprintable() for one in said):", "if False:",
+      "a title or a column ends the sentences that people see, or adds some",
+      "nodes/test_terms.py::test_no_value_passes_for_a_sentence")
+plant("dropped-key-forgotten", "nodes/desk.py",
+      'if held["gone"]:', "if False:",
+      "a revoked key gets in again once its member was out of the terms",
+      f"{JOINING}::test_a_key_that_was_taken_back_stays_so_when_its_member_is_dropped_and_comes_back")

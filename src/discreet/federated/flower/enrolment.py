@@ -65,14 +65,15 @@ def node_key(home: Path, name: str) -> ec.EllipticCurvePrivateKey:
     return own_key(FederationKeys(home / "keys"), name)
 
 
-def settle(home: Path, name: str, authority: bytes, answer: dict[str, Any], roster: str | None) -> str:
+def settle(home: Path, name: str, authority: bytes, answer: dict[str, Any], terms: Terms, roster: str | None) -> str:
     """Keep what the answer says, and return the code of all members' keys, which partners compare.
 
     Keys that were here before are replaced only if `roster` is the code of the new ones: nobody but the node's owner
     changes whom it adds up with.
     """
+    # Under masks each adds a share of the noise, by how many there are: nobody but the terms says who.
     keys, found = FederationKeys(home / "keys"), answer.get("registry")
-    if not isinstance(found, dict) or set(found) != set(answer["members"]):
+    if not isinstance(found, dict) or set(found) != set(terms.members):
         raise DiscreetError("the coordinator's answer names other members than the terms")
     code = grouped(roster_code(found))
     if roster is not None and roster.strip().lower() != code:
