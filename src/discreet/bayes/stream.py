@@ -152,9 +152,8 @@ class Stream:
                 for i in range(head[name])
             ]
 
-        sums = {"exact": kept("exact"), "noisy": kept("noisy")}
-        told = {"samplers": tuple(head["samplers"]), "trusts": tuple(head.get("trusts", ()))}
-        return cls(plan, head["step"], simulation=head["simulation"], **sums, **told)
+        samplers, trusts = tuple(head["samplers"]), tuple(head.get("trusts", ()))
+        return cls(plan, head["step"], kept("exact"), kept("noisy"), samplers, head["simulation"], trusts)
 
 
 def stream_settings(path: str | os.PathLike[str]) -> dict[str, Any]:

@@ -190,7 +190,7 @@ plant("stream-charged-for-free", "bayes/steps.py",
       "charge(payer, plan, X, self, schema=schema)", "pass",
       "nobody pays for a stream", f"{STREAM}::test_one_charge_a_certificate_and_an_end")
 plant("stream-file-forgets-trust", "bayes/stream.py",
-      '"trusts": tuple(head.get("trusts", ()))}', '"trusts": ()}',
+      'tuple(head.get("trusts", ()))', "()",
       "a certificate no longer says that counts of an earlier step are taken on trust",
       f"{STREAM}::test_what_is_taken_on_trust_stays_said")
 plant("stream-trusts-the-last-step", "bayes/stream.py",
