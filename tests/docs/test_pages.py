@@ -22,7 +22,7 @@ ELSEWHERE = {"pip", "make", "."}  # what sets the package up
 @pytest.mark.parametrize("page", FOLLOWED)
 def test_followed(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("DISCREET_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     matplotlib.use("Agg")
     space = {"__name__": "page"}
     blocks = re.findall(r"^```(python|console)\n(.*?)^```", (DOCS / page).read_text("utf-8"), re.DOTALL | re.MULTILINE)

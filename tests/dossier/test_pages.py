@@ -83,6 +83,7 @@ def test_numbers_are_those_of_the_certificate(models):
     central, delta, held = models["central"], models["delta"], models["held"]
     text = make_dossier(central).dossier
     assert "factor of 2.72 at most" in text and "73.1 %" in text  # e, and e / (1 + e)
+    assert "row says change by a factor of 7.39 at most" in text  # what it says, not whether it is there: squared
     assert "There is no δ" in text and central.certificate.hash in text
     text = make_dossier(delta).dossier
     assert "δ = 1e-06" in text and "a chance of about 1e-06" in text

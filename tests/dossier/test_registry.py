@@ -83,6 +83,8 @@ def test_entries_without_answers_are_of_tier_2_and_mark_what_is_open(models):
         assert "deployment.basic.name" in made.entry.unanswered
         marked = [line for line in made.entry.to_yaml().splitlines() if line.endswith("# not answered: fill in")]
         assert len(marked) == len(made.entry.unanswered) == 8
+        said = made.entry.fields["deployment"]["implementation"]["additional_information"]
+        assert all(name in said for name in made.entry.unanswered)  # in the record itself, not only in comments
 
 
 def test_entries_with_all_answers_are_of_tier_3_and_invent_nothing(models, full):
@@ -148,3 +150,18 @@ def test_what_is_no_schema_is_refused(tmp_path, content):
     path.write_text(content)
     with pytest.raises(DiscreetError, match="schema"):
         read_edition(path)
+
+
+def test_what_held_all_rows_and_what_goes_on_are_told(models):
+    from discreet import LocalNB, PrivateNB
+    from discreet.dossier.facts import CENTRAL, MASKED, Facts
+
+    from .conftest import SCHEMA, rows
+
+    X, y = rows(60)
+    rehearsed = LocalNB(epsilon=2.0, schema=SCHEMA).fit(X, y).model_  # one process held all rows: no device drew
+    assert Facts(rehearsed).trust == CENTRAL and Facts(models["secure"]).trust == MASKED
+    running = PrivateNB(1.0, schema=SCHEMA, stream=4).partial_fit(X, y).model_
+    told = make_dossier(running).entry.fields["deployment"]["deployment_model"]
+    assert told["release_type"] == "Many releases" and told["data_source_type"] == "Dynamic"
+    assert make_dossier(models["local"]).entry.fields["deployment"]["deployment_model"]["data_source_type"] == "Static"

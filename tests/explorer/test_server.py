@@ -14,11 +14,26 @@ def ask(served, method, path, *, body=b"", **headers):
 
 
 def test_whoever_lacks_the_token_gets_nothing(served):
-    for method, path in (("GET", "/"), ("GET", "/files/model.json"), ("POST", "/api/start"), ("POST", "/api/fit")):
+    for method, path in (
+        ("GET", "/api/progress"),
+        ("GET", "/files/model.json"),
+        ("POST", "/api/start"),
+        ("POST", "/api/fit"),
+    ):
         for headers in ({}, {"X_Token": "wrong"}, {"X_Token": served.token[:-1]}):
             assert ask(served, method, path, **headers)[0] == 403
     assert ask(served, "GET", f"/?token={served.token}")[0] == 200
     assert ask(served, "POST", "/api/start", body=b"{}", X_Token=served.token)[0] == 200
+
+
+def test_the_code_of_the_browser_is_good_for_one_exchange(served):
+    code = served.launch
+    assert ask(served, "POST", "/api/launch", X_Launch="wrong")[0] == 403
+    assert ask(served, "POST", "/api/launch", X_Launch=code, Origin="https://evil.example")[0] == 403
+    status, _, content = ask(served, "POST", "/api/launch", X_Launch=code)
+    assert status == 200 and json.loads(content) == {"token": served.token}
+    assert ask(served, "POST", "/api/launch", X_Launch=code)[0] == 403
+    assert code not in served.address
 
 
 @pytest.mark.parametrize(

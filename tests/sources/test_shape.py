@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sqlite3
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +43,7 @@ from discreet.calibration import calibrated
 from discreet.errors import BudgetError, DataError
 from discreet.federated import node_update
 from discreet.sources import check_columns, check_shape
+from discreet.sources.jsonlines import JSONLines
 from discreet.sources.streams import opened
 
 SCHEMA = Schema([Categorical("a", ["x", "y"]), Numeric("b", 0, 1)], "t", ["no", "yes"])
@@ -152,6 +155,49 @@ def test_no_row_is_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         assert payer.spent == 1
     check_shape(pd.DataFrame({"a": [7], "b": ["x"], "t": [None]}), schema=SCHEMA)
     check_shape([["x"], 5, None], ["no"], SCHEMA)
+
+
+@pytest.mark.parametrize("unexpected", ["refuse", "absorb"])
+def test_json_keys_cost_the_same_whether_a_line_has_them_or_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, unexpected: Any
+) -> None:
+    """With the only row that has a key and without it the ledger is charged alike, and before any line is parsed."""
+    schema = Schema([*SCHEMA.features, Categorical("hiv", ["no", "yes"], missing="category")], "t", ["no", "yes"])
+    rows = [json.dumps(row) for row in ROWS.to_dict("records")] * 3  # more than the lines that names are taken from
+    path = tmp_path / "rows.jsonl"
+    parsed, seen = JSONLines._parsed, []
+
+    def watched(self: Any, *where: Any) -> Any:
+        seen.append(payer.spent)
+        return parsed(self, *where)
+
+    monkeypatch.setattr(JSONLines, "_parsed", watched)
+    said = []
+    for last in (['{"a": "x", "b": 0.5, "t": "no", "hiv": "yes"}'], []):
+        path.write_text("\n".join([*rows, *last]))
+        payer, text = Ledger(Budget(1.0)), ""
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            try:
+                PrivateNB(1.0, schema=schema, unexpected=unexpected).fit(path, account=payer)
+            except DataError as error:
+                text = str(error)
+        said.append(text)
+        assert payer.spent == 1
+    assert seen and set(seen) == {1}
+    assert not said[0] and ("no line of" in said[1]) == (unexpected == "refuse")
+
+
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+def test_json_lines_are_paid_for_by_every_call(call: Any, tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_text("\n".join(json.dumps(row) for row in ROWS.drop(columns="b").to_dict("records")))
+    payer = Ledger(Budget(100.0))
+    with pytest.raises(DataError):
+        call(path, None, SCHEMA, payer)
+    assert payer.spent == 1
+    (tmp_path / "torn.jsonl.gz").write_bytes(b"no gzip")
+    assert "cannot be read" in _refused(call, tmp_path / "torn.jsonl.gz")
 
 
 def column_names(data):

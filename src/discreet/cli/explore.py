@@ -59,5 +59,5 @@ def command(
         console().print(f"open {served.address}", soft_wrap=True, highlight=False)
         console().print("only this machine and whoever has that address can; press Ctrl-C to end")
     if browser:
-        webbrowser.open(served.address)
+        webbrowser.open(served.launching)  # other users may read command lines
     served.run()

@@ -13,22 +13,40 @@ from discreet.models import ReleasedModel
 from discreet.privacy.budget import Adjacency
 from discreet.privacy.certificate import ChargeRecord, GroupRecord, Leaf, ResponseRecord, SmoothRecord
 
-CENTRAL, LOCAL, FEDERATED, GOSSIP, SHUFFLED = "central", "local", "federated", "gossip", "shuffled"
+CENTRAL, LOCAL, FEDERATED, MASKED, GOSSIP, SHUFFLED = "central", "local", "federated", "masked", "gossip", "shuffled"
+ONE_PROCESS = "in the one process that held all rows"  # reports that no device drew
 
 TRUST = {
-    CENTRAL: "One organisation, the curator, holds the rows and is trusted with them. Everybody else sees the released "
-    "model at the most.",
-    LOCAL: "Nobody but each person is trusted. Every report was randomised on the person's own device before it was "
-    "sent, so that whoever collects the reports, or steals them, is held off by the same guarantee.",
-    FEDERATED: "Each organisation keeps its own rows and is trusted with those alone. A coordinator received noisy or "
-    "masked counts, never rows.",
-    GOSSIP: "Each organisation keeps its own rows and is trusted with those alone. Members passed shares of noisy "
-    "counts to each other; there is no coordinator.",
-    SHUFFLED: "Nobody but each person is trusted with the row. Reports were randomised on the devices and passed "
-    "through a shuffler, which is trusted to mix them and to keep no record; the collector saw a mixed batch.",
+    CENTRAL: (
+        "One organisation, the curator, holds the rows and is trusted with them. Everybody else sees the released "
+        "model at the most."
+    ),
+    LOCAL: (
+        "Nobody but each person is trusted. Every report was randomised on the person's own device before it was "
+        "sent, so that whoever collects the reports, or steals them, is held off by the same guarantee."
+    ),
+    FEDERATED: (
+        "Each organisation keeps its own rows and is trusted with those alone. A coordinator received noisy counts of "
+        "each of them, never rows."
+    ),
+    MASKED: (
+        "Each organisation keeps its own rows. A coordinator saw the sum of masked counts only, and the noise in it "
+        "comes from all organisations together: the guarantee rests on so many of them adding their share, and not "
+        "working with the coordinator, as the assumptions say."
+    ),
+    GOSSIP: (
+        "Each organisation keeps its own rows and is trusted with those alone. Members passed shares of noisy counts "
+        "to each other; there is no coordinator."
+    ),
+    SHUFFLED: (
+        "Nobody but each person is trusted for the ε stated here: every report was randomised on the person's own "
+        "device. Reports also passed through a shuffler; what its mixing adds holds if it keeps no record, and stands "
+        "in the accounting."
+    ),
 }
 REGISTRY = {
-    CENTRAL: "Central", LOCAL: "Local", FEDERATED: "Federated", GOSSIP: "Federated", SHUFFLED: "Shuffle",
+    CENTRAL: "Central", LOCAL: "Local", FEDERATED: "Federated", MASKED: "Federated",
+    GOSSIP: "Federated", SHUFFLED: "Shuffle",
 }  # fmt: skip
 
 
@@ -70,7 +88,11 @@ class Facts:
         """Who may see the rows: which trust model the certificate is of."""
         said = " ".join((self.certificate.covers, self.certificate.accounting, *self.certificate.assumptions)).lower()
         if any(isinstance(one, ResponseRecord) for one in self.certificate.charges()):
+            if ONE_PROCESS in self.certificate.sampler:
+                return CENTRAL  # somebody held all rows, and drew every person's report
             return SHUFFLED if "shuffl" in said else LOCAL
+        if "coordinator opened" in said:
+            return MASKED
         if "peers may have seen" in said:
             return GOSSIP
         return FEDERATED if "coordinator" in said else CENTRAL
@@ -140,10 +162,26 @@ class Facts:
         named = {one.mechanism.lower(): one.mechanism for one in reversed(self.certificate.charges())}
         return list(reversed(named.values()))
 
+    @property
+    def presence(self) -> bool:
+        """Whether it is hidden who is in the data at all; else only what their rows say is."""
+        return self.certificate.adjacency != Adjacency.REPLACE and self.trust not in (LOCAL, SHUFFLED)
+
+    @property
+    def about(self) -> str:
+        """What a guess at e^ε is about."""
+        return "that this person is in the data" if self.presence else "about what this person's row says"
+
     def after(self, before: float) -> float:
         """How sure an attacker can be at the most who was this sure before; with a δ, but for that chance."""
         ratio = before / (1 - before) * math.exp(min(self.epsilon, 700.0))
         return ratio / (1 + ratio)
+
+    @property
+    def even(self) -> float:
+        """How often an even guess is right afterwards at the most, δ included."""
+        rise = math.exp(min(self.epsilon, 700.0))
+        return min((rise + self.delta) / (1 + rise), 1.0)
 
     def power(self, false_alarms: float) -> float:
         """The most of the people in the data that a test finds which errs this often about people who are not."""
@@ -153,6 +191,8 @@ class Facts:
     @property
     def strength(self) -> str:
         """What an ε of this size is, in a word that the field's guides would use."""
+        if self.delta > 1e-4:
+            return "weak: its δ is no small chance"
         if self.epsilon <= 1:
             return "strong"
         if self.epsilon <= 5:

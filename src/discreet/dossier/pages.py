@@ -110,9 +110,12 @@ class Page:
         return [(title, _or_open(self.answers.get(f"product.{name}"))) for title, name in named.items()]
 
     def _from_what(self) -> str:
+        hidden = "whether this person's data were used, or what they say"
+        if not self.facts.presence:
+            hidden = "what this person's data say (that the person is among them is not hidden)"
         return (
             "From anyone who studies the released model, however clever, whatever they know already, now or later: "
-            "they cannot tell well whether this person's data were used, or what they say."
+            f"they cannot tell well {hidden}."
         )
 
     def _odds(self) -> str:
@@ -120,9 +123,13 @@ class Page:
         factor = 2.718281828459045 ** min(facts.epsilon, 700.0)
         times = f"{factor:.3g}" if factor < 1e6 else f"e^{facts.epsilon:g}"
         but = f", except in a case that has a chance of about {facts.delta:g}" if facts.delta else ""
+        more = ""
+        if facts.presence:  # two tables with different rows of this person are two steps apart
+            squared = f"{factor**2:.3g}" if factor < 1e6 else f"e^{2 * facts.epsilon:g}"
+            more = f" Odds about what this person's row says change by a factor of {squared} at most."
         return (
-            f"anyone's odds for any guess about this person change by a factor of {times} at most{but}. A guess that "
-            f"was even before is right in at most {percent(facts.after(0.5))} of cases."
+            f"anyone's odds {facts.about} change by a factor of {times} at most{but}. A guess that "
+            f"was even before is right in at most {percent(facts.even)} of cases.{more}"
         )
 
     def epsilon(self) -> str:
@@ -144,8 +151,8 @@ class Page:
             f"{delta}{pictures.guesses(facts)}"
             '<div class="scroll"><table><caption class="soft">How sure anyone can become</caption><tr><th scope="col" '
             f'class="n">sure before</th><th scope="col" class="n">at most afterwards</th></tr>{table}</table></div>'
-            "<h3>The best attack there is</h3><p>Someone who knows every other row, the program and its settings, and "
-            "tests whether this one person is in the data, stays below this curve.</p>"
+            f"<h3>The best attack there is</h3><p>Someone who knows every other row, the program and its settings, and "
+            f"tests a guess {facts.about}, stays below this curve.</p>"
             f"{pictures.detection(facts)}"
             f"<h3>Why this value</h3>{self.answer('release.justification')}"
         )
@@ -200,8 +207,8 @@ class Page:
         return (
             f"<p>{escape(TRUST[facts.trust])}</p>"
             "<p>Counts are whole numbers and costs exact fractions, noise is drawn from bits of the operating "
-            "system as chapter 3 says, and every fit is charged before it reads a row. Time, memory and power "
-            "used while fitting are not part of the guarantee: fit where nobody else watches the machine.</p>"
+            "system as the chapter on the algorithm says, and every fit is charged before it reads a row. Time, memory "
+            "and power used while fitting are not part of the guarantee: fit where nobody else watches the machine.</p>"
             f"<h3>Who sees what</h3>{self.answer('release.actors')}<h3>The rows themselves</h3>"
             f"{self.answer('release.access')}{self.answer('data.retention')}"
         )
@@ -249,7 +256,7 @@ class Page:
             f"<h3>Is the claim made?</h3>{self.answer('anonymity.claim')}"
             f"<h3>Extraction from the model</h3><p>Whatever is computed from the parameters, by any means: of the "
             f"people in the data at most {percent(facts.power(0.05))} are found by a test that accuses 5 % of "
-            f"others; of {percent(facts.power(0.01))} at most with 1 %.</p>"
+            f"others, and at most {percent(facts.power(0.01))} by one that accuses 1 %.</p>"
             "<h3>Answers to queries</h3><p>Answers are computed from the released parameters alone, so that no number "
             "of queries adds anything to the above.</p>"
             f"<h3>Means considered</h3>{self.answer('anonymity.means')}<h3>Assessment</h3>"

@@ -48,7 +48,7 @@ def guesses(facts: Facts) -> str:
             _text(left + scale * after + 6, y + 32, percent(after)),
         ]
         said.append(f"from {percent(before)} to {percent(after)} at most")
-    words = "How sure anyone can become of a guess about one person: " + ", ".join(said)
+    words = f"How sure anyone can become of a guess {facts.about}: " + ", ".join(said)
     return _svg(580, 36 + step * len(GUESSES), "What a guess can gain", words, parts, "guesses")
 
 
@@ -82,7 +82,8 @@ def spending(facts: Facts) -> str:
     whole = facts.charges
     by: dict[str, float] = {}
     for one in whole:
-        by[f"{one['what']} ({one['measure']})"] = by.get(f"{one['what']} ({one['measure']})", 0.0) + one["cost"]
+        name = f"{one['what']} ({one['measure']})"
+        by[name] = max(by.get(name, 0.0), one["cost"])  # of one name are releases about different people
     ranked = sorted(by.items(), key=lambda item: -item[1])
     shown = ranked[:MOST]
     if len(ranked) > MOST:

@@ -10,7 +10,8 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from discreet.dossier.facts import REGISTRY, SHUFFLED, TRUST, Facts
+from discreet.bayes.items import STEPS
+from discreet.dossier.facts import REGISTRY, TRUST, Facts
 from discreet.dossier.questions import Answers
 from discreet.errors import DiscreetError
 
@@ -95,6 +96,12 @@ def make_entry(facts: Facts, answers: Answers, schema: dict[str, Any] | None = N
     values |= {"tier": tier, "url_slug": slug}
     unanswered: list[str] = []
     fields = _placed(layout, values, "", unanswered)
+    if unanswered:  # a choice or a date has to stand there: say in the record itself which are none
+        said = values["additional_information"]
+        values["additional_information"] = " ".join([
+            *([said] if said else []), "Placeholders that nobody has answered yet:", ", ".join(unanswered) + ".",
+        ])  # fmt: skip
+        fields = _placed(layout, values, "", [])
     return Entry(fields, tier, tuple(unanswered), slug)
 
 
@@ -186,7 +193,8 @@ def _values(facts: Facts, answers: Answers) -> tuple[dict[str, Any], list[str]]:
 
 
 def _continual(facts: Facts) -> bool:
-    return "stream" in facts.certificate.covers.lower() or facts.trust == SHUFFLED
+    """Whether one budget pays for many releases, step by step."""
+    return STEPS in facts.certificate.assumptions
 
 
 def _placed(layout: dict[str, Any], values: dict[str, Any], path: str, unanswered: list[str]) -> dict[str, Any]:

@@ -6,7 +6,9 @@ import hmac
 import json
 import secrets
 import shutil
+import signal
 import tempfile
+import threading
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib import resources
@@ -35,6 +37,8 @@ class Explorer:
 
     def __init__(self, work: Work, port: int = 0) -> None:
         self.work, self.token = work, secrets.token_urlsafe(24)
+        self.launch: str | None = secrets.token_urlsafe(24)  # good for one exchange: it stands in a command line
+        self.taken = 0  # files dropped so far: each has a name of its own
         self.uploads = Path(tempfile.mkdtemp(prefix="discreet-explore-"))  # its owner's alone
         made = self
 
@@ -58,8 +62,17 @@ class Explorer:
         """Where to go, with the token."""
         return f"{self.origin}/?token={quote(self.token)}"
 
+    @property
+    def launching(self) -> str:
+        """The address that a browser is started with: its code is of use once."""
+        return f"{self.origin}/?launch={quote(self.launch or '')}"
+
     def run(self) -> None:
-        """Serve until interrupted; rows that were dropped on the page are deleted then."""
+        """Serve until interrupted or ended; rows that were dropped on the page are deleted then."""
+        if threading.current_thread() is threading.main_thread():
+            for name in ("SIGTERM", "SIGHUP"):
+                if hasattr(signal, name):
+                    signal.signal(getattr(signal, name), _interrupt)
         try:
             self.server.serve_forever(poll_interval=0.1)
         finally:
@@ -82,15 +95,19 @@ class _Handler(BaseHTTPRequestHandler):
 
     # ---- who asks
 
-    def _allowed(self) -> bool:
-        """Whether the host is this one, the origin is none or this one, and the token is right."""
+    def _ours(self) -> bool:
+        """Whether the host is this one, and the origin is none or this one."""
         host, origin = self.headers.get("Host", ""), self.headers.get("Origin")
         port = self.explorer.server.server_port
         if host not in {f"127.0.0.1:{port}", f"localhost:{port}"}:
             return False
         if origin is not None and origin not in {f"http://127.0.0.1:{port}", f"http://localhost:{port}"}:
             return False
-        if self.headers.get("Sec-Fetch-Site", "same-origin") not in {"same-origin", "none"}:
+        return self.headers.get("Sec-Fetch-Site", "same-origin") in {"same-origin", "none"}
+
+    def _allowed(self) -> bool:
+        """Whether, besides, the token is right."""
+        if not self._ours():
             return False
         given = self.headers.get("X-Token") or "".join(parse_qs(urlsplit(self.path).query).get("token", ())[:1])
         return hmac.compare_digest(given.encode(), self.explorer.token.encode())
@@ -126,15 +143,16 @@ class _Handler(BaseHTTPRequestHandler):
             text = resources.files("discreet.explorer").joinpath("site", path[1:]).read_text("utf-8")
             self._answer(200, SITE[path], (SHEET + text if path.endswith("css") else text).encode())
             return
+        if path == "/" and self._ours():  # it says nothing until its script has a token
+            page = resources.files("discreet.explorer").joinpath("site", "page.html").read_text("utf-8")
+            self._answer(200, "text/html", page.encode())
+            return
         if not self._allowed():
             self._refuse(
                 HTTPStatus.FORBIDDEN, "this address lacks its token: use the one that was printed at the start"
             )
             return
-        if path == "/":
-            page = resources.files("discreet.explorer").joinpath("site", "page.html").read_text("utf-8")
-            self._answer(200, "text/html", page.encode())
-        elif path == "/api/progress":
+        if path == "/api/progress":
             self._json({"progress": self.explorer.work.progress})
         elif path.startswith("/files/"):
             self._document(unquote(path[7:]))
@@ -161,10 +179,13 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         """Steps of the work."""
+        path = urlsplit(self.path).path
+        if path == "/api/launch" and self._ours():
+            self._exchange()
+            return
         if not self._allowed():
             self._refuse(HTTPStatus.FORBIDDEN, "this page is for whoever started it")
             return
-        path = urlsplit(self.path).path
         try:
             length = int(self.headers.get("Content-Length", ""))
         except ValueError:
@@ -181,8 +202,19 @@ class _Handler(BaseHTTPRequestHandler):
             self._json(self._step(path, parse_json(body or b"{}")))
         except DiscreetError as error:
             self._json({"error": str(error)}, HTTPStatus.UNPROCESSABLE_ENTITY)
+        except OSError as error:
+            self._json({"error": f"a file cannot be used: {error.strerror or error}"}, HTTPStatus.UNPROCESSABLE_ENTITY)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             self._json({"error": f"that was not understood: {error}"}, HTTPStatus.BAD_REQUEST)
+
+    def _exchange(self) -> None:
+        """The token for the code that the browser was started with, once."""
+        given, wanted = self.headers.get("X-Launch", ""), self.explorer.launch
+        if wanted is None or not hmac.compare_digest(given.encode(), wanted.encode()):
+            self._refuse(HTTPStatus.FORBIDDEN, "this address was used already: take the one that was printed")
+            return
+        self.explorer.launch = None
+        self._json({"token": self.explorer.token})
 
     def _step(self, path: str, given: Any) -> Any:
         work = self.explorer.work
@@ -217,7 +249,8 @@ class _Handler(BaseHTTPRequestHandler):
                 HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "the file is empty or too large: name it on the command line"
             )
             return
-        path = self.explorer.uploads / f"rows{suffixes.lower() or '.csv'}"
+        self.explorer.taken += 1
+        path = self.explorer.uploads / f"rows{self.explorer.taken}{suffixes.lower() or '.csv'}"
         left = length
         with open(path, "wb") as sink:
             while left > 0:
@@ -235,6 +268,10 @@ class _Handler(BaseHTTPRequestHandler):
         except DiscreetError as error:
             self.explorer.work.rows = None
             self._json({"error": str(error)}, HTTPStatus.UNPROCESSABLE_ENTITY)
+
+
+def _interrupt(*_: Any) -> None:
+    raise KeyboardInterrupt
 
 
 def _finite(value: Any) -> Any:

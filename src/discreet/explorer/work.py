@@ -31,6 +31,8 @@ class Work:
         self.model: Any = None
         self.progress: tuple[int, int | None] | None = None
         self._one = threading.Lock()  # one fit at a time: each of them is a charge
+        self._drafted = self._declared = ""
+        self._given = rows is not None  # by name: its account lies beside it
 
     def start(self) -> dict[str, Any]:
         """What is known when the page opens."""
@@ -51,7 +53,9 @@ class Work:
 
     def take(self, path: Path, name: str) -> dict[str, Any]:
         """Rows that were dropped on the page; its columns come back."""
-        self.rows, self.shown = path, name
+        if self._one.locked():
+            raise DiscreetError("a fit is under way: wait for it")
+        self.rows, self.shown, self.account, self._given = path, name, None, False
         return {"rows": name, "columns": self.columns()["columns"]}
 
     def demo(self, path: Path) -> dict[str, Any]:
@@ -76,7 +80,8 @@ class Work:
         from discreet.sources.drafted import as_toml
 
         found = draft(self._rows(), target=target)
-        return {"schema": as_toml(found, WARNING), "left_out": found.left_out}
+        self._drafted = as_toml(found, WARNING)
+        return {"schema": self._drafted, "left_out": found.left_out}
 
     def check(self, text: str) -> dict[str, Any]:
         """Whether a schema is one, and what it says."""
@@ -90,13 +95,17 @@ class Work:
         }
 
     def declare(self, text: str) -> dict[str, Any]:
-        """The schema as the person's own declaration: read, corrected and called public by them."""
+        """The schema as the person's own declaration: read, corrected and called public by them.
+
+        A draft that nobody changed stays what it is: read off the rows, as the certificate then says.
+        """
         schema = self._schema(text)
-        if schema.inferred:
+        unchanged = text.split() == self._drafted.split()
+        if schema.inferred and not unchanged:
             kept = [line for line in text.splitlines() if not line.replace(" ", "").startswith("inferred=")]
             text = "\n".join(["inferred = false", *kept]) + "\n"
             schema = self._schema(text)
-        self.schema_text = text
+        self.schema_text = self._declared = text
         return {"schema": text, **self.check(text)}
 
     def _schema(self, text: str) -> Schema:
@@ -153,7 +162,7 @@ class Work:
         words = [
             "discreet",
             "fit",
-            self.shown or "DATA",
+            str(self.rows) if self._given else self.shown or "DATA",
             "--schema",
             "schema.toml",
             "--epsilon",
@@ -187,7 +196,7 @@ class Work:
             raise DiscreetError("a fit is under way: wait for it")
         try:
             rows, schema = self._rows(), self._schema(str(wanted["schema"]))
-            if schema.inferred:
+            if schema.inferred and str(wanted["schema"]) != self._declared:
                 raise SchemaError("go through the schema first and declare it: until then it only repeats the rows")
             estimator = _estimator(schema, wanted)
             if wanted.get("measure"):
@@ -217,8 +226,10 @@ class Work:
             total = float(wanted.get("total") or 0)
             if not total > 0:
                 raise DiscreetError("say how much may be spent on these people's rows in all: that opens an account")
-            self.folder.mkdir(parents=True, exist_ok=True)
             path = self.folder / "rows.account"
+            if self._given and self.rows is not None:  # where every other command looks for it
+                path = self.rows.with_name(f"{self.rows.name.partition('.')[0]}.account")
+            path.parent.mkdir(parents=True, exist_ok=True)
             if not path.exists():
                 Account.create(path, Budget(total, delta=max(_delta(wanted), 0.0)))
             self.account = path

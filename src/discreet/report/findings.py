@@ -60,7 +60,7 @@ def _take(path: Path, found: Findings, *, strict: bool) -> bool:
             _measurements(path, found)
         else:
             _document(path, parse_json(path.read_bytes()), found)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
         if strict:
             raise DiscreetError(f"{path} cannot be read as results: {error}") from None
         return False

@@ -98,6 +98,8 @@ def render(found: Findings, title: str = "Results") -> str:
         )
         if (body := make(found, drawn))
     ]
+    if not sections:
+        raise DiscreetError("these results have nothing to show: no score has a finite epsilon")
     nav = "".join(f'<li><a href="#{key}">{escape(head)}</a></li>' for key, head, _ in sections)
     parts = "".join(
         f'<section id="{key}" aria-labelledby="{key}-h"><h2 id="{key}-h">{escape(head)}</h2>{body}</section>'

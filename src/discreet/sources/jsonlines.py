@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import difflib
+import functools
 import gzip
 import json
-import warnings
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import islice
 from typing import Any
 
 from discreet.errors import DataError
-from discreet.privacy.unexpected import ABSORB
-from discreet.schema import Schema
 from discreet.sources.stored import objects
 from discreet.sources.streams import Stream, first_line
 
@@ -22,85 +20,76 @@ LONGEST = 1 << 24  # bytes of one line: more is no row but a file without ends o
 NAMED = 100  # lines whose keys are shown as columns; any other key is a column, too
 
 
-class Keys(list[str]):
-    """The keys of the first lines; any name is a column, which is missing where a line lacks the key."""
+class Keys(Sequence[str]):
+    """The keys of the first lines, which are read when they are asked for.
+
+    Any name is a column, which is missing where a line lacks the key: to ask for one reads nothing.
+    """
+
+    def __init__(self, load: Callable[[], list[str]]) -> None:
+        self._load = functools.cache(load)
 
     def __contains__(self, name: object) -> bool:
         return True
 
+    def __len__(self) -> int:
+        return len(self._load())
 
-class _Lacking:
-    """Wanted keys that no line so far has."""
-
-    def __init__(self, wanted: list[str], named: list[str]) -> None:
-        self.wanted, self.named = wanted, list(named)
-        self.keys = set(wanted) - set(named)
-
-    def without(self, row: dict[str, Any]) -> bool:
-        """Whether any are left after one more line."""
-        self.keys -= row.keys()
-        return bool(self.keys)
-
-    def words(self, path: str) -> str:
-        """What is wrong, with the name that may be meant."""
-        name = next(one for one in self.wanted if one in self.keys)
-        near = difflib.get_close_matches(name, self.named, 1, 0.7)
-        have = ", ".join(map(repr, self.named[:12])) + (", …" if len(self.named) > 12 else "")
-        return f"no line of {path} has {name!r}" + (f": is {near[0]!r} meant?" if near else f" (they have {have})")
+    def __getitem__(self, spot: Any) -> Any:
+        return self._load()[spot]
 
 
 class JSONLines(Stream):
-    """Files of JSON objects, a line each; a key that a line lacks is a missing value."""
+    """Files of JSON objects, a line each; a key that a line lacks is a missing value.
+
+    No line is read as they are opened: what keys lines have is an answer about rows, which nobody has paid for yet.
+    """
 
     def __init__(self, paths: list[str], *, lenient: bool = False) -> None:
         self.paths, self.lenient, self.lost = paths, lenient, 0
-        known: dict[str, None] = {}
-        for row in islice(self._rows(), NAMED):
-            known.update(dict.fromkeys(row))
-        self.names = Keys(known)
-        if not known and not lenient:
-            raise DataError(f"{paths[0]} has no line with a JSON object")
+        self.names: Any = Keys(self._first)
+        for path in paths:
+            with _opened(path) as file:
+                file.peek(1)  # whether it can be read at all, whatever it holds
 
     def batches(self, wanted: list[str]) -> Iterator[dict[str, Any]]:
-        self.lost = 0
-        rows, lacking = self._rows(), _Lacking(wanted, self.names)
+        self.lost, found = 0, False
+        rows, lacking = self._rows(), dict.fromkeys(wanted)
         while batch := list(islice(rows, BATCH)):
-            for row in batch if lacking.keys else ():
-                lacking.without(row)
+            found = True
+            for row in batch:
+                if not lacking:
+                    break
+                lacking = {name: None for name in lacking if name not in row}
             yield {name: objects((row.get(name) for row in batch), len(batch)) for name in wanted}
-        if lacking.keys and not self.lenient:
-            raise DataError(lacking.words(self.paths[0]))
+        if not self.lenient:
+            self._refuse_none(found)
+            if lacking:
+                name = next(iter(lacking))
+                raise DataError(f"no line of {self.paths[0]} has {name!r}: `discreet check` tells which keys there are")
 
     def rejected(self) -> int:
         return self.lost
 
-    def serve(self, schema: Schema, plan: Any = None) -> None:
-        """Before a charge refuse a feature or an id that no line has, as a file with a header would.
-
-        Lines are read for it only if the first ones lack a key. Where nothing is refused by what rows hold it is said.
-        """
-        lacking = _Lacking([*schema.names, *([schema.id] if schema.id else [])], self.names)
-        if plan is None or not lacking.keys:
-            return
+    def _first(self) -> list[str]:
+        """The keys of the first lines, in their order."""
+        known: dict[str, None] = {}
         before = self.lost
-        for row in self._rows():
-            if not lacking.without(row):
-                break
+        for row in islice(self._rows(), NAMED):
+            known.update(dict.fromkeys(row))
         self.lost = before
-        if not lacking.keys:
-            return
-        if plan.unexpected != ABSORB:
-            raise DataError(lacking.words(self.paths[0]))
-        warnings.warn(f"{lacking.words(self.paths[0])}; it is read as missing everywhere", stacklevel=2)
+        if not self.lenient:
+            self._refuse_none(bool(known))
+        return list(known)
+
+    def _refuse_none(self, found: bool) -> None:
+        if not found:
+            raise DataError(f"{self.paths[0]} has no line with a JSON object")
 
     def _rows(self) -> Iterator[dict[str, Any]]:
         for path in self.paths:
-            opener: Any = gzip.open if path.lower().endswith(".gz") else open
-            try:
-                with opener(path, "rb") as file:
-                    yield from self._parsed(path, file)
-            except (OSError, EOFError, zlib.error) as error:
-                raise DataError(f"{path} cannot be read: {first_line(error)}") from None
+            with _opened(path) as file:
+                yield from self._parsed(path, file)
 
     def _parsed(self, path: str, file: Any) -> Iterator[dict[str, Any]]:
         number = 0
@@ -123,3 +112,13 @@ class JSONLines(Stream):
                 raise DataError(f"{path}: line {number} is no JSON object: write one object per line")
             else:
                 self.lost += row is not None
+
+
+@contextmanager
+def _opened(path: str) -> Iterator[Any]:
+    opener: Any = gzip.open if path.lower().endswith(".gz") else open
+    try:
+        with opener(path, "rb") as file:
+            yield file
+    except (OSError, EOFError, zlib.error) as error:
+        raise DataError(f"{path} cannot be read: {first_line(error)}") from None

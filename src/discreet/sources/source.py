@@ -410,7 +410,10 @@ def check_people(data: Any, schema: Schema, contributions: int) -> None:
 
 
 def check_columns(data: Any, schema: Schema | None = None, *, labelled: bool = True, plan: Any = None) -> None:
-    """Refuse data that are not there or lack a column, by their names alone and without a row."""
+    """Refuse data that are not there or lack a column, by their names alone and without a row.
+
+    JSON lines have no header: no line's keys are looked at here, and a key that none has is told by who reads them.
+    """
     data = rows_of(data)[0]
     stream = open_stream(data, lenient=True)  # it minds the header line alone
     if stream is not data:  # which is to be read yet

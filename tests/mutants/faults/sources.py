@@ -11,6 +11,7 @@ ALONE = "test_total.py::test_a_row_is_read_alike_alone_and_among_others"
 MANY = "test_total.py::test_every_source_keeps_as_many_rows_of_a_person"
 SUMS = "sources/test_held.py::test_sums_are_exact_or_at_the_end_of_64_bits"
 ONE = "sources/test_people.py::test_spellings_of_one_id_are_one_person_everywhere"
+KEYS = "sources/test_shape.py::test_json_keys_cost_the_same_whether_a_line_has_them_or_not"
 TRUST = "sources/test_counted.py::test_a_certificate_says_that_counts_were_taken_on_trust"
 FILES = "sources/engines/test_spark_files.py::test"
 SIDES = "evaluation/test_holdout.py::test_a_row_is_on_one_side_and_not_by_where_it_stands"
@@ -21,6 +22,17 @@ plant("read-before-the-charge", "sources/shape.py",
       "        if schema is not None:\n"
       '            __import__("discreet").collect(source, schema)\n    return',
       "rows of a file are looked at before anybody has paid for them", "sources/test_shape.py::test_no_row_is_looked_at")
+plant("keys-before-the-charge", "sources/jsonlines.py",
+      "    def rejected(self)",
+      "    def serve(self, schema: Any, plan: Any = None) -> None:\n"
+      "        rows = list(self._rows())\n"
+      "        if plan is not None and not all(any(name in row for row in rows) for name in schema.names):\n"
+      '            raise DataError("a key is in no line")\n\n'
+      "    def rejected(self)",
+      "whether any line of JSON has a key is told to who has paid nothing", KEYS)
+plant("names-before-the-charge", "sources/jsonlines.py",
+      "        for path in paths:\n            with", "        len(self.names)\n        for path in paths:\n            with",
+      "the first lines of JSON are read before anybody has paid for them", KEYS)
 plant("not-charged", "sources/shape.py",
       "return payer.charge(plan.node, plan.budget, plan.unit, owner, schema=schema)",
       "return payer.afford(plan.budget, plan.node)",

@@ -1,8 +1,7 @@
 // The explorer's page: asks its own server for each step, and shows what comes back.
 const $ = (id) => document.getElementById(id);
-const asked = new URLSearchParams(location.search).get("token");
-const token = asked ?? sessionStorage.getItem("token") ?? "";
-sessionStorage.setItem("token", token);
+const asked = new URLSearchParams(location.search);
+let token = asked.get("token") ?? sessionStorage.getItem("token") ?? "";
 const state = { declared: false, rows: false, questions: [] };
 
 async function ask(step, given = {}) {
@@ -107,7 +106,8 @@ $("declare").addEventListener("click", busy($("declare"), async () => {
   const told = await ask("declare", { schema: $("schema").value });
   $("schema").value = told.schema;
   $("schema-said").textContent =
-    `Declared: ${told.features.length} features predict ${told.target} (${told.classes.join(", ")}).`;
+    `Declared: ${told.features.length} features predict ${told.target} (${told.classes.join(", ")}).` +
+    (told.inferred ? " You changed nothing: the certificate will say that the schema was read off the rows." : "");
   state.declared = true;
   ready();
   plan();
@@ -124,8 +124,8 @@ function plan() {
     const told = await ask("plan", wanted());
     const even = told.odds.find((one) => one.before === 0.5);
     $("odds").textContent =
-      `Anyone's odds about a person change by a factor of ${Math.exp(epsilon()).toPrecision(3)} at most: ` +
-      `a guess that was even is right in at most ${(100 * even.after).toPrecision(3)} % of cases.`;
+      `Anyone's odds that a given person is in the data change by a factor of ${Math.exp(epsilon()).toPrecision(3)} ` +
+      `at most: a guess that was even is right in at most ${(100 * even.after).toPrecision(3)} % of cases.`;
     $("choice").textContent = told.chosen ? `With so many rows: ${told.chosen.model}. ${told.chosen.reason}` : "";
     $("tables-of").textContent = told.tables_of;
     const body = $("tables").tBodies[0];
@@ -245,8 +245,13 @@ $("dossier").addEventListener("click", busy($("dossier"), async () => {
 }));
 
 guarded(async () => {
+  if (asked.get("launch")) {
+    const answer = await fetch("/api/launch", { method: "POST", headers: { "X-Launch": asked.get("launch") } });
+    token = taken(await answer.json()).token;
+  }
+  sessionStorage.setItem("token", token);
+  if (location.search) history.replaceState(null, "", "/");
   const told = await ask("start");
-  if (asked) history.replaceState(null, "", "/");
   menu($("model"), told.models, "auto");
   questions(told.questions);
   $("folder").textContent = told.folder;
