@@ -16,12 +16,24 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 
-from discreet import Budget, BudgetError, Categorical, Ledger, ModelError, Numeric, PrivateNB, Schema, SchemaError
+from discreet import (
+    Budget,
+    BudgetError,
+    Categorical,
+    CountedRows,
+    Ledger,
+    ModelError,
+    Numeric,
+    PrivateNB,
+    Schema,
+    SchemaError,
+)
 from discreet.bayes import stream as streams
 from discreet.cli import app
 from discreet.cli.common import run
 from discreet.mechanisms.noise import SimulationSampler
 from discreet.mechanisms.running import Root, Tree
+from discreet.sources.counted import COUNTED
 from discreet.statistics import Statistics
 from tests import pages
 from tests.recorder import recorded, replayed
@@ -127,6 +139,29 @@ def test_the_certificate_assumes_what_steps_cannot_check():
     rows = frame().assign(who=range(40))
     made = PrivateNB(1.0, schema=schema, stream=3).partial_fit(rows)
     assert any("no person has more than 1 row(s)" in one for one in made.certificate_.assumptions)
+
+
+@pytest.mark.parametrize("kept", [False, True])
+@pytest.mark.parametrize("counted_first", [False, True])
+def test_what_is_taken_on_trust_stays_said(tmp_path, kept, counted_first):
+    """Counts at one step, rows at the other, in memory or in a file: all certificates from then on say so."""
+    state = str(tmp_path / "counts.state") if kept else None
+    steps = [frame(40, 0), CountedRows.of(frame(40, 1), SCHEMA)][:: -1 if counted_first else 1]
+    made = PrivateNB(1.0, schema=SCHEMA, stream=4, state=state)
+    for given, said in zip([*steps, frame(40, 2)], [counted_first, True, True], strict=True):
+        made.partial_fit(given)
+        assert (COUNTED in made.certificate_.assumptions) is said
+        if kept:
+            made = PrivateNB.resume(state)
+            assert (COUNTED in made.certificate_.assumptions) is said
+
+
+def test_every_sampler_is_named():
+    """A stream names the same sources of noise as a single fit of its mechanism."""
+    settings = {"schema": SCHEMA, "mechanism": "knorm"}
+    once = PrivateNB(1.0, **settings).fit(*batch()).certificate_.sampler
+    assert "K-norm" in once
+    assert PrivateNB(1.0, stream=3, **settings).partial_fit(*batch()).partial_fit(*batch()).certificate_.sampler == once
 
 
 def test_no_noise_means_the_model_of_all_rows():

@@ -18,13 +18,14 @@ from discreet import Categorical, Numeric, Schema
 from discreet.cli import app
 from discreet.cli.common import run
 from discreet.errors import BudgetError, DiscreetError
-from discreet.local import Campaign, Collector, LocalClient
+from discreet.local import Campaign, Collector, LocalClient, letout
 from discreet.local import shuffle_serve as serving
-from discreet.local.amplified import central, variation_of
-from discreet.local.shuffle import Shuffler, shuffler_key
+from discreet.local.amplified import above, central, variation_of
+from discreet.local.letout import LetOut
+from discreet.local.shuffle import Shuffler
 from discreet.local.wire import frames as wire
 from discreet.local.wire.report import schema_mark
-from discreet.privacy.shuffling import Variation
+from discreet.privacy.shuffling import Variation, central_epsilon
 from tests import pages
 
 SCHEMA = Schema([Categorical("sex", ["f", "m"]), Numeric("age", 0, 100, bins=4)], "ill", ["no", "yes"])
@@ -70,7 +71,7 @@ def test_the_order_is_drawn_anew():
     assert orders[0] != orders[1] and sorted(orders[0]) == sorted(orders[1])
     unmixed = Shuffler(CAMPAIGN, 60, key=key)
     unmixed.add(b"".join(sent))
-    assert orders[0] != unmixed._waiting
+    assert orders[0] != list(unmixed._waiting.values())
 
 
 def test_places_are_even():
@@ -79,7 +80,7 @@ def test_places_are_even():
     for _ in range(2000):
         mixing = Shuffler(CAMPAIGN, 4, key=key)
         mixing.add(b"".join(sent))
-        first = mixing._waiting[0]
+        first = next(iter(mixing._waiting.values()))
         places[mixing.batch().index(first)] += 1
     assert np.abs(places / 2000 - 0.25).max() < 6 * math.sqrt(0.25 * 0.75 / 2000)
 
@@ -118,11 +119,107 @@ def test_others_do_not_fill_a_batch():
 
 def test_keys_are_kept_for_their_owner(tmp_path):
     path = tmp_path / "key"
-    key = shuffler_key(path)
-    assert len(key) == 32 and shuffler_key(path) == key and stat.S_IMODE(path.stat().st_mode) == 0o600
+    keys = []
+    for _ in range(2):
+        kept = LetOut(path)
+        keys.append(kept.key)
+        kept.close()
+    assert len(keys[0]) == 32 and keys[0] == keys[1] == path.read_bytes()
+    for one in tmp_path.iterdir():
+        assert stat.S_IMODE(one.stat().st_mode) == 0o600
     path.write_bytes(b"short")
     with pytest.raises(DiscreetError, match="no key"):
-        shuffler_key(path)
+        LetOut(path)
+
+
+# ---- what is out stays out
+
+
+def test_what_is_out_fills_no_batch_after_a_restart(tmp_path):
+    """Four of five are sent again after a restart: the one that is new must not go out alone among them."""
+    sent, key = reports(9), tmp_path / "key"
+    with Shuffler.kept(CAMPAIGN, 5, key) as mixing:
+        assert mixing.lasting and mixing.add(b"".join(sent[:5])).accepted == 5
+        assert len(mixing.batch()) == 5
+    with Shuffler.kept(CAMPAIGN, 5, key) as mixing:
+        found = mixing.add(b"".join(sent[1:6]))
+        assert (found.accepted, found.replayed) == (1, 4)
+        assert mixing.batch() is None and mixing.waiting == 1
+    # What only waited is not out, and may come again.
+    with Shuffler.kept(CAMPAIGN, 4, key) as mixing:
+        assert mixing.add(b"".join(sent)).accepted == 4
+        assert len(mixing.batch()) == 4
+    with Shuffler.kept(CAMPAIGN, 2, key) as mixing:
+        assert mixing.add(b"".join(sent)).replayed == 9 and mixing.batch() is None
+
+
+def test_names_are_on_disk_before_a_batch_is_out(tmp_path, monkeypatch):
+    """The file is synced with all names in it before the order is even drawn; if it cannot be, nothing goes out."""
+    key, events = tmp_path / "key", []
+    mixing = Shuffler.kept(CAMPAIGN, 3, key)
+    mixing.add(b"".join(reports(3)))
+    listed, sync = letout.list_beside(key), letout.os.fsync
+
+    def full(_):
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(letout.os, "fsync", full)
+        with pytest.raises(DiscreetError, match="no report goes out"):
+            mixing.batch()
+    assert mixing.waiting == 3
+    with monkeypatch.context() as patch:
+        patch.setattr(letout.os, "fsync", lambda handle: (events.append(listed.read_bytes()), sync(handle)))
+        out = mixing.batch()
+    mixing.close()
+    assert len(events) == 1 and all(name in events[0] for name in ids(b"".join(out)))
+    assert len(events[0]) == letout.HEAD + 3 * 16 and mixing.waiting == 0
+
+
+def test_a_name_that_was_cut_short_is_written_over(tmp_path):
+    key, sent = tmp_path / "key", reports(4)
+    with Shuffler.kept(CAMPAIGN, 2, key) as mixing:
+        mixing.add(b"".join(sent[:2]))
+        mixing.batch()
+    with open(letout.list_beside(key), "ab") as file:
+        file.write(b"cut")
+    for low, new in ((0, 2), (2, 0)):
+        with Shuffler.kept(CAMPAIGN, 2, key) as mixing:
+            assert mixing.add(b"".join(sent[low:])).accepted == new
+            mixing.batch()
+
+
+def test_lost_and_foreign_lists_are_refused(tmp_path):
+    key = tmp_path / "key"
+    with Shuffler.kept(CAMPAIGN, 2, key) as mixing:
+        with pytest.raises(DiscreetError, match="in use by another shuffler"):
+            Shuffler.kept(CAMPAIGN, 2, key)
+        mixing.add(b"".join(reports(2)))
+        mixing.batch()
+    listed = letout.list_beside(key)
+    content, drawn = listed.read_bytes(), key.read_bytes()
+    key.unlink()
+    with pytest.raises(DiscreetError, match=r"key .* is lost: .* new collection"):
+        Shuffler.kept(CAMPAIGN, 2, key)
+    key.write_bytes(b"k" * 32)
+    with pytest.raises(DiscreetError, match="is not the list"):
+        Shuffler.kept(CAMPAIGN, 2, key)
+    key.write_bytes(drawn)
+    listed.unlink()
+    with pytest.raises(DiscreetError, match=r"let out under the key .* is lost"):
+        Shuffler.kept(CAMPAIGN, 2, key)
+    key.unlink()
+    listed.write_bytes(content[: letout.HEAD])  # a start that was broken off before anything went out
+    Shuffler.kept(CAMPAIGN, 2, key).close()
+    with pytest.raises(DiscreetError, match="cannot use"):
+        Shuffler.kept(CAMPAIGN, 2, tmp_path / "none" / "key")
+
+
+def test_without_a_list_nothing_is_promised_over_restarts():
+    mixing = Shuffler(CAMPAIGN, 2, key=b"k" * 32)
+    assert not mixing.lasting
+    with pytest.raises(DiscreetError, match=r"Shuffler\.kept"):
+        serving.serve_shuffler(mixing, "http://collector", tell=lambda _: None)
 
 
 # ---- what is stated
@@ -150,10 +247,30 @@ def test_the_certificate_states_both():
         certificate = collector.model().certificate
     told = central(CAMPAIGN, 1000)
     both = told.stated(certificate)
-    assert both.epsilon == "1" and f"{told.epsilon:.4g}" in both.accounting and both.delta == "0"
+    assert both.epsilon == "1" and f"epsilon = {above(told.epsilon)} with" in both.accounting and both.delta == "0"
     assert any("shuffler is honest" in one for one in both.assumptions)
     with pytest.raises(BudgetError, match="another epsilon"):
         central(Campaign(SCHEMA, 2.0), 1000).stated(certificate)
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "said"),
+    [(0.043206279192506976, "0.04321"), (0.11962832379531393, "0.1197"), (1.0, "1"), (0.1, "0.1"), (2.50001, "2.501")],
+)
+def test_what_is_stated_is_never_below(epsilon, said):
+    assert above(epsilon) == said and float(said) >= epsilon
+
+
+def test_the_tables_of_the_page_are_never_below():
+    """Every number is the bound rounded up in its last digit."""
+    told = re.findall(
+        r"^\| ([\d,]+) \| (\S+) \| (\S+) \| (\S+) \|$", (pages.DOCS / "shuffling.md").read_text("utf-8"), re.MULTILINE
+    )
+    assert len(told) == 4
+    for row in told:
+        n = int(row[0].replace(",", ""))
+        for text, variation in zip(row[1:], [None, *((math.e - 1) / (math.e + d - 1) for d in (4, 12))], strict=True):
+            assert 0 <= float(text) - central_epsilon(Variation.of(1, variation), n, 1e-6) < 1e-4
 
 
 # ---- by HTTP
@@ -238,13 +355,36 @@ def test_the_page_is_followed(tmp_path, monkeypatch, capsys):
     )
     assert capsys.readouterr().out.count("amplification by shuffling") == 3
     assert stat.S_IMODE((tmp_path / "shuffled.bin").stat().st_mode) == 0o600
-    shuffle = ["local", "shuffle", "reports.bin", "--campaign", "campaign.json", "--out", "again.bin"]
-    assert discreet(*shuffle, "--least", 1201) == 2
-    assert "fewer than 1201" in capsys.readouterr().err and not (tmp_path / "again.bin").exists()
-    assert discreet(*shuffle, "--least", 100, "--json") == 0
-    assert json.loads(capsys.readouterr().out)["central"]["reports"] == 100
-    assert discreet("local", "shuffle", "--campaign", "campaign.json") == 2
+    collect = ["local", "collect", "shuffled.bin", "--campaign", "campaign.json", "--out", "more.json"]
+    assert discreet(*collect, "--shuffled", 1201) == 2
+    assert "fewer than 1201 reports" in capsys.readouterr().err and not (tmp_path / "more.json").exists()
+    assert discreet("local", "shuffle", "--campaign", "campaign.json", "--key", "k") == 2
     assert "--to" in capsys.readouterr().err
+
+
+def test_a_growing_file_lets_each_report_out_once(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    CAMPAIGN.save("campaign.json")
+    sent = reports(7)
+    shuffle = ["local", "shuffle", "reports.bin", "--campaign", "campaign.json", "--least", 3, "--out"]
+    (tmp_path / "reports.bin").write_bytes(b"".join(sent[:3]))
+    assert discreet(*shuffle, "one.bin") == 2
+    assert "--key" in capsys.readouterr().err
+    shuffle[2:2] = ["--key", "shuffler.key"]
+    assert discreet(*shuffle, "one.bin") == 0
+    first = (tmp_path / "one.bin").read_bytes()
+    (tmp_path / "reports.bin").write_bytes(b"".join(sent[:5]))
+    assert discreet(*shuffle, "two.bin") == 2  # two are new: fewer than a batch, whatever the file holds
+    assert "fewer than 3" in capsys.readouterr().err and not (tmp_path / "two.bin").exists()
+    (tmp_path / "reports.bin").write_bytes(b"".join(sent))
+    assert discreet(*shuffle, "one.bin") == 2  # the first batch cannot be let out again, so it is not written over
+    assert "choose another --out" in capsys.readouterr().err and (tmp_path / "one.bin").read_bytes() == first
+    assert discreet(*shuffle, "two.bin", "--json") == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["accepted"], told["replayed"], told["central"]["reports"]) == (4, 3, 3)
+    assert not set(ids(first)) & set(ids((tmp_path / "two.bin").read_bytes()))
+    with Collector(CAMPAIGN) as collector:
+        assert collector.add_batch(first + (tmp_path / "two.bin").read_bytes()).accepted == 7
 
 
 def test_an_event_loop_is_all_it_needs():

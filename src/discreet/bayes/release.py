@@ -179,9 +179,13 @@ def release(statistics: Statistics, plan: Plan, sampler: Sampler) -> Release:
         raise StatisticsError("the statistics are of another schema than the plan")
     bundles = [noised(bundle, plan, sampler) for bundle in exact_bundles(statistics, plan)]
     values = {key: np.stack([bundle[key] for bundle in bundles]) for key in bundles[0]}
+    return Release(plan, values, samplers=samplers_of(plan, sampler), simulation=sampler.simulation)
+
+
+def samplers_of(plan: Plan, sampler: Sampler) -> tuple[str, ...]:
+    """What a certificate names as the source of the noise: a bundle of the K-norm mechanism has draws of its own."""
     drawn = plan.mechanism == "knorm" and plan.budget.private and not sampler.simulation
-    names = (sampler.name, TOGETHER) if drawn else (sampler.name,)
-    return Release(plan, values, samplers=names, simulation=sampler.simulation)
+    return (sampler.name, TOGETHER) if drawn else (sampler.name,)
 
 
 # ---- the certificate: what the ledger cost, under which assumptions, and what it covers

@@ -43,7 +43,8 @@ class StepEstimator(NaiveBayesEstimator):
         if isinstance(self.schema, str):
             raise SchemaError("the steps of a stream share one schema, which no single step can tell: declare it")
         schema = self._schema_for(X, y)
-        plan = trusting(self._plan(schema), X)
+        plan = self._plan(schema)
+        trusts = trusting(plan, X).trusts
         with nullcontext() if self.state is None else locked(self.state):
             stream = self._found(plan)
             begun = stream is not None
@@ -57,7 +58,7 @@ class StepEstimator(NaiveBayesEstimator):
                 charge(payer, plan, X, self, schema=schema)
                 self._kept(stream)
             source = self._source(X, y, plan, sampler, None)
-            stream.add(source.statistics(plan.detail, empty=True), sampler)
+            stream.add(source.statistics(plan.detail, empty=True), sampler, trusts)
             self._kept(stream)
         self._stepped(stream)
         self._describe(X, schema)

@@ -13,7 +13,7 @@ import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.bayes.items import Plan
-from discreet.bayes.release import Release, exact_bundles, noised
+from discreet.bayes.release import Release, exact_bundles, noised, samplers_of
 from discreet.errors import BudgetError, ModelError, StatisticsError
 from discreet.files import parse_json, write_bytes
 from discreet.mechanisms.noise import Sampler
@@ -38,7 +38,10 @@ LOST = (
 
 @dataclass
 class Stream:
-    """The steps of one stream so far. `exact` is as private as the rows; `noisy` may be published."""
+    """The steps of one stream so far. `exact` is as private as the rows; `noisy` may be published.
+
+    `trusts` is what the certificate takes on trust of the sources of all steps; the plan is the same at each, without.
+    """
 
     plan: Plan
     step: int = 0
@@ -46,6 +49,7 @@ class Stream:
     noisy: list[dict[Key, NDArray[Any]]] = field(default_factory=list, repr=False)
     samplers: tuple[str, ...] = ()
     simulation: bool = False
+    trusts: tuple[str, ...] = ()
 
     def check_open(self) -> None:
         """Refuse a step after the last one."""
@@ -56,8 +60,8 @@ class Stream:
                 "with the rows to come, or with all of them, at a charge of its own"
             )
 
-    def add(self, statistics: Statistics, sampler: Sampler) -> None:
-        """Take one step: count its rows in, and draw noise for every sum that ends with it."""
+    def add(self, statistics: Statistics, sampler: Sampler, trusts: tuple[str, ...] = ()) -> None:
+        """Take one step: count its rows in, on trust where they were counted, and noise every sum that ends with it."""
         self.check_open()
         if statistics.schema != self.plan.schema:
             raise StatisticsError("the statistics are of another schema than the plan")
@@ -72,7 +76,8 @@ class Stream:
         assert self.plan.stream is not None
         self.step, self.exact = step, exact[len(exact) - self.plan.stream.kept(step) :]
         self.noisy += drawn
-        self.samplers = tuple(dict.fromkeys((*self.samplers, sampler.name)))
+        self.samplers = tuple(dict.fromkeys((*self.samplers, *samplers_of(self.plan, sampler))))
+        self.trusts = tuple(dict.fromkeys((*self.trusts, *trusts)))
         self.simulation = self.simulation or sampler.simulation
 
     def _with(self, statistics: Statistics) -> list[dict[Key, NDArray[np.int64]]]:
@@ -99,7 +104,8 @@ class Stream:
             for key in self.noisy[0]
         }
         times = mean_square(running, self.step)
-        return Release(self.plan, values, samplers=self.samplers, simulation=self.simulation, times=times)
+        plan = replace(self.plan, trusts=self.trusts)
+        return Release(plan, values, samplers=self.samplers, simulation=self.simulation, times=times)
 
     # ---- one life
 
@@ -119,6 +125,7 @@ class Stream:
         head = {
             "settings": settings, "step": self.step, "samplers": self.samplers, "simulation": self.simulation,
             "plan": fingerprint(self.plan), "exact": len(self.exact), "noisy": len(self.noisy),
+            "trusts": self.trusts,
         }  # fmt: skip
         arrays: dict[str, NDArray[Any]] = {}
         for name, kept in (("exact", self.exact), ("noisy", self.noisy)):
@@ -145,7 +152,8 @@ class Stream:
                 for i in range(head[name])
             ]
 
-        return cls(plan, head["step"], kept("exact"), kept("noisy"), tuple(head["samplers"]), head["simulation"])
+        samplers, trusts = tuple(head["samplers"]), tuple(head.get("trusts", ()))
+        return cls(plan, head["step"], kept("exact"), kept("noisy"), samplers, head["simulation"], trusts)
 
 
 def stream_settings(path: str | os.PathLike[str]) -> dict[str, Any]:

@@ -176,6 +176,9 @@ def _stated(collector: Collector, smoothing: float, shuffled: int | None, delta:
 
         if collector.campaign is None:
             raise DiscreetError("the central epsilon follows from the campaign: name its file by --campaign")
+        if collector.accepted < shuffled:
+            raise DataError(f"fewer than {shuffled} reports are here, so no batch of that size came out of a shuffler: "
+                            "state its --least by --shuffled, or collect more first")  # fmt: skip
         made.certificate = central(collector.campaign, shuffled, delta, colluding).stated(made.certificate)
     return made
 

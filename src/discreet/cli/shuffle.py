@@ -36,10 +36,10 @@ def shuffle(
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Where to write the mixed reports of files.")] = None,
     to: Annotated[str | None, typer.Option("--to", help="The collector's address, for reports by HTTP.")] = None,
     key: Annotated[
-        Path | None,
-        typer.Option("--key", help="A file for the shuffler's key, so that reports sent again after a restart are "
-                     "still counted once; made if it is not there.", show_default=False),
-    ] = None,
+        Path,
+        typer.Option("--key", help="A file for the shuffler's key, made if it is not there; what was let out under it "
+                     "is listed beside it, and never counts towards a batch again."),
+    ] = ...,  # type: ignore[assignment]
     host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 for any free one.")] = 8001,
     delta: DeltaOption = 1e-6,
@@ -49,7 +49,8 @@ def shuffle(
     """Mix reports so that nobody can tell who sent which: nothing of a sender goes on, and no batch is too small."""
     from discreet.local.amplified import central
     from discreet.local.campaign import Campaign
-    from discreet.local.shuffle import Shuffler, shuffler_key
+    from discreet.local.letout import list_beside
+    from discreet.local.shuffle import Shuffler
 
     plan = Campaign.load(campaign)
     told = central(plan, least, delta, colluding)
@@ -59,20 +60,23 @@ def shuffle(
         )
     if not reports:
         assert to is not None
-        mixing = Shuffler(plan, least, key=shuffler_key(key))
-        return _serve(mixing, to, host, port, told, as_json)
+        with Shuffler.kept(plan, least, key) as mixing:
+            return _serve(mixing, to, host, port, told, as_json)
     if out is None:
         raise DiscreetError("say where the mixed reports go: --out FILE")
-    check_out(out, *reports, campaign, key)
-    mixing = Shuffler(plan, least, key=shuffler_key(key))
-    from discreet.files import write_bytes
+    check_out(out, *reports, campaign, *(one for one in (key, list_beside(key)) if one.exists()))
+    if out.is_file() and out.stat().st_size:
+        raise DiscreetError(f"{out} is there, and what it holds is let out only once: choose another --out")
+    from discreet.files import replacing
     from discreet.local.store import Outcome
 
-    found = sum((mixing.read(path) for path in reports), Outcome())
-    batch = mixing.batch()
-    if batch is None:
-        raise DataError(f"there are fewer than {least} reports of the campaign: none of them goes out; wait for more")
-    write_bytes(out, b"".join(batch), private=True)
+    with Shuffler.kept(plan, least, key) as mixing, replacing(out, private=True) as temporary:
+        found = sum((mixing.read(path) for path in reports), Outcome())
+        batch = mixing.batch()
+        if batch is None:
+            raise DataError(f"there are fewer than {least} reports of the campaign that were not let out before: none "
+                            "of them goes out; wait for more")  # fmt: skip
+        temporary.write_bytes(b"".join(batch))
     if as_json:
         print_json({"reports": str(out), **found.to_dict(), "central": told.to_dict()})
         return

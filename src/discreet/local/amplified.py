@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from decimal import ROUND_CEILING, Context
 from fractions import Fraction
 from typing import Any
 
@@ -40,9 +41,10 @@ class Central:
     def clause(self) -> str:
         """What a certificate says of it."""
         return (
-            f"whoever sees the shuffled reports and not who sent them learns no more than epsilon = {self.epsilon:.4g} "
-            f"with delta = {self.delta:g} about what one person's row says (amplification by shuffling), if the "
-            f"reports came through a shuffler that does not collude with the collector, in batches of at least "
+            "whoever sees the shuffled reports and not who sent them learns no more than "
+            f"epsilon = {above(self.epsilon)} with delta = {self.delta:g} about what one person's row says "
+            "(amplification by shuffling), if the reports came through a shuffler that does not collude with the "
+            "collector, in batches of at least "
             f"{self.reports}, of which at least {self.honest} are of devices that report by their law; otherwise "
             f"the local epsilon = {self.local:g} holds"
         )
@@ -57,6 +59,11 @@ class Central:
                 "assumptions": (*certificate.assumptions, ASSUMED),
             }
         )
+
+
+def above(epsilon: float) -> str:
+    """A bound in four digits, never below the number."""
+    return f"{float(Context(4, ROUND_CEILING).create_decimal(repr(epsilon))):.4g}"
 
 
 ASSUMED = "for the central epsilon: the shuffler is honest, and each person has one report in one batch"

@@ -10,41 +10,66 @@ import hmac
 import os
 import secrets
 import threading
-from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from discreet.errors import DataError, DiscreetError
-from discreet.files import write_bytes
 from discreet.local.campaign import Campaign, mechanism_of
+from discreet.local.letout import KEY, LetOut
 from discreet.local.store import Outcome
 from discreet.local.wire import frames as wire
 from discreet.local.wire.frames import MALFORMED, READABLE, Frames
 from discreet.local.wire.report import ID_BYTES, MILLION, Part, Report, pack, schema_mark
 from discreet.privacy.plan import checked_count
 
-KEY = 32  # bytes
 MOST = 1 << 22  # reports that wait in memory
+LEAST = "the least number of reports in a batch"
 
 
 class Shuffler:
     """Takes reports of a campaign and lets them out in batches of at least `least`, mixed.
 
-    `key` is what ids are hashed by; without one it is drawn anew, and what was sent before and comes again is then
-    new to the collector.
+    A report that is out never counts towards a later batch: as long as the object lives, and over restarts if it was
+    made by `kept`. Made without, it is not `lasting`: what comes again after a restart would fill a batch again and
+    hide nobody, so that the central ε holds only if nothing that was let out is ever sent again. `key` is what ids are
+    hashed by; without one it is drawn anew.
     """
 
-    def __init__(self, campaign: Campaign, least: Any, *, key: bytes | None = None) -> None:
-        self.campaign, self.least = campaign, checked_count(least, "the least number of reports in a batch", MOST)
-        self._key = secrets.token_bytes(KEY) if key is None else key
+    def __init__(self, campaign: Campaign, least: Any, *, key: bytes | None = None, out: LetOut | None = None) -> None:
+        self.campaign, self.least = campaign, checked_count(least, LEAST, MOST)
+        if key is not None and out is not None:
+            raise DiscreetError("what was let out is known by a key of its own: give no other")
+        self._out = out
+        self._key = out.key if out is not None else secrets.token_bytes(KEY) if key is None else key
         if len(self._key) != KEY:
             raise DiscreetError(f"the key of a shuffler has {KEY} bytes")
         self._mark, self._epsilon = schema_mark(campaign.schema.hash), int(campaign.epsilon * MILLION)
         self._asked = {(q.input.index, q.mechanism.code, q.mechanism.parameter) for q in campaign.questions}
-        self._waiting: list[bytes] = []
-        self._seen: set[bytes] = set()
+        self._waiting: dict[bytes, bytes] = {}
+        self._seen: set[bytes] = set() if out is None else set(out.names)
         self._turn = threading.Lock()
+
+    @classmethod
+    def kept(cls, campaign: Campaign, least: Any, key: str | os.PathLike[str]) -> Self:
+        """One that knows over restarts what it let out, by a key file and the list beside it; made if missing."""
+        return cls(campaign, checked_count(least, LEAST, MOST), out=LetOut(key))
+
+    @property
+    def lasting(self) -> bool:
+        """Whether a report that is out stays out of later batches after a restart too."""
+        return self._out is not None
+
+    def close(self) -> None:
+        """Let another shuffler go on with the key."""
+        if self._out is not None:
+            self._out.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     @property
     def waiting(self) -> int:
@@ -98,27 +123,19 @@ class Shuffler:
         if len(self._waiting) >= MOST:
             raise DiscreetError("too many reports are waiting: try again later")
         self._seen.add(name)
-        self._waiting.append(pack(Report(self._mark, name, self.campaign.epsilon, tuple(found))))
+        self._waiting[name] = pack(Report(self._mark, name, self.campaign.epsilon, tuple(found)))
         return "accepted"
 
     def batch(self) -> list[bytes] | None:
-        """All reports that wait, in random order, if they are enough; None while they are not."""
+        """All reports that wait, in random order, if they are enough; None while they are not.
+
+        Their names are on disk before they are handed out; if they cannot be, the reports go on waiting.
+        """
         with self._turn:
             if len(self._waiting) < self.least:
                 return None
-            out, self._waiting = self._waiting, []
+            if self._out is not None:
+                self._out.keep(self._waiting)
+            out, self._waiting = list(self._waiting.values()), {}
         secrets.SystemRandom().shuffle(out)
         return out
-
-
-def shuffler_key(path: str | os.PathLike[str] | None) -> bytes | None:
-    """The key of a file that only its owner can read; it is drawn if there is none yet."""
-    if path is None:
-        return None
-    place = Path(path)
-    if not place.exists():
-        write_bytes(place, secrets.token_bytes(KEY), private=True)
-    found = place.read_bytes()
-    if len(found) != KEY:
-        raise DiscreetError(f"{path} is no key of a shuffler: name another file, and it is made")
-    return found

@@ -124,7 +124,11 @@ class ShufflerSite:
             return _refuse(400, "the request was broken off")
         except DiscreetError as error:
             return _refuse(503, str(error))
-        batch = self.shuffler.batch()
+        try:
+            batch = self.shuffler.batch()  # here, not in a thread: what is listed as out must not get lost on the way
+        except DiscreetError as error:  # the reports were taken and wait: the next post tries again
+            self.tell(str(error))
+            batch = None
         if batch is not None:
             self.out.put_nowait(batch)
         return JSONResponse(found.to_dict())
@@ -154,6 +158,8 @@ def serve_shuffler(
     ready: Callable[[str], None] | None = None,
 ) -> int:  # fmt: skip
     """Serve until SIGINT or SIGTERM; returns how many reports waited for their batch in vain: they are not let out."""
+    if not shuffler.lasting:
+        raise DiscreetError("after a restart this shuffler would let reports out again: make it by Shuffler.kept")
     check_collector(to)
     bound = listen(host, port)
     try:

@@ -1,6 +1,6 @@
 """Amplification by shuffling: the central (ε, δ) of reports whose senders nobody can tell (docs/proofs/shuffling.md).
 
-δ(ε) = (q/n)·E[(a·(1 − e^ε/p) − b·(e^ε − 1/p) − c·(e^ε − 1))₊], where of n reports a, b and c fall into three cells with
+δ(ε) = (p/n)·E[(a·(1 − e^ε/p) − b·(e^ε − 1/p) − c·(e^ε − 1))₊], where of n reports a, b and c fall into three cells with
 chances r, r and s: the reports that look like the one side's, like the other side's, and like either's.
 """
 

@@ -172,8 +172,8 @@ plant("stream-lost-begins-anew", "bayes/steps.py",
       'if hasattr(self, "release_"):\n                raise BudgetError(LOST.format(self.state))', "if False:\n                pass",
       "a stream whose file is lost begins again", f"{STREAM}::test_lost_and_damaged_files")
 plant("stream-kept-after-release", "bayes/steps.py",
-      "            stream.add(source.statistics(plan.detail, empty=True), sampler)\n            self._kept(stream)\n        self._stepped(stream)\n",
-      "            stream.add(source.statistics(plan.detail, empty=True), sampler)\n            self._stepped(stream)\n            self._kept(stream)\n",
+      "            stream.add(source.statistics(plan.detail, empty=True), sampler, trusts)\n            self._kept(stream)\n        self._stepped(stream)\n",
+      "            stream.add(source.statistics(plan.detail, empty=True), sampler, trusts)\n            self._stepped(stream)\n            self._kept(stream)\n",
       "a model is out before its noise is on disk, and a restart draws that noise again",
       f"{STREAM}::test_what_was_drawn_is_on_disk_before_it_is_released",
       f"{STREAM}::test_a_step_that_fails_to_be_kept_releases_nothing")
@@ -189,6 +189,17 @@ plant("stream-other-settings", "bayes/stream.py",
 plant("stream-charged-for-free", "bayes/steps.py",
       "charge(payer, plan, X, self, schema=schema)", "pass",
       "nobody pays for a stream", f"{STREAM}::test_one_charge_a_certificate_and_an_end")
+plant("stream-file-forgets-trust", "bayes/stream.py",
+      'tuple(head.get("trusts", ()))', "()",
+      "a certificate no longer says that counts of an earlier step are taken on trust",
+      f"{STREAM}::test_what_is_taken_on_trust_stays_said")
+plant("stream-trusts-the-last-step", "bayes/stream.py",
+      "dict.fromkeys((*self.trusts, *trusts))", "dict.fromkeys(trusts)",
+      "a step of rows wipes out that an earlier one was of counts", f"{STREAM}::test_what_is_taken_on_trust_stays_said")
+plant("stream-names-one-sampler", "bayes/stream.py",
+      "*samplers_of(self.plan, sampler)", "sampler.name",
+      "a certificate keeps silent about who drew the noise of a K-norm bundle",
+      f"{STREAM}::test_every_sampler_is_named")
 plant("stream-checked-by-batch", "bayes/release.py",
       "checked=not isinstance(node, Parallel) and plan.stream is None", "checked=not isinstance(node, Parallel)",
       "a certificate says that ids were checked over all steps, which nobody does",

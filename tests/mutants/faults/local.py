@@ -177,8 +177,45 @@ plant("shuffler-small-batches", "local/shuffle.py",
 plant("shuffler-takes-anything", "local/shuffle.py",
       "not in self._asked or key.epsilon != self._epsilon:", "not in self._asked:",
       "reports of another epsilon fill a batch", f"{SHUFFLE}::test_others_do_not_fill_a_batch")
-plant("shuffler-key-readable", "local/shuffle.py",
-      "write_bytes(place, secrets.token_bytes(KEY), private=True)", "write_bytes(place, secrets.token_bytes(KEY))",
+plant("shuffler-forgets-what-is-out", "local/shuffle.py",
+      "if out is None else set(out.names)", "",
+      "after a restart reports that are out fill a batch, and a new one is alone in it",
+      f"{SHUFFLE}::test_what_is_out_fills_no_batch_after_a_restart",
+      f"{SHUFFLE}::test_a_growing_file_lets_each_report_out_once")
+plant("shuffler-lists-nothing", "local/shuffle.py",
+      "                self._out.keep(self._waiting)\n", "                pass\n",
+      "what goes out is not kept, so that it goes out again after a restart",
+      f"{SHUFFLE}::test_what_is_out_fills_no_batch_after_a_restart")
+plant("shuffler-lists-without-sync", "local/letout.py",
+      "            os.fsync(self._file.fileno())\n", "",
+      "a power cut takes the names of reports that are out",
+      f"{SHUFFLE}::test_names_are_on_disk_before_a_batch_is_out")
+plant("shuffler-list-of-another-key", "local/letout.py",
+      "if content[:HEAD] != _head(self.key):", "if False:",
+      "names of another key are taken for those of what was let out",
+      f"{SHUFFLE}::test_lost_and_foreign_lists_are_refused")
+plant("shuffler-list-lost-begins-anew", "local/letout.py",
+      "if self.path.exists() and self.path.stat().st_size > HEAD:", "if False:",
+      "a new key is drawn beside the list of a lost one, and all that was let out is new",
+      f"{SHUFFLE}::test_lost_and_foreign_lists_are_refused")
+plant("shufflers-share-a-key", "local/letout.py",
+      "fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)", "pass",
+      "two shufflers fill a batch each with the same reports", f"{SHUFFLE}::test_lost_and_foreign_lists_are_refused")
+plant("shuffler-serves-without-a-list", "local/shuffle_serve.py",
+      "if not shuffler.lasting:", "if False:",
+      "a server forgets at its restart what is out",
+      f"{SHUFFLE}::test_without_a_list_nothing_is_promised_over_restarts")
+plant("shuffler-list-readable", "local/letout.py",
+      "write_bytes(self.path, _head(key), private=True)", "write_bytes(self.path, _head(key))",
+      "others can read which reports were let out", f"{SHUFFLE}::test_keys_are_kept_for_their_owner")
+plant("central-epsilon-rounded-to-nearest", "local/amplified.py",
+      "Context(4, ROUND_CEILING)", "Context(4)",
+      "a certificate states less than the central epsilon", f"{SHUFFLE}::test_what_is_stated_is_never_below")
+plant("larger-batches-than-reports", "cli/local.py",
+      "if collector.accepted < shuffled:", "if False:",
+      "a certificate tells of batches larger than all reports together", f"{SHUFFLE}::test_the_page_is_followed")
+plant("shuffler-key-readable", "local/letout.py",
+      "write_bytes(place, key, private=True)", "write_bytes(place, key)",
       "others can read the key that ids are hashed by", f"{SHUFFLE}::test_keys_are_kept_for_their_owner")
 plant("colluding-devices-hide", "local/amplified.py",
       "central_epsilon(variation_of(campaign), batch - others, allowed)", "central_epsilon(variation_of(campaign), batch, allowed)",
