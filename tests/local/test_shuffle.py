@@ -215,7 +215,11 @@ def test_lost_and_foreign_lists_are_refused(tmp_path):
         Shuffler.kept(CAMPAIGN, 2, tmp_path / "none" / "key")
 
 
-def test_without_a_list_nothing_is_promised_over_restarts():
+def test_without_a_list_nothing_is_promised_over_restarts(monkeypatch):
+    def listen(*_):
+        raise AssertionError("it would serve")
+
+    monkeypatch.setattr(serving, "listen", listen)
     mixing = Shuffler(CAMPAIGN, 2, key=b"k" * 32)
     assert not mixing.lasting
     with pytest.raises(DiscreetError, match=r"Shuffler\.kept"):
@@ -304,6 +308,28 @@ def test_devices_report_through_it(monkeypatch):
         assert done.wait(10)
     assert payloads(got[0]) == payloads(b"".join(sent))
     assert len(told) == 1 and "batch waits" in told[0]
+
+
+def test_a_disk_that_is_full_delays_a_batch(tmp_path, monkeypatch):
+    """Reports were taken and wait; with the next post they go out together."""
+    got, told, done = [], [], threading.Event()
+    monkeypatch.setattr(serving, "post", lambda _, body: (got.append(body), done.set()))
+    sent, sync, full = reports(4), letout.os.fsync, iter([True])
+
+    def fsync(handle):
+        if next(full, False):
+            raise OSError(28, "No space left on device")
+        sync(handle)
+
+    with Shuffler.kept(CAMPAIGN, 3, tmp_path / "key") as mixing:
+        monkeypatch.setattr(letout.os, "fsync", fsync)
+        with TestClient(serving.ShufflerSite(mixing, "http://collector", told.append).app()) as client:
+            for body, waiting in ((b"".join(sent[:3]), 3), (sent[3], 0)):
+                assert client.post("/reports", content=body, headers={"content-type": serving.KIND}).status_code == 200
+                assert mixing.waiting == waiting
+            assert done.wait(10)
+    assert len(told) == 1 and "takes nothing more" in told[0]
+    assert payloads(got[0]) == payloads(b"".join(sent))
 
 
 def test_a_real_collector_takes_what_comes_out():

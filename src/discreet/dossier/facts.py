@@ -40,8 +40,8 @@ TRUST = {
     ),
     SHUFFLED: (
         "Nobody but each person is trusted for the ε stated here: every report was randomised on the person's own "
-        "device. Reports also passed through a shuffler; what its mixing adds holds if it keeps no record, and stands "
-        "in the accounting."
+        "device. Reports also passed through a shuffler; what its mixing adds holds if it keeps no record of who sent "
+        "what, and stands in the accounting."
     ),
 }
 REGISTRY = {
