@@ -7,7 +7,7 @@ from typing import Any
 from discreet.report.findings import Row
 
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"  # a name, not an address that is asked
-GOOD, BAD, OPEN = "#2f7ed8", "#d1242f", "#9a6700"
+STATES = {"consistent": "#2f7ed8", "leaks": "#d1242f", "above the comparison": "#b98a1d"}
 
 
 def _chart(title: str, rows: list[Row], **more: Any) -> dict[str, Any]:
@@ -62,11 +62,11 @@ def accuracy(rows: list[Row]) -> dict[str, Any]:
 
 def audits(rows: list[Row]) -> dict[str, Any]:
     """Claimed against measured ε: a lower bound above its claim is a leak."""
-    told = [{**row, "state": "leaks" if _leaks(row) else "consistent"} for row in rows if row["claimed"] is not None]
+    told = [{**row, "state": _state(row)} for row in rows if row["claimed"] is not None]
     y = {"field": "name", "type": "nominal", "sort": None, "title": None, "axis": {"labelLimit": 260}}
     state = {
         "field": "state", "type": "nominal", "title": "measured",
-        "scale": {"domain": ["consistent", "leaks"], "range": [GOOD, BAD]},
+        "scale": {"domain": list(STATES), "range": list(STATES.values())},
     }  # fmt: skip
     tips = [{"field": one} for one in ("name", "claimed", "bound", "confidence", "verdict", "samples", "setting")]
     return _chart(
@@ -75,7 +75,7 @@ def audits(rows: list[Row]) -> dict[str, Any]:
         height={"step": 20},
         params=[{
             "name": "which", "value": "all",
-            "bind": {"input": "select", "options": ["all", "consistent", "leaks"], "name": "Show "},
+            "bind": {"input": "select", "options": ["all", *STATES], "name": "Show "},
         }],
         transform=[{"filter": "which == 'all' || datum.state == which"}],
         layer=[
@@ -90,8 +90,11 @@ def audits(rows: list[Row]) -> dict[str, Any]:
     )  # fmt: skip
 
 
-def _leaks(row: Row) -> bool:
-    return row["bound"] is not None and row["claimed"] is not None and row["bound"] > row["claimed"]
+def _state(row: Row) -> str:
+    """What was proven; a bound above something that nobody claims is no leak."""
+    if row["bound"] is None or row["bound"] <= row["claimed"]:
+        return "consistent"
+    return "above the comparison" if row["verdict"] == "above the comparison" else "leaks"
 
 
 def budget(row: Row) -> dict[str, Any]:

@@ -196,7 +196,8 @@ def _audits(found: Findings, drawn: dict[str, Any]) -> str:
         return ""
     words = (
         "A tick is the claim, a dot the ε that is proven to be there at least, at the stated confidence. A dot beyond "
-        "its tick (red) is a leak; one before it proves nothing."
+        "its tick (red) is a leak, or (yellow) above what it is compared with where nobody claims an ε; one before it "
+        "proves nothing."
     )
     heads = ["mechanism", "claimed ε", "lower bound", "confidence", "samples", "setting", "verdict"]
     keys = ("name", "claimed", "bound", "confidence", "samples", "setting", "verdict")
