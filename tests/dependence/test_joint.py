@@ -248,3 +248,12 @@ def test_the_noise_on_the_joint_table_has_the_claimed_size():
 
 def test_the_model_class_is_public():
     assert JointModel.FORMAT == "discreet/joint"
+
+
+def test_cells_are_shares_whatever_the_size_of_noise_or_table():
+    """Weights as large as the noise of a tiny budget, or as a table of millions of rows, were once refused."""
+    two = Schema([Categorical("a", [0, 1]), Categorical("b", [0, 1])], "y", [0, 1])
+    X, y = np.array([[0, 0], [1, 1], [1, 0]] * 20), np.array([0, 1, 1] * 20)
+    for epsilon in (1e-9, 1.0, math.inf):
+        cells = PrivateJointHistogram(epsilon, schema=two).fit(X, y).model_.cells
+        assert cells.sum() == pytest.approx(1) and cells.min() > 0

@@ -157,13 +157,14 @@ def expected_counts(released: JointRelease) -> Floats:
 
 
 def cell_weights(released: JointRelease, expected: Floats) -> Floats:
-    """Rows by joint cell: noisy counts drawn towards the expected ones, the more the less they differ beyond noise."""
+    """Shares of joint cells: noisy counts drawn towards the expected, the more the less they differ beyond noise."""
     noisy, usual = released.counts.sum(axis=0).astype(np.float64), expected.sum(axis=0)
     noise = released.variance * len(released.prior)
     differs = max(float(np.square(noisy - usual).mean()) - noise, 0.0)
     kept = differs / (differs + noise) if noise else 1.0
     found = np.maximum(usual + kept * (noisy - usual), 0.0)
-    return np.asarray(np.round(found if found.sum() > 0 else usual, 3) + 1e-9)
+    found = found if found.sum() > 0 else np.maximum(usual, 0.0) + 1.0
+    return np.asarray(np.round(found / found.sum(), 12) + 1e-15)  # shares: noise and tables may be of any size
 
 
 def joint_table(released: JointRelease, expected: Floats) -> Floats:
