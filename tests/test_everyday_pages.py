@@ -12,7 +12,7 @@ import pytest
 
 from discreet import Categorical, Numeric, PrivateClassifier, PrivateHoldout, PrivateNB, Schema
 from discreet.cli import app
-from discreet.cli.common import run
+from discreet.cli.running import run
 from discreet.dossier import template
 from tests import pages
 

@@ -30,7 +30,7 @@ from discreet import (
 )
 from discreet.bayes import stream as streams
 from discreet.cli import app
-from discreet.cli.common import run
+from discreet.cli.running import run
 from discreet.mechanisms.noise import SimulationSampler
 from discreet.mechanisms.running import Root, Tree
 from discreet.sources.counted import COUNTED

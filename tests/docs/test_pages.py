@@ -8,7 +8,7 @@ import matplotlib
 import pytest
 
 from discreet.cli import app
-from discreet.cli.common import run
+from discreet.cli.running import run
 from tests.pages import DOCS
 
 FOLLOWED = (

@@ -31,7 +31,7 @@ def place(tmp_path):
 def discreet(monkeypatch, capsys):
     """The console command in this process, which is quicker than one of its own for each step."""
     from discreet.cli import app
-    from discreet.cli.common import run
+    from discreet.cli.running import run
 
     def command(*arguments, cwd):
         monkeypatch.chdir(cwd)
@@ -139,7 +139,7 @@ def test_which_accounts_lie_beside_the_data(place, monkeypatch, data, account):
 
 
 def test_two_accounts_beside_the_data_ask_for_a_choice(place, monkeypatch, capsys):
-    from discreet.cli.common import account_for
+    from discreet.cli.paying import account_for
     from discreet.errors import BudgetError
 
     monkeypatch.chdir(place)
@@ -230,7 +230,8 @@ def test_json_says_what_is_left_and_what_is_not_private(discreet, place):
 
 
 def test_interruptions_say_what_became_of_the_charge(place, monkeypatch, capsys):
-    from discreet.cli.common import account_for, run
+    from discreet.cli.paying import account_for
+    from discreet.cli.running import run
 
     monkeypatch.chdir(place)
     Account.create("rows.account", Budget(1))

@@ -12,7 +12,7 @@ import pytest
 
 from discreet import Account, Address, Budget, DataError, collect
 from discreet.cli import app
-from discreet.cli.common import run
+from discreet.cli.running import run
 
 pytestmark = pytest.mark.usefixtures("one_tree")
 

@@ -11,7 +11,7 @@ import pytest
 from discreet import Schema
 from discreet.bayes.model import NaiveBayesModel
 from discreet.cli import app
-from discreet.cli.common import run
+from discreet.cli.running import run
 from discreet.local.campaign import Campaign
 from discreet.local.collector import Collector
 from discreet.local.estimate import model_of

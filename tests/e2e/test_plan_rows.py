@@ -8,7 +8,7 @@ import pytest
 
 from discreet import Categorical, Numeric, PrivateNB, Schema
 from discreet.cli import app
-from discreet.cli.common import run
+from discreet.cli.running import run
 from discreet.simulation import made_up, odds
 
 SCHEMA = Schema(

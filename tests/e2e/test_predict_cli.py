@@ -22,7 +22,7 @@ from discreet import (
     load,
 )
 from discreet.cli import app
-from discreet.cli.common import run
+from discreet.cli.running import run
 from discreet.errors import DataError, ModelError
 from discreet.sources import read_rows
 

@@ -16,7 +16,7 @@ from starlette.testclient import TestClient
 
 from discreet import Categorical, Numeric, Schema
 from discreet.cli import app
-from discreet.cli.common import run
+from discreet.cli.running import run
 from discreet.errors import BudgetError, DiscreetError
 from discreet.local import Campaign, Collector, LocalClient, letout
 from discreet.local import shuffle_serve as serving

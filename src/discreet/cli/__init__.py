@@ -36,7 +36,7 @@ from discreet.cli import (
     stats,
     synthesize,
 )
-from discreet.cli.common import run
+from discreet.cli.running import run
 
 ROOT: dict[str, Any] = {
     "name": "discreet",

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from discreet.cli import options
-from discreet.cli.common import console, note, print_json, table
+from discreet.cli.terminal import console, note, print_json, table
 from discreet.errors import BudgetError
 
 app = typer.Typer(no_args_is_help=True, help="A budget on disk that every fit of the same people is charged to.")

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from discreet.cli import options
-from discreet.cli.common import check_out, console, note, print_json, progress, table
+from discreet.cli.common import check_out
+from discreet.cli.terminal import console, note, print_json, progress, table
 
 if TYPE_CHECKING:
     from discreet.audit import AuditResult

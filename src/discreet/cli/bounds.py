@@ -8,8 +8,10 @@ from typing import Annotated, Any
 import typer
 
 from discreet.cli import options
-from discreet.cli.common import charged, check_out, console, load_schema, located, note, print_json, spent
-from discreet.cli.common import table as shown
+from discreet.cli.common import check_out, load_schema, located
+from discreet.cli.paying import charged, spent
+from discreet.cli.terminal import console, note, print_json
+from discreet.cli.terminal import table as shown
 from discreet.errors import DiscreetError
 
 SETTINGS = options.some("bounds", "edges", "adjacency", "contributions", "unexpected")

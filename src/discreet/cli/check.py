@@ -7,7 +7,9 @@ from typing import Any
 import typer
 
 from discreet.cli import options
-from discreet.cli.common import console, load_schema, located, note, print_json, progress, reading
+from discreet.cli.common import load_schema, located
+from discreet.cli.paying import reading
+from discreet.cli.terminal import console, note, print_json, progress
 
 PRIVATE = "exact numbers of the private rows, for the holder of the data only: they are not for publication"
 

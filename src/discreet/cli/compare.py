@@ -9,7 +9,8 @@ from typing import Annotated, Any
 import typer
 
 from discreet.cli import options
-from discreet.cli.common import check_out, console, load_schema, located, note, print_json, progress, table
+from discreet.cli.common import check_out, load_schema, located
+from discreet.cli.terminal import console, note, print_json, progress, table
 from discreet.errors import BudgetError, DiscreetError
 from discreet.kinds import find, names
 

@@ -13,7 +13,8 @@ from typing import Any
 import click
 import typer.core
 
-from discreet.cli.common import check_address, load_schema, note
+from discreet.cli.common import check_address, load_schema
+from discreet.cli.terminal import note
 from discreet.errors import DiscreetError
 
 OWN = {"config", "check_config"}

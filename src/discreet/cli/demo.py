@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from discreet.cli import options
-from discreet.cli.common import console, print_json, table
+from discreet.cli.terminal import console, print_json, table
 
 EPSILONS = (0.1, 0.5, 1.0, 4.0)
 

@@ -16,8 +16,9 @@ import typer
 import typer.main
 
 from discreet.cli import federate, gossip, options
-from discreet.cli.common import check_address, check_data, console, load_schema, note, print_json
+from discreet.cli.common import check_address, check_data, load_schema
 from discreet.cli.config import Configured, ready
+from discreet.cli.terminal import console, note, print_json
 from discreet.errors import DiscreetError
 
 HomeOption = Annotated[Path, typer.Option("--home", help="The organiser's directory, made by 'invite'.")]

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from discreet.cli import options
-from discreet.cli.common import charged, check_out, console, located, note, print_json, progress, spent, table
+from discreet.cli.common import check_out, located
+from discreet.cli.paying import charged, spent
+from discreet.cli.terminal import console, note, print_json, progress, table
 from discreet.errors import BudgetError
 
 if TYPE_CHECKING:
@@ -47,7 +49,7 @@ def command(
     """Measure a released model on labelled rows: exactly, or with --epsilon on rows that are private."""
     import json
 
-    from discreet.cli.common import clean
+    from discreet.cli.terminal import clean
     from discreet.evaluation.exact import evaluate, majority
     from discreet.files import write_text
     from discreet.models import load

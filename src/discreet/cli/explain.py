@@ -8,7 +8,8 @@ from typing import Annotated, Any
 import typer
 
 from discreet.cli import options
-from discreet.cli.common import check_out, console, located, print_json, table
+from discreet.cli.common import check_out, located
+from discreet.cli.terminal import console, print_json, table
 from discreet.errors import DataError, DiscreetError
 
 

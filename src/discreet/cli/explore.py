@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 
 from discreet.cli import options
-from discreet.cli.common import accounts_beside, console, print_json
+from discreet.cli.common import accounts_beside
+from discreet.cli.terminal import console, print_json
 from discreet.errors import DiscreetError
 
 

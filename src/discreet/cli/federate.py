@@ -9,19 +9,10 @@ from typing import Annotated, Any
 import typer
 
 from discreet.cli import options, watching
-from discreet.cli.common import (
-    account_for,
-    check_address,
-    check_data,
-    check_out,
-    console,
-    kept_in,
-    load_schema,
-    note,
-    print_json,
-    table,
-)
+from discreet.cli.common import check_address, check_data, check_out, kept_in, load_schema
 from discreet.cli.config import Configured, ready
+from discreet.cli.paying import account_for
+from discreet.cli.terminal import console, note, print_json, table
 from discreet.errors import DiscreetError
 
 app = typer.Typer(no_args_is_help=True, help="Train one model over the rows of many sites, on Flower.")

@@ -8,20 +8,10 @@ from typing import Annotated, Any
 import typer
 
 from discreet.cli import options
-from discreet.cli.common import (
-    charged,
-    check_out,
-    console,
-    estimator,
-    load_schema,
-    located,
-    note,
-    print_json,
-    spent,
-    warn_inferred,
-    warn_weak,
-)
+from discreet.cli.common import check_out, estimator, load_schema, located, warn_inferred
+from discreet.cli.paying import charged, spent, warn_weak
 from discreet.cli.steps import stepped
+from discreet.cli.terminal import console, note, print_json
 from discreet.errors import DataError
 
 

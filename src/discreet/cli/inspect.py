@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from discreet.cli import options
-from discreet.cli.common import console, folded, print_json, table
+from discreet.cli.terminal import console, folded, print_json, table
 
 if TYPE_CHECKING:
     from discreet.models import ReleasedModel

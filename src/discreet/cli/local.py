@@ -11,20 +11,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from discreet.cli import config, options
-from discreet.cli.common import (
-    account_for,
-    check_data,
-    check_out,
-    console,
-    load_schema,
-    note,
-    print_json,
-    progress,
-    table,
-    tell_room,
-)
+from discreet.cli.common import check_data, check_out, load_schema
+from discreet.cli.paying import account_for, tell_room
 from discreet.cli.send import send
 from discreet.cli.shuffle import Colluding, DeltaOption, Shuffled, shuffle
+from discreet.cli.terminal import console, note, print_json, progress, table
 from discreet.errors import DataError, DiscreetError
 
 if TYPE_CHECKING:

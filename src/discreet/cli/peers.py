@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from discreet.cli.common import console, note, print_json, progress, table
+from discreet.cli.terminal import console, note, print_json, progress, table
 
 if TYPE_CHECKING:
     from discreet.peers import PeerCase

@@ -8,7 +8,9 @@ from typing import Annotated, Any
 import typer
 
 from discreet.cli import options
-from discreet.cli.common import console, estimator, load_schema, odds, print_json, progress, table
+from discreet.cli.common import estimator, load_schema
+from discreet.cli.paying import odds
+from discreet.cli.terminal import console, print_json, progress, table
 
 
 @options.grouped(settings=options.SETTINGS)

@@ -11,7 +11,8 @@ import click
 import typer
 
 from discreet.cli import options
-from discreet.cli.common import check_out, clean, console, located, print_json, progress
+from discreet.cli.common import check_out, located
+from discreet.cli.terminal import clean, console, print_json, progress
 from discreet.errors import DiscreetError
 
 PIECE = 1 << 15

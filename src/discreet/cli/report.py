@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 
 from discreet.cli import options
-from discreet.cli.common import check_out, console, print_json, progress
+from discreet.cli.common import check_out
+from discreet.cli.terminal import console, print_json, progress
 from discreet.errors import DiscreetError
 
 

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from discreet.cli import options
-from discreet.cli.common import console, note, print_json, table
+from discreet.cli.terminal import console, note, print_json, table
 
 
 def command(

@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 
 from discreet.cli import options
-from discreet.cli.common import check_out, located, note, print_json
+from discreet.cli.common import check_out, located
+from discreet.cli.terminal import note, print_json
 from discreet.errors import DiscreetError
 
 

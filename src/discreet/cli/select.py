@@ -8,7 +8,9 @@ from typing import Annotated, Any
 import typer
 
 from discreet.cli import options
-from discreet.cli.common import charged, check_out, console, load_schema, located, note, print_json, warn_inferred
+from discreet.cli.common import check_out, load_schema, located, warn_inferred
+from discreet.cli.paying import charged
+from discreet.cli.terminal import console, note, print_json
 
 Score = options.one_of("hits", "balanced", "count", "mutual-information", help="What makes a feature good.")
 Selector = options.one_of(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from discreet.cli import options
-from discreet.cli.common import console, note, print_json
+from discreet.cli.terminal import console, note, print_json
 from discreet.errors import DataError, DiscreetError
 
 if TYPE_CHECKING:

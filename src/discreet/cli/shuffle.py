@@ -8,7 +8,8 @@ from typing import Annotated, Any
 import typer
 
 from discreet.cli import options
-from discreet.cli.common import check_out, console, note, print_json
+from discreet.cli.common import check_out
+from discreet.cli.terminal import console, note, print_json
 from discreet.errors import DataError, DiscreetError
 
 CampaignFile = Annotated[Path, typer.Option("--campaign", help="The campaign file of the collection.")]

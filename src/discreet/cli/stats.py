@@ -9,17 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from discreet.cli import options
-from discreet.cli.common import (
-    absorbing,
-    check_data,
-    check_out,
-    console,
-    load_schema,
-    located,
-    print_json,
-    progress,
-    reading,
-)
+from discreet.cli.common import check_data, check_out, load_schema, located
+from discreet.cli.paying import absorbing, reading
+from discreet.cli.terminal import console, print_json, progress
 from discreet.errors import StatisticsError
 
 if TYPE_CHECKING:

@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from discreet.cli.common import absorbing, charged, check_data, estimator, load_schema
+from discreet.cli.common import check_data, estimator, load_schema
 from discreet.cli.options import SETTINGS
+from discreet.cli.paying import absorbing, charged
 from discreet.errors import BudgetError
 
 

@@ -11,7 +11,9 @@ from typing import Annotated, Any
 import typer
 
 from discreet.cli import options
-from discreet.cli.common import check_out, console, note, print_json, progress, spent
+from discreet.cli.common import check_out
+from discreet.cli.paying import spent
+from discreet.cli.terminal import console, note, print_json, progress
 from discreet.errors import DataError, DiscreetError
 
 BATCH = 1 << 16

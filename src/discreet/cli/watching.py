@@ -7,7 +7,7 @@ import time
 from typing import Any
 
 from discreet.cli import options
-from discreet.cli.common import console, note, print_json, table
+from discreet.cli.terminal import console, note, print_json, table
 from discreet.dashboard import Board, Look, serve
 
 WATCHED: options.Group = {

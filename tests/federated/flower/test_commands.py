@@ -15,7 +15,7 @@ import pytest
 import typer
 
 from discreet.cli import app
-from discreet.cli.common import run
+from discreet.cli.running import run
 from discreet.federated.flower import QUIET, keep_quiet
 from discreet.federated.flower.answers import total_budget
 from discreet.federated.threshold import most_dropouts

@@ -12,7 +12,7 @@ import pytest
 
 from discreet import Address, CountedRows, DataError, PrivateNB, collect
 from discreet.cli import app
-from discreet.cli.common import run
+from discreet.cli.running import run
 from discreet.models import load
 
 pytestmark = [
