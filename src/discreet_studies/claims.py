@@ -74,6 +74,30 @@ class Claim:
         return str(getattr(self.check, "__name__", self.text))
 
 
+Check = Callable[[Results], Finding]
+
+
+class Claims(list[Claim]):
+    """The claims of one paper, each written above the function that judges it."""
+
+    def __init__(self, paper: str) -> None:
+        super().__init__()
+        self.paper = paper
+
+    def says(self, text: str, paper: str = "") -> Callable[[Check], Check]:
+        """A decorator: the paper says this, and the function below judges it."""
+
+        def listed(check: Check) -> Check:
+            self.append(Claim(paper or self.paper, text, check))
+            return check
+
+        return listed
+
+    def ours(self, text: str) -> Callable[[Check], Check]:
+        """The same of what the library claims beside the paper."""
+        return self.says(text, "discreet")
+
+
 def verdict_of(sound: Outcome, published: Outcome = False) -> Verdict:
     """The verdict from whether a claim holds for the sound and for the as-published version (False: there is none).
 
@@ -157,6 +181,25 @@ def better(found: Found) -> bool:
 def words(found: Found) -> str:
     """Differences in accuracy, for a sentence."""
     return "; ".join(f"{name} {one}" for name, one in found.items())
+
+
+def side_by_side(
+    compare: Callable[..., Found],
+    sound: tuple[Any, ...],
+    published: tuple[Any, ...],
+    what: str,
+    passes: Callable[[Found], bool] = better,
+) -> Finding:
+    """The finding of what two versions measure, each a label and whatever else `compare` takes."""
+    measured: dict[str, Any] = {}
+
+    def check(label: str, *given: Any) -> bool:
+        measured[label] = compare(*given)
+        return passes(measured[label])
+
+    outcomes = [attempt(lambda one=one: check(*one)) for one in (sound, published)]  # type: ignore[misc]
+    told = "; ".join(f"{label}: {words(found)}" for label, found in measured.items())
+    return finding(outcomes[0], outcomes[1], measured, f"{what}: {told}")
 
 
 def judge(claims: Iterable[Claim], results: Results) -> list[dict[str, Any]]:

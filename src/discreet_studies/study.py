@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -37,7 +37,7 @@ class Study:
     data: tuple[str, ...]
     tasks: Callable[[bool], list[Task]]
     execute: Execute
-    claims: tuple[Claim, ...]
+    claims: Sequence[Claim]
     draw: Callable[[Results, Path], list[Path]]
     tables: Callable[[Results], str]
     changes: tuple[str, ...]

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from discreet_studies.claims import Claim, Finding, Verdict, undecided, verdict_of
+from discreet_studies.claims import Claims, Finding, Verdict, undecided, verdict_of
 from discreet_studies.lopuhaa2021.experiments import ALGORITHMS, DATA, LARGE, PRINTED, ROWS, SMALL, WIDTHS
 from discreet_studies.lopuhaa2021.levels import (
     CLEAR,
@@ -24,14 +24,13 @@ from discreet_studies.lopuhaa2021.levels import (
     over_data,
     over_epsilon,
     ratio,
-    words,
 )
 from discreet_studies.lopuhaa2021.methods import PAPER as PUBLISHED
 from discreet_studies.lopuhaa2021.methods import THREE
 from discreet_studies.lopuhaa2021.wilcoxon import SignedRanks, signed_ranks
 from discreet_studies.results import Estimate, MissingResultsError, Results, average, difference
 
-PAPER = "lopuhaa2021"
+CLAIMS = Claims("lopuhaa2021")
 NAMES = {"nb": "NB", "svm": "SVM", "tree": "DT"}
 # Table 2: accuracy without privacy and its average over ε, in the order of DATA.
 TABLE2: dict[str, tuple[tuple[float, ...], tuple[float, ...]]] = {
@@ -72,13 +71,22 @@ def table_two(kind: str, part: int) -> Any:
     return check
 
 
-def _svm_in_the_middle(results: Results, names: Sequence[str]) -> Found:
+for _part, _what in enumerate(("accuracy without privacy", "average accuracy over ε")):
+    for _kind, _name in NAMES.items():
+        CLAIMS.says(f"Table 2, {_name}: {_what}.")(table_two(_kind, _part))
+
+
+@CLAIMS.says("On average SVM is the most accurate for 0.005 < ε < 3.")
+@compared("mean over six data sets, SVM less the better of the others")
+def svm_best_in_the_middle(results: Results, names: Sequence[str]) -> Found:
     """RQ2 and figure 3: on average SVM outperforms the other two for ε above 0.005 and below 3."""
     gaps = {f"ε = {e:g}": lead(results, names, 1, e) for e in levels(results, printed=False) if 0.005 < e < 3}
     return ahead(gaps.values(), "whether SVM is ahead at every ε"), gaps
 
 
-def _small_epsilon(results: Results, names: Sequence[str]) -> Found:
+@CLAIMS.says("For small ε Naive Bayes and trees are slightly better than SVM.")
+@compared("mean over six data sets, less SVM")
+def little_at_tiny(results: Results, names: Sequence[str]) -> Found:
     """RQ2: "for small ε values, Naïve Bayes and Decision Tree show slightly better performances" than SVM."""
     gaps: dict[str, Estimate] = {}
     for e in levels(results):
@@ -91,7 +99,9 @@ def _small_epsilon(results: Results, names: Sequence[str]) -> Found:
     return mean.above, {**gaps, "mean": mean}
 
 
-def _tree_at_large(results: Results, names: Sequence[str]) -> Found:
+@CLAIMS.says("For ε above 3 the decision tree is the most accurate.")
+@compared("mean over six data sets, the tree less the better of the others")
+def tree_best_at_large(results: Results, names: Sequence[str]) -> Found:
     """RQ2: "for low privacy levels (ε higher than 3), Decision Tree returns the most accurate results"."""
     large = [e for e in levels(results, printed=False) if e >= 3]
     if not large:
@@ -100,7 +110,9 @@ def _tree_at_large(results: Results, names: Sequence[str]) -> Found:
     return ahead(gaps.values(), "whether the tree is ahead"), gaps
 
 
-def _tree_rises_most(results: Results, names: Sequence[str]) -> Found:
+@CLAIMS.says("The accuracy of trees rises most as ε grows.")
+@compared("gain from the smallest to the largest printed ε")
+def tree_rises_most(results: Results, names: Sequence[str]) -> Found:
     """RQ2: trees show, in general, a higher improvement when the privacy requirements are relaxed."""
     grid = levels(results)
     rise = {n: difference(over_data(results, n, grid[-1]), over_data(results, n, grid[0])) for n in names}
@@ -108,7 +120,9 @@ def _tree_rises_most(results: Results, names: Sequence[str]) -> Found:
     return ahead(gaps, "whether the tree rises most"), rise
 
 
-def _best_on_average(results: Results, names: Sequence[str]) -> Found:
+@CLAIMS.says("On average trees are best without privacy and SVM with it (table 2).")
+@compared("means over six data sets")
+def best_on_average(results: Results, names: Sequence[str]) -> Found:
     """Table 2: without privacy the tree is best on average over the data, with privacy the SVM."""
     plain = {n: average(level(results, n, d, math.inf) for d in DATA) for n in names}
     private = {n: average(over_epsilon(results, n, d) for d in DATA) for n in names}
@@ -117,7 +131,9 @@ def _best_on_average(results: Results, names: Sequence[str]) -> Found:
     return ahead(gaps, "whether they are ahead"), {"without privacy": plain, "average over ε": private}
 
 
-def _spread(results: Results, names: Sequence[str]) -> Found:
+@CLAIMS.says("Accuracies scatter widely for every ε, most for ε ≤ 0.1, and alike for ε > 3 (figure 5a).")
+@compared("between the quartiles of 18 accuracies")
+def spread_of_accuracy(results: Results, names: Sequence[str]) -> Found:
     """Figure 5a: accuracies of the 18 classifiers scatter widely, most for ε ≤ 0.1, and alike for ε > 3."""
     boxes = {}
     for e in levels(results, printed=False):
@@ -144,6 +160,7 @@ def ranks(results: Results, names: Sequence[str]) -> dict[str, SignedRanks]:
     return found
 
 
+@CLAIMS.says("SVM differs from both others by the Wilcoxon test, which do not differ (figure 4).")
 def wilcoxon_test(results: Results) -> Finding:
     """Figure 4: SVM differs from both others, which do not differ from each other."""
     measured: dict[str, Any] = {}
@@ -162,6 +179,7 @@ def wilcoxon_test(results: Results) -> Finding:
     return Finding(verdict_of(*passed), measured, f"two-sided, with the variance N(N+1)(2N+1)/24: {text}")
 
 
+@CLAIMS.says("The Wilcoxon statistic has variance N(N+1)(2N+1)/4.")
 def printed_variance(results: Results) -> Finding:
     """Equation 22 divides by N(N+1)(2N+1)/4."""
     count = len(DATA) * len(PRINTED)
@@ -179,14 +197,18 @@ def printed_variance(results: Results) -> Finding:
     )  # fmt: skip
 
 
-def _stable(results: Results, names: Sequence[str]) -> Found:
+@CLAIMS.says("Naive Bayes loses least accuracy to privacy (RQ2).")
+@compared("mean over data sets of (average over ε) / (without privacy)")
+def nb_most_stable(results: Results, names: Sequence[str]) -> Found:
     """Table 2: the mean ratio of accuracy with privacy to accuracy without is largest for Naive Bayes."""
     ratios = {name: average(kept(results, name, data) for data in DATA) for name in names}
     gaps = [difference(ratios[names[0]], ratios[n]) for n in names[1:]]
     return ahead(gaps, "whether Naive Bayes keeps most"), ratios
 
 
-def _large_data(results: Results, names: Sequence[str]) -> Found:
+@CLAIMS.says("SVM keeps its accuracy on large data sets and loses it on small ones (RQ1).")
+@compared("accuracy of the SVM with privacy over that without")
+def svm_needs_rows(results: Results, names: Sequence[str]) -> Found:
     """RQ1: SVM is accurate on large data sets and not on small ones: it keeps more of its accuracy there."""
     ratios = {data: kept(results, names[1], data) for data in DATA}
     more = difference(average(ratios[d] for d in LARGE), average(ratios[d] for d in SMALL))
@@ -212,7 +234,9 @@ def _parts(results: Results, experiment: str, option: str, sizes: tuple[int, int
     return found
 
 
-def _no_size(results: Results, names: Sequence[str]) -> Found:
+@CLAIMS.says("Naive Bayes and trees depend neither on the number of rows nor on that of attributes (RQ1).")
+@compared("accuracy over that without noise, more of it kept with")
+def no_matter_of_size(results: Results, names: Sequence[str]) -> Found:
     """RQ1: the accuracy of Naive Bayes and trees depends neither on the number of attributes nor on that of rows.
 
     Read as: with more rows, or fewer attributes, of the same data set no more is kept of the accuracy without noise.
@@ -248,20 +272,26 @@ def box(results: Results, names: Sequence[str], epsilon: float) -> Estimate:
     return Estimate(float(np.median(ratios_at(results, names, epsilon))), error, min(one.count for one in found))
 
 
-def _boxes(results: Results, names: Sequence[str]) -> Found:
+@CLAIMS.says("From ε = 0.25 on accuracy is hardly affected (figure 5b).")
+@compared("medians above 0.95 count as close to 1")
+def little_lost_above_a_quarter(results: Results, names: Sequence[str]) -> Found:
     """RQ3 and figure 5b: for ε ≥ 0.25 the ratios have medians close to 1."""
     medians = {f"ε = {e:g}": box(results, names, e) for e in levels(results)}
     high = [box(results, names, e).mean for e in levels(results) if e >= 0.25]
     return bool(high and min(high) > 0.95), medians
 
 
-def _halved(results: Results, names: Sequence[str]) -> Found:
+@CLAIMS.says("At ε ≤ 0.001 accuracy halves (figure 5b).")
+@compared("median ratios between 0.4 and 0.65 count as a half")
+def halved_at_tiny(results: Results, names: Sequence[str]) -> Found:
     """RQ3: for ε ≤ 0.001 accuracy halves."""
     medians = {f"ε = {e:g}": box(results, names, e) for e in levels(results) if e <= 0.001}
     return all(0.4 < one.mean < 0.65 for one in medians.values()), medians
 
 
-def _rising(results: Results, names: Sequence[str]) -> Found:
+@CLAIMS.says("Accuracy falls as ε falls (RQ3).")
+@compared("gain from the smallest to the largest printed ε, and clear falls on the way")
+def accuracy_rises(results: Results, names: Sequence[str]) -> Found:
     """RQ3: no step up in ε lowers the mean accuracy by two points and two standard errors."""
     falls = {}
     for name in names:
@@ -282,7 +312,9 @@ def _rising(results: Results, names: Sequence[str]) -> Found:
     return not falls and all(one.above for one in whole.values()), {**whole, **falls}
 
 
-def _beaten(results: Results, names: Sequence[str]) -> Found:
+@CLAIMS.says("No classifier is best for all data sets and privacy levels.")
+@compared("comparisons at ε ≥ 0.01 in which each is worse than another by four errors")
+def no_single_best(results: Results, names: Sequence[str]) -> Found:
     """The discussion: none is a one-size-fits-all solution, since each is clearly beaten somewhere.
 
     Four standard errors count: among some 120 comparisons a level pair is called in fewer than one run of a hundred.
@@ -326,49 +358,5 @@ def privacy_of(method: str) -> Any:
     return check
 
 
-svm_best_in_the_middle = compared(
-    "svm_best_in_the_middle", _svm_in_the_middle, "mean over six data sets, SVM less the better of the others"
-)
-little_at_tiny = compared("little_at_tiny", _small_epsilon, "mean over six data sets, less SVM")
-tree_best_at_large = compared(
-    "tree_best_at_large", _tree_at_large, "mean over six data sets, the tree less the better of the others"
-)
-tree_rises_most = compared("tree_rises_most", _tree_rises_most, "gain from the smallest to the largest printed ε")
-best_on_average = compared("best_on_average", _best_on_average, "means over six data sets")
-spread_of_accuracy = compared("spread_of_accuracy", _spread, "between the quartiles of 18 accuracies")
-nb_most_stable = compared("nb_most_stable", _stable, "mean over data sets of (average over ε) / (without privacy)")
-svm_needs_rows = compared("svm_needs_rows", _large_data, "accuracy of the SVM with privacy over that without")
-no_matter_of_size = compared("no_matter_of_size", _no_size, "accuracy over that without noise, more of it kept with")
-little_lost_above_a_quarter = compared("little_lost_above_a_quarter", _boxes, "medians above 0.95 count as close to 1")
-halved_at_tiny = compared("halved_at_tiny", _halved, "median ratios between 0.4 and 0.65 count as a half")
-accuracy_rises = compared(
-    "accuracy_rises", _rising, "gain from the smallest to the largest printed ε, and clear falls on the way"
-)
-no_single_best = compared(
-    "no_single_best", _beaten, "comparisons at ε ≥ 0.01 in which each is worse than another by four errors"
-)
-
-CLAIMS = (
-    *(Claim(PAPER, f"Table 2, {NAMES[kind]}: accuracy without privacy.", table_two(kind, 0)) for kind in TABLE2),
-    *(Claim(PAPER, f"Table 2, {NAMES[kind]}: average accuracy over ε.", table_two(kind, 1)) for kind in TABLE2),
-    Claim(PAPER, "On average SVM is the most accurate for 0.005 < ε < 3.", svm_best_in_the_middle),
-    Claim(PAPER, "For small ε Naive Bayes and trees are slightly better than SVM.", little_at_tiny),
-    Claim(PAPER, "For ε above 3 the decision tree is the most accurate.", tree_best_at_large),
-    Claim(PAPER, "The accuracy of trees rises most as ε grows.", tree_rises_most),
-    Claim(PAPER, "On average trees are best without privacy and SVM with it (table 2).", best_on_average),
-    Claim(PAPER, "SVM differs from both others by the Wilcoxon test, which do not differ (figure 4).", wilcoxon_test),
-    Claim(PAPER, "The Wilcoxon statistic has variance N(N+1)(2N+1)/4.", printed_variance),
-    Claim(PAPER, "Naive Bayes loses least accuracy to privacy (RQ2).", nb_most_stable),
-    Claim(PAPER, "SVM keeps its accuracy on large data sets and loses it on small ones (RQ1).", svm_needs_rows),
-    Claim(PAPER, "Naive Bayes and trees depend neither on the number of rows nor on that of attributes (RQ1).",
-          no_matter_of_size),
-    Claim(PAPER, "Accuracies scatter widely for every ε, most for ε ≤ 0.1, and alike for ε > 3 (figure 5a).",
-          spread_of_accuracy),
-    Claim(PAPER, "From ε = 0.25 on accuracy is hardly affected (figure 5b).", little_lost_above_a_quarter),
-    Claim(PAPER, "At ε ≤ 0.001 accuracy halves (figure 5b).", halved_at_tiny),
-    Claim(PAPER, "Accuracy falls as ε falls (RQ3).", accuracy_rises),
-    Claim(PAPER, "No classifier is best for all data sets and privacy levels.", no_single_best),
-    *(Claim(PAPER, f"Theorem 3.{2 + i}: Algorithm {1 + i} is ε-differentially private.", privacy_of(method))
-      for i, method in enumerate(ALGORITHMS)),
-)  # fmt: skip
-__all__ = ["CLAIMS", "words"]
+for _number, _method in enumerate(ALGORITHMS, 1):
+    CLAIMS.says(f"Theorem 3.{1 + _number}: Algorithm {_number} is ε-differentially private.")(privacy_of(_method))

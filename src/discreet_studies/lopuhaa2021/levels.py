@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
+from functools import wraps
 from typing import Any
 
 from discreet_studies.claims import Finding, attempt, finding, undecided
@@ -87,26 +88,28 @@ def words(value: Any) -> str:
     )  # fmt: skip
 
 
-def compared(name: str, check: Check, text: str) -> Callable[[Results], Finding]:
-    """The judge of a claim by a check that both the sound and the published classifiers are put to.
+def compared(text: str) -> Callable[[Check], Callable[[Results], Finding]]:
+    """A decorator: the check below is put to both the sound and the published classifiers, and judges the claim.
 
     The sound Naive Bayes models numbers by bell curves, as the paper does; what bins make of it stands beside.
     """
 
-    def judge(results: Results) -> Finding:
-        measured: dict[str, Any] = {}
+    def judging(check: Check) -> Callable[[Results], Finding]:
+        @wraps(check)
+        def judge(results: Results) -> Finding:
+            measured: dict[str, Any] = {}
 
-        def run(kind: str, names: Sequence[str]) -> bool:
-            passed, measured[kind] = check(results, names)
-            return passed
+            def run(kind: str, names: Sequence[str]) -> bool:
+                passed, measured[kind] = check(results, names)
+                return passed
 
-        sound, published = attempt(lambda: run("sound", THREE)), attempt(lambda: run("as published", PUBLISHED))
-        binned = attempt(lambda: run("sound, numbers in bins", BINNED))
-        said = {True: "holds as well", False: "does not hold"}.get(bool(binned.passed), "")
-        beside = "is not decided" if binned.passed is not True and binned.passed is not False else said
-        parts = "; ".join(f"{kind}: {words(table)}" for kind, table in measured.items() if "bins" not in kind)
-        return finding(sound, published, measured, f"{text}; {parts}; with numbers in bins it {beside}")
+            sound, published = attempt(lambda: run("sound", THREE)), attempt(lambda: run("as published", PUBLISHED))
+            binned = attempt(lambda: run("sound, numbers in bins", BINNED))
+            said = {True: "holds as well", False: "does not hold"}.get(bool(binned.passed), "")
+            beside = "is not decided" if binned.passed is not True and binned.passed is not False else said
+            parts = "; ".join(f"{kind}: {words(table)}" for kind, table in measured.items() if "bins" not in kind)
+            return finding(sound, published, measured, f"{text}; {parts}; with numbers in bins it {beside}")
 
-    judge.__name__ = name
-    judge.__doc__ = check.__doc__
-    return judge
+        return judge
+
+    return judging

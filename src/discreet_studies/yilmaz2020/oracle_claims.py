@@ -6,21 +6,35 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from discreet_studies.claims import Attempt, Finding, Found, Verdict, attempt, better, finding, undecided, words
+from discreet_studies.claims import (
+    Attempt,
+    Claims,
+    Finding,
+    Found,
+    Verdict,
+    attempt,
+    better,
+    finding,
+    side_by_side,
+    undecided,
+    words,
+)
 from discreet_studies.published.yilmaz2020 import THETA
 from discreet_studies.results import MissingResultsError, Results, average
 from discreet_studies.yilmaz2020.comparisons import EVERY, FAMILIES, compared, either, epsilons, every, gain, mean
 from discreet_studies.yilmaz2020.experiments import DISCRETE_DATA, ROWS_METHODS, SHARES, SMALL, THETAS
 from discreet_studies.yilmaz2020.methods import OURS_DISCRETE, PAPER_ALL, PAPER_DISCRETE
 
+CLAIMS = Claims("yilmaz2020")
+
 NEAR, ALIKE = 0.03, 0.02
 
 
+@CLAIMS.says("For ε > 2 the accuracy is very close to that without privacy.")
 def near_plain(results: Results) -> Finding:
     """Conclusion: for ε > 2 the accuracy is very close to that without privacy."""
-    measured: dict[str, Any] = {}
 
-    def check(label: str, methods: Sequence[str]) -> bool:
+    def compare(methods: Sequence[str]) -> Found:
         worst: Found = {}
         for data in DISCRETE_DATA:
             spot: dict[str, Any] = {"experiment": "discrete", "data": data}
@@ -31,18 +45,19 @@ def near_plain(results: Results) -> Finding:
                 plain = {"method": "plain", "epsilon": math.inf}
                 gaps.append(results.paired({"method": best, "epsilon": e}, plain, **spot))
             worst[data] = min(gaps, key=lambda one: one.mean)
-        measured[label] = worst
+        return worst
+
+    def passes(worst: Found) -> bool:
         far = any(one.mean + 2 * one.error < -NEAR for one in worst.values())
         unclear = [(one, (-NEAR,)) for one in worst.values() if abs(one.mean + NEAR) <= 2 * one.error]
         if unclear and not far:
             raise undecided(f"whether all are within {NEAR}, {words(worst)}", unclear)
         return not far
 
-    sound = attempt(lambda: check("best oracle, one report each", (*OURS_DISCRETE, *PAPER_DISCRETE)))
-    unsound = attempt(lambda: check(EVERY, PAPER_ALL))
-    reason = "; ".join(f"{label}: {words(found)}" for label, found in measured.items())
-    text = f"the widest gap to the plain accuracy at ε > 2, close means within {NEAR}: {reason}"
-    return finding(sound, unsound, measured, text)
+    return side_by_side(
+        compare, ("best oracle, one report each", (*OURS_DISCRETE, *PAPER_DISCRETE)), (EVERY, PAPER_ALL),
+        f"the widest gap to the plain accuracy at ε > 2, close means within {NEAR}", passes,
+    )  # fmt: skip
 
 
 def _level(results: Results, data: str, keep: Callable[[float], bool], least: float, text: str) -> Finding:
@@ -66,6 +81,7 @@ def _level(results: Results, data: str, keep: Callable[[float], bool], least: fl
     return finding(passed, unsound, measured, f"{text}{where}: {numbers}")
 
 
+@CLAIMS.says("On Connect-4 all oracles but SHE exceed 65 % even for very small ε.")
 def connect4_level(results: Results) -> Finding:
     """Section IV-A: more than 65 % even for very small ε; 75 % without privacy."""
     base = [results.estimate(experiment="discrete", data="connect4", method=m).mean for m in ("plain", "majority")]
@@ -73,12 +89,14 @@ def connect4_level(results: Results) -> Finding:
     return _level(results, "connect4", lambda e: e <= 1, 0.65, text)
 
 
+@CLAIMS.says("On Mushroom all oracles but SHE reach nearly 90 % at ε = 0.5.")
 def mushroom_level(results: Results) -> Finding:
     """Section IV-A: nearly 90 % at ε = 0.5 for all but SHE."""
     text = "nearly 90 % is read as 88 % at least; at ε = 0.5 "
     return _level(results, "mushroom", lambda e: e == SMALL, 0.88, text)
 
 
+@CLAIMS.says("SHE is the least accurate oracle on every data set.")
 def she_is_worst(results: Results) -> Finding:
     """Section IV-A: in all data sets the worst protocol is SHE."""
 
@@ -112,12 +130,14 @@ def _better_up_to(results: Results, highest: float, datas: Sequence[str], pairs:
     return compared(compare, f", at ε ≤ {highest:g}")
 
 
+@CLAIMS.says("DE is the most accurate oracle for small ε on Car and Chess.")
 def de_best_at_small(results: Results) -> Finding:
     """Section IV-A: DE is best for small ε on Car and Chess."""
     others = [name for name in FAMILIES["library"] if name != "de"]
     return _better_up_to(results, SMALL, ("car", "kr_vs_kp"), [("de", name) for name in others])
 
 
+@CLAIMS.says("SUE and OUE are about equally accurate.")
 def sue_like_oue(results: Results) -> Finding:
     """Section IV-A: SUE and OUE are similar in all experiments."""
 
@@ -138,11 +158,13 @@ def _alike(found: Found) -> bool:
     return True
 
 
+@CLAIMS.says("SUE and OUE are more accurate than DE where the input domain is large.")
 def unary_on_large_domains(results: Results) -> Finding:
     """Section IV-A: SUE and OUE perform better than DE when the input domain is large."""
     return _better_up_to(results, 1, ("mushroom", "connect4"), [("sue", "de"), ("oue", "de")])
 
 
+@CLAIMS.says("Of the thresholds of THE 0.25 is the best.")
 def quarter_is_best(results: Results) -> Finding:
     """Section IV: of all θ of THE the accuracy is best at 0.25."""
 
@@ -170,28 +192,28 @@ def quarter_is_best(results: Results) -> Finding:
     return compared(compare, ", averaged over data sets and ε", best)
 
 
+@CLAIMS.says("With more training rows the accuracy is better at small ε.")
 def more_rows_help(results: Results) -> Finding:
     """Section IV-A: with more training instances the accuracy is better at small ε."""
-    measured: dict[str, Any] = {}
 
-    def check(label: str, methods: Sequence[str]) -> bool:
+    def compare(methods: Sequence[str]) -> Found:
         found: Found = {}
         for data in DISCRETE_DATA:
             for method in methods:
                 spot: dict[str, Any] = {"experiment": "rows", "data": data, "method": method}
                 if results.where(**spot):
                     found[f"{data}, {method}"] = gain(results, {"share": SHARES[-1]}, {"share": SHARES[0]}, **spot)
-        measured[label] = found
         if not found:
             raise MissingResultsError("the rows were not varied")
-        return better(found)
+        return found
 
-    sound = attempt(lambda: check("one report each", ROWS_METHODS[:3]))
-    unsound = attempt(lambda: check(EVERY, ROWS_METHODS[3:]))
-    reason = "; ".join(f"{label}: {words(found)}" for label, found in measured.items())
-    return finding(sound, unsound, measured, f"all training rows less a sixteenth of them at ε ≤ 1: {reason}")
+    return side_by_side(
+        compare, ("one report each", ROWS_METHODS[:3]), (EVERY, ROWS_METHODS[3:]),
+        "all training rows less a sixteenth of them at ε ≤ 1",
+    )  # fmt: skip
 
 
+@CLAIMS.ours("At equal ε the best oracle of the library beats the best one as published.")
 def beats_the_paper(results: Results) -> Finding:
     """The house's own bar: at equal ε the best oracle here beats the best one as published."""
     found: Found = {}
@@ -221,6 +243,7 @@ def beats_the_paper(results: Results) -> Finding:
     )  # fmt: skip
 
 
+@CLAIMS.says("THE's estimator, as printed, is unbiased.")
 def threshold_as_printed(results: Results) -> Finding:
     """Section II-B1: p of THE."""
     printed = {f"ε = {e:g}": 1 - 0.5 * math.exp(e / 2 * (1 - THETA)) for e in (0.5, 1.0, 2.0, 5.0)}

@@ -9,7 +9,7 @@ from typing import Any
 from discreet_studies.claims import (
     SANE,
     Attempt,
-    Claim,
+    Claims,
     Finding,
     Verdict,
     attempt,
@@ -20,15 +20,10 @@ from discreet_studies.claims import (
     words,
 )
 from discreet_studies.results import Estimate, MissingResultsError, Results, average, difference
+from discreet_studies.zafarani2021 import time_claims, weight_claims
 from discreet_studies.zafarani2021.experiments import DELTAS, HUMAN, OTHER
-from discreet_studies.zafarani2021.time_claims import quadratic_cost, shrinking_gap
-from discreet_studies.zafarani2021.weight_claims import (
-    helps_more_than_it_hurts,
-    only_one_to_two_is_worse,
-    weight_depends_on_data,
-)
 
-PAPER, OURS = "zafarani2021", "discreet"
+CLAIMS = Claims("zafarani2021")
 NUMERIC = (*HUMAN, *OTHER)
 ALIKE = 0.005  # half a point of accuracy is no difference; a default may lose a whole one (SANE)
 # The paper compares with Vaidya et al.: their mechanism with sound constants, and the library's stronger baseline.
@@ -93,6 +88,7 @@ def _words(measured: dict[str, Any]) -> str:
     return "; ".join(f"{pair}: {words(found)}" for pair, found in measured.items())
 
 
+@CLAIMS.says("Smooth sensitivity is more accurate than global sensitivity at the same ε.")
 def smooth_beats_global(results: Results) -> Finding:
     """Abstract and section 7.2."""
     return _compare(
@@ -101,11 +97,13 @@ def smooth_beats_global(results: Results) -> Finding:
     )  # fmt: skip
 
 
+@CLAIMS.ours("Smooth sensitivity beats the library's global sensitivity too.")
 def smooth_beats_stronger(results: Results) -> Finding:
     """Our own bar: the library's global sensitivity, which releases sums and shares no count, is a better baseline."""
     return _compare(results, STRONGER, (), "mean accuracy over all ε of the sweep, two standard errors to count")
 
 
+@CLAIMS.says("The gain is largest on data about people.")
 def most_on_human_data(results: Results) -> Finding:
     """Section 7.2: "particularly for the datasets using human data"."""
     measured: dict[str, Any] = {}
@@ -125,6 +123,7 @@ def most_on_human_data(results: Results) -> Finding:
     return finding(sound, published, measured, f"gain in accuracy of {told}")
 
 
+@CLAIMS.says("(ε, δ) with δ = 1/n or 1/n² gives some improvement over pure ε.")
 def approximate_beats_pure(results: Results) -> Finding:
     """Section 7.2: (ε, δ) gives some accuracy improvement."""
     measured: dict[str, Any] = {}
@@ -157,6 +156,7 @@ def approximate_beats_pure(results: Results) -> Finding:
     return finding(sound, published, measured, _words(measured))
 
 
+@CLAIMS.says("On Mushroom, which is all categorical, all methods are the same.")
 def same_on_mushroom(results: Results) -> Finding:
     """Section 7.2, figure 5: with categories alone all methods are the same."""
     measured: dict[str, Any] = {}
@@ -183,6 +183,7 @@ def same_on_mushroom(results: Results) -> Finding:
     )  # fmt: skip
 
 
+@CLAIMS.says("Releasing the variance directly beats E[x²] - E[x]² by Bun and Steinke's mean.")
 def direct_variance(results: Results) -> Finding:
     """Section 4.2: the variance released directly beats E[x²] − E[x]² from Bun and Steinke's mean."""
     return _compare(
@@ -191,6 +192,7 @@ def direct_variance(results: Results) -> Finding:
     )  # fmt: skip
 
 
+@CLAIMS.says("The printed density of the truncated normal law is one.")
 def truncated_density(results: Results) -> Finding:
     """Section 2.1: the printed density of the truncated normal law."""
     parts = {f"mean at {m:g}": _phi(1 - m) - _phi(-m) for m in (0.25, 0.5, 0.75)}
@@ -207,6 +209,7 @@ def _phi(x: float) -> float:
     return math.exp(-x * x / 2) / math.sqrt(2 * math.pi)
 
 
+@CLAIMS.ours("A truncated normal density costs no accuracy.")
 def truncated_is_no_worse(results: Results) -> Finding:
     """Our own question: whether the truncated normal law, which the paper suggests for bounded numbers, pays."""
     measured = {
@@ -235,6 +238,7 @@ def true_cost(degrees: int, divisor: float, beta: float) -> float:
     return max(costs)
 
 
+@CLAIMS.says("Algorithm 1 is ε-differentially private.")
 def algorithm_is_private(results: Results) -> Finding:
     """Theorem 9: Algorithm 1 is ε-differentially private."""
     costs = {f"ε' = {e:g}": true_cost(1, e / 2**0.5, e) / e for e in (0.01, 0.1, 0.5, 1.0)}
@@ -246,6 +250,7 @@ def algorithm_is_private(results: Results) -> Finding:
     )  # fmt: skip
 
 
+@CLAIMS.says("Smooth sensitivity gains on the 1940 census of four states.")
 def census_1940(results: Results) -> Finding:
     """Figures 9 to 12."""
     found, _ = attempt(lambda: bool(gains(results, "smooth", "global", ("census_kdd",))))
@@ -257,20 +262,4 @@ def census_1940(results: Results) -> Finding:
     )  # fmt: skip
 
 
-CLAIMS = (
-    Claim(PAPER, "Smooth sensitivity is more accurate than global sensitivity at the same ε.", smooth_beats_global),
-    Claim(PAPER, "The gain is largest on data about people.", most_on_human_data),
-    Claim(PAPER, "(ε, δ) with δ = 1/n or 1/n² gives some improvement over pure ε.", approximate_beats_pure),
-    Claim(PAPER, "On Mushroom, which is all categorical, all methods are the same.", same_on_mushroom),
-    Claim(PAPER, "Of the weights numeric:categorical only 1:2 is clearly worse on Adult.", only_one_to_two_is_worse),
-    Claim(PAPER, "2:1 helps numeric data more than it hurts categorical data.", helps_more_than_it_hurts),
-    Claim(PAPER, "The best weight depends on the data.", weight_depends_on_data),
-    Claim(PAPER, "Releasing the variance directly beats E[x²] - E[x]² by Bun and Steinke's mean.", direct_variance),
-    Claim(PAPER, "Smooth sensitivity makes the cost of training grow as n².", quadratic_cost),
-    Claim(PAPER, "The run-time gap falls from ten times at 5,000 rows to three at a million.", shrinking_gap),
-    Claim(PAPER, "Algorithm 1 is ε-differentially private.", algorithm_is_private),
-    Claim(PAPER, "The printed density of the truncated normal law is one.", truncated_density),
-    Claim(PAPER, "Smooth sensitivity gains on the 1940 census of four states.", census_1940),
-    Claim(OURS, "Smooth sensitivity beats the library's global sensitivity too.", smooth_beats_stronger),
-    Claim(OURS, "A truncated normal density costs no accuracy.", truncated_is_no_worse),
-)
+CLAIMS += [*weight_claims.CLAIMS, *time_claims.CLAIMS]

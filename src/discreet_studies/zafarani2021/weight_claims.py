@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from discreet_studies.claims import SANE, Finding, attempt, finding, undecided
+from discreet_studies.claims import SANE, Claims, Finding, attempt, finding, undecided
 from discreet_studies.results import Estimate, MissingResultsError, Results, average, difference
 from discreet_studies.zafarani2021.experiments import SYNTHETIC, WEIGHTS
+
+CLAIMS = Claims("zafarani2021")
 
 METHODS = ("smooth", "paper-smooth")
 
@@ -30,6 +32,7 @@ def spread(results: Results, method: str, data: str, weight: str = "2:1") -> flo
     return math.fsum(one.error * math.sqrt(one.count) for one in found) / len(found)
 
 
+@CLAIMS.says("Of the weights numeric:categorical only 1:2 is clearly worse on Adult.")
 def only_one_to_two_is_worse(results: Results) -> Finding:
     """Section 10.1, figure 14: but for 1:2, differences are within the error across cross-validation groups."""
     measured: dict[str, Any] = {}
@@ -53,6 +56,7 @@ def only_one_to_two_is_worse(results: Results) -> Finding:
     return finding(sound, published, measured, f"accuracy on Adult less that of 2:1, averaged over ε: {words}")
 
 
+@CLAIMS.says("2:1 helps numeric data more than it hurts categorical data.")
 def helps_more_than_it_hurts(results: Results) -> Finding:
     """Section 10.1, figures 15 and 16: more weight for numbers helps numeric data more than it hurts categorical."""
     measured: dict[str, Any] = {}
@@ -77,6 +81,7 @@ def helps_more_than_it_hurts(results: Results) -> Finding:
     return finding(sound, published, measured, f"2:1 less 1:1, averaged over ε: {words}")
 
 
+@CLAIMS.says("The best weight depends on the data.")
 def weight_depends_on_data(results: Results) -> Finding:
     """Section 10.1, figures 15 and 16: the best allocation depends on the data."""
     measured: dict[str, Any] = {}

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from discreet_studies.claims import Claim, Finding, Verdict, attempt, finding, undecided
+from discreet_studies.claims import Claims, Finding, Verdict, attempt, finding, undecided
+from discreet_studies.giaretta2022.federated import own_claims
 from discreet_studies.giaretta2022.federated.experiments import CATEGORICAL, CUT, DATA, KEPT, NODES, SIZES
 from discreet_studies.giaretta2022.federated.measures import (
     ALIKE,
@@ -21,17 +22,12 @@ from discreet_studies.giaretta2022.federated.measures import (
     plain,
     reached,
 )
-from discreet_studies.giaretta2022.federated.own_claims import (
-    choosing_first,
-    secure_is_central,
-    skewed_rows,
-    weights_beat_cutoff,
-)
 from discreet_studies.results import Estimate, MissingResultsError, Results, average, difference
 
-PAPER = "giaretta2022"
+CLAIMS = Claims("giaretta2022")
 
 
+@CLAIMS.says("On Skin ε = 1 already gives the highest accuracy for every N.")
 def skin_at_one(results: Results) -> Finding:
     """Section 4.1: a value of 1 already yields maximum accuracy in all cases."""
 
@@ -53,6 +49,7 @@ def _lost(results: Results, data: str, method: str) -> Estimate:
     return Estimate(plain(results, data) - mean.mean, mean.error, mean.count)
 
 
+@CLAIMS.says("SPECT needs the largest ε of all data sets.")
 def spect_is_hardest(results: Results) -> Finding:
     """Section 4.1: SPECT Heart represents the opposite extreme."""
 
@@ -66,6 +63,7 @@ def spect_is_hardest(results: Results) -> Finding:
     return both(check)
 
 
+@CLAIMS.says("On categorical data accuracy falls as the number of nodes grows.")
 def categorical_loses(results: Results) -> Finding:
     """Section 4.1: the accuracy decreases for a larger number of nodes."""
 
@@ -99,6 +97,7 @@ def _gains(results: Results, method: str, baseline: dict[str, Any]) -> tuple[boo
     return not lost, gains, words
 
 
+@CLAIMS.says("Federated is better than Vaidya et al. for small ε on Adult and every ε on Accelerometer.")
 def beats_centralised(results: Results) -> Finding:
     """Section 4.1: better for small ε on Adult, and for all values of ε on Accelerometer."""
 
@@ -109,6 +108,7 @@ def beats_centralised(results: Results) -> Finding:
     return both(check)
 
 
+@CLAIMS.says("The reason is that parting the rows lowers noise: 100 nodes are better there than one.")
 def gains_by_parting(results: Results) -> Finding:
     """Section 4.1, the reason given: local sensitivities fall when rows are parted."""
 
@@ -119,6 +119,7 @@ def gains_by_parting(results: Results) -> Finding:
     return both(check)
 
 
+@CLAIMS.says("Local sensitivities fall as N grows on Adult and Accelerometer, but hardly on Skin.")
 def sensitivity_falls(results: Results) -> Finding:
     """Figure 3: local sensitivities fall with N on Adult and Accelerometer, hardly on Skin."""
     ratios = {
@@ -136,6 +137,7 @@ def sensitivity_falls(results: Results) -> Finding:
     )
 
 
+@CLAIMS.says("In most cases the centralised accuracy needs the same or a slightly higher ε.")
 def close_to_centralised(results: Results) -> Finding:
     """Section 4.1: similar accuracy to centralised counterparts with the same or only slightly higher budget."""
 
@@ -150,6 +152,7 @@ def close_to_centralised(results: Results) -> Finding:
     return both(check)
 
 
+@CLAIMS.says("Federated models are comparable to centralised ones: of use at N = 1000 and ε = 10^0.5.")
 def useful_at_a_thousand(results: Results) -> Finding:
     """Sections 1 and 7: accuracy comparable to the centralised counterpart; here at the N and ε of figures 6 and 7.
 
@@ -193,6 +196,7 @@ def _uneven(results: Results, names: tuple[str, ...]) -> Finding:
     return finding(passed, passed, gaps, reason)
 
 
+@CLAIMS.says("Nodes of very different sizes do equally well on Adult (figure 4).")
 def uneven_sizes(results: Results) -> Finding:
     """Section 4.2, figure 4: nodes of different sizes perform equally well on Adult.
 
@@ -201,6 +205,7 @@ def uneven_sizes(results: Results) -> Finding:
     return _uneven(results, ("adult",))
 
 
+@CLAIMS.says("Sizes do not matter on the other data sets either.")
 def uneven_elsewhere(results: Results) -> Finding:
     """The caption of figure 4: similar results are achieved on other datasets."""
     return _uneven(results, tuple(name for name in DATA if name != "adult"))
@@ -212,6 +217,7 @@ def cut_levels(results: Results, data: str, method: str) -> dict[float, tuple[Es
     return {k: (results.estimate("median", kept=k, **spot), results.estimate("spread", kept=k, **spot)) for k in KEPT}
 
 
+@CLAIMS.says("Cutting off noisy nodes changes the variance, not the typical accuracy.")
 def cutoff_spares_typical(results: Results) -> Finding:
     """Section 4.2, figure 5: a cut-off does not change the typical accuracy, but the variance."""
     names = {SOUND: "cut-off", PUBLISHED: "paper"}
@@ -235,6 +241,7 @@ def cutoff_spares_typical(results: Results) -> Finding:
     return both(check)
 
 
+@CLAIMS.says("The error of a node depends mostly on its ε, and on its size as well (figure 5, left).")
 def noise_by_epsilon_and_size(results: Results) -> Finding:
     """Section 4.2, figure 5 left: a node's error depends mostly on ε, and on its size where data are categorical."""
     found: dict[str, Any] = {}
@@ -260,6 +267,7 @@ def noise_by_epsilon_and_size(results: Results) -> Finding:
     )
 
 
+@CLAIMS.says("Noise scaled to the local sensitivity guarantees differential privacy.")
 def local_sensitivity_is_private(results: Results) -> Finding:
     """Section 2.2: both notions of sensitivity guarantee that differential privacy is satisfied."""
     found = results.estimate("epsilon_found", experiment="audit", method="paper").mean
@@ -270,31 +278,4 @@ def local_sensitivity_is_private(results: Results) -> Finding:
     )  # fmt: skip
 
 
-CLAIMS = (
-    Claim(PAPER, "On Skin ε = 1 already gives the highest accuracy for every N.", skin_at_one),
-    Claim(PAPER, "SPECT needs the largest ε of all data sets.", spect_is_hardest),
-    Claim(PAPER, "On categorical data accuracy falls as the number of nodes grows.", categorical_loses),
-    Claim(PAPER, "Federated is better than Vaidya et al. for small ε on Adult and every ε on Accelerometer.",
-          beats_centralised),
-    Claim(PAPER, "The reason is that parting the rows lowers noise: 100 nodes are better there than one.",
-          gains_by_parting),
-    Claim(PAPER, "Local sensitivities fall as N grows on Adult and Accelerometer, but hardly on Skin.",
-          sensitivity_falls),
-    Claim(PAPER, "In most cases the centralised accuracy needs the same or a slightly higher ε.", close_to_centralised),
-    Claim(PAPER, "Nodes of very different sizes do equally well on Adult (figure 4).", uneven_sizes),
-    Claim(PAPER, "Sizes do not matter on the other data sets either.", uneven_elsewhere),
-    Claim(PAPER, "Cutting off noisy nodes changes the variance, not the typical accuracy.", cutoff_spares_typical),
-    Claim(PAPER, "The error of a node depends mostly on its ε, and on its size as well (figure 5, left).",
-          noise_by_epsilon_and_size),
-    Claim(PAPER, "Federated models are comparable to centralised ones: of use at N = 1000 and ε = 10^0.5.",
-          useful_at_a_thousand),
-    Claim(PAPER, "Noise scaled to the local sensitivity guarantees differential privacy.",
-          local_sensitivity_is_private),
-    Claim("discreet", "Rows that gather by class or likeness cost inverse-variance weights no more than two points.",
-          skewed_rows),
-    Claim("discreet", "At ε = 0.1 a first round that chooses features pays on most data sets.", choosing_first),
-    Claim("discreet", "With secure aggregation N nodes are as accurate as one trusted curator.",
-          secure_is_central),
-    Claim("discreet", "Inverse-variance weights reach the best cut-off's accuracy without choosing one.",
-          weights_beat_cutoff),
-)  # fmt: skip
+CLAIMS += own_claims.CLAIMS

@@ -6,13 +6,13 @@ import json
 import math
 from typing import Any
 
-from discreet_studies.claims import Attempt, Claim, Finding, Verdict, attempt, best_of, finding, undecided
+from discreet_studies.claims import Attempt, Claims, Finding, attempt, best_of, finding, undecided, verdict_of
 from discreet_studies.giaretta2022.federated.experiments import DATA
 from discreet_studies.giaretta2022.gossip.bench import KINDS
 from discreet_studies.giaretta2022.gossip.experiments import LIARS, LINKS, LONG, NODES, RULES
 from discreet_studies.results import Estimate, MissingResultsError, Results, difference
 
-PAPER = "giaretta2022"
+CLAIMS = Claims("giaretta2022")
 ABOUT = 35  # "around 30"
 NEAR = 0.01  # a point of accuracy
 CLOSE = 0.2  # of the average, for nine of ten nodes
@@ -58,14 +58,16 @@ def thirty(results: Results, versions: tuple[str, ...]) -> Finding:
         raise MissingResultsError("no curve of these versions")
     good = all(one["iterations"] <= ABOUT for one in measured.values())
     text = f"iterations until three quarters of {NODES} nodes are within a point of the federated accuracy"
-    return Finding(Verdict.HOLDS if good else Verdict.FAILS, measured, f"{text}: {'; '.join(words)}")
+    return Finding(verdict_of(good), measured, f"{text}: {'; '.join(words)}")
 
 
+@CLAIMS.says("Around 30 iterations bring 1000 nodes to the federated accuracy: the published rule.")
 def thirty_published(results: Results) -> Finding:
     """The claim about the paper's own rule."""
     return thirty(results, ("published", "paper"))
 
 
+@CLAIMS.ours("Around 30 iterations bring 1000 nodes to the federated accuracy by push-sum.")
 def thirty_push_sum(results: Results) -> Finding:
     """The same of push-sum."""
     return thirty(results, ("push-sum",))
@@ -78,6 +80,7 @@ def kind_gaps(results: Results, version: str, step: int) -> dict[str, Estimate]:
     return {kind: Estimate.of(one[steps.index(step)][kind]["gap"] for one in lists) for kind in KINDS}
 
 
+@CLAIMS.says("Prior probabilities converge fastest, and means before standard deviations.")
 def priors_first(results: Results) -> Finding:
     """Figure 7: priors converge fastest, and means before standard deviations."""
     measured: dict[str, Any] = {}
@@ -99,9 +102,10 @@ def priors_first(results: Results) -> Finding:
         f"median gap as a share of the typical parameter of its kind: {words}; conditional probabilities, many "
         f"of them small, are the farthest off in that measure; push-sum at 20: {'yes' if passed['push-sum'] else 'no'}"
     )
-    return Finding(Verdict.HOLDS if good else Verdict.FAILS, measured, reason)
+    return Finding(verdict_of(good), measured, reason)
 
 
+@CLAIMS.says("Standard deviations stay off after convergence.")
 def deviations_stay_off(results: Results) -> Finding:
     """Figure 7: standard deviations are off after convergence."""
     measured: dict[str, Any] = {}
@@ -119,11 +123,12 @@ def deviations_stay_off(results: Results) -> Finding:
     last = LONG[1]
     off = [measured[VERSIONS[v]][last]["bias"] for v in ("published", "paper")]
     exact = measured[VERSIONS["push-sum"]][last]["gap"]
-    verdict = Verdict.HOLDS if all(one.mean > 0.005 for one in off) else Verdict.FAILS
+    verdict = verdict_of(all(one.mean > 0.005 for one in off))
     clean = f"; push-sum leaves {exact.mean:.1e} at {last}"
     return Finding(verdict, measured, f"median error of standard deviations: {words}{clean}")
 
 
+@CLAIMS.says("Results are similar on all data sets.")
 def same_everywhere(results: Results) -> Finding:
     """Section 4.3: similar results were achieved on all datasets, which is about the published rule.
 
@@ -181,6 +186,7 @@ def _said(points: dict[Any, Estimate | None], rise: Estimate | None) -> str:
     return f"{listed} ({rise} more for each doubling of N)" if rise else listed
 
 
+@CLAIMS.says("The number of iterations grows with log N.")
 def logarithmic(results: Results) -> Finding:
     """Section 3.3: O(log N) steps, which is about the published rule: nine of ten nodes within a fifth of the sum."""
     points, rise = _growth(results, "published", f"most_{CLOSE:g}")
@@ -189,9 +195,10 @@ def logarithmic(results: Results) -> Finding:
     measured = {"published rule": points, "for each doubling": rise}
     text = f"turns until nine of ten nodes are within {CLOSE:g} of the average, by the published rule: "
     good = rise is not None and None not in list(points.values())[-3:] and rise.mean - 2 * rise.error < 4
-    return Finding(Verdict.HOLDS if good else Verdict.FAILS, measured, text + _said(points, rise))
+    return Finding(verdict_of(good), measured, text + _said(points, rise))
 
 
+@CLAIMS.ours("By push-sum the number of iterations grows with log N.")
 def logarithmic_push_sum(results: Results) -> Finding:
     """The same of push-sum, for every node and to 1e-6."""
     points, rise = _growth(results, "push-sum", "within_1e-06")
@@ -200,12 +207,13 @@ def logarithmic_push_sum(results: Results) -> Finding:
     good = None not in points.values() and rise.mean < 4
     measured = {"push-sum": points, "for each doubling": rise}
     return Finding(
-        Verdict.HOLDS if good else Verdict.FAILS,
+        verdict_of(good),
         measured,
         f"turns until every node is within 1e-6: {_said(points, rise)}",
     )
 
 
+@CLAIMS.ours("Push-sum keeps its mass on every network and finds the sum through lost messages.")
 def links(results: Results) -> Finding:
     """Beyond the paper: any connected network, lost messages, crashes."""
     measured: dict[str, Any] = {}
@@ -230,11 +238,10 @@ def links(results: Results) -> Finding:
     )
     good = all(one["conserved"] for one in measured.values())
     good = good and all(measured[f"complete, loss {loss:g}"]["turns"] for loss in (0.0, 0.1, 0.3))
-    return Finding(
-        Verdict.HOLDS if good else Verdict.FAILS, measured, f"turns until every node is within 1e-6: {words}"
-    )
+    return Finding(verdict_of(good), measured, f"turns until every node is within 1e-6: {words}")
 
 
+@CLAIMS.ours("One liar in a thousand ruins the sum, and the median of a few peers stands fifty.")
 def liars(results: Results) -> Finding:
     """Beyond the paper, its open challenge: what a lying node does, and what robust rules buy."""
     measured: dict[str, Any] = {}
@@ -245,21 +252,5 @@ def liars(results: Results) -> Finding:
     honest = measured["push-sum"][0].mean
     harmed = measured["push-sum"][1].mean < honest - 0.05
     saved = min(measured["median"][n].mean for n in (1, 10, 50))
-    verdict = Verdict.HOLDS if harmed and saved > honest - 0.03 else Verdict.FAILS
+    verdict = verdict_of(harmed and saved > honest - 0.03)
     return Finding(verdict, measured, f"median accuracy of honest nodes by liars among {NODES}: {words}")
-
-
-CLAIMS = (
-    Claim(PAPER, "Around 30 iterations bring 1000 nodes to the federated accuracy: the published rule.",
-          thirty_published),
-    Claim(PAPER, "Prior probabilities converge fastest, and means before standard deviations.", priors_first),
-    Claim(PAPER, "Standard deviations stay off after convergence.", deviations_stay_off),
-    Claim(PAPER, "Results are similar on all data sets.", same_everywhere),
-    Claim(PAPER, "The number of iterations grows with log N.", logarithmic),
-    Claim("discreet", "Around 30 iterations bring 1000 nodes to the federated accuracy by push-sum.", thirty_push_sum),
-    Claim("discreet", "By push-sum the number of iterations grows with log N.", logarithmic_push_sum),
-    Claim("discreet", "Push-sum keeps its mass on every network and finds the sum through lost messages.",
-          links),
-    Claim("discreet", "One liar in a thousand ruins the sum, and the median of a few peers stands fifty.",
-          liars),
-)  # fmt: skip

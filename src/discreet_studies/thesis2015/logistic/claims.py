@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from discreet_studies.claims import Claim, Finding, Verdict, better, verdict_of
+from discreet_studies.claims import Claims, Finding, Verdict, better, verdict_of
 from discreet_studies.results import Estimate, MissingResultsError, Results, UndecidedError, average, difference, slope
 from discreet_studies.thesis2015.logistic.experiments import SETS
 
-PAPER = "thesis2015"
+CLAIMS = Claims("thesis2015")
 # Table 4.2, in per cent: without privacy, objective perturbation, output perturbation, majority class.
 TABLE = {
     "xwindows": (80, 50, 73, 50),
@@ -59,6 +59,7 @@ def _words(found: dict[str, Estimate]) -> str:
     return ", ".join(f"{name} {one}" for name, one in found.items())
 
 
+@CLAIMS.says("At ε = 0.1 objective perturbation mostly reaches only the majority baseline (table 4.2).")
 def objective_at_baseline(results: Results) -> Finding:
     """Objective perturbation is no better than the majority class on most data sets."""
     paper, ours = _gaps(results, "paper-objective"), _gaps(results, "objective")
@@ -71,6 +72,7 @@ def objective_at_baseline(results: Results) -> Finding:
     )
 
 
+@CLAIMS.says("Objective perturbation is no improvement on output perturbation (table 4.2).")
 def output_at_least_objective(results: Results) -> Finding:
     """Objective perturbation has no advantage over output perturbation."""
     paper = {data: _gap(results, data, "paper-objective", "paper-output") for data in SETS}
@@ -84,6 +86,7 @@ def output_at_least_objective(results: Results) -> Finding:
     )
 
 
+@CLAIMS.says("Private logistic regression is of little use on real data at ε = 0.1.")
 def unusable_on_real_data(results: Results) -> Finding:
     """At ε = 0.1 most of what logistic regression gains over the majority class is lost on most data sets."""
     kept: dict[str, Estimate] = {}
@@ -101,6 +104,7 @@ def unusable_on_real_data(results: Results) -> Finding:
     )
 
 
+@CLAIMS.says("Table 4.1: from which λ on Algorithm 7 takes its first branch.")
 def table_four_one(results: Results) -> Finding:
     """Table 4.1: Algorithm 7 takes its first branch for λ from 5, 1, 0.5, 0.005 on, at ε = 0.1, 0.5, 1, 10."""
     printed = {0.1: 5.0, 0.5: 1.0, 1.0: 0.5, 10.0: 0.005}
@@ -116,6 +120,7 @@ def table_four_one(results: Results) -> Finding:
     )
 
 
+@CLAIMS.says("Figure 4.2: private selection does not bring Algorithm 7 to a satisfactory level.")
 def selection_before_regression(results: Results) -> Finding:
     """Figure 4.2: neither private selection brings objective perturbation to a satisfactory level."""
     measured: dict[str, Any] = {}
@@ -142,6 +147,7 @@ def selection_before_regression(results: Results) -> Finding:
     )
 
 
+@CLAIMS.says("Chapter 4: after private selection Algorithm 7 is still often close to guessing.")
 def worse_than_bayes(results: Results) -> Finding:
     """Chapter 4: private logistic regression is worse than private Naive Bayes, here after the same private choices."""
     spots = {data: {"experiment": "selected", "data": data} for data in SETS}
@@ -183,6 +189,7 @@ def _runs(results: Results) -> Any:
     return max(found, key=lambda one: one.error)
 
 
+@CLAIMS.says("Appendix B: the multiplier of Algorithm 7 grows about linearly with the dimension.")
 def multipliers(results: Results) -> Finding:
     """Appendix B: Algorithm 7 needs a multiple of the plain samples that grows about linearly with D."""
     found = {}
@@ -197,7 +204,7 @@ def multipliers(results: Results) -> Finding:
         raise MissingResultsError("too few dimensions reach the goal")
     fit = slope((float(d), value) for d, value in found.items())
     words = ", ".join(f"D = {d}: {value:g}" for d, value in found.items())
-    verdict = Verdict.HOLDS if abs(fit.mean - 1) <= 0.5 + 2 * fit.error else Verdict.FAILS
+    verdict = verdict_of(abs(fit.mean - 1) <= 0.5 + 2 * fit.error)
     return Finding(
         verdict,
         {"multipliers": found, "power of D": fit},
@@ -206,6 +213,7 @@ def multipliers(results: Results) -> Finding:
     )
 
 
+@CLAIMS.says("Tables B.6 and B.7: at ε = 0.01 about 16 times the samples of ε = 0.1 are needed.")
 def sixteen_times(results: Results) -> Finding:
     """Tables B.6 and B.7: at ε = 0.01 about 16 times the samples of ε = 0.1 are needed."""
     found = {}
@@ -227,12 +235,16 @@ def sixteen_times(results: Results) -> Finding:
     one = Estimate.of([math.log2(value) for value in found.values()])
     words = ", ".join(f"{name} {value:g}" for name, value in found.items())
     return Finding(
-        Verdict.HOLDS if abs(one.mean - 4) <= 1 + 2 * one.error else Verdict.FAILS,
+        verdict_of(abs(one.mean - 4) <= 1 + 2 * one.error),
         {"ratios": found, "binary logarithm": one},
         f"{words}; 8 to 32 counts as about 16, whose logarithm is 4 (here {one})",
     )
 
 
+@CLAIMS.says(
+    "The functional mechanism needs far more samples than objective perturbation in higher dimensions "
+    "(tables B.3, B.4)."
+)
 def functional_scales_badly(results: Results) -> Finding:
     """The functional mechanism needs more samples than objective perturbation as the dimension grows."""
     counts: dict[str, Any] = {
@@ -253,6 +265,7 @@ def functional_scales_badly(results: Results) -> Finding:
     )
 
 
+@CLAIMS.says("The improved sensitivity lowers the samples that the functional mechanism needs (table B.5).")
 def better_bound_helps(results: Results) -> Finding:
     """The tighter sensitivity lowers the samples that the functional mechanism needs: more accuracy of as many rows."""
     gains = {}
@@ -275,6 +288,7 @@ def better_bound_helps(results: Results) -> Finding:
     )  # fmt: skip
 
 
+@CLAIMS.says("Samples needed per dimension are as printed, to a factor of four (tables B.2 to B.7).")
 def as_many_as_printed(results: Results) -> Finding:
     """Samples needed are within a factor of four of tables B.2 to B.5."""
     off, seen = [], 0
@@ -295,6 +309,7 @@ def as_many_as_printed(results: Results) -> Finding:
     )
 
 
+@CLAIMS.ours("The library's objective perturbation, tuned on nothing, needs no more rows than the published one.")
 def library_needs_fewer(results: Results) -> Finding:
     """The library's objective perturbation, tuned on nothing, needs no more rows than the published one."""
     pairs = {d: (needed(results, "paper-objective", d), needed(results, "objective", d)) for d in _dims(results)}
@@ -304,26 +319,3 @@ def library_needs_fewer(results: Results) -> Finding:
         {**{str(d): list(pair) for d, pair in pairs.items()}, "runs behind each": _runs(results)},
         "; ".join(f"D = {d}: {one or '–'} published, {two or '–'} here" for d, (one, two) in pairs.items()),
     )
-
-
-CLAIMS = (
-    Claim(PAPER, "At ε = 0.1 objective perturbation mostly reaches only the majority baseline (table 4.2).",
-          objective_at_baseline),
-    Claim(PAPER, "Objective perturbation is no improvement on output perturbation (table 4.2).",
-          output_at_least_objective),
-    Claim(PAPER, "Private logistic regression is of little use on real data at ε = 0.1.", unusable_on_real_data),
-    Claim(PAPER, "The functional mechanism needs far more samples than objective perturbation in higher dimensions "
-          "(tables B.3, B.4).", functional_scales_badly),
-    Claim(PAPER, "The improved sensitivity lowers the samples that the functional mechanism needs (table B.5).",
-          better_bound_helps),
-    Claim(PAPER, "Samples needed per dimension are as printed, to a factor of four (tables B.2 to B.7).",
-          as_many_as_printed),
-    Claim(PAPER, "Table 4.1: from which λ on Algorithm 7 takes its first branch.", table_four_one),
-    Claim(PAPER, "Figure 4.2: private selection does not bring Algorithm 7 to a satisfactory level.",
-          selection_before_regression),
-    Claim(PAPER, "Chapter 4: after private selection Algorithm 7 is still often close to guessing.", worse_than_bayes),
-    Claim(PAPER, "Appendix B: the multiplier of Algorithm 7 grows about linearly with the dimension.", multipliers),
-    Claim(PAPER, "Tables B.6 and B.7: at ε = 0.01 about 16 times the samples of ε = 0.1 are needed.", sixteen_times),
-    Claim("discreet", "The library's objective perturbation, tuned on nothing, needs no more rows than the published "
-          "one.", library_needs_fewer),
-)  # fmt: skip

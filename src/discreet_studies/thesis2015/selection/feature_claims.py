@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from discreet_studies.claims import Finding, Verdict, undecided
+from discreet_studies.claims import Claims, Finding, Verdict, undecided, verdict_of
 from discreet_studies.results import Estimate, MissingResultsError, Results, difference
 from discreet_studies.thesis2015.selection.experiments import FIXED_THRESHOLDS, HALVES, QUANTILES
 from discreet_studies.thesis2015.selection.portraits import chances, information_reach
+
+CLAIMS = Claims("thesis2015")
 
 SMALL = 0.02  # two points are no change worth the name
 
@@ -29,6 +31,7 @@ def threshold_curve(results: Results, data: str, metric: str = "accuracy") -> di
     return curve | {f"{level} %": results.estimate(metric, level=level, **spot) for level in QUANTILES}
 
 
+@CLAIMS.says("Section 3.3.4: thresholds gain about five points on Mushroom and nothing elsewhere.")
 def thresholds(results: Results) -> Finding:
     """Section 3.3.4: a larger threshold gains about five points on Mushroom and nothing elsewhere."""
     found: dict[str, Estimate] = {}
@@ -39,9 +42,13 @@ def thresholds(results: Results) -> Finding:
         found[name] = difference(curve[tops[name]], curve["0"])
     holds = reaches(found["mushroom"], 0.03) and not any(reaches(found[n], 0.03) for n in ("xwindows", "newsgroup"))
     words = ", ".join(f"{name} {one} (at {tops[name]})" for name, one in found.items())
-    return Finding(Verdict.HOLDS if holds else Verdict.FAILS, found, f"best of eleven thresholds less zero: {words}")
+    return Finding(verdict_of(holds), found, f"best of eleven thresholds less zero: {words}")
 
 
+@CLAIMS.says(
+    "Section 3.3.4: at the 65 % quantile three quarters of the features of Mushroom and Newsgroup are "
+    "thresholded, and more of XWindows."
+)
 def thresholded_features(results: Results) -> Finding:
     """Section 3.3.4: at the 65 % quantile three quarters of Mushroom and Newsgroup are thresholded, XWindows more."""
     widths = {"xwindows": 600, "mushroom": 112, "newsgroup": 100}
@@ -61,12 +68,13 @@ def thresholded_features(results: Results) -> Finding:
         for what, metric in (("in one class at least", "thresholded"), ("in both", "silenced"))
     )
     return Finding(
-        Verdict.HOLDS if any(shows(table) for table in found.values()) else Verdict.FAILS,
+        verdict_of(any(shows(table) for table in found.values())),
         found,
         f"share of features whose on-counts are raised, {words}; .65 to .85 counts as about 75 %",
     )
 
 
+@CLAIMS.says("Section 3.6: half the rows at ε = 1 are as good as all of them at ε = 0.5.")
 def halves(results: Results) -> Finding:
     """Section 3.6: 0.5-private on all rows is as accurate as 1-private on half of them (printed: 78.6 and 78.4 %)."""
     found, levels = {}, {}
@@ -81,6 +89,7 @@ def halves(results: Results) -> Finding:
     return Finding(verdict, found, f"training accuracy of all rows at ε = 0.5 less half of them at ε = 1: {words}")
 
 
+@CLAIMS.says("Section 3.5.1: dividing the budget or the rows between the two steps hardly matters.")
 def steps(results: Results) -> Finding:
     """Section 3.5.1: dividing the budget or the rows between selection and training makes little difference."""
     found = {}
@@ -101,6 +110,7 @@ PRINTED_TOP = {"windows": (0.215, 56, 288), "microsoft": (0.095, 6, 107), "dos":
                "win": (0.044, 5, 95), "xterm": (0.040, 40, 0), "server": (0.040, 74, 13)}  # fmt: skip
 
 
+@CLAIMS.says("Tables A.2 and A.3: the ten most informative words of XWindows and their counts.")
 def top_words(results: Results) -> Finding:
     """Tables A.2 and A.3: the ten most informative words of XWindows, their information and their counts."""
     row = results.where(experiment="features", data="xwindows")
@@ -118,13 +128,14 @@ def top_words(results: Results) -> Finding:
     measured = {"here": ours, "printed": PRINTED_TOP}
     holds = same and far <= 0.01 and len(off) <= 1
     return Finding(
-        Verdict.HOLDS if holds else Verdict.FAILS,
+        verdict_of(holds),
         measured,
         text,
         "code:discreet_studies.thesis2015.selection.portraits:features",
     )
 
 
+@CLAIMS.says("Figures 3.4 and 3.13: a few features of Mushroom are very informative, those of the others are not.")
 def few_informative(results: Results) -> Finding:
     """Figures 3.4 and 3.13: Mushroom has a few very informative features, the others not; .05 bits on Newsgroup2."""
     bits = {}
@@ -136,13 +147,17 @@ def few_informative(results: Results) -> Finding:
     holds = bits["mushroom"] > 2 * max(bits["xwindows"], bits["newsgroup"]) and abs(bits["newsgroup2"] - 0.05) < 0.02
     words = ", ".join(f"{name} {value:.3f}" for name, value in bits.items())
     return Finding(
-        Verdict.HOLDS if holds else Verdict.FAILS,
+        verdict_of(holds),
         bits,
         f"bits of the most informative feature, computed without noise: {words}; printed: about .05 on Newsgroup2",
         "code:discreet_studies.thesis2015.selection.data:mutual_information",
     )
 
 
+@CLAIMS.says(
+    "Figure 3.7: the best few features give 80 % on XWindows and 97 % on Mushroom at ε = 0.1, and more "
+    "of them spoil it."
+)
 def few_features_suffice(results: Results) -> Finding:
     """Figure 3.7: the best few features give 80 % on XWindows and 97 % on Mushroom at ε = 0.1, more spoil it."""
     found: dict[str, Any] = {}
@@ -163,12 +178,13 @@ def few_features_suffice(results: Results) -> Finding:
     words = "; ".join(f"{n}: {found[n]['best']} with {found[n]['at']} features, {found[n]['at 100']} with 100"
                       for n in ("xwindows", "mushroom"))  # fmt: skip
     return Finding(
-        Verdict.HOLDS if all(passed) else Verdict.FAILS,
+        verdict_of(all(passed)),
         found,
         f"{words}; without privacy the best few gain {gain:.3f} on XWindows (printed: about .04)",
     )
 
 
+@CLAIMS.says("Figures 3.11, 3.12 and 3.18: chances are too flat by information, and farther apart by counts.")
 def peaked_by_counts(results: Results) -> Finding:
     """Figures 3.11, 3.12 and 3.18: chances are flat by mutual information on XWindows, and farther apart by counts."""
     spreads: dict[str, dict[str, float]] = {}
@@ -184,7 +200,7 @@ def peaked_by_counts(results: Results) -> Finding:
     apart = all(one["counts"] > one["information"] for one in spreads.values())
     words = "; ".join(f"{n} {one['information']:.2f} and {one['counts']:.2f}" for n, one in spreads.items())
     return Finding(
-        Verdict.HOLDS if flat and apart else Verdict.FAILS,
+        verdict_of(flat and apart),
         spreads,
         f"largest less smallest chance of a feature at ε = .05 each, by mutual information and by counts: {words}",
         "code:discreet_studies.thesis2015.selection.portraits:chances",
