@@ -26,6 +26,7 @@ from discreet.errors import BudgetError, ModelError, StatisticsError
 from discreet.files import parse_json, write_bytes
 from discreet.mechanisms.noise import Sampler
 from discreet.mechanisms.running import combined, mean_square
+from discreet.privacy.payer import OneLife
 from discreet.statistics import Statistics
 
 Key = tuple[str, str]
@@ -37,7 +38,7 @@ LOST = (
 
 
 @dataclass
-class Stream:
+class Stream(OneLife):
     """The steps of one stream so far. `exact` is as private as the rows; `noisy` may be published.
 
     `trusts` is what the certificate takes on trust of the sources of all steps; the plan is the same at each, without.
@@ -106,17 +107,6 @@ class Stream:
         times = mean_square(running, self.step)
         plan = replace(self.plan, trusts=self.trusts)
         return Release(plan, values, samplers=self.samplers, simulation=self.simulation, times=times)
-
-    # ---- one life
-
-    def __copy__(self) -> None:
-        return None
-
-    def __deepcopy__(self, memo: Any) -> None:
-        return None
-
-    def __reduce__(self) -> tuple[type[None], tuple[()]]:
-        return type(None), ()
 
     # ---- the file
 

@@ -186,29 +186,23 @@ def admit(
     room.serve(home, host.strip("[]"), int(port), report)
 
 
-def _revoke(kind: str, name: str, home: Path) -> None:
-    _room(kind).desk_of(home).revoke(name)
-    console().print(
-        f"{name} is revoked: the others learn it when they join again; 'discreet {kind} invite --again' invites it anew"
-    )
+def _revoking(app: typer.Typer, kind: str, place: str, words: str) -> None:
+    """The command that lets a member in no more."""
+
+    @app.command("revoke", help=words)
+    def revoke(
+        name: Annotated[str, typer.Argument(help="The node whose key or certificate holds no longer.")],
+        home: HomeOption = Path(place),
+    ) -> None:
+        _room(kind).desk_of(home).revoke(name)
+        console().print(f"{name} is revoked: the others learn it when they join again; "
+                        f"'discreet {kind} invite --again' invites it anew")  # fmt: skip
 
 
-@federate.app.command("revoke")
-def federate_revoke(
-    name: Annotated[str, typer.Argument(help="The node whose key holds no longer.")],
-    home: HomeOption = Path("federation"),
-) -> None:
-    """At the coordinator: let a node's key in no more, from the next start on."""
-    _revoke("federate", name, home)
-
-
-@gossip.app.command("revoke")
-def gossip_revoke(
-    name: Annotated[str, typer.Argument(help="The node whose certificate holds no longer.")],
-    home: HomeOption = Path("network"),
-) -> None:
-    """At the organiser: no node that has joined again since speaks with this one any more."""
-    _revoke("gossip", name, home)
+_revoking(federate.app, "federate", "federation",
+          "At the coordinator: let a node's key in no more, from the next start on.")  # fmt: skip
+_revoking(gossip.app, "gossip", "network",
+          "At the organiser: no node that has joined again since speaks with this one any more.")  # fmt: skip
 
 
 # ---- at a node

@@ -14,7 +14,7 @@ from discreet.cli import config, options
 from discreet.cli.common import check_data, check_out, load_schema
 from discreet.cli.paying import account_for, tell_room
 from discreet.cli.send import send
-from discreet.cli.shuffle import Colluding, DeltaOption, Shuffled, shuffle
+from discreet.cli.shuffle import SHUFFLED, shuffle
 from discreet.cli.terminal import console, note, print_json, progress, table
 from discreet.errors import DataError, DiscreetError
 
@@ -112,6 +112,7 @@ def perturb(
 
 
 @app.command()
+@options.grouped(mixing=SHUFFLED)
 def collect(
     reports: Annotated[list[Path], typer.Argument(help="Files of reports, or stores of other collectors.")],
     out: options.Out,
@@ -122,9 +123,8 @@ def collect(
         Path | None, typer.Option("--store", help="A database that keeps the reports and resumes.", show_default=False)
     ] = None,
     smoothing: SmoothingOption = 1.0,
-    shuffled: Shuffled = None,
-    delta: DeltaOption = 1e-6,
-    colluding: Colluding = 0,
+    *,
+    mixing: dict[str, Any],
     as_json: options.Json = False,
 ) -> None:
     """Count every report once, and learn a model from the sums."""
@@ -149,7 +149,7 @@ def collect(
         rejected = {name: count for name, count in found.to_dict().items() if name != "accepted"}
         if not collector.accepted:
             raise DataError(f"no report can be used: {_counts(rejected)}")
-        _stated(collector, smoothing, shuffled, delta, colluding).save(out)
+        _stated(collector, smoothing, **mixing).save(out)
         if as_json:
             print_json({"model": str(out), **found.to_dict(), "rejected": found.rejected, "total": collector.accepted})
             return
@@ -179,13 +179,13 @@ def _counts(rejected: dict[str, int]) -> str:
 
 
 @app.command()
+@options.grouped(mixing=SHUFFLED)
 def model(
     store: Annotated[Path, typer.Option("--store", help="A collector's database; it may be in use by a server.")],
     out: options.Out,
     smoothing: SmoothingOption = 1.0,
-    shuffled: Shuffled = None,
-    delta: DeltaOption = 1e-6,
-    colluding: Colluding = 0,
+    *,
+    mixing: dict[str, Any],
     as_json: options.Json = False,
 ) -> None:
     """Learn a model from all that a store has collected so far."""
@@ -193,7 +193,7 @@ def model(
 
     check_out(out, store)
     with Collector.load(store, readonly=True) as collector:
-        _stated(collector, smoothing, shuffled, delta, colluding).save(out)
+        _stated(collector, smoothing, **mixing).save(out)
         summary = collector.summary()
     if as_json:
         print_json({"model": str(out), **summary})
@@ -208,13 +208,12 @@ def model(
 
 
 @app.command()
-@options.grouped(asked=ASKED)
+@options.grouped(asked=ASKED, mixing=SHUFFLED)
 def campaign(
     asked: dict[str, Any],
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Where to write the campaign for clients.")] = None,
-    shuffled: Shuffled = None,
-    delta: DeltaOption = 1e-6,
-    colluding: Colluding = 0,
+    *,
+    mixing: dict[str, Any],
     as_json: options.Json = False,
 ) -> None:
     """Show what people would be asked and how they would answer; write it for clients in any language."""
@@ -222,7 +221,8 @@ def campaign(
     check_out(out, asked["schema"])
     from discreet.local.amplified import central
 
-    promised = None if shuffled is None else central(plan, shuffled, delta, colluding)
+    shuffled = mixing.pop("shuffled")
+    promised = None if shuffled is None else central(plan, shuffled, **mixing)
     if out is not None:
         plan.save(out)
     if as_json:

@@ -13,19 +13,23 @@ from discreet.cli.terminal import console, note, print_json
 from discreet.errors import DataError, DiscreetError
 
 CampaignFile = Annotated[Path, typer.Option("--campaign", help="The campaign file of the collection.")]
-DeltaOption = Annotated[float, typer.Option(help="The chance with which the central epsilon may be exceeded.")]
-Colluding = Annotated[
-    int, typer.Option(min=0, help="Reports of a batch that may be of whoever studies them, and hide nobody.")
-]
-Shuffled = Annotated[
-    int | None,
-    typer.Option(
-        "--shuffled", min=1, show_default=False,
-        help="The least batch of the shuffler that the reports come through: states the central epsilon too.",
+MIXED: options.Group = {
+    "delta": options.option(float, 1e-6, "The chance with which the central epsilon may be exceeded."),
+    "colluding": options.option(
+        int, 0, "Reports of a batch that may be of whoever studies them, and hide nobody.", min=0
     ),
-]  # fmt: skip
+}  # what the central epsilon follows from
+SHUFFLED: options.Group = {
+    "shuffled": options.option(
+        int | None, None,
+        "The least batch of the shuffler that the reports come through: states the central epsilon too.",
+        min=1, show_default=False,
+    ),
+    **MIXED,
+}  # fmt: skip
 
 
+@options.grouped(mixed=MIXED)
 def shuffle(
     reports: Annotated[
         list[Path] | None, typer.Argument(help="Files of reports; without any, they are taken by HTTP.")
@@ -43,8 +47,8 @@ def shuffle(
     ] = ...,  # type: ignore[assignment]
     host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 for any free one.")] = 8001,
-    delta: DeltaOption = 1e-6,
-    colluding: Colluding = 0,
+    *,
+    mixed: dict[str, Any],
     as_json: options.Json = False,
 ) -> None:  # fmt: skip
     """Mix reports so that nobody can tell who sent which: nothing of a sender goes on, and no batch is too small."""
@@ -54,7 +58,7 @@ def shuffle(
     from discreet.local.shuffle import Shuffler
 
     plan = Campaign.load(campaign)
-    told = central(plan, least, delta, colluding)
+    told = central(plan, least, **mixed)
     if bool(reports) == (to is not None):
         raise DiscreetError(
             "say what to mix: files of reports with --out, or --to the collector that devices report to"

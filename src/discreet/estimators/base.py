@@ -163,6 +163,16 @@ class PrivateEstimator(Carrier, BaseEstimator):
         if named:
             self.feature_names_in_ = np.array(schema.names, dtype=object)
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        tags.input_tags.allow_nan = not isinstance(self.schema, Schema) or any(
+            feature.missing != "error" for feature in self.schema.features
+        )
+        tags.non_deterministic = self.random_state is None and self.epsilon != math.inf
+        return tags
+
 
 def _told(value: Any) -> str:
     """A setting in a few letters."""
@@ -316,16 +326,6 @@ class SchemaEstimator(ClassifierMixin, PrivateEstimator):
         if not whole:
             raise DataError("there are no rows to score")
         return right / whole
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.categorical = True
-        tags.input_tags.string = True
-        tags.input_tags.allow_nan = not isinstance(self.schema, Schema) or any(
-            feature.missing != "error" for feature in self.schema.features
-        )
-        tags.non_deterministic = self.random_state is None and self.epsilon != math.inf
-        return tags
 
 
 class ScoreEstimator(SchemaEstimator):

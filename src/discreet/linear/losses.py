@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,13 +18,7 @@ Floats = NDArray[np.float64]
 class Loss(Protocol):
     """ℓ(t) of a signed margin t: |ℓ′| ≤ `steepest`, 0 ≤ ℓ″ ≤ `bend`."""
 
-    @property
-    def name(self) -> str:
-        """What it is called."""
-
-    @property
-    def steepest(self) -> float:
-        """The bound of |ℓ′|."""
+    steepest: ClassVar[float] = 1.0
 
     @property
     def bend(self) -> float:
@@ -50,14 +44,8 @@ class Loss(Protocol):
 
 
 @dataclass(frozen=True)
-class Logistic:
+class Logistic(Loss):
     """ln(1 + e^−t)."""
-
-    name: str = "logistic"
-
-    @property
-    def steepest(self) -> float:
-        return 1.0
 
     @property
     def bend(self) -> float:
@@ -96,15 +84,10 @@ class Logistic:
 
 
 @dataclass(frozen=True)
-class Huber:
+class Huber(Loss):
     """The hinge loss max(0, 1 − t) with its corner rounded off by a parabola between 1 − h and 1 + h."""
 
     h: float = 0.05
-    name: str = "huber"
-
-    @property
-    def steepest(self) -> float:
-        return 1.0
 
     @property
     def bend(self) -> float:

@@ -7,21 +7,18 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
-import numpy as np
-
 from discreet.mechanisms import intervals
-from discreet.mechanisms.heavy import Floats, Number, check_budget
+from discreet.mechanisms.heavy import DoubleExponential, Number, check_budget
 from discreet.mechanisms.trimmed import TrimmedSample
 
 _GRID = 1 << 20  # deviations are rounded to this part of a lattice unit before noise is added, and pay for it
 
 
 @dataclass(frozen=True)
-class PureLaplace:
+class PureLaplace(DoubleExponential):
     """The double exponential law at a scale that does not follow the data: ε-DP with s = ε."""
 
     measure: ClassVar[str] = "pure"
-    typical: ClassVar[float] = math.sqrt(2.0)
 
     def beta_limit(self, epsilon: Number) -> float:
         """Return ε: a public bound is smooth for every β."""
@@ -34,21 +31,6 @@ class PureLaplace:
     def scale_divisor(self, epsilon: Number, beta: Number) -> Fraction:
         """Return ε, rounded down to a double."""
         return intervals.float_below(check_budget(epsilon, beta)[0])
-
-    def log_density(self, z: Floats) -> Floats:
-        return np.asarray(-np.abs(z) - math.log(2.0), dtype=np.float64)
-
-    def cdf(self, z: Floats) -> Floats:
-        tail = np.exp(-np.abs(z)) / 2
-        return np.asarray(np.where(np.asarray(z) < 0, tail, 1 - tail), dtype=np.float64)
-
-    def cdf_interval(self, z: Fraction, bits: int) -> tuple[Fraction, Fraction]:
-        ctx = intervals.context(bits + 16)
-        low, high = intervals.ends(ctx.exp(intervals.enclose(ctx, -abs(z))) / 2)
-        return (low, high) if z < 0 else (1 - high, 1 - low)
-
-    def sample(self, size: int, *, rng: np.random.Generator) -> Floats:
-        return np.asarray(rng.laplace(size=size))
 
 
 def counted_mean(sample: TrimmedSample, rows: int) -> Fraction:

@@ -63,6 +63,27 @@ def check_budget(epsilon: Number, beta: Number) -> tuple[Fraction, Fraction]:
     return Fraction(epsilon), Fraction(beta)
 
 
+class DoubleExponential:
+    """The density e^−|z|/2, whatever scale is private for it."""
+
+    typical: ClassVar[float] = math.sqrt(2.0)
+
+    def log_density(self, z: Floats) -> Floats:
+        return np.asarray(-np.abs(z) - math.log(2.0), dtype=np.float64)
+
+    def cdf(self, z: Floats) -> Floats:
+        tail = np.exp(-np.abs(z)) / 2
+        return np.asarray(np.where(np.asarray(z) < 0, tail, 1 - tail), dtype=np.float64)
+
+    def cdf_interval(self, z: Fraction, bits: int) -> tuple[Fraction, Fraction]:
+        ctx = intervals.context(bits + 16)
+        low, high = intervals.ends(ctx.exp(intervals.enclose(ctx, -abs(z))) / 2)
+        return (low, high) if z < 0 else (1 - high, 1 - low)
+
+    def sample(self, size: int, *, rng: np.random.Generator) -> Floats:
+        return np.asarray(rng.laplace(size=size))
+
+
 @dataclass(frozen=True)
 class StudentT:
     """Student's t with a whole number of degrees d; pure ε-DP with an exact constant. d = 1 is Cauchy."""

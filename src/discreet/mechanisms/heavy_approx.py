@@ -13,7 +13,7 @@ import numpy as np
 
 from discreet.errors import BudgetError
 from discreet.mechanisms import intervals
-from discreet.mechanisms.heavy import Floats, Number, check_budget
+from discreet.mechanisms.heavy import DoubleExponential, Floats, Number, check_budget
 from discreet.privacy.calibrate import halved
 
 _BITS = 256
@@ -114,10 +114,8 @@ class _Approximate(ABC):
 
 
 @dataclass(frozen=True)
-class Laplace(_Approximate):
+class Laplace(DoubleExponential, _Approximate):
     """The double exponential law, (ε, δ)-DP."""
-
-    typical: ClassVar[float] = math.sqrt(2.0)
 
     def _largest_divisor(self, epsilon: float) -> float:
         return epsilon
@@ -143,21 +141,6 @@ class Laplace(_Approximate):
         outside = (exp(-(right - s) * shrink) + exp(-(left + s) * shrink)) / 2
         wide = ops.top(outside - exp(e) * (exp(-right) + exp(-left)) / 2)
         return float(max(0.0, narrow, wide))
-
-    def log_density(self, z: Floats) -> Floats:
-        return np.asarray(-np.abs(z) - math.log(2.0), dtype=np.float64)
-
-    def cdf(self, z: Floats) -> Floats:
-        tail = np.exp(-np.abs(z)) / 2
-        return np.asarray(np.where(np.asarray(z) < 0, tail, 1 - tail), dtype=np.float64)
-
-    def cdf_interval(self, z: Fraction, bits: int) -> tuple[Fraction, Fraction]:
-        ctx = intervals.context(bits + 16)
-        low, high = intervals.ends(ctx.exp(intervals.enclose(ctx, -abs(z))) / 2)
-        return (low, high) if z < 0 else (1 - high, 1 - low)
-
-    def sample(self, size: int, *, rng: np.random.Generator) -> Floats:
-        return np.asarray(rng.laplace(size=size))
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,20 @@ def unit_of(adjacency: Any, contributions: int) -> str:
     return f"{Adjacency.of(adjacency)} neighbours with up to {contributions} row(s) per person"
 
 
-class Tab:
+class OneLife:
+    """What was paid for once: a copy of it is nothing."""
+
+    def __copy__(self) -> None:
+        return None
+
+    def __deepcopy__(self, memo: Any) -> None:
+        return None
+
+    def __reduce__(self) -> tuple[type[None], tuple[()]]:
+        return type(None), ()
+
+
+class Tab(OneLife):
     """A charge that batches of other people may share; a copy of it is worthless."""
 
     def __init__(self, payer: Payer, node: Node, owner: Any, receipt: tuple[str, int] | None = None) -> None:
@@ -35,15 +48,6 @@ class Tab:
         """Whether this very payer was charged by this very owner for releases like `node`."""
         mine = self._owner is not None and self._owner() is owner
         return mine and self._payer == payer and self._node == node and payer.holds(self)
-
-    def __copy__(self) -> None:
-        return None
-
-    def __deepcopy__(self, memo: Any) -> None:
-        return None
-
-    def __reduce__(self) -> tuple[type[None], tuple[()]]:
-        return type(None), ()
 
 
 _ATTEMPTS: ContextVar[tuple[list[tuple[str, int]], ...]] = ContextVar("discreet_attempts", default=())

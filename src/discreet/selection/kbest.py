@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Self
@@ -138,12 +137,6 @@ class PrivateSelectKBest(TransformerMixin, PrivateEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
-        tags.input_tags.categorical = True
-        tags.input_tags.string = True
-        tags.input_tags.allow_nan = not isinstance(self.schema, Schema) or any(
-            feature.missing != "error" for feature in self.schema.features
-        )
-        tags.non_deterministic = self.random_state is None and self.epsilon != math.inf
         return tags
 
 

@@ -72,11 +72,9 @@ def as_matrix(data: Any) -> Any:
 
 def _table(data: Any) -> Any:
     """An array of the type it came in; rows that are lists keep each value as it is, whatever the others are."""
-    if isinstance(data, np.ma.MaskedArray):
-        return _unmasked(data)
     listed = listing(data)
-    if listed is None or not listed:
-        return np.asarray(data)
+    if not listed:
+        return _typed(data)
     data = [row if isinstance(row, list | tuple) else row_values(row) for row in listed]
     odd = next((i for i, row in enumerate(data) if row is None), None)
     if odd is not None:
@@ -117,11 +115,14 @@ def row_values(row: Any) -> tuple[Any, ...] | None:
         return None
 
 
-def _unmasked(data: Any) -> Any:
-    """A masked array without its mask: what is masked is missing."""
-    if data.dtype.kind in "biuf":
-        return data.astype(np.float64).filled(np.nan)
-    return data.astype(object).filled(None)
+def _typed(data: Any) -> Any:
+    """An array of the type that the data have; what is masked is missing."""
+    if not isinstance(data, np.ma.MaskedArray):
+        return np.asarray(data)
+    masked: Any = data
+    if masked.dtype.kind in "biuf":
+        return masked.astype(np.float64).filled(np.nan)
+    return masked.astype(object).filled(None)
 
 
 def _series(series: Any) -> Any:
@@ -242,11 +243,9 @@ def label_values(labels: Any) -> Any:
 
 def _line(labels: Any) -> Any:
     """An array of the type it came in; a list keeps each value as it is, whatever the others are."""
-    if isinstance(labels, np.ma.MaskedArray):
-        return _unmasked(labels)
     listed = listing(labels)
     if listed is None:
-        return np.asarray(labels)
+        return _typed(labels)
     # A label in a list of its own is that label, whatever the others are in.
     return objects((_alone(one) for one in listed), len(listed))
 
