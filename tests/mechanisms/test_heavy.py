@@ -11,6 +11,7 @@ from fractions import Fraction
 import mpmath
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from scipy.stats import binomtest
 
 from discreet.errors import BudgetError
@@ -235,6 +236,39 @@ def test_the_divisors_of_the_other_concentrated_laws_are_the_theorems(
         found = law.scale_divisor(epsilon, beta)
         given = mpmath.mpf(found.numerator) / found.denominator
         assert exact * (1 - mpmath.mpf(10) ** -8) <= given <= exact
+
+
+def shift_loss(law: NoiseLaw, shift: float) -> float:
+    """sup over z of ln f(z)/f(z − shift), by a bracket around the best point of a fine grid."""
+
+    def loss(z: NDArray[np.float64]) -> NDArray[np.float64]:
+        far = law.log_density(z)
+        return np.where(np.isfinite(far), law.log_density(z - shift) - far, -np.inf)
+
+    low, high = -1e4, 1e4
+    z = np.sinh(np.linspace(np.arcsinh(low), np.arcsinh(high), 400_001))
+    for _ in range(4):
+        best = int(np.argmax(loss(z)))
+        low, high = z[max(best - 1, 0)], z[min(best + 1, len(z) - 1)]
+        z = np.linspace(low, high, 10_001)
+    return float(loss(z).max())
+
+
+@pytest.mark.parametrize("family", NORMALS)
+@pytest.mark.parametrize("epsilon", [0.05, 0.2, 0.5])
+def test_a_fifth_less_noise_breaks_what_a_shift_may_cost(
+    family: type[UniformLogNormal] | type[ArsinhNormal], epsilon: float
+) -> None:
+    """The divergence of a shift at one scale and the theorem's cost of another scale fill ε, nearly to the brim."""
+    beta = epsilon / 100
+    law = family().tuned(epsilon, beta)
+    sigma = float(law.sigma)
+    scale = beta / sigma if isinstance(law, UniformLogNormal) else (1.1997 / sigma + 0.7699 * sigma) * beta
+    s = float(law.scale_divisor(epsilon, beta))
+    assert 0.8 * epsilon < shift_loss(law, s) + scale <= epsilon
+    assert shift_loss(law, 1.25 * s) + scale > epsilon
+    # The same of the pair of laws that a release can have: bounds e^β apart, statistics one bound apart.
+    assert largest_rho(law, s, beta, (1.05, 2.0, 6.0)) <= epsilon**2 / 2
 
 
 def test_budgets_without_a_private_scale_are_refused() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 import discreet
 from discreet import ModelError, ReleasedModel
-from discreet.kinds import kinds
+from discreet.kinds import find, kinds
 
 FILES = Path(__file__).parent / "files"
 ANSWERS = json.loads((FILES / "answers.json").read_text())
@@ -41,6 +41,13 @@ def test_files_of_the_first_version_come_out_as_they_went_in(name, tmp_path):
     assert json.loads((tmp_path / "again.json").read_text()) == json.loads(file.read_text())
     assert type(model).load(file).to_dict() == model.to_dict()
     assert (model.evaluation is not None) == (name == "held-out")
+
+
+def test_every_kind_stands_here():
+    """By its name; chosen features are a Naive Bayes file, and "auto" is a file of whatever it chose."""
+    stored = {file.stem.removeprefix("v0.1-") for file in FILES.glob("v0.1-*.json")}
+    assert {kind.name for kind in kinds()} - stored <= {"selective"}
+    assert find("selective").format == find("naive-bayes").format
 
 
 def test_every_kind_of_file_stands_here():

@@ -165,7 +165,7 @@ plant("stream-copies-go-on", "bayes/steps.py",
       'if began is None and hasattr(self, "release_"):', "if False:",
       "a copy of a stream begins again at no charge that anybody sees", f"{STREAM}::test_a_copy_predicts_and_cannot_go_on")
 plant("stream-travels-in-copies", "bayes/stream.py",
-      "        return type(None), ()", "        return Stream, (self.plan, self.step, self.exact, self.noisy)",
+      "class Stream(OneLife):", "class Stream:",
       "a pickled estimator takes exact counts along, and both go on with one stream",
       f"{STREAM}::test_a_copy_predicts_and_cannot_go_on")
 plant("stream-lost-begins-anew", "bayes/steps.py",

@@ -155,6 +155,12 @@ plant("uniform-log-normal-forgets-smoothness", "mechanisms/heavy_normal.py",
 plant("uniform-log-normal-of-half-the-slope", "mechanisms/heavy_normal.py",
       "return intervals.float_below(left / steepest_uniform(self.sigma))", "return intervals.float_below(2 * left / steepest_uniform(self.sigma))",
       "uniform-log-normal noise is half of what a shift needs", f"{HEAVY}::test_the_divisors_of_the_other_concentrated_laws_are_the_theorems")
+plant("uniform-log-normal-a-fifth-less", "mechanisms/heavy_normal.py",
+      "return intervals.float_below(left / steepest_uniform(self.sigma))", "return intervals.float_below(Fraction(5, 4) * left / steepest_uniform(self.sigma))",
+      "uniform-log-normal noise is a fifth less than a shift needs", f"{HEAVY}::test_a_fifth_less_noise_breaks_what_a_shift_may_cost")
+plant("arsinh-normal-a-fifth-less", "mechanisms/heavy_normal.py",
+      "return intervals.float_below(left / self.steepest)", "return intervals.float_below(Fraction(5, 4) * left / self.steepest)",
+      "arsinh-normal noise is a fifth less than a shift needs", f"{HEAVY}::test_a_fifth_less_noise_breaks_what_a_shift_may_cost")
 plant("arsinh-normal-forgets-smoothness", "mechanisms/heavy_normal.py",
       "left = eps - self.growth * rate\n", "left = eps\n",
       "arsinh-normal noise is not paid for a changing bound", f"{HEAVY}::test_the_divisors_of_the_other_concentrated_laws_are_the_theorems")

@@ -121,3 +121,16 @@ plant("counts-of-classes-forgotten", "selection/plan.py",
       'left = budget.epsilon * (1 - (COUNTED if score.name == "balanced" else 0))', "left = budget.epsilon",
       "the draws spend what bought the class counts",
       f"{PEELED}::test_with_a_delta_the_rho_of_all_draws_is_that_of_the_budget")
+RELEASED = "selection/test_released.py"
+plant("first-round-forgotten", "selection/released.py",
+      "stated = (*reduced.provenance, paid.provenance(WHAT))", "stated = reduced.provenance",
+      "the certificate of a second round does not say what choosing its features cost",
+      f"{RELEASED}::test_two_rounds_of_a_federation")
+plant("choice-from-exact-tables-called-public", "selection/released.py",
+      "schema = reduced.having(inferred=True)", "schema = reduced",
+      "features chosen from exact tables look as if nobody had read them off the rows",
+      f"{RELEASED}::test_a_choice_from_exact_counts_says_that_it_was_read_off")
+plant("choice-from-seeded-tables-called-private", "selection/released.py",
+      "inferred=reduced.inferred or paid.simulation)", "inferred=reduced.inferred)",
+      "features chosen from a simulation count as privately chosen",
+      f"{RELEASED}::test_a_choice_from_exact_counts_says_that_it_was_read_off")
