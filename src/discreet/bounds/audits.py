@@ -68,7 +68,7 @@ class GaussianOctaves:
         charge = replace(plan.octaves, spread=plan.octaves.spread * self.factor)
         finest = count_finest(np.array(data, np.int64), plan)
         last = np.array([by_octave(finest[feature.name])[-1] for feature in plan.features])
-        return noisy(np.tile(last, (size, 1)), charge, ExactSampler()).sum(axis=1, keepdims=True)
+        return np.asarray(noisy(np.tile(last, (size, 1)), charge, ExactSampler()).sum(axis=1, keepdims=True))
 
 
 def audit_cases() -> list[AuditCase]:
