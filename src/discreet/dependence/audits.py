@@ -151,11 +151,11 @@ def audit_cases() -> list[AuditCase]:
         ("control-tan-replaced-row", ReleasedTan, one, two, wrong, 10_000),
     ]
     row = [Pair(0, 1, "a class of no row, and of one")]
-    many, quiet = "Gaussian tables of eight pairs", partial(GaussianTan, factor=Fraction(1, 100))
+    many, quiet = "Gaussian tables of eight pairs", partial(GaussianTan, factor=Fraction(1, 400))
     gaussian = [
         case_at_one("tan-gaussian", GaussianTan, row, many, samples=600, delta=float(DELTA)),
         case_at_one(
-            "control-tan-gaussian-quiet", quiet, row, "a tenth of the deviation", samples=600, delta=float(DELTA)
+            "control-tan-gaussian-quiet", quiet, row, "a twentieth of the deviation", samples=600, delta=float(DELTA)
         ),
     ]
     return gaussian + [
