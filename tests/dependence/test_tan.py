@@ -12,6 +12,7 @@ import pytest
 from discreet import Budget, BudgetError, Categorical, DataError, Ledger, Numeric, PrivateNB, Schema, sources
 from discreet.bayes.bundling import DIMENSIONS
 from discreet.dependence import PrivateJointHistogram, PrivateTAN, tan_noise
+from discreet.dependence.loudness import Pure, Sizes
 from discreet.dependence.pairs import REACH, STEPS, candidates, dependence, pair_tables
 from discreet.dependence.tan import (
     LARGE,
@@ -47,6 +48,11 @@ def held(rows):
     return HeldRows(BITS, tuple(table[:, j].astype(np.uint8) for j in range(3)), table[:, 3])
 
 
+def loud(scale):
+    """K-norm noise of that scale on the tables of pairs."""
+    return Pure(Sizes.of(BITS, TRIPLE), scale, scale, Fraction(1))
+
+
 @functools.cache
 def tables(rows):
     return pair_tables(held(rows).codes(BITS), held(rows).labels, BITS, TRIPLE)
@@ -54,7 +60,7 @@ def tables(rows):
 
 @functools.cache
 def scores(rows):
-    fixed = penalties(BITS, TRIPLE, FIXED, 2.0)
+    fixed = penalties(BITS, TRIPLE, FIXED, loud(2.0))
     return [dependence(table) - round(STEPS * less) for table, less in zip(tables(rows), fixed, strict=True)]
 
 
@@ -207,7 +213,7 @@ def test_pairs_and_bins_follow_public_sizes():
     numbers = Schema([Numeric("a", 0, 1), Numeric("b", 0, 1, bins=3)], "y", [0, 1])
     assert [f.cells for f in tan_schema(numbers, 1e6, 1.0).features] == [8, 3]
     assert [f.cells for f in tan_schema(numbers, 30, 0.1).features] == [4, 3]
-    rounds = [tree_rounds(BITS, TRIPLE, 500.0, scale) for scale in (0.0, 1.0, 20.0, 1e4)]
+    rounds = [tree_rounds(BITS, TRIPLE, 500.0, loud(scale)) for scale in (0.0, 1.0, 20.0, 1e4)]
     assert rounds == sorted(rounds, reverse=True) and rounds[0] == 2 and rounds[-1] == 0
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from discreet import Budget, BudgetError, Categorical, Ledger, Numeric, Schema
 from discreet.dependence import PrivateJointHistogram, PrivateTAN, joint_cells
+from discreet.dependence.loudness import Pure, Sizes
 from discreet.dependence.pairs import candidates
 from discreet.dependence.tan import tan_schema, tree_rounds
 from discreet.estimators.counts import ClassCounts
@@ -101,7 +102,8 @@ def test_bins_follow_the_noisy_number_of_rows(monkeypatch):
 
 def test_rounds_follow_the_noisy_number_of_rows(monkeypatch):
     pairs, scale = candidates(BITS), 1 / (EPSILON * 0.96 * 0.7)
-    rounds = [tree_rounds(BITS, pairs, size, scale) for size in range(30, 600)]
+    noise = Pure(Sizes.of(BITS, pairs), scale, scale, Fraction(1))
+    rounds = [tree_rounds(BITS, pairs, size, noise) for size in range(30, 600)]
     turns = [30 + i for i, (a, b) in enumerate(itertools.pairwise(rounds)) if a != b]
     assert turns
     for size in turns:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from statistics import NormalDist
 from typing import Any
 
 from discreet.bounds.grid import Octaves
 from discreet.errors import BudgetError, SchemaError
 from discreet.privacy.budget import Adjacency, Budget
+from discreet.privacy.calibrate import counting_rho, zcdp_rho
 from discreet.privacy.ledger import Charge, Sequential
 from discreet.privacy.plan import Protected, checked_contributions
 from discreet.privacy.unexpected import REFUSE, check_unexpected
@@ -18,6 +20,9 @@ from discreet.schema import Numeric, Schema
 CHOICES = ("declared", "private")
 FALSE = 1 / 100  # the chance, for each number, that noise alone widens its bounds
 FIRST_FALSE = 1 / 5  # the same at the first look, where a second look must confirm it
+OCTAVES, PARTS = "power of two", "part of a power of two"
+BY_RHO = "rho of zCDP, costs added up exactly, then the tight conversion to (epsilon, delta)"
+BY_LOSSES = "privacy loss distributions of the discrete Gaussian, composed by dp-accounting"
 EDGE_SHARE = Fraction(1, 2)  # of the budget, where edges are bought too
 
 
@@ -29,6 +34,8 @@ class SettlePlan(Protected):
     edges: tuple[str, ...]
     octaves: Charge | None
     parts: Charge | None
+    rho: Fraction | None = None  # of both looks, where they are paid for with a δ
+    accounting: str = "pure epsilon, costs added up exactly"
 
     @property
     def features(self) -> tuple[Numeric, ...]:
@@ -46,12 +53,22 @@ class SettlePlan(Protected):
         if self.octaves is None:
             return 0
         chance = FIRST_FALSE if feature.name in self.edges else FALSE
-        return _quantile(float(self.octaves.spread), chance / Octaves.of(feature).size)
+        return _quantile(self.octaves, chance / Octaves.of(feature).size)
 
     @property
     def second_threshold(self) -> int:
         """What the second count of an octave must exceed to confirm it: both looks together err by FALSE."""
-        return 0 if self.parts is None else _quantile(float(self.parts.spread), FALSE / FIRST_FALSE)
+        return 0 if self.parts is None else _quantile(self.parts, FALSE / FIRST_FALSE)
+
+    @property
+    def second_scale(self) -> float:
+        """The scale of the second look's noise; of Gaussian noise, that of Laplace noise that errs as much."""
+        return 0.0 if self.parts is None else _scale(self.parts)
+
+    def no_worse(self, other: SettlePlan) -> bool:
+        """Whether bounds are found among as few rows as by another plan, or fewer, and edges drawn as sharply."""
+        found = all(self.threshold(feature) <= other.threshold(feature) for feature in self.features)
+        return found and self.second_threshold <= other.second_threshold and self.second_scale <= other.second_scale
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for machines."""
@@ -60,6 +77,7 @@ class SettlePlan(Protected):
             "adjacency": str(self.adjacency),
             "contributions": self.contributions,
             "epsilon": None if self.budget.epsilon is None else float(self.budget.epsilon),
+            "delta": float(self.budget.delta),
             "numbers": self.rows(),
         }
 
@@ -76,9 +94,21 @@ class SettlePlan(Protected):
         ]
 
 
-def _quantile(scale: float, chance: float) -> int:
-    """The least t ≥ 0 that noise exceeds with no more than this chance: q^(t+1)/(1 + q) with q = exp(−1/scale)."""
+def _quantile(charge: Charge, chance: float) -> int:
+    """The least t ≥ 0 that noise exceeds with no more than this chance; of Gaussian noise, one that is surely enough.
+
+    Discrete Laplace noise exceeds t with chance q^(t+1)/(1 + q), q = exp(−1/scale); discrete Gaussian noise with no
+    more than normal noise.
+    """
+    if charge.measure == "rho":
+        return max(0, math.ceil(-math.sqrt(float(charge.spread)) * NormalDist().inv_cdf(chance)))
+    scale = float(charge.spread)
     return max(0, math.ceil(-scale * math.log(chance * (1 + math.exp(-1 / scale))) - 1))
+
+
+def _scale(charge: Charge) -> float:
+    spread = float(charge.spread)
+    return math.sqrt(spread / 2) if charge.measure == "rho" else spread
 
 
 def make_settle_plan(
@@ -101,7 +131,6 @@ def make_settle_plan(
         raise BudgetError(f"bounds must be one of {', '.join(CHOICES)}, not {bounds!r}")
     if edges is not None and edges not in CHOICES:
         raise BudgetError(f"edges must be one of {', '.join(CHOICES)}, not {edges!r}")
-    budget = budget.pure
     counted = {feature.name for feature in schema.numeric if isinstance(feature.bins, int)}
     open_ = set(schema.unsettled) | (counted if bounds == "private" else set())
     cut = counted if edges == "private" else (open_ & counted) if edges is None else set()
@@ -109,10 +138,14 @@ def make_settle_plan(
     if not bought:
         raise SchemaError("there are no bounds to find: no number with a count of bins has private bounds or edges")
     plan = SettlePlan(
-        schema, budget, adjacency, checked_contributions(contributions), bought,
+        schema, budget.pure, adjacency, checked_contributions(contributions), bought,
         tuple(name for name in bought if name in cut), None, None, unexpected=check_unexpected(unexpected),
     )  # fmt: skip
-    return plan if budget.epsilon is None else _charged(plan, budget.epsilon)
+    if budget.epsilon is None:
+        return plan
+    plan = _charged(plan, budget.epsilon)
+    gaussian = _by_rho(plan, budget) if budget.delta else plan
+    return gaussian if gaussian.no_worse(plan) else plan
 
 
 def _charged(plan: SettlePlan, epsilon: Fraction) -> SettlePlan:
@@ -121,9 +154,34 @@ def _charged(plan: SettlePlan, epsilon: Fraction) -> SettlePlan:
 
     def charge(what: str, names: tuple[str, ...], spent: Fraction) -> Charge:
         moved = Fraction(plan.moves * len(names))
-        words = f"rows by {what} of each of {', '.join(names)}"
-        return Charge("discrete Laplace", words, "L1", str(moved), moved / spent, "epsilon", spent)
+        return Charge("discrete Laplace", _told(what, names), "L1", str(moved), moved / spent, "epsilon", spent)
 
-    octaves = charge("power of two", plan.bounds, epsilon - second)
-    parts = charge("part of a power of two", plan.edges, second) if plan.edges else None
+    octaves = charge(OCTAVES, plan.bounds, epsilon - second)
+    parts = charge(PARTS, plan.edges, second) if plan.edges else None
     return replace(plan, octaves=octaves, parts=parts)
+
+
+def _by_rho(plan: SettlePlan, budget: Budget) -> SettlePlan:
+    """Both looks by Gaussian noise: all rows of a person may be in one cell of a number, and leave it for another."""
+    assert budget.epsilon is not None
+    share = EDGE_SHARE if plan.edges else Fraction(0)
+    sides = plan.moves // plan.contributions
+    rho, accounting = zcdp_rho(budget.epsilon, budget.delta), BY_RHO
+    if plan.contributions == 1:
+        looks = [(1 - share, sides * len(plan.bounds)), (share, sides * len(plan.edges))]
+        tight = counting_rho(budget.epsilon, budget.delta, tuple(look for look in looks if look[0]))
+        rho, accounting = (tight, BY_LOSSES) if tight > rho else (rho, accounting)
+
+    def charge(what: str, names: tuple[str, ...], spent: Fraction) -> Charge:
+        moved = Fraction(plan.contributions**2 * sides * len(names))
+        return Charge(
+            "discrete Gaussian", _told(what, names), "L2 squared", str(moved), moved / (2 * spent), "rho", spent
+        )
+
+    octaves = charge(OCTAVES, plan.bounds, rho * (1 - share))
+    parts = charge(PARTS, plan.edges, rho * share) if plan.edges else None
+    return replace(plan, budget=budget, octaves=octaves, parts=parts, rho=rho, accounting=accounting)
+
+
+def _told(what: str, names: tuple[str, ...]) -> str:
+    return f"rows by {what} of each of {', '.join(names)}"

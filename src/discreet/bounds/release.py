@@ -48,8 +48,8 @@ def private_bounds(
     `bounds` "private" buys the bounds of every number, "declared" those of numbers whose schema says private. `edges`
     "private" buys bins of about equal weight too, "declared" leaves them equally wide; None follows the bounds.
     With `unexpected="absorb"` rows with a number that is none are left out instead of being refused. The cost is
-    charged to the `account` (or `ledger`), if there is one, before the first row is read. A `delta` is allowed and not
-    spent: what is bought is pure ε.
+    charged to the `account` (or `ledger`), if there is one, before the first row is read. With a `delta` noise is
+    Gaussian where that finds bounds among fewer rows, as for many numbers; else it stays whole.
     """
     if schema is None:
         raise SchemaError("a schema is needed: declare one with Schema(...), or draft one with 'discreet schema'")
@@ -98,7 +98,7 @@ def settled(finest: Mapping[str, Integers], plan: SettlePlan, sampler: Sampler) 
         if feature.name not in plan.edges:
             lower, upper = found_bounds(feature, grid, first, last)
         else:
-            scale = 0.0 if plan.parts is None else float(plan.parts.spread)
+            scale = plan.second_scale
             cells = allot(octaves, grid, max(first - 1, 0), min(last + 1, grid.size - 1), scale)
             counts = noisy(cells.counts(exact), plan.parts, sampler)
             cells, counts = confirmed(cells, counts, over, plan.second_threshold, grid.below)
@@ -119,11 +119,13 @@ def by_octave(finest: Integers) -> Integers:
 
 def noisy(counts: Integers, charge: Charge | None, sampler: Sampler) -> Integers:
     """Counts with the noise of a charge; without one, as they are."""
-    return counts if charge is None else sampler.laplace(counts, charge.spread)
+    if charge is None:
+        return counts
+    return (sampler.gaussian if charge.measure == "rho" else sampler.laplace)(counts, charge.spread)
 
 
 def _certificate(plan: SettlePlan, schema: Schema, sampler: Sampler) -> Certificate:
     return certify(
-        plan, schema=schema, sampler=sampler.name, simulation=sampler.simulation, covers=COVERS, kind="this schema is",
-        inferred=REST, named=True,
+        plan, schema=schema, sampler=sampler.name, simulation=sampler.simulation, accounting=plan.accounting,
+        rho=plan.rho, covers=COVERS, kind="this schema is", inferred=REST, named=True,
     )  # fmt: skip

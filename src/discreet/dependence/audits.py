@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from discreet.audit import AuditCase, Pair, case_at_one
 from discreet.dependence.joint import joint_counts, plan_joint, release_joint
 from discreet.dependence.pairs import pair_tables
-from discreet.dependence.tan import TABLES, noised_tables, plan_tan
+from discreet.dependence.tan import TABLES, gaussian_tables, noised_tables, plan_tan
 from discreet.estimators.counts import ClassCounts, count_charge
 from discreet.mechanisms.noise import ExactSampler
 from discreet.privacy.budget import Adjacency, Budget
@@ -33,6 +33,8 @@ BEFORE: dict[Adjacency, tuple[Row, ...]] = {
 AFTER: tuple[Row, ...] = (*FEW, (0, 1, 1))
 NOTES = {Adjacency.ADD_REMOVE: "one more row", Adjacency.REPLACE: "a label changes, and with it two classes"}
 BOUGHT = ClassCounts(np.array([500.0, 500.0]), 1.0, count_charge(Fraction(1)))
+MANY = Schema([Categorical(f"m{j}", [0, 1]) for j in range(20)], "y", [0, 1])
+DELTA, TAKEN = Fraction(1, 10**5), 8
 LITTLE = Fraction(1, 100)  # of the budget for what comes before the tables: the rest is seen in one place
 
 
@@ -98,6 +100,26 @@ class ReleasedTan:
         return np.stack([_flat(noised_tables(own, plan.epsilons[TABLES], plan, sampler)[0], ends) for _ in range(size)])
 
 
+@dataclass(frozen=True)
+class GaussianTan:
+    """The Gaussian tables of many pairs of one class, as a fit draws them; how much nearer they are to a row more.
+
+    `factor` cuts the variance.
+    """
+
+    epsilon: float
+    factor: Fraction = Fraction(1)
+
+    def sample(self, data: int, size: int, *, rng: np.random.Generator) -> NDArray[Any]:
+        """Releases, one per row, of classes of no row or of one; the randomness is the operating system's."""
+        plan = plan_tan(MANY, Budget(self.epsilon, DELTA), LITTLE, adjacency=Adjacency.ADD_REMOVE, counts=BOUGHT)
+        classes = np.zeros((size, 2, 2), np.int64)
+        classes[:, 0, 0] = data
+        noisy, _, _ = gaussian_tables([classes] * TAKEN, plan.rhos[TABLES] / self.factor, plan, ExactSampler())
+        beside = [table[:, 0, 0] - (table[:, 1].sum(axis=1) + table[:, 0, 1]) / 3 for table in noisy]
+        return np.asarray(np.sum(beside, axis=0)[:, None])
+
+
 def bits(rows: Sequence[Row]) -> HeldRows:
     """Rows (a, b, class) with a third feature that is always zero."""
     table = np.array(rows, np.int64).reshape(-1, 3)
@@ -128,7 +150,15 @@ def audit_cases() -> list[AuditCase]:
         ("control-joint-replaced-row", ReleasedJoint, one, two, wrong, 16_000),
         ("control-tan-replaced-row", ReleasedTan, one, two, wrong, 10_000),
     ]
-    return [
+    row = [Pair(0, 1, "a class of no row, and of one")]
+    many, quiet = "Gaussian tables of eight pairs", partial(GaussianTan, factor=Fraction(1, 400))
+    gaussian = [
+        case_at_one("tan-gaussian", GaussianTan, row, many, samples=600, delta=float(DELTA)),
+        case_at_one(
+            "control-tan-gaussian-quiet", quiet, row, "a twentieth of the deviation", samples=600, delta=float(DELTA)
+        ),
+    ]
+    return gaussian + [
         case_at_one(
             name, partial(kind, adjacency=noise, asked=asked), [Pair(BEFORE[asked], AFTER, NOTES[asked])], note,
             adjacency=asked.value, samples=samples,

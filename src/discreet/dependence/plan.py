@@ -11,12 +11,18 @@ from discreet.errors import BudgetError
 from discreet.estimators.counts import SHARE, ClassCounts, count_charge
 from discreet.mechanisms.noise import Sampler
 from discreet.privacy.budget import Adjacency, Budget, number
-from discreet.privacy.certificate import Certificate
+from discreet.privacy.calibrate import zcdp_rho
+from discreet.privacy.certificate import WHICHEVER, Certificate
 from discreet.privacy.certifier import certify
-from discreet.privacy.ledger import Charge, Node, Sequential, SmoothCharge
+from discreet.privacy.ledger import Charge, Node, Sequential, SmoothCharge, concentrated, cost
 from discreet.privacy.plan import Protected, checked_contributions
 from discreet.privacy.unexpected import REFUSE, check_unexpected
 from discreet.schema import Schema
+
+PURE = "pure epsilon, costs added up exactly"
+BY_RHO = (
+    "rho of zCDP of choices and tables, then the tight conversion, and pure epsilon of rows by class added to epsilon"
+)
 
 
 @dataclass(frozen=True)
@@ -35,12 +41,25 @@ class NetworkPlan(Protected):
     def node(self) -> Sequential:
         """The ledger entry of one fit, as far as it is known before the fit."""
         parts: list[Node] = [] if self.count is None else [self.count]
+        if self.budget.delta:  # rows by class decide whether noise is Gaussian: either way is within this
+            spent = sum(self.epsilons.values(), Fraction(0))
+            what = "; ".join(self.epsilons)
+            return Sequential(
+                self.what, (*parts, SmoothCharge("paid in advance", what, "epsilon", spent, self.budget.delta))
+            )
         parts += [SmoothCharge("paid in advance", part, "epsilon", spent) for part, spent in self.epsilons.items()]
         return Sequential(self.what, tuple(parts))
 
     def entry(self, parts: list[Node]) -> Sequential:
         """The ledger entry of what was released."""
         return Sequential(self.what, (*([] if self.count is None else [self.count]), *parts))
+
+    @property
+    def rhos(self) -> dict[str, Fraction]:
+        """The ρ of each part if they are paid for with the δ, which the count before them has no part in."""
+        rho = zcdp_rho(sum(self.epsilons.values(), Fraction(0)), self.budget.delta)
+        whole = sum(self.epsilons.values(), Fraction(0))
+        return {name: rho * spent / whole for name, spent in self.epsilons.items()}
 
     def part(self, name: str) -> Budget:
         """The budget of one part."""
@@ -63,9 +82,13 @@ def plan_network(
     contributions: Any = 1,
     counts: ClassCounts | None = None,
     unexpected: str = REFUSE,
+    delta: bool = False,
 ) -> NetworkPlan:
-    """Split a budget over the parts; shares are relative and rows by class, if not given, come first."""
-    budget, contributions = budget.pure, checked_contributions(contributions)
+    """Split a budget over the parts; shares are relative and rows by class, if not given, come first.
+
+    A part may spend the budget's `delta` only if it is asked for.
+    """
+    budget, contributions = budget if delta else budget.pure, checked_contributions(contributions)
     epsilon = budget.epsilon
     policy = check_unexpected(unexpected)
     free = NetworkPlan(schema, budget, adjacency, contributions, what, None, {}, unexpected=policy)
@@ -92,9 +115,14 @@ def network_certificate(
     plan: NetworkPlan, schema: Schema, parts: list[Node], sampler: Sampler, counts: ClassCounts
 ) -> Certificate:
     """What the release guarantees; `schema` is the one that the model carries, with bins that may have been chosen."""
+    node = plan.entry(parts)
+    by_rho = cost(node, "rho") > 0
     return certify(
         plan,
-        node=plan.entry(parts),
+        node=node,
+        accounting=BY_RHO if by_rho else PURE,
+        rho=concentrated(node) if by_rho else None,
+        assumptions=(WHICHEVER,) if plan.budget.delta else (),
         schema=schema,
         sampler=f"{sampler.name}; choices and K-norm draws by exact coins",
         simulation=sampler.simulation,

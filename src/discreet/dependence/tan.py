@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
+from operator import methodcaller
 from typing import Any
 
 import numpy as np
@@ -13,8 +14,9 @@ from numpy.typing import NDArray
 
 from discreet.bayes import make_plan
 from discreet.bayes.bins import recut
-from discreet.bayes.bundling import bundle_cost, bundle_tables, cell_square, is_slow
+from discreet.bayes.bundling import RESIDUAL, bundle_cost, bundle_tables, is_slow
 from discreet.dependence.base import NetworkEstimator
+from discreet.dependence.loudness import Gaussian, Pure, Sizes, table_noise
 from discreet.dependence.pairs import REACH, STEPS, Pair, candidates, dependence, pair_tables
 from discreet.dependence.plan import NetworkPlan, checked_share, network_certificate, plan_network
 from discreet.dependence.tan_estimate import NoisyTables, log_ratio, marginals, naive
@@ -22,9 +24,10 @@ from discreet.dependence.tan_model import TANModel
 from discreet.dependence.tree import grow_tree
 from discreet.errors import BudgetError
 from discreet.estimators.counts import ClassCounts
-from discreet.mechanisms.choose import CHOICES, choice_rate, coins_of
+from discreet.mechanisms.choose import CHOICES, choice_rate, coins_of, concentrated_cost
 from discreet.mechanisms.knorm import KNorm
 from discreet.mechanisms.noise import Sampler, laplace_variance
+from discreet.mechanisms.residual import Residual
 from discreet.privacy.budget import Budget
 from discreet.privacy.ledger import Charge, Node
 from discreet.schema import Schema
@@ -64,6 +67,7 @@ class PrivateTAN(NetworkEstimator):
     choice : {"permute-and-flip", "exponential"}
         The law of each private choice.
     {unexpected, delta}
+        Where it pays, which the class counts decide: Gaussian noise on all tables, and choices that cost ε²/8.
 
     Attributes
     ----------
@@ -72,6 +76,7 @@ class PrivateTAN(NetworkEstimator):
     """
 
     model_: TANModel
+    _spends_delta = True
 
     def __init__(
         self, epsilon: float = 1.0, schema: Schema | str | None = None, adjacency: str = "add-remove",
@@ -102,7 +107,30 @@ def plan_tan(schema: Schema, budget: Budget, choice_share: Fraction = Fraction(3
             f"declare at most {MOST_FEATURES}, or choose some first ('discreet select')"
         )
     share = choice_share if len(schema.features) > 1 else Fraction(0)
-    return plan_network(schema, budget, "a tree-augmented model", {PAIRS: share, TABLES: 1 - share}, **settings)
+    shares = {PAIRS: share, TABLES: 1 - share}
+    plan = plan_network(schema, budget, "a tree-augmented model", shares, delta=True, **settings)
+    if not budget.delta or (plan.epsilons and _may_be_gaussian(plan)):
+        return plan
+    return plan_network(schema, budget, "a tree-augmented model", shares, **settings)
+
+
+def _may_be_gaussian(plan: NetworkPlan) -> bool:
+    """Whether Gaussian noise promises less for some number of pairs, in coarse bins or fine ones."""
+    for bins in (LEAST_BINS, MOST_BINS):
+        cells = recut(plan.schema, methodcaller("having", bins))
+        pairs = candidates(cells)
+        pure, gaussian = _loudness(plan, Sizes.of(cells, pairs))
+        if any(gaussian.better(pure, k) for k in range(min(len(cells.features), len(pairs) + 1))):
+            return True
+    return False
+
+
+def _loudness(plan: NetworkPlan, sizes: Sizes) -> tuple[Pure, Gaussian]:
+    """Both ways to pay for choices and tables."""
+    choice, tables = plan.epsilons.get(PAIRS, Fraction(0)), plan.epsilons[TABLES]
+    pure = Pure(sizes, float(plan.moves / tables), float(plan.moves / (choice + tables)), choice)
+    rhos = plan.rhos
+    return pure, Gaussian(sizes, rhos[TABLES], rhos.get(PAIRS, Fraction(0)), plan.adjacency, plan.contributions)
 
 
 def tan_schema(schema: Schema, rows: float, epsilon: float) -> Schema:
@@ -121,11 +149,11 @@ def tan_noise(schema: Schema, rows: float, epsilon: float) -> float:
     if not sizes:
         return math.inf
     size = float(np.mean(sizes))
-    noise = _table_noise(size, size * (len(schema.features) - 1), 1 / (0.7 * min(epsilon, 1e6)))
+    noise = table_noise(size, size * (len(schema.features) - 1), 1 / (0.7 * min(epsilon, 1e6)))
     return noise * len(schema.classes) * size / rows
 
 
-def tree_rounds(schema: Schema, pairs: list[Pair], rows: float, scale: float) -> int:
+def tree_rounds(schema: Schema, pairs: list[Pair], rows: float, noise: Pure | Gaussian) -> int:
     """How many pairs to choose: the most whose noise, added up over pairs, stays within LOUDEST of the signal.
 
     A pair's log-ratio errs by about noise/rows of a cell, and k of them by √k times that. `k` pairs leave at least
@@ -133,35 +161,27 @@ def tree_rounds(schema: Schema, pairs: list[Pair], rows: float, scale: float) ->
     """
     if not pairs:
         return 0
-    sizes = [feature.cells for feature in schema.features]
-    area = float(np.mean([sizes[a] * sizes[b] for a, b in pairs]))
-    mean = float(np.mean(sizes))
+    area = noise.sizes.area
     cell = rows / (len(schema.classes) * area)
-    for k in range(min(len(sizes) - 1, len(pairs)), 0, -1):
-        dim = k * area + max(0, len(sizes) - 2 * k) * mean
-        if math.sqrt(k) * _table_noise(area, dim, scale) <= LOUDEST * cell:
+    for k in range(min(noise.sizes.features - 1, len(pairs)), 0, -1):
+        if math.sqrt(k) * noise.cell(area, k) <= LOUDEST * cell:
             return k
     return 0
 
 
-def _table_noise(size: float, dim: float, scale: float) -> float:
-    """The standard deviation of K-norm noise on one cell, the common sum of all tables left aside."""
-    return math.sqrt((dim + 1) * (dim + 2) * cell_square(max(2, round(size)))) * scale
-
-
-def penalties(schema: Schema, pairs: list[Pair], counts: ClassCounts, scale: float) -> list[float]:
+def penalties(schema: Schema, pairs: list[Pair], counts: ClassCounts, noise: Pure | Gaussian) -> list[float]:
     """What a pair's dependence must exceed to be worth its table: chance within each class, and noise.
 
     Under independence a table of n rows shows √(2/π·n·(s_a − 1)(s_b − 1)) by chance, if its margins are even.
     """
     sizes = [feature.cells for feature in schema.features]
     chance = float(np.sqrt(2 / math.pi * counts.positive).sum())
-    areas = [sizes[a] * sizes[b] for a, b in pairs]
-    dim = float(np.mean(areas)) * (len(sizes) - 1)
+    most = len(sizes) - 1
     return [
         chance * math.sqrt((sizes[a] - 1) * (sizes[b] - 1))
-        + NOISE_WEIGHT * len(schema.classes) * area * _table_noise(area, dim, scale) * math.sqrt(2 / math.pi)
-        for (a, b), area in zip(pairs, areas, strict=True)
+        + NOISE_WEIGHT * len(schema.classes) * area * noise.cell(area, most) * math.sqrt(2 / math.pi)
+        for a, b in pairs
+        for area in (sizes[a] * sizes[b],)
     ]
 
 
@@ -174,22 +194,27 @@ def release_tan(
     schema = tan_schema(plan.schema, counts.rows, epsilon)
     pairs = candidates(schema)
     exact = _summed(pair_tables(one.codes(schema), one.labels, schema, pairs) for one in held.pieces())
-    scale = float(plan.moves / plan.epsilons[TABLES]) if private else 0.0
-    rounds = tree_rounds(schema, pairs, counts.rows, scale)
+    sizes = Sizes.of(schema, pairs)
+    noise: Pure | Gaussian = Pure(sizes, 0.0, 0.0, Fraction(0))
+    if private:
+        noise, gaussian = _loudness(plan, sizes)
+        if plan.budget.delta and gaussian.better(noise, tree_rounds(schema, pairs, counts.rows, noise)):
+            noise, law = gaussian, CHOICES[1]
+    rounds = tree_rounds(schema, pairs, counts.rows, noise)
     charges: list[Node] = []
     taken: list[Pair] = []
-    spent = plan.epsilons[TABLES] if private else None
-    if private and not rounds:
-        spent = sum(plan.epsilons.values(), Fraction(0))  # nothing to choose: the tables have it all
     if rounds:
         rate = None
         if private:
-            rate = choice_rate(plan.epsilons[PAIRS] / (rounds * plan.moves), REACH * STEPS)
+            each = noise.each(rounds)
+            rate = choice_rate(each / plan.moves, REACH * STEPS)
             moved = f"{REACH * STEPS} for each of {plan.moves} row(s), {rounds} choices"
-            charges.append(Charge(law, PAIRS, "score", moved, 1 / rate, "epsilon", plan.epsilons[PAIRS]))
+            by_rho = isinstance(noise, Gaussian)
+            spent = concentrated_cost(each, law) * rounds if by_rho else plan.epsilons[PAIRS]
+            charges.append(Charge(law, PAIRS, "score", moved, 1 / rate, "rho" if by_rho else "epsilon", spent))
         scores = [
             dependence(table) - round(STEPS * penalty)
-            for table, penalty in zip(exact, penalties(schema, pairs, counts, scale), strict=True)
+            for table, penalty in zip(exact, penalties(schema, pairs, counts, noise), strict=True)
         ]
         taken = grow_tree(pairs, scores, rounds, rate, law=law, coins=coins_of(sampler))
     place = {pair: spot for spot, pair in enumerate(pairs)}
@@ -197,7 +222,12 @@ def release_tan(
     tables = [exact[place[pair]] for pair in taken] + _summed(
         [_single(one, schema, j) for j in alone] for one in held.pieces()
     )
-    noisy, variances, paid = noised_tables(tables, spent, plan, sampler)
+    if isinstance(noise, Gaussian):
+        rho = noise.tables if rounds else noise.tables + noise.choice
+        noisy, variances, paid = gaussian_tables(tables, rho, plan, sampler)
+    else:  # if there was nothing to choose, the tables have it all
+        left = None if not private else plan.epsilons[TABLES] if rounds else sum(plan.epsilons.values(), Fraction(0))
+        noisy, variances, paid = noised_tables(tables, left, plan, sampler)
     released = NoisyTables(
         taken,
         noisy[: len(taken)],
@@ -272,8 +302,24 @@ def noised_tables(
                 noisy[k][group] = values.reshape(tables[k].shape[1:])
         dim = 1 + sum(sizes[k] - 1 for k in bundle)
         for k in bundle:
-            variances[k] = max(_table_noise(sizes[k], dim, float(spread)) ** 2, 0.25)
+            variances[k] = max(table_noise(sizes[k], dim, float(spread)) ** 2, 0.25)
     return noisy, variances, list(charges)
+
+
+def gaussian_tables(
+    tables: list[Integers], rho: Fraction, plan: NetworkPlan, sampler: Sampler
+) -> tuple[list[Floats], list[float], list[Node]]:
+    """All tables by Gaussian noise in a residual basis; the variance of a cell, the common sum left aside; charges."""
+    flat = [table.reshape(len(table), -1) for table in tables]
+    basis = Residual(tuple(table.shape[1] for table in flat))
+    reach = basis.reach(plan.adjacency, plan.contributions)
+    what, norm = f"{TABLES}, {len(tables)} table(s)", "L2 squared, in units of the noise at a spread of one"
+    charge = Charge(RESIDUAL, what, norm, str(reach), reach / (2 * rho), "rho", rho)
+    noisy = basis.released(flat, charge.spread, sampler)
+    cells, total = basis.variances(charge.spread)
+    own = [variance - total / size**2 for variance, size in zip(cells, basis.sizes, strict=True)]
+    shaped = [values.reshape(table.shape) for values, table in zip(noisy, tables, strict=True)]
+    return shaped, [max(variance, 1e-12) for variance in own], [charge]
 
 
 def tan_tables(released: TanRelease, plan: NetworkPlan) -> tuple[Floats, list[Floats], list[Floats]]:

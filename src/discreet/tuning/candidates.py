@@ -111,19 +111,22 @@ def common_schema(candidates: list[tuple[str, Any]], given: Any) -> Schema | Non
 
 def prepared(
     estimator: Any, epsilon: Any, schema: Schema, adjacency: Adjacency, seed: int | None, unexpected: str = REFUSE,
-    delta: Fraction = ZERO,
+    delta: Fraction = ZERO, mechanism: str | None = None,
 ) -> Any:  # fmt: skip
     """A copy of a candidate that will spend `epsilon`, and `delta` at most, under the search's terms."""
     fresh = clone(estimator).set_params(
         epsilon=epsilon, schema=schema, adjacency=adjacency.value, random_state=seed, unexpected=unexpected
     )
+    if mechanism is not None:
+        fresh = fresh.set_params(mechanism=mechanism)
     return fresh.set_params(delta=delta) if delta and "delta" in fresh.get_params(deep=False) else fresh
 
 
 def require_certificate(
-    fitted: Any, epsilon: Fraction | None, schema: Schema, adjacency: Adjacency, delta: Fraction = ZERO
-) -> None:
-    """Check what a fitted candidate says that it spent against what it was given."""
+    fitted: Any, epsilon: Fraction | None, schema: Schema, adjacency: Adjacency, delta: Fraction = ZERO,
+    rho: Fraction | None = None,
+) -> None:  # fmt: skip
+    """Check what a fitted candidate says that it spent against what it was given; `rho`, if any, is the most."""
     certificate = fitted.certificate_
     spent = None if certificate.epsilon is None else Fraction(certificate.epsilon)
     kept = certificate.schema_hash == fitted.model_.schema.hash and certificate.adjacency == adjacency
@@ -132,10 +135,19 @@ def require_certificate(
     if epsilon is not None:
         kept = kept and certificate.private and spent is not None and spent <= epsilon
         kept = kept and Fraction(certificate.delta) <= delta
+    if rho is not None:
+        kept = kept and spent is not None and _rho_of(certificate, spent) <= rho
     if not kept:
         raise BudgetError(
             f"{type(fitted).__name__} did not keep to the budget that the search gave it: nothing is released"
         )
+
+
+def _rho_of(certificate: Any, spent: Fraction) -> Fraction:
+    """What a certificate says of zCDP; without limit where a δ comes without a ρ."""
+    if certificate.rho is not None:
+        return Fraction(certificate.rho)
+    return Fraction(10**30) if Fraction(certificate.delta) else spent**2 / 2
 
 
 def _follows(found: Schema, given: Schema, study: bool) -> bool:

@@ -20,44 +20,24 @@ from discreet.estimators.purchase import buys
 from discreet.mechanisms.choose import CHOICES, choice_rate, choose, coins_of
 from discreet.mechanisms.deal import hold_out
 from discreet.mechanisms.noise import Sampler, SimulationSampler, bytes_of, sampler_for
-from discreet.mechanisms.stopping import best_of_random_runs, check_stopping, repeated_cost
+from discreet.mechanisms.stopping import best_of_random_runs, check_stopping
 from discreet.privacy.budget import Adjacency, number
 from discreet.privacy.certificate import Certificate
 from discreet.privacy.certifier import certify
-from discreet.privacy.ledger import Charge, Node, Parallel, Sequential, SmoothCharge
+from discreet.privacy.ledger import Sequential
 from discreet.privacy.payer import PAID, Payer, Unpaid
-from discreet.privacy.plan import Protected
 from discreet.privacy.unexpected import REFUSE, check_unexpected
 from discreet.schema import Schema
 from discreet.sources import CodedTable, Progress, RowTable, charge, check_shape, keep_rows
 from discreet.tuning.candidates import common_schema, list_candidates, prepared, require_certificate
+from discreet.tuning.grants import Grant, Terms
+from discreet.tuning.plan import DEALT, METHODS, SearchPlan, plan_holdout, plan_stopping
 
-ZERO = Fraction(0)
-METHODS = ("holdout", "random-stopping")
-DEALT = "every row is dealt to training or to validation by a random draw of its own, whatever the rows say"
 EMPTY = (
     "that a search ends in a model rather than in a refusal because no row was dealt to training is not protected: a "
     "deal of n rows is refused with chance validation^n, at most 2^-n"
 )
 COVERS = "which candidate was chosen, the parameters of this model, and everything computed from them"
-
-
-@dataclass(frozen=True)
-class SearchPlan(Protected):
-    """How a search spends its budget: on each candidate's fit, on the choice, and on fitting the chosen one again."""
-
-    method: str
-    candidates: int
-    fit: Fraction | None
-    choice: Fraction | None
-    refit: Fraction | None
-    eta: Fraction
-    gamma: Fraction
-    node: Node
-    tails: tuple[Fraction, Fraction] = (
-        ZERO,
-        ZERO,
-    )  # δ of each candidate's fit, and of the fit of the chosen one
 
 
 def _gives_probabilities(search: Any) -> bool:
@@ -75,8 +55,9 @@ class PrivateGridSearch(SchemaEstimator):
     estimator : a private estimator, or a list or dict of them
     param_grid : dict or list of dicts, as in scikit-learn; only with a single estimator
     epsilon : float, default 1.0
-        The budget of everything together: fits, choice and released model. With a `delta` the fits of a "holdout"
-        share it as they share epsilon; the choice, and all of "random-stopping", are pure ε.
+        The budget of everything together: fits, choice and released model. With a `delta` all of it adds up as
+        concentrated privacy where no candidate is then promised larger errors; else the fits of a "holdout" share the
+        delta as they share epsilon, and "random-stopping" is pure ε.
     schema : Schema, "infer" or None
         None takes the one that all candidates share.
     {adjacency}
@@ -132,18 +113,11 @@ class PrivateGridSearch(SchemaEstimator):
         kept = number(self.refit, "refit")
         if not 0 <= kept < 1:
             raise BudgetError("refit is a part of the budget: at least 0 and below 1")
-        epsilon = budget.epsilon
+        terms = Terms(schema, adjacency, self.unexpected) if schema is not None and budget.delta else None
+        made = make(None, None, None, eta, gamma, Sequential("a search", ()))
         if self.method == "random-stopping":
-            each = None if epsilon is None else epsilon / (2 + eta)
-            node = _stopping_node(each, eta, gamma, count)
-            return replace(make(each, each, None, eta, gamma, node), budget=budget.pure)
-        if epsilon is None:
-            return make(None, None, None, eta, gamma, Sequential("a search", ()))
-        look, again = epsilon * (1 - kept), epsilon * kept
-        tails = budget.delta * (1 - kept) / count, budget.delta * kept
-        node = _holdout_node(candidates, look, again, adjacency, tails)
-        each = look / count
-        return replace(make(each, look, again or None, eta, gamma, node), tails=tails)
+            return plan_stopping(made, candidates, terms)
+        return plan_holdout(made, candidates, kept, terms)
 
     def _fit(self, X: Any, y: Any, payer: Payer, progress: Progress | None, *_: Any) -> Self:
         candidates = list_candidates(self.estimator, self.param_grid)
@@ -193,14 +167,15 @@ class _Search:
     share: float
     progress: Progress | None = None
 
-    def _fit(self, index: int, epsilon: Fraction | None, rows: NDArray[np.int64], delta: Fraction = ZERO) -> Any:
+    def _fit(self, index: int, grant: Grant, rows: NDArray[np.int64]) -> Any:
         seed = int(self.sampler.rng.integers(2**31)) if isinstance(self.sampler, SimulationSampler) else None
-        amount: Any = math.inf if epsilon is None else epsilon
+        amount: Any = math.inf if grant.epsilon is None else grant.epsilon
         fitted = prepared(
-            self.candidates[index][1], amount, self.schema, self.plan.adjacency, seed, self.plan.unexpected, delta
-        )
+            self.candidates[index][1], amount, self.schema, self.plan.adjacency, seed, self.plan.unexpected,
+            grant.delta, grant.mechanism,
+        )  # fmt: skip
         fitted.fit(*self.rows.take(rows), ledger=PAID)  # as a part of the search
-        require_certificate(fitted, epsilon, self.schema, self.plan.adjacency, delta)
+        require_certificate(fitted, grant.epsilon, self.schema, self.plan.adjacency, grant.delta, grant.rho)
         return fitted
 
     def _correct(self, fitted: Any, rows: NDArray[np.int64], truth: NDArray[np.int64]) -> int:
@@ -220,7 +195,7 @@ class _Search:
         train, held = self._deal()
         fitted = []
         for index in range(len(self.candidates)):
-            fitted.append(self._fit(index, self.plan.fit, train, self.plan.tails[0]))
+            fitted.append(self._fit(index, self.plan.fits[index], train))
             if self.progress is not None:
                 self.progress(index + 1, len(self.candidates))
         truth = self.rows.truth(held)
@@ -228,10 +203,10 @@ class _Search:
         rate = None
         if self.plan.choice is not None:
             rate = choice_rate(self.plan.choice, monotone=self.plan.adjacency is Adjacency.ADD_REMOVE)
-        index = choose(scores, rate, coins=coins_of(self.sampler))
-        if self.plan.refit is None and self.plan.budget.private:
+        index = choose(scores, rate, law=CHOICES[self.plan.rho is not None], coins=coins_of(self.sampler))
+        if not self.plan.refits:
             return index, fitted[index]
-        return index, self._fit(index, self.plan.refit, np.arange(self.rows.size), self.plan.tails[1])
+        return index, self._fit(index, self.plan.refits[index], np.arange(self.rows.size))
 
     def stop_at_random(self) -> tuple[int, Any]:
         """Candidates drawn evenly, fitted and scored a random number of times; the best run is released."""
@@ -240,52 +215,16 @@ class _Search:
         def run() -> tuple[int, tuple[int, Any]]:
             index = coins.below(len(self.candidates))
             train, held = self._deal()
-            fitted = self._fit(index, self.plan.fit, train)
+            fitted = self._fit(index, self.plan.fits[index], train)
             score = np.array([self._correct(fitted, held, self.rows.truth(held))])
-            if self.plan.choice is not None:
+            if self.plan.rho is not None:
+                score = self.sampler.gaussian(score, 1 / (2 * self.plan.rho))
+            elif self.plan.choice is not None:
                 score = self.sampler.laplace(score, 1 / self.plan.choice)
             return int(score[0]), (index, fitted)
 
         best, _ = best_of_random_runs(run, self.plan.eta, self.plan.gamma, coins=coins)
         return best
-
-
-def _holdout_node(
-    candidates: list[tuple[str, Any]], look: Fraction, again: Fraction, adjacency: Adjacency,
-    tails: tuple[Fraction, Fraction],
-) -> Node:  # fmt: skip
-    each, monotone = look / len(candidates), adjacency is Adjacency.ADD_REMOVE
-    fits = tuple(
-        _fit_charge(type(one).__name__, f"fit of candidate {i}: {name}"[:200], each, tails[0])
-        for i, (name, one) in enumerate(candidates)
-    )  # fmt: skip
-    chosen = Charge(
-        CHOICES[0], "the candidate with most correct answers on the validation rows", "score",
-        "1, monotone" if monotone else "1", 1 / choice_rate(look, monotone=monotone), "epsilon", look,
-    )  # fmt: skip
-    looked = Parallel("training and validation rows", DEALT, (Sequential("fits on the training rows", fits), chosen))
-    if not again:
-        return looked
-    final = _fit_charge("fit", "the chosen candidate, on all rows", again, tails[1])
-    return Sequential("a search and a fit", (looked, final))
-
-
-def _fit_charge(mechanism: str, what: str, epsilon: Fraction, delta: Fraction) -> Charge | SmoothCharge:
-    if delta:
-        return SmoothCharge(mechanism, what, "epsilon", epsilon, delta)
-    return Charge(mechanism, what, "fit", "as its own certificate", ZERO, "epsilon", epsilon)
-
-
-def _stopping_node(each: Fraction | None, eta: Fraction, gamma: Fraction, count: int) -> Node:
-    if each is None:
-        return Sequential("a search", ())
-    what = (
-        f"the best of a random number of runs (eta = {eta}, gamma = {gamma}) over {count} candidates; a run fits one "
-        f"on training rows and counts correct answers on the others, at epsilon {each} for either"
-    )
-    return Charge(
-        "random stopping", what, "run", f"a run costs {each}", Fraction(0), "epsilon", repeated_cost(each, eta)
-    )
 
 
 def _certificate(plan: SearchPlan, schema: Schema, sampler: Sampler, own: Certificate) -> Certificate:
@@ -296,7 +235,8 @@ def _certificate(plan: SearchPlan, schema: Schema, sampler: Sampler, own: Certif
         schema=schema,
         sampler=f"{sampler.name}; choices by exact coins",
         simulation=sampler.simulation,
-        accounting=f"{'epsilon and delta' if plan.budget.delta else 'pure epsilon'} of a whole search by {plan.method}",
+        accounting=plan.accounting,
+        rho=plan.rho if plan.method == METHODS[0] else None,
         covers=COVERS,
         assumptions=(*own.assumptions, DEALT, *empty, "what the certificates of the candidates assume"),
     )

@@ -19,7 +19,8 @@ plant("octaves-found-in-exact-rows", "bounds/release.py",
       "first, last = found_cells(octaves, over)", "first, last = found_cells(by_octave(exact), by_octave(exact) > 0)",
       "the outermost octaves are those of the exact rows", PAIR)
 plant("noise-halved", "bounds/release.py",
-      "sampler.laplace(counts, charge.spread)", "sampler.laplace(counts, charge.spread / 2)",
+      "(sampler.gaussian if charge.measure == \"rho\" else sampler.laplace)(counts, charge.spread)",
+      "(sampler.gaussian if charge.measure == \"rho\" else sampler.laplace)(counts, charge.spread / 2)",
       "both histograms have half of their noise", PAIR)
 plant("second-look-noise-of-a-quarter", "bounds/release.py",
       "counts = noisy(cells.counts(exact), plan.parts, sampler)",
@@ -37,8 +38,8 @@ plant("one-row-per-person", "bounds/plan.py",
       "moved = Fraction(plan.moves // plan.contributions * len(names))",
       "people have several rows, and the noise is for one", PAIR)
 plant("second-look-free", "bounds/plan.py",
-      'octaves = charge("power of two", plan.bounds, epsilon - second)',
-      'octaves = charge("power of two", plan.bounds, epsilon)',
+      'octaves = charge(OCTAVES, plan.bounds, epsilon - second)',
+      'octaves = charge(OCTAVES, plan.bounds, epsilon)',
       "the first look spends everything, and the second half as much again", PAIR)
 plant("not-charged", "bounds/release.py",
       "charge(paying(ledger, account), plan, data, schema=schema, labelled=False)",
@@ -63,3 +64,30 @@ plant("bounds-of-a-fit-add-remove", "estimators/purchase.py",
       'edges=edges, adjacency=Adjacency.of(settings["adjacency"]),', "edges=edges, adjacency=Adjacency.ADD_REMOVE,",
       "bounds of a fit for replaced rows have half of the noise they need",
       f"{WATCHED}::test_a_fit_that_buys_bounds_first_costs_what_it_says")
+
+RHO = "bounds/test_gaussian.py"
+WATCHED_RHO = f"{RHO}::test_a_neighbour_costs_the_rho_and_changes_nothing_else"
+
+plant("gaussian-noise-of-half-the-variance", "bounds/plan.py",
+      "moved / (2 * spent), \"rho\", spent", "moved / (4 * spent), \"rho\", spent",
+      "both histograms have half of the variance that their rho needs", RHO)
+plant("gaussian-each-number-has-all", "bounds/plan.py",
+      "Fraction(plan.contributions**2 * sides * len(names))", "Fraction(plan.contributions**2 * sides)",
+      "a row moves a count of every number, and Gaussian noise is for one", RHO)
+plant("gaussian-replace-as-add-remove", "bounds/plan.py",
+      "sides = plan.moves // plan.contributions", "sides = 1",
+      "a replaced row moves two counts, and Gaussian noise is for one",
+      f"{RHO}::test_no_neighbour_costs_more_than_its_rho")
+plant("gaussian-rows-of-a-person-apart", "bounds/plan.py",
+      "Fraction(plan.contributions**2 * sides", "Fraction(plan.contributions * sides",
+      "several rows of a person are taken to lie in different cells", f"{RHO}::test_two_rows_of_one_person", WATCHED_RHO)
+plant("gaussian-second-look-free", "bounds/plan.py",
+      "octaves = charge(OCTAVES, plan.bounds, rho * (1 - share))", "octaves = charge(OCTAVES, plan.bounds, rho)",
+      "the first look spends all of the rho, and the second half as much again", RHO)
+plant("several-rows-by-losses-of-one", "bounds/plan.py",
+      "    if plan.contributions == 1:\n", "    if plan.contributions >= 1:\n",
+      "exact losses of one row are taken for those of several", WATCHED_RHO)
+plant("gaussian-bounds-spend-no-delta", "bounds/plan.py",
+      "return replace(plan, budget=budget, octaves=octaves, parts=parts, rho=rho",
+      "return replace(plan, octaves=octaves, parts=parts, rho=rho",
+      "ledger and certificate of Gaussian noise say that no delta was spent", WATCHED_RHO)

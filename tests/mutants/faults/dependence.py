@@ -31,18 +31,16 @@ plant("exact-counts-accepted", "estimators/counts.py",
       "a private fit takes exact class counts from its caller",
       f"{WATCHED}::test_a_private_fit_refuses_exact_counts")
 plant("tree-rounds-dropped", "dependence/tan.py",
-      "choice_rate(plan.epsilons[PAIRS] / (rounds * plan.moves), REACH * STEPS)",
-      "choice_rate(plan.epsilons[PAIRS] / plan.moves, REACH * STEPS)",
+      "each = noise.each(rounds)", "each = noise.each(1)",
       "every choice of a pair spends what all of them have together", TREE)
 plant("tree-steps-dropped", "dependence/tan.py",
-      "choice_rate(plan.epsilons[PAIRS] / (rounds * plan.moves), REACH * STEPS)",
-      "choice_rate(plan.epsilons[PAIRS] / rounds, REACH * STEPS)",
+      "choice_rate(each / plan.moves, REACH * STEPS)", "choice_rate(each, REACH * STEPS)",
       "choices are made for one row that comes or goes, not for replaced or several", TREE)
 plant("tree-score-reach-halved", "dependence/pairs.py",
       "REACH = 4", "REACH = 2",
       "a row moves a score by twice what the choice is made for", TREE)
 plant("tree-choice-monotone", "dependence/tan.py",
-      "(rounds * plan.moves), REACH * STEPS)", "(rounds * plan.moves), REACH * STEPS, monotone=True)",
+      "choice_rate(each / plan.moves, REACH * STEPS)", "choice_rate(each / plan.moves, REACH * STEPS, monotone=True)",
       "a row moves scores up and down, and the choice is for scores that move together", TREE)
 plant("tree-choice-exact", "dependence/tan.py",
       "taken = grow_tree(pairs, scores, rounds, rate,", "taken = grow_tree(pairs, scores, rounds, None,",
@@ -67,15 +65,15 @@ plant("tree-bins-by-exact-rows", "dependence/tan.py",
       "schema = tan_schema(plan.schema, len(held), epsilon)",
       "the number of bins follows the exact number of rows", BINS)
 plant("tree-rounds-by-exact-rows", "dependence/tan.py",
-      "rounds = tree_rounds(schema, pairs, counts.rows, scale)", "rounds = tree_rounds(schema, pairs, len(held), scale)",
+      "rounds = tree_rounds(schema, pairs, counts.rows, noise)", "rounds = tree_rounds(schema, pairs, len(held), noise)",
       "the number of pairs follows the exact number of rows", ROUNDS)
 plant("tree-penalties-by-exact-counts", "dependence/tan.py",
-      "zip(exact, penalties(schema, pairs, counts, scale), strict=True)",
+      "zip(exact, penalties(schema, pairs, counts, noise), strict=True)",
       "zip(exact, penalties(schema, pairs, "
-      "ClassCounts(held.counts * 1.0, counts.variance, counts.charge), scale), strict=True)",
+      "ClassCounts(held.counts * 1.0, counts.variance, counts.charge), noise), strict=True)",
       "scores move by more than their reach, because penalties move too", SCORES)
 plant("tree-choices-not-charged", "dependence/tan.py",
-      '            charges.append(Charge(law, PAIRS, "score", moved, 1 / rate, "epsilon", plan.epsilons[PAIRS]))\n', "",
+      '            charges.append(Charge(law, PAIRS, "score", moved, 1 / rate, "rho" if by_rho else "epsilon", spent))\n', "",
       "the certificate leaves out the choices of pairs", LISTED)
 plant("joint-cells-exact", "dependence/joint.py",
       "noisy = sampler.laplace(exact, charge.spread)", "noisy = exact",
@@ -96,3 +94,38 @@ plant("joint-marginals-at-the-whole-budget", "dependence/joint.py",
 plant("joint-bins-by-exact-rows", "dependence/joint.py",
       "bins = max(joint_cells(schema, counts.rows, epsilon), 2)", "bins = max(joint_cells(schema, len(held), epsilon), 2)",
       "the grid follows the exact number of rows", BINS)
+
+RHO = "dependence/test_gaussian.py"
+GAUSSIAN = f"{RHO}::test_counts_choices_and_tables_of_a_tree_in_rho"
+LAW = f"{RHO}::test_no_neighbour_costs_more_than_its_rho"
+
+plant("gaussian-tables-at-half-their-variance", "dependence/tan.py",
+      "str(reach), reach / (2 * rho), \"rho\", rho)", "str(reach), reach / (4 * rho), \"rho\", rho)",
+      "tables of pairs have half of the variance that their rho needs", GAUSSIAN, LAW)
+plant("gaussian-tables-add-remove", "dependence/tan.py",
+      "basis.reach(plan.adjacency, plan.contributions)", "basis.reach(Adjacency.ADD_REMOVE, plan.contributions)",
+      "Gaussian tables for replaced rows have half of the variance they need", GAUSSIAN, LAW)
+plant("gaussian-tables-one-row-per-person", "dependence/tan.py",
+      "basis.reach(plan.adjacency, plan.contributions)", "basis.reach(plan.adjacency)",
+      "Gaussian tables are noised for one row per person", GAUSSIAN)
+plant("gaussian-tables-have-all", "dependence/tan.py",
+      "rho = noise.tables if rounds else noise.tables + noise.choice", "rho = noise.tables + noise.choice",
+      "tables spend the rho of the choices once more", GAUSSIAN)
+plant("gaussian-choices-each-have-all", "dependence/loudness.py",
+      "root_down(8 * self.choice / rounds)", "root_down(8 * self.choice)",
+      "every choice of a pair spends the rho that all of them have together", GAUSSIAN)
+plant("permute-and-flip-at-an-eighth", "dependence/tan.py",
+      "noise, law = gaussian, CHOICES[1]", "noise = gaussian",
+      "permute-and-flip is charged as a choice of bounded range", GAUSSIAN)
+plant("count-forgotten-in-epsilon", "dependence/plan.py",
+      "rho = zcdp_rho(sum(self.epsilons.values(), Fraction(0)), self.budget.delta)",
+      "rho = zcdp_rho(self.budget.epsilon, self.budget.delta)",
+      "choices and tables have the rho of a budget of which the counts were bought", GAUSSIAN)
+plant("way-by-exact-rows", "dependence/tan.py",
+      "gaussian.better(noise, tree_rounds(schema, pairs, counts.rows, noise))",
+      "gaussian.better(noise, tree_rounds(schema, pairs, len(held), noise))",
+      "which noise is added follows the exact number of rows", f"{RHO}::test_the_way_follows_the_noisy_number_of_rows")
+plant("delta-not-charged", "dependence/plan.py",
+      'SmoothCharge("paid in advance", what, "epsilon", spent, self.budget.delta)',
+      'SmoothCharge("paid in advance", what, "epsilon", spent)',
+      "the ledger is not charged the delta that may be spent", GAUSSIAN)
