@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from discreet.additive import few
+from discreet.linear.few import is_few
 from discreet.loops import machine_code
 
 
@@ -97,3 +99,8 @@ def place(points: Any, knots: Any, gone: int, start: int, unit: int, codes: Any,
 def compiled() -> Any:
     """The same loops as machine code."""
     return machine_code(scores, exact_scores, gather, collect, place)
+
+
+def loops(codes: Any) -> Any:
+    """What runs over these rows: machine code, or NumPy if they are few."""
+    return few.LOOPS if is_few(*codes.shape) else compiled()

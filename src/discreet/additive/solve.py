@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
-from discreet.additive.kernels import compiled
+from discreet.additive.kernels import loops
 from discreet.additive.penalty import Chain
 from discreet.linear import precise
 from discreet.linear.encode import Design, added, symmetric
-from discreet.linear.kernels import compiled as products
+from discreet.linear.kernels import loops as products
 from discreet.linear.solve import conjugate_gradients
 
 Floats = NDArray[np.float64]
@@ -53,24 +53,23 @@ class Objective:
 
     def at(self, weights: Floats) -> Floats:
         """The scores of all rows, one column per row of θ, good to their last digit."""
-        return self._margins(self._shaped(weights), compiled().exact_scores)
+        return self._margins(self._shaped(weights), "exact_scores")
 
-    def _margins(self, theta: Floats, loop: Any = None) -> Floats:
+    def _margins(self, theta: Floats, loop: str = "scores") -> Floats:
         out = np.empty((len(self.design), self.vectors))
         scaled = np.ascontiguousarray(theta.T * self.design.unit)
-        loop = loop or compiled().scores
-        self.design.run(lambda rows, codes, values: loop(codes, values, scaled, out[rows]))
+        self.design.run(lambda rows, codes, values: getattr(loops(codes), loop)(codes, values, scaled, out[rows]))
         return out
 
     def _gather(self, rates: Rates, *, plain: bool = False) -> Floats:
-        shape, loops = (self.design.columns, self.vectors), compiled()
+        shape = (self.design.columns, self.vectors)
 
         def summed(rows: slice, codes: Any, values: Any) -> tuple[Floats, Floats]:
             out, rest = np.zeros(shape), np.zeros(shape)
             if plain:
-                loops.collect(codes, values, rates(rows), out)
+                loops(codes).collect(codes, values, rates(rows), out)
             else:
-                loops.gather(codes, values, rates(rows), out, rest)
+                loops(codes).gather(codes, values, rates(rows), out, rest)
             return out, rest
 
         return np.ascontiguousarray(added(self.design.each(summed), shape).T * self.design.unit)
@@ -200,7 +199,7 @@ class Objective:
             def summed(rows: slice, codes: Any, values: Any) -> Floats:
                 sums = np.zeros(shape)
                 for out, column in zip(sums, bends(rows).T, strict=True):
-                    products().outer(codes, values, np.ascontiguousarray(column), out)
+                    products(codes).outer(codes, values, np.ascontiguousarray(column), out)
                 return sums
 
             sums = sum(self.design.each(summed), np.zeros(shape))

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import BudgetError
-from discreet.linear.kernels import compiled
+from discreet.linear.kernels import loops
 from discreet.schema import Numeric, Schema
 from discreet.sources import GONE, Held, HeldRows, Progress, cells_at, hold_rows, let_go, read_rows, workers
 
@@ -218,7 +218,7 @@ class Design:
     def margins(self, weights: Floats) -> Floats:
         """x·w for every row."""
         out, scaled = np.empty(len(self)), weights * self.unit
-        self.run(lambda rows, codes, values: compiled().margins(codes, values, scaled, out[rows]))
+        self.run(lambda rows, codes, values: loops(codes).margins(codes, values, scaled, out[rows]))
         return out
 
     def gather(self, rates: Floats) -> Floats:
@@ -226,7 +226,7 @@ class Design:
 
         def summed(rows: slice, codes: Any, values: Any) -> tuple[Floats, Floats]:
             out, rest = np.zeros(self.columns), np.zeros(self.columns)
-            compiled().gather(codes, values, rates[rows], out, rest)
+            loops(codes).gather(codes, values, rates[rows], out, rest)
             return out, rest
 
         return added(self.each(summed), (self.columns,)) * self.unit
@@ -236,7 +236,7 @@ class Design:
 
         def summed(rows: slice, codes: Any, values: Any) -> NDArray[Any]:
             out = np.zeros((self.columns, self.columns), rates.dtype)
-            compiled().outer(codes, values, rates[rows], out)
+            loops(codes).outer(codes, values, rates[rows], out)
             return out
 
         return symmetric(sum(self.each(summed), np.zeros((self.columns, self.columns), rates.dtype)))

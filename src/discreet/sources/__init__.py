@@ -45,6 +45,7 @@ from discreet.sources.source import open_source as open
 from discreet.sources.spark import watched as watched_spark
 from discreet.sources.spill import let_go
 from discreet.sources.streams import Stream, register, require
+from discreet.sources.sweep import worthwhile
 from discreet.sources.tables import Table
 
 # fmt: off
@@ -110,6 +111,6 @@ __all__ = [
     "trusting",
     "watched_spark",
     "watching",
-    "workers",
+    "workers", "worthwhile",
 ]
 # fmt: on
