@@ -9,6 +9,7 @@ from scipy.optimize import minimize
 
 from discreet import Categorical, PrivateAdditiveClassifier, Schema, SolverError, sources
 from discreet.additive import release as releasing
+from discreet.additive import solve as solving
 from discreet.additive.blocks import Blocks, place_knots
 from discreet.additive.fit import start_at
 from discreet.additive.plan import plan_fit
@@ -62,6 +63,28 @@ def test_agrees_with_scipy(schema, frame, classes, dense, monkeypatch):
     assert found.bound <= 1e-8
     assert np.abs(found.weights - rough.x).max() < 1e-4
     assert one.value(found.weights, one.at(found.weights)) <= rough.fun + 1e-9
+
+
+@pytest.mark.parametrize("patience", [0, 6, 1e9])
+@pytest.mark.parametrize("classes", [2, 3])
+def test_many_rows_have_the_same_minimum(schema, frame, classes, patience, monkeypatch):
+    """Begun at the minimum over some rows, with curvatures of those or of all, in one part or in many."""
+    one = objective(schema, frame, classes)
+    found = minimise(one, 1e-8)
+    assert np.array_equal(one.near(1e-8), one.start())
+    monkeypatch.setattr(solving, "SAMPLE", len(frame) // 4)
+    monkeypatch.setattr(solving, "PATIENCE", patience)
+    monkeypatch.setattr(encode, "RUN", 8)
+    monkeypatch.setattr(encode, "PART", 100)
+    begun = one.near(1e-6)
+    assert not np.array_equal(begun, one.start())
+    assert np.linalg.norm(one.gradient(begun, one.at(begun))) < np.linalg.norm(
+        one.gradient(one.start(), one.at(one.start()))
+    )
+    slope, norm = one._slope(begun)
+    assert slope == pytest.approx(one.gradient(begun, one.at(begun)), abs=1e-9) and norm == np.linalg.norm(slope)
+    again = minimise(one, 1e-8)
+    assert again.bound <= 1e-8 and np.abs(again.weights - found.weights).max() < 1e-8
 
 
 @pytest.mark.parametrize("classes", [2, 3])

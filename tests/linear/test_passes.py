@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from discreet import PrivateAdditiveClassifier, PrivateClassifier, PrivateLogisticRegression, sources
+from discreet.additive.blocks import Packed, place_knots
 from discreet.linear import encode
 from discreet.linear.encode import Encoding, added
 from discreet.sources import spill
@@ -90,3 +91,19 @@ def test_progress_is_told_from_the_start_and_in_every_pass(schema, frame, path, 
     reading = told.index((len(frame), len(frame)))
     passes = [step for step in told[reading + 1 :] if step[0] % PART == 0]
     assert passes.count((len(frame), len(frame))) > 5 and any(done < len(frame) for done, _ in passes)
+
+
+def test_packed_rows_are_the_rows(schema, frame, in_parts, monkeypatch):
+    blocks, rows = place_knots(schema, 5, levels=()), sources.open(frame, schema).held()
+    plain, packing = blocks.design(rows), Packed(blocks)
+    monkeypatch.setattr(encode, "KEPT", len(rows) * packing.bytes)
+    packed = blocks.design(rows)
+    assert not len(packed.codes) and packing.bytes < plain.codes[0].nbytes + plain.values[0].nbytes
+    for part in (slice(0, 7), slice(50, len(rows))):
+        assert all(np.array_equal(one, two) for one, two in zip(plain.some(part), packed.some(part), strict=True))
+    thin, same = plain.thinned(len(rows) // 3), packed.thinned(len(rows) // 3)
+    assert len(rows) // 4 < len(thin) < len(rows) // 2 + encode.RUN
+    assert np.array_equal(thin.codes, same.codes) and np.array_equal(thin.values, same.values)
+    assert np.array_equal(thin.labels, same.labels)
+    monkeypatch.setattr(encode, "KEPT", 0)
+    assert blocks.design(rows).encode == blocks.encode

@@ -155,7 +155,7 @@ class Blocks:
 
     def design(self, rows: HeldRows) -> Design:
         """Held rows as weights of the columns."""
-        return Design.of(rows, self.encode, self.columns, self.entries + 1, 1.0)
+        return Design.of(rows, self.encode, self.columns, self.entries + 1, 1.0, Packed(self))
 
     def _cells(self, j: int, held: Held) -> NDArray[np.int64]:
         feature = self.schema.features[j]
@@ -165,6 +165,54 @@ class Blocks:
         """The cell of a feature in the blocks of pairs."""
         splits = self.splits[j]
         return held.astype(np.int64) if splits is None else _binned(held, splits)
+
+
+@dataclass(frozen=True)
+class Packed:
+    """Rows in a third of the memory: the place in each block in a byte or two, and the weight of the right knots."""
+
+    blocks: Blocks
+
+    @cached_property
+    def lines(self) -> NDArray[np.int64]:
+        """The knots of each block whose rows have two entries; zero for others."""
+        knots = [self.blocks.knots[j] for j in self.blocks.singles]
+        others = len(self.blocks.sizes) - len(knots)
+        return np.array([*(0 if line is None else len(line) for line in knots), *[0] * others], np.int64)
+
+    @cached_property
+    def _firsts(self) -> NDArray[np.int64]:
+        """The first entry of each block."""
+        return np.cumsum([0, *(1 + (self.lines > 0))])[:-1]
+
+    @property
+    def _kind(self) -> Any:
+        most = max(self.blocks.sizes)
+        return np.uint8 if most <= 1 << 8 else np.uint16 if most <= 1 << 16 else np.int32
+
+    @property
+    def bytes(self) -> int:
+        """What a row takes."""
+        return int(len(self.lines) * np.dtype(self._kind).itemsize + 2 * np.count_nonzero(self.lines))
+
+    def empty(self, rows: int) -> list[NDArray[Any]]:
+        """Room for so many rows."""
+        numbers = int(np.count_nonzero(self.lines))
+        return [np.empty((rows, len(self.lines)), self._kind), np.empty((rows, numbers), np.int16)]
+
+    def pack(self, held: Sequence[Held], out: Sequence[NDArray[Any]]) -> None:
+        """What is held of some rows, packed."""
+        codes, values = self.blocks.encode(held)
+        np.subtract(codes[:, self._firsts], np.array(self.blocks.starts[:-1]), out=out[0], casting="unsafe")
+        out[1][:] = values[:, self._firsts[self.lines > 0] + 1]
+
+    def encode(self, packed: Sequence[NDArray[Any]]) -> tuple[NDArray[Any], NDArray[np.int16]]:
+        """The same rows as the blocks encode them."""
+        spots, shares = packed
+        codes = np.empty((len(spots), self.blocks.entries), np.uint16 if self.blocks.columns <= 1 << 16 else np.int32)
+        values = np.empty((len(spots), self.blocks.entries + 1), np.int16)
+        compiled().unpack(spots, shares, np.array(self.blocks.starts[:-1]), self.lines, UNIT, codes, values)
+        return codes, values
 
 
 def _binned(held: Held, cuts: Sequence[int]) -> NDArray[np.int64]:

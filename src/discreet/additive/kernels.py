@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from discreet.additive import few
+from discreet.linear.few import is_few
 from discreet.loops import machine_code
 
 
@@ -68,6 +70,68 @@ def collect(codes: Any, values: Any, rates: Any, out: Any) -> None:
                 out[column, k] += rates[i, k] * value
 
 
+def slope(codes: Any, values: Any, labels: Any, weights: Any, out: Any) -> None:
+    """The same for the residuals of rows of two classes at these weights, whose scores are not kept."""
+    last, width = len(weights) - 1, codes.shape[1]
+    for i in range(len(codes)):
+        score = weights[last] * values[i, width]
+        for j in range(width):
+            score += weights[codes[i, j]] * values[i, j]
+        rate = 1.0 / (1.0 + np.exp(-score)) - (labels[i] == 1)
+        out[last] += rate * values[i, width]
+        for j in range(width):
+            out[codes[i, j]] += rate * values[i, j]
+
+
+def slopes(codes: Any, values: Any, labels: Any, weights: Any, out: Any) -> None:
+    """The same for several classes."""
+    last, width, vectors = len(weights) - 1, codes.shape[1], weights.shape[1]
+    rates = np.empty(vectors)
+    for i in range(len(codes)):
+        for k in range(vectors):
+            rates[k] = weights[last, k] * values[i, width]
+        for j in range(width):
+            column, value = codes[i, j], values[i, j]
+            for k in range(vectors):
+                rates[k] += weights[column, k] * value
+        top, total = rates[0], 0.0
+        for k in range(1, vectors):
+            top = max(top, rates[k])
+        for k in range(vectors):
+            rates[k] = np.exp(rates[k] - top)
+            total += rates[k]
+        for k in range(vectors):
+            rates[k] = rates[k] / total - (labels[i] == k)
+        for k in range(vectors):
+            out[last, k] += rates[k] * values[i, width]
+        for j in range(width):
+            column, value = codes[i, j], values[i, j]
+            for k in range(vectors):
+                out[column, k] += rates[k] * value
+
+
+def unpack(spots: Any, shares: Any, starts: Any, lines: Any, unit: int, codes: Any, values: Any) -> None:
+    """Rows as `Blocks.encode` has them, from the place of each in its blocks and the weight of the right knots.
+
+    `lines` has the number of knots of each block that is a line, where missing numbers stand behind them, or zero.
+    """
+    for i in range(len(spots)):
+        at, number = 0, 0
+        for j in range(len(starts)):
+            column = starts[j] + spots[i, j]
+            codes[i, at] = column
+            if lines[j] == 0:
+                values[i, at] = unit
+            else:
+                share = shares[i, number]
+                values[i, at] = unit - share
+                at, number = at + 1, number + 1
+                codes[i, at] = column if spots[i, j] == lines[j] else column + 1
+                values[i, at] = share
+            at += 1
+        values[i, at] = unit
+
+
 def place(points: Any, knots: Any, gone: int, start: int, unit: int, codes: Any, values: Any) -> None:
     """The columns of the two knots around each point and the weights of both, which add up to `unit`.
 
@@ -96,4 +160,9 @@ def place(points: Any, knots: Any, gone: int, start: int, unit: int, codes: Any,
 
 def compiled() -> Any:
     """The same loops as machine code."""
-    return machine_code(scores, exact_scores, gather, collect, place)
+    return machine_code(scores, exact_scores, gather, collect, slope, slopes, unpack, place)
+
+
+def loops(codes: Any) -> Any:
+    """What runs over these rows: machine code, or NumPy if they are few."""
+    return few.LOOPS if is_few(*codes.shape) else compiled()

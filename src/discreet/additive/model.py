@@ -12,7 +12,7 @@ from discreet.additive.bands import checked_noise, variances
 from discreet.additive.blocks import Blocks, Level, check_blocks
 from discreet.errors import ModelError
 from discreet.linear.encode import UNIT
-from discreet.linear.kernels import compiled
+from discreet.linear.kernels import loops
 from discreet.linear.model import LEAST, released_weights
 from discreet.models import Floats, ReleasedModel, beside, normalised
 from discreet.privacy.certificate import Certificate
@@ -94,7 +94,7 @@ class AdditiveModel(ReleasedModel):
         codes, values = self.blocks.encode(hold_rows(rows))
         out = np.empty((len(self.weights), rows.size))
         for weights, line in zip(self.weights, out, strict=True):
-            compiled().margins(codes, values, weights / UNIT, line)
+            loops(codes).margins(codes, values, weights / UNIT, line)
         return np.ascontiguousarray(out.T)
 
     def joint_rows(self, rows: Rows) -> Floats:

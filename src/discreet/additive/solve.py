@@ -4,23 +4,26 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from discreet.additive.kernels import compiled
+from discreet.additive.kernels import compiled, loops
 from discreet.additive.penalty import Chain
 from discreet.linear import precise
 from discreet.linear.encode import Design, added, symmetric
-from discreet.linear.kernels import compiled as products
-from discreet.linear.solve import conjugate_gradients
+from discreet.linear.kernels import loops as products
+from discreet.linear.solve import conjugate_gradients, descend
 
 Floats = NDArray[np.float64]
 Rates = Callable[[slice], Floats]  # of some rows, one column per row of θ
 _U = 2.0**-53
+SAMPLE = 1 << 14  # rows that a first look takes, of four times as many or more
+NEAR = 30  # steps at most before the solver proper
+PATIENCE = 6  # steps as good as the last that are waited for, before curvatures are summed over all rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,26 +54,79 @@ class Objective:
             return self.centre.ravel().copy()
         return np.asarray((self.centre - self.chain.solve(self.tilt.mean(axis=0))).ravel())
 
+    def near(self, goal: float) -> Floats:
+        """Of many rows, the minimum over some of them, and steps over all by curvatures of some, and of all if need be.
+
+        The certificate is all that the proof asks of a solver, so that it may begin anywhere.
+        """
+        if len(self.design) < 4 * SAMPLE:
+            return self.start()
+        some = self.design.thinned(min(max(SAMPLE, len(self.design) // 8), 32 * SAMPLE))
+        share = len(some) / len(self.design)
+        few = replace(
+            self, design=some, chain=replace(self.chain, pull=self.chain.pull * share), tilt=self.tilt * share
+        )
+
+        weights = descend(few, math.sqrt(len(some)))
+        slope, norm = self._slope(weights)
+        able, whole = self.vectors == 1 and self.design.dense, None
+        for _ in range(NEAR):
+            if norm <= goal:
+                break
+            try:
+                if whole is None:
+                    step = few.newton_step(few._margins(few._shaped(weights)), slope * share)
+                else:
+                    step = -whole(slope)
+                there = weights + step
+                fresh, size = self._slope(there)
+                gain = norm / max(size, 1e-300)
+                if not gain > 1 and (whole is not None or not able):
+                    break
+                if gain > 1:
+                    weights, slope, norm = there, fresh, size
+                if able and norm > goal and PATIENCE * math.log(max(1.0, gain)) < math.log(norm / goal):
+                    whole = self._own_parts(self._bends_at(weights))
+            except LinAlgError:
+                break
+        return weights
+
+    def _slope(self, weights: Floats) -> tuple[Floats, float]:
+        """The gradient by plain sums in one pass, and its norm."""
+        theta, shape = self._shaped(weights), (self.design.columns, self.vectors)
+        scaled = np.ascontiguousarray(theta.T * self.design.unit)
+
+        def summed(rows: slice, codes: Any, values: Any) -> Floats:
+            out, labels = np.zeros(shape), self.design.labels[rows]
+            if self.vectors == 1:
+                compiled().slope(codes, values, labels, scaled[:, 0], out[:, 0])
+            else:
+                compiled().slopes(codes, values, labels, scaled, out)
+            return out
+
+        sums = sum(self.design.each(summed), np.zeros(shape)).T * self.design.unit
+        slope = (sums + self.chain.gradient(theta - self.centre) + self.tilt).ravel()
+        return slope, float(np.linalg.norm(slope))
+
     def at(self, weights: Floats) -> Floats:
         """The scores of all rows, one column per row of θ, good to their last digit."""
-        return self._margins(self._shaped(weights), compiled().exact_scores)
+        return self._margins(self._shaped(weights), "exact_scores")
 
-    def _margins(self, theta: Floats, loop: Any = None) -> Floats:
+    def _margins(self, theta: Floats, loop: str = "scores") -> Floats:
         out = np.empty((len(self.design), self.vectors))
         scaled = np.ascontiguousarray(theta.T * self.design.unit)
-        loop = loop or compiled().scores
-        self.design.run(lambda rows, codes, values: loop(codes, values, scaled, out[rows]))
+        self.design.run(lambda rows, codes, values: getattr(loops(codes), loop)(codes, values, scaled, out[rows]))
         return out
 
     def _gather(self, rates: Rates, *, plain: bool = False) -> Floats:
-        shape, loops = (self.design.columns, self.vectors), compiled()
+        shape = (self.design.columns, self.vectors)
 
         def summed(rows: slice, codes: Any, values: Any) -> tuple[Floats, Floats]:
             out, rest = np.zeros(shape), np.zeros(shape)
             if plain:
-                loops.collect(codes, values, rates(rows), out)
+                loops(codes).collect(codes, values, rates(rows), out)
             else:
-                loops.gather(codes, values, rates(rows), out, rest)
+                loops(codes).gather(codes, values, rates(rows), out, rest)
             return out, rest
 
         return np.ascontiguousarray(added(self.design.each(summed), shape).T * self.design.unit)
@@ -171,8 +227,7 @@ class Objective:
         """−(∇²J)⁻¹∇J, for several classes by conjugate gradients that know each class' own part of the matrix."""
 
         def bends(rows: slice) -> Floats:
-            chances = self.probabilities(t[rows])
-            return np.asarray(chances * (1 - chances))
+            return self._bends(t[rows])
 
         solve = self._own_parts(bends)
         if self.vectors == 1 and self.design.dense:
@@ -192,6 +247,14 @@ class Objective:
 
         return conjugate_gradients(product, solve, gradient, 200)
 
+    def _bends_at(self, weights: Floats) -> Rates:
+        t = self._margins(self._shaped(weights))
+        return lambda rows: self._bends(t[rows])
+
+    def _bends(self, t: Floats) -> Floats:
+        chances = self.probabilities(t)
+        return np.asarray(chances * (1 - chances))
+
     def _own_parts(self, bends: Rates) -> Any:
         """What solves with the diagonal blocks of the matrix: whole ones, or their diagonal where they are large."""
         if self.design.dense:
@@ -200,7 +263,7 @@ class Objective:
             def summed(rows: slice, codes: Any, values: Any) -> Floats:
                 sums = np.zeros(shape)
                 for out, column in zip(sums, bends(rows).T, strict=True):
-                    products().outer(codes, values, np.ascontiguousarray(column), out)
+                    products(codes).outer(codes, values, np.ascontiguousarray(column), out)
                 return sums
 
             sums = sum(self.design.each(summed), np.zeros(shape))

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from discreet.loops import machine_code
 from discreet.schema import Schema
-from discreet.sources import Cells
+from discreet.sources import Cells, worthwhile
 
 Integers = NDArray[np.int64]
 Pair = tuple[int, int]
@@ -51,7 +51,12 @@ def pair_tables(codes: Cells, labels: Integers, schema: Schema, pairs: Sequence[
     lengths = classes * sizes[first] * sizes[second]
     starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
     flat = np.zeros(int(starts[-1]), np.int64)
-    machine_code(_tally)._tally(codes, labels, first, second, sizes, starts, flat)
+    if worthwhile(len(labels) * len(pairs)):
+        machine_code(_tally)._tally(codes, labels, first, second, sizes, starts, flat)
+    else:
+        for start, length, a, b in zip(starts, lengths, first, second, strict=False):
+            spot = (labels * sizes[a] + codes[:, a]) * sizes[b] + codes[:, b]
+            flat[start : start + length] = np.bincount(spot, minlength=length)
     return [
         flat[start : start + length].reshape(classes, sizes[a], sizes[b])
         for start, length, a, b in zip(starts, lengths, first, second, strict=False)

@@ -9,26 +9,27 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import BudgetError
-from discreet.linear.kernels import compiled
+from discreet.linear.kernels import loops
 from discreet.schema import Numeric, Schema
-from discreet.sources import GONE, Held, HeldRows, Progress, cells_at, hold_rows, let_go, read_rows, workers
+from discreet.sources import GONE, Held, HeldRows, Progress, cells_at, hold_rows, let_go, read_rows, shared, workers
 
 Floats = NDArray[np.float64]
 Made = TypeVar("Made")
 UNIT = 1 << 12
 NUMERIC = ("binned", "scaled")
 PART = 1 << 18  # rows that are looked at together
+RUN = 64  # neighbouring rows of which all are taken, where but some of many are
 DENSE = 2048  # columns up to which a matrix of second derivatives is formed
-KEPT = 1 << 29  # bytes of encoded rows that are kept in memory; more are encoded afresh in every pass
+KEPT = 1 << 29  # bytes of encoded rows that are kept in memory; more are packed, or encoded afresh in every pass
 
 
 @dataclass(frozen=True)
@@ -128,7 +129,24 @@ class Encoding:
         return np.concatenate(parts)
 
 
-Encode = Callable[[Sequence[Held]], tuple[NDArray[Any], NDArray[Any] | None]]
+Encode = Callable[[Sequence[Any]], tuple[NDArray[Any], NDArray[Any] | None]]
+
+
+class Packing(Protocol):
+    """A way to hold rows in little memory from which they are encoded quickly."""
+
+    @property
+    def bytes(self) -> int:
+        """What a row takes."""
+
+    def empty(self, rows: int) -> list[NDArray[Any]]:
+        """Room for so many rows."""
+
+    def pack(self, held: Sequence[Held], out: Sequence[NDArray[Any]]) -> None:
+        """Pack what is held of some rows."""
+
+    def encode(self, packed: Sequence[NDArray[Any]]) -> tuple[NDArray[Any], NDArray[Any] | None]:
+        """The rows encoded."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,7 +154,7 @@ class Design:
     """Encoded training rows, two bytes an entry; weights see them only through products and sums.
 
     Of rows that are too many to be kept encoded, `codes` and `values` are empty, and `encode` makes them of what is
-    held whenever some are looked at.
+    held, or packed, whenever some are looked at.
     """
 
     codes: NDArray[Any]
@@ -150,18 +168,45 @@ class Design:
     progress: Progress | None = None
 
     @classmethod
-    def of(cls, rows: HeldRows, encode: Encode, columns: int, slots: int, scale: float) -> Design:
-        """Held rows, encoded now if that is not too much."""
+    def of(
+        cls, rows: HeldRows, encode: Encode, columns: int, slots: int, scale: float, packing: Packing | None = None
+    ) -> Design:
+        """Held rows, encoded now if that is not too much, or packed if there is a way."""
         few = len(rows.schema.classes) < 1 << 15
         labels: NDArray[Any] = rows.labels.astype(np.int16 if few else np.int32)
         let_go(rows.labels, slice(0, len(rows)))
         codes, values = encode([column[:1] for column in rows.columns])
         each = codes.nbytes + (0 if values is None else values.nbytes)
         if len(rows) * each <= KEPT:
-            codes, values = encode(rows.columns)
+            codes, values = _encoded(rows, encode, codes, values)
             return cls(codes, values, labels, columns, slots, scale, progress=rows.progress)
         none = None if values is None else values[:0]
-        return cls(codes[:0], none, labels, columns, slots, scale, rows.columns, encode, rows.progress)
+        whole = cls(codes[:0], none, labels, columns, slots, scale, rows.columns, encode, rows.progress)
+        return whole if packing is None or len(rows) * packing.bytes > KEPT else whole._packed(packing)
+
+    def _packed(self, packing: Packing) -> Design:
+        """The same rows, packed in one pass."""
+        packed = packing.empty(len(self))
+
+        def pack(rows: slice) -> None:
+            packing.pack([column[rows] for column in self.held], [one[rows] for one in packed])
+            for column in self.held:
+                let_go(column, rows)
+
+        shared(pack, self.spans())
+        return replace(self, held=packed, encode=packing.encode)
+
+    def thinned(self, rows: int) -> Design:
+        """So many of the rows, about, in short runs from everywhere: for looks that need not be exact."""
+        runs = -(-len(self) // RUN)
+        every = max(1, len(self) // rows)
+        spots = (np.arange(0, runs, every)[:, None] * RUN + np.arange(RUN)).reshape(-1)
+        spots = spots[spots < len(self)]
+        if self.encode is None:
+            codes, values = self.codes[spots], None if self.values is None else self.values[spots]
+        else:
+            codes, values = self.encode([column[spots] for column in self.held])
+        return replace(self, codes=codes, values=values, labels=self.labels[spots], held=(), encode=None, progress=None)
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -218,7 +263,7 @@ class Design:
     def margins(self, weights: Floats) -> Floats:
         """x·w for every row."""
         out, scaled = np.empty(len(self)), weights * self.unit
-        self.run(lambda rows, codes, values: compiled().margins(codes, values, scaled, out[rows]))
+        self.run(lambda rows, codes, values: loops(codes).margins(codes, values, scaled, out[rows]))
         return out
 
     def gather(self, rates: Floats) -> Floats:
@@ -226,7 +271,7 @@ class Design:
 
         def summed(rows: slice, codes: Any, values: Any) -> tuple[Floats, Floats]:
             out, rest = np.zeros(self.columns), np.zeros(self.columns)
-            compiled().gather(codes, values, rates[rows], out, rest)
+            loops(codes).gather(codes, values, rates[rows], out, rest)
             return out, rest
 
         return added(self.each(summed), (self.columns,)) * self.unit
@@ -236,10 +281,27 @@ class Design:
 
         def summed(rows: slice, codes: Any, values: Any) -> NDArray[Any]:
             out = np.zeros((self.columns, self.columns), rates.dtype)
-            compiled().outer(codes, values, rates[rows], out)
+            loops(codes).outer(codes, values, rates[rows], out)
             return out
 
         return symmetric(sum(self.each(summed), np.zeros((self.columns, self.columns), rates.dtype)))
+
+
+def _encoded(rows: HeldRows, encode: Encode, codes: Any, values: Any) -> tuple[NDArray[Any], NDArray[Any] | None]:
+    """All rows encoded, in as many threads as there may be; `codes` and `values` are like those of a row."""
+    if len(rows) <= PART:
+        return encode(rows.columns)
+    all_codes = np.empty((len(rows), *codes.shape[1:]), codes.dtype)
+    all_values = None if values is None else np.empty((len(rows), *values.shape[1:]), values.dtype)
+
+    def put(low: int) -> None:
+        part = slice(low, low + PART)
+        all_codes[part], more = encode([column[part] for column in rows.columns])
+        if all_values is not None:
+            all_values[part] = more
+
+    shared(put, range(0, len(rows), PART))
+    return all_codes, all_values
 
 
 def added(parts: Iterable[tuple[Floats, Floats]], shape: tuple[int, ...]) -> Floats:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from discreet.linear import few
 from discreet.loops import machine_code
 
 
@@ -54,3 +55,8 @@ def outer(codes: Any, values: Any, rates: Any, out: Any) -> None:
 def compiled() -> Any:
     """The same loops as machine code."""
     return machine_code(margins, gather, outer)
+
+
+def loops(codes: Any) -> Any:
+    """What runs over these rows: machine code, or NumPy if they are few."""
+    return few.LOOPS if few.is_few(*codes.shape) else compiled()

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from discreet.errors import BudgetError, ModelError
 from discreet.linear.encode import UNIT, Encoding
-from discreet.linear.kernels import compiled
+from discreet.linear.kernels import loops
 from discreet.models import Floats, ReleasedModel, beside, normalised
 from discreet.privacy.certificate import Certificate
 from discreet.schema import Schema
@@ -71,7 +71,7 @@ class LinearModel(ReleasedModel):
         codes, values = self.encoding.encode(hold_rows(rows))
         out, unit = np.empty((len(self.weights), rows.size)), self.encoding.scale / (1 if values is None else UNIT)
         for weights, line in zip(self.weights, out, strict=True):
-            compiled().margins(codes, values, weights * unit, line)
+            loops(codes).margins(codes, values, weights * unit, line)
         return np.ascontiguousarray(out.T)
 
     def joint_rows(self, rows: Rows) -> Floats:

@@ -34,6 +34,9 @@ class Convex(Protocol):
     def start(self) -> Floats:
         """Where to begin."""
 
+    def near(self, goal: float) -> Floats:
+        """Where to begin if many rows are to be spared passes: about where the gradient's norm is at most `goal`."""
+
     def at(self, weights: Floats) -> Floats:
         """The margins of all rows."""
 

@@ -36,6 +36,10 @@ class Objective:
         """The origin."""
         return np.zeros(self.design.columns)
 
+    def near(self, goal: float) -> Floats:
+        """The origin."""
+        return self.start()
+
     def at(self, weights: Floats) -> Floats:
         """The signed margins of all rows."""
         return self.design.margins(weights) * self.signs
@@ -130,17 +134,17 @@ def minimise(objective: precise.Convex, tolerance: float, *, spare: float = 0.0)
     `spare` is kept for what the caller knows to be off besides, such as the distance of the tilt from an exact draw.
     """
     with one_thread("blas"):
-        weights = _descend(objective, tolerance)
+        weights = descend(objective, tolerance)
     return certify_minimum(objective, weights, tolerance, spare=spare)
 
 
-def _descend(objective: precise.Convex, tolerance: float) -> Floats:
+def descend(objective: precise.Convex, tolerance: float) -> Floats:
     """Newton's method with a line search, until the gradient is small or no step makes it smaller."""
-    weights = objective.start()
-    t = objective.at(weights)
-    value, gradient = objective.value(weights, t), objective.gradient(weights, t)
     # Aim a little lower than needed: steps are quadratic at the end, and the certificate adds its own part.
     goal = tolerance / 16
+    weights = objective.near(goal)
+    t = objective.at(weights)
+    value, gradient = objective.value(weights, t), objective.gradient(weights, t)
     for _ in range(MOST_STEPS):
         norm = float(np.linalg.norm(gradient))
         if norm <= goal:
@@ -159,7 +163,7 @@ def _descend(objective: precise.Convex, tolerance: float) -> Floats:
 def minimise_precisely(objective: Any, tolerance: float, *, spare: float = 0.0) -> Minimum | None:
     """The same with whole numbers of 200 binary digits, for what doubles cannot certify; None if that fails too."""
     with one_thread("blas"):
-        found = precise.refine(objective, _descend(objective, tolerance), tolerance - spare)
+        found = precise.refine(objective, descend(objective, tolerance), tolerance - spare)
     return None if found is None else Minimum(found[0], found[1] + spare)
 
 

@@ -10,12 +10,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-
-from discreet.loops import machine_code
+from scipy.linalg import lapack
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -23,41 +21,29 @@ LEVELS = 12  # of a number's excess, at most
 PRICE = 1.0  # of a level, beside the logarithm of the number of cells
 
 
-def chain(seen: Any, size: Any, noise: Any, spread: float, memory: float, own: float, out: Any) -> float:
-    """Log-evidence of seen = size·(f + w) + noise, f a chain and w white; `out` gets the posterior mean of f + w.
+def chain(seen: Floats, size: Floats, noise: Floats, spread: float, memory: float, own: float) -> tuple[float, Floats]:
+    """Log-evidence of seen = size·(f + w) + noise, f a chain and w white, and the posterior mean of f + w.
 
-    A Kalman filter forth and a Rauch-Tung-Striebel smoother back. `noise` are variances, `spread` and `own` those of f
-    and w, `memory` is the correlation of f between neighbours.
+    `noise` are variances, `spread` and `own` those of f and w, `memory` is the correlation of f between neighbours.
+    There are two cells or more, so what f depends on has three diagonals (its precision, and that of what was seen),
+    and one factorisation finds all.
     """
-    cells = len(seen)
-    mean, width = np.empty(cells), np.empty(cells)
-    ahead, broad = np.empty(cells), np.empty(cells)
-    evidence, m, p = 0.0, 0.0, spread
-    for c in range(cells):
-        if c > 0:
-            m, p = memory * m, memory * memory * p + (1 - memory * memory) * spread
-        ahead[c], broad[c] = m, p
-        total = size[c] * size[c] * (p + own) + noise[c]
-        rest = seen[c] - size[c] * m
-        evidence -= 0.5 * (rest * rest / total + np.log(total))
-        gain = p * size[c] / total
-        m, p = m + gain * rest, p - gain * size[c] * p
-        mean[c], width[c] = m, p
-    out[cells - 1] = mean[cells - 1]
-    for c in range(cells - 2, -1, -1):
-        back = width[c] * memory / broad[c + 1] if broad[c + 1] > 0 else 0.0
-        out[c] = mean[c] + back * (out[c + 1] - ahead[c + 1])
-    for c in range(cells):
-        out[c] += own * size[c] * (seen[c] - size[c] * out[c]) / (size[c] * size[c] * own + noise[c])
-    return evidence
+    cells, fresh = len(seen), spread * (1 - memory * memory)
+    within = size * size * own + noise
+    diagonal = np.full(cells, (1 + memory * memory) / fresh)
+    diagonal[0] = diagonal[-1] = 1 / fresh
+    told = size * seen / within
+    pivots, ties, _ = lapack.dpttrf(diagonal + size * size / within, np.full(cells - 1, -memory / fresh))
+    mean = lapack.dpttrs(pivots, ties, told)[0]
+    known = math.log(spread) + (cells - 1) * math.log(fresh)  # minus the logarithm of the precision's determinant
+    spent = float(np.log(within).sum() + np.log(pivots).sum()) + known
+    evidence = -0.5 * (spent + float(seen @ (seen / within)) - float(told @ mean))
+    return evidence, mean + own * size * (seen - size * mean) / within
 
 
 def _averaged(seen: Floats, size: Floats, noise: Floats, tries: Iterable[tuple[float, float, float]]) -> Floats:
     """Readings weighted by their evidence; each try is a variance of the chain, its memory, a variance of cells."""
-    run, found = machine_code(chain).chain, []
-    for spread, memory, own in tries:
-        out = np.empty(len(seen))
-        found.append((run(seen, size, noise, spread, memory, own, out), out))
+    found = [chain(seen, size, noise, *one) for one in tries]
     evidence = np.array([one for one, _ in found])
     weights = np.exp(evidence - evidence.max())
     return np.asarray(np.average([out for _, out in found], axis=0, weights=weights))

@@ -10,7 +10,7 @@ from discreet.sources.absorb import Absorbed, new_reading, watching
 from discreet.sources.addresses import Address, is_address
 from discreet.sources.asks import Workers
 from discreet.sources.beside import checked_run
-from discreet.sources.blocks import BLOCK, SMALL, Rows, in_threads, spans, workers
+from discreet.sources.blocks import BLOCK, SMALL, Rows, in_threads, shared, spans, workers
 from discreet.sources.carried import read_carried
 from discreet.sources.coded import Cells, Held, cells_at, cells_of, encode_rows, hold, hold_rows
 from discreet.sources.columns import GONE, Codes, Column, Numbers, Points, make_column
@@ -45,6 +45,7 @@ from discreet.sources.source import open_source as open
 from discreet.sources.spark import watched as watched_spark
 from discreet.sources.spill import let_go
 from discreet.sources.streams import Stream, register, require
+from discreet.sources.sweep import worthwhile
 from discreet.sources.tables import Table
 
 # fmt: off
@@ -106,10 +107,10 @@ __all__ = [
     "register",
     "require",
     "rows_of",
-    "spans", "spooled",
+    "shared", "spans", "spooled",
     "trusting",
     "watched_spark",
     "watching",
-    "workers",
+    "workers", "worthwhile",
 ]
 # fmt: on

@@ -12,7 +12,7 @@ import shutil
 import tempfile
 import zlib
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 from pathlib import Path
@@ -94,6 +94,24 @@ class _Parquet(Duck):
         except (pa.ArrowException, OSError) as error:
             refused = self._refusal(error)
             raise DataError(str(refused).replace(self.label, path, 1)) from None
+
+
+class _CSV(Duck):
+    """CSV files, whose header line has the names of the columns; DuckDB is begun when it is asked for more."""
+
+    def __init__(self, paths: list[str], names: list[str], begin: Callable[[Duck], None]) -> None:
+        self.paths, self.names, self._begin = paths, names, begin
+
+    def __getattr__(self, name: str) -> Any:
+        begin = None if name.startswith("_") else self.__dict__.pop("_begin", None)
+        if begin is None:
+            raise AttributeError(f"{type(self).__name__} has no {name}")
+        begin(self)
+        return getattr(self, name)
+
+    def close(self) -> None:
+        if "_begin" not in self.__dict__:
+            super().close()
 
 
 def _decoded(path: str, wanted: list[str]) -> Iterator[Any]:
@@ -208,9 +226,9 @@ def open_files(path: str | os.PathLike[str], *, ordered: bool = False, lenient: 
             with open(paths[0], encoding="utf-8", errors="replace") as file:
                 _refuse_own(paths[0], file.read(64))
         return JSONLines(paths, lenient=lenient)
-    connection, folder = private_duckdb(preserve_insertion_order=ordered, memory_limit="1GB")
+    settings = {"preserve_insertion_order": ordered, "memory_limit": "1GB"}
     if kind == "parquet":
-        return _Parquet(paths, connection, folder)
+        return _Parquet(paths, *private_duckdb(**settings))
     names, delimiter = _header(paths[0], lenient)
     for other in paths[1:]:
         if _header(other, lenient) != (names, delimiter):
@@ -230,12 +248,14 @@ def open_files(path: str | os.PathLike[str], *, ordered: bool = False, lenient: 
             if _ends_in_quotes(one, delimiter):
                 raise DataError(f"{one}: {OPEN_QUOTE}")
 
-    found = Duck(
-        connection, source, parameters, names=names, label=paths[0], texts=True, folder=folder, lenient=lenient,
-        check=outside_quotes,
-    )  # fmt: skip
-    found.paths = paths
-    return found
+    def begin(stream: Duck) -> None:
+        connection, folder = private_duckdb(**settings)
+        Duck.__init__(
+            stream, connection, source, parameters, names=names, label=paths[0], texts=True, folder=folder,
+            lenient=lenient, check=outside_quotes,
+        )  # fmt: skip
+
+    return _CSV(paths, names, begin)
 
 
 def _literal(path: str) -> str:

@@ -116,6 +116,16 @@ def _one_by_one(values: list[Any]) -> Distinct:
     return Distinct(indices, names)
 
 
+def of_arrow(raw: Any) -> NDArray[Any]:
+    """An Arrow array of numbers as NumPy's, missing ones NaN; its own conversion would import pandas first."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if raw.null_count and pa.types.is_floating(raw.type):
+        raw = pc.fill_null(raw, math.nan)
+    return np.from_dlpack(raw) if not raw.null_count else np.asarray(raw.to_numpy(zero_copy_only=False))
+
+
 def _arrow(raw: Any) -> Any:
     import pyarrow as pa
 
@@ -131,13 +141,13 @@ def _arrow(raw: Any) -> Any:
     if kinds.is_boolean(kind) or kinds.is_integer(kind) or kinds.is_floating(kind):
         if raw.null_count:
             raw = raw.cast(pa.float64(), safe=False)
-        return _usual(raw.to_numpy(zero_copy_only=False))
+        return _usual(of_arrow(raw))
     if kinds.is_run_end_encoded(kind):
         import pyarrow.compute as pc
 
         return _arrow(pc.run_end_decode(raw))
     if kinds.is_nested(kind) and not kinds.is_union(kind):
-        gone = np.asarray(raw.is_null().to_numpy(zero_copy_only=False))
+        gone = of_arrow(raw.is_null().cast(pa.uint8()))
         return Distinct(gone.astype(np.int64), [Nested(str(kind))])
     if is_text(kind):
         return raw
@@ -202,7 +212,7 @@ def distinct(raw: Any) -> Distinct:
     if indices.null_count:
         wide = pa.int64() if len(names) >= 2**31 - 1 else pa.int32()
         indices = indices.cast(wide).fill_null(len(names))
-    return Distinct(indices.to_numpy(zero_copy_only=False), names)
+    return Distinct(of_arrow(indices), names)
 
 
 def distinct_numbers(values: Array) -> Distinct:
@@ -243,7 +253,7 @@ def decimals(raw: Any) -> NDArray[np.float64]:
     import pyarrow as pa
 
     doubles = raw.cast(pa.string()).cast(pa.float64())
-    return np.asarray(doubles.to_numpy(zero_copy_only=False))
+    return np.asarray(of_arrow(doubles))
 
 
 def doubles(raw: Any) -> tuple[Array, Any]:
@@ -289,11 +299,11 @@ def text_doubles(raw: Any) -> tuple[Array, Any]:
     except pa.ArrowInvalid:
         plain = pc.match_substring_regex(raw, r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\z")
         parsed = pc.if_else(plain, raw, None).cast(pa.float64())
-    found = np.asarray(parsed.to_numpy(zero_copy_only=False), np.float64)
+    found = np.asarray(of_arrow(parsed), np.float64)
     if np.isfinite(found).all():
         return found, None
     # Arrow reads decimal digits as Python does and to the nearest double; the rest goes by Python's rule.
-    odd = np.flatnonzero(~np.isfinite(found) & raw.is_valid().to_numpy(zero_copy_only=False))
+    odd = np.flatnonzero(~np.isfinite(found) & of_arrow(raw.is_valid().cast(pa.uint8())).astype(bool))
     found, first = found.copy(), None
     known: dict[str, float] = {}
     for row, value in zip(odd.tolist(), raw.take(pa.array(odd)).to_pylist(), strict=True):

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import functools
 import os
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -262,7 +263,7 @@ def worthwhile(values: int) -> bool:
     Both ways give the same integers. Until it has waited as long for NumPy, no process waits for the compiler.
     """
     global _counted
-    if compiled_sweep.cache_info().currsize:
+    if "numba" in sys.modules:
         return True
     _counted += values
     return _counted > COMPILING or (_counted > LOADING and _kept_on_disk())

@@ -13,7 +13,7 @@ from discreet.mechanisms.coins import Coins
 from discreet.mechanisms.deal import deal
 from discreet.mechanisms.noise import Integers, Sampler
 from discreet.sources import HeldRows
-from discreet.trees.kernels import compiled, leaf_counts
+from discreet.trees.kernels import leaf_counts, loops
 from discreet.trees.plan import NOISY, STEPS, TreePlan, trees_for
 from discreet.trees.questions import Questions
 from discreet.trees.table import Growing, Nodes
@@ -69,7 +69,7 @@ def grow_tree(rows: HeldRows, plan: TreePlan, sampler: Sampler) -> GrownTrees:
         spot = np.full(len(table.rows), -1, np.int64)
         spot[[node for node, _ in level]] = np.arange(len(level))
         counts = np.zeros((len(level), cells, classes), np.int64)
-        compiled().histogram(rows.cells, rows.labels, spot[at], questions.starts, counts)
+        loops(rows.cells).histogram(rows.cells, rows.labels, spot[at], questions.starts, counts)
         below = []
         for (node, allowed), tables in zip(level, counts, strict=True):
             found = _ask(questions, questions.open(allowed), tables, plan, sampler, coins)
@@ -77,7 +77,7 @@ def grow_tree(rows: HeldRows, plan: TreePlan, sampler: Sampler) -> GrownTrees:
                 continue
             no, yes = table.split(node, *questions.interval(found))
             below += [(no, questions.after(allowed, found, False)), (yes, questions.after(allowed, found, True))]
-        compiled().descend(rows.cells, at, *table.done().columns)
+        loops(rows.cells).descend(rows.cells, at, *table.done().columns)
         level = below
     nodes = table.done()
     tally = np.bincount(at * classes + rows.labels, minlength=len(nodes) * classes).reshape(-1, classes)
