@@ -116,9 +116,9 @@ def audit_cases() -> list[AuditCase]:
     for adjacency, delta, redrawn in (
         ("add-remove", 0.0, False), ("replace", 0.0, False), ("add-remove", 1e-5, False), ("add-remove", 0.0, True),
     ):  # fmt: skip
-        build = partial(RunningUpdates, settings={"adjacency": adjacency, "delta": delta}, redrawn=redrawn)
+        sums = partial(RunningUpdates, settings={"adjacency": adjacency, "delta": delta}, redrawn=redrawn)
         name = f"{'control-' * redrawn}federated-stream-{adjacency}{'-gaussian' if delta else ''}"
         told, samples = forgot if redrawn else stream, 5_000 if delta else 20_000
-        cases.append(node_case(name, told, build, samples, adjacency, delta, control=redrawn))
+        cases.append(node_case(name, told, sums, samples, adjacency, delta, control=redrawn))
     note = "an update as it is read from the wire, with its declared rows and its length"
     return [*cases, node_case("federated-update-bytes", note, WholeUpdate, 2_000)]
