@@ -21,6 +21,7 @@ from discreet.federated.flower.task import RoundTask
 from discreet.nodes import running
 from discreet.nodes.refusals import NodeRefusal, NodeRefusedError
 from discreet.nodes.running import data_of
+from tests.cli.test_config import run
 from tests.federated.flower.local import LocalGrid
 
 pytestmark = pytest.mark.usefixtures("one_engine")
@@ -243,3 +244,13 @@ def test_tasks_that_make_no_stream(tmp_path):
     for wrong in ({"secure": True, "keys": "k", "epsilon": 1.0}, {"weighting": "trimmed"}, {"stream": 0, "step": 1}):
         with pytest.raises(DiscreetError):
             task_of(tmp_path, **wrong)
+
+
+def test_a_nodes_config_file_names_rows_that_come_later(tmp_path, schema, monkeypatch, capsys):
+    schema.save(tmp_path / "schema.json")
+    monkeypatch.chdir(tmp_path)
+    lines = ['data = "day-{step}.csv"', 'schema = "schema.json"', "epsilon = 1", "stream = 5", "insecure = true",
+             'name = "a"', 'coordinator = "127.0.0.1:1"', 'ledger = "a.ledger"']  # fmt: skip
+    (tmp_path / "node.toml").write_text("\n".join(lines) + "\n")
+    code, said = run(monkeypatch, capsys, "federate", "node", "--config", "node.toml", "--check-config")
+    assert code == 0 and "the configuration is good" in said
