@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Self
 
+from sklearn.utils.metaestimators import available_if
+
 from discreet.bayes.model import NaiveBayesModel
 from discreet.bayes.steps import COPIED
 from discreet.bayes.stream import Stream
@@ -15,6 +17,13 @@ from discreet.nodes.running import running_update
 from discreet.privacy.payer import Payer, paying
 from discreet.privacy.plan import check_smoothing
 from discreet.sources import HeldRows, charge
+
+
+def _stepped(estimator: Any) -> bool:
+    """Whether there are steps to take; whoever looks for partial_fit elsewhere is told that there is none."""
+    if estimator.stream is None:
+        raise AttributeError("partial_fit takes a step of a stream: say of how many at most by stream=, or use fit")
+    return True
 
 
 class SteppedNodes(NodesNB):
@@ -29,6 +38,7 @@ class SteppedNodes(NodesNB):
         if self.stream is not None:
             raise BudgetError("a stream is fitted step by step: use partial_fit, or leave stream out")
 
+    @available_if(_stepped)  # type: ignore[untyped-decorator]
     def partial_fit(
         self, X: Any, y: Any = None, classes: Any = None, *, ledger: Payer | None = None, account: Any = None
     ) -> Self:
@@ -36,8 +46,6 @@ class SteppedNodes(NodesNB):
 
         The whole stream is charged with its first step. After each there is a model of all rows so far.
         """
-        if self.stream is None:
-            raise BudgetError("partial_fit takes a step of a stream: say of how many at most by stream=, or use fit")
         if isinstance(self.schema, str):
             raise SchemaError("the steps of a stream share one schema, which no single step can tell: declare it")
         payer = paying(ledger, account, owner=self)
@@ -56,11 +64,11 @@ class SteppedNodes(NodesNB):
         for one in streams:
             one.check_open()
         source = self._source(X, y, plan, self._sampler(), None)
-        self._keep(self._stepped(source.held(), plan, streams))
+        self._keep(self._taken(source.held(), plan, streams))
         self._describe(X, schema)
         return self
 
-    def _stepped(self, rows: HeldRows, plan: NodesPlan, streams: list[Stream]) -> NaiveBayesModel:
+    def _taken(self, rows: HeldRows, plan: NodesPlan, streams: list[Stream]) -> NaiveBayesModel:
         """Each node counts the rows dealt to it and draws what this step ends; then all sums so far are added up."""
         parts = rows.parts(self._where(rows), len(streams), plan.plans[0].detail)
         counted = [parts.statistics(number) for number in range(len(streams))]
