@@ -53,9 +53,12 @@ def served():
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
     thread.start()
 
+    def token(path):
+        return "" if "?" in path else f"?token={server.token}"
+
     def get(path, host=None):
         connection = http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=60)
-        connection.request("GET", path, headers={"host": host or f"127.0.0.1:{server.server_port}"})
+        connection.request("GET", path + token(path), headers={"host": host or f"127.0.0.1:{server.server_port}"})
         answer = connection.getresponse()
         text = answer.read().decode()
         connection.close()
@@ -75,6 +78,12 @@ def test_only_this_machine_by_its_own_name(served):
     assert json.loads(get("/board.json")[1])["line"] == "it & goes"
     assert get("/", "evil.example")[0].status == 403  # a foreign page whose name was bound to the loopback
     assert get("/other")[0].status == 404
+    for path in ("/?token=", "/?", "/board.json?token=other", f"/status.json?token={server.token[:-1]}"):
+        answer, text = get(path)  # another user of this machine, who has not seen the address
+        assert answer.status == 403 and "is" not in text.replace(
+            "this address lacks its token: use the one that was", ""
+        )
+    assert server.address == f"http://127.0.0.1:{server.server_port}/?token={server.token}" and len(server.token) == 32
     boards.clear()
     assert "it has gone" in get("/")[1] and json.loads(get("/status.json")[1]) == {"error": "it has gone"}
     with pytest.raises(DiscreetError, match="cannot listen"):

@@ -97,6 +97,28 @@ def test_who_holds_many_connections_loses_the_oldest_and_others_get_in() -> None
             one.close()
 
 
+def test_a_head_comes_in_pieces_and_has_an_end() -> None:
+    with serving(Limits(head=60)) as (address, gathering):
+        for raw in (ASK, b"GET / HTTP/1.1\nhost: x\n\n"):
+            one = socket.create_connection(address, 30)
+            one.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            for letter in raw:
+                one.sendall(bytes([letter]))
+            assert one.recv(8) == b"HTTP/1.1"
+            one.close()
+        one = socket.create_connection(address, 30)
+        with contextlib.suppress(ConnectionError):
+            for _ in range(40):
+                one.sendall(b"x: " + b"y" * 4096 + b"\r\n")
+        assert ended(one, 20) and gathering.dropped == 1
+        both = socket.create_connection(address, 30)  # two requests at once are answered in turn
+        both.sendall(ASK + ASK)
+        told = b""
+        while told.count(b"HTTP/1.1 200") < 2:
+            told += both.recv(1000)
+        both.close()
+
+
 def test_whoever_is_being_answered_is_not_dropped() -> None:
     release = threading.Event()
 

@@ -1,15 +1,21 @@
-"""Dashboards: how something is going as facts and one table, on a loopback page that asks nobody else anything."""
+"""Dashboards: how something is going as facts and one table, on a loopback page that asks nobody else anything.
+
+The page is for whoever has its address: the token in it keeps out others who use the same machine.
+"""
 
 from __future__ import annotations
 
 import base64
 import hashlib
+import hmac
 import json
+import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 from discreet.errors import DiscreetError
 
@@ -50,7 +56,7 @@ setInterval(async () => {
   if (paused) return;
   let said = 'no answer: is the dashboard still running?', rest = null;
   try {
-    const answer = await fetch('board.json');
+    const answer = await fetch('board.json' + location.search);
     const found = await answer.json();
     said = found.line;
     rest = found.html;
@@ -101,12 +107,23 @@ def page(board: Board) -> str:
 def serve(look: Look, port: int, ready: Callable[[str], None]) -> None:
     """Show what `look` says on a port of the loopback until interrupted; 0 for any free port."""
     with make_server(look, port) as server:
-        ready(f"http://127.0.0.1:{server.server_port}/")
+        ready(server.address)
         server.serve_forever()
 
 
-def make_server(look: Look, port: int) -> ThreadingHTTPServer:
-    """The server, bound; only for whoever is on this machine and asks by a name of the loopback."""
+class Dashboard(ThreadingHTTPServer):
+    """A server whose address has a token in it."""
+
+    token = ""
+
+    @property
+    def address(self) -> str:
+        """Where to go, with the token."""
+        return f"http://127.0.0.1:{self.server_port}/?token={self.token}"
+
+
+def make_server(look: Look, port: int) -> Dashboard:
+    """The server, bound; only for whoever is on this machine, asks by a name of the loopback and has the token."""
 
     class Handler(BaseHTTPRequestHandler):
         timeout = 10
@@ -116,19 +133,23 @@ def make_server(look: Look, port: int) -> ThreadingHTTPServer:
             if self.headers.get("host") not in {f"127.0.0.1:{own}", f"localhost:{own}"}:
                 return self._say(403, "text/plain", "ask by the address of the loopback")  # a name that was rebound
             kinds = {"/": "text/html", "/board.json": "application/json", "/status.json": "application/json"}
-            if self.path not in kinds:
+            where = urlsplit(self.path)
+            given = "".join(parse_qs(where.query).get("token", ())[:1])
+            if not hmac.compare_digest(given.encode(), server.token.encode()):
+                return self._say(403, "text/plain", "this address lacks its token: use the one that was printed")
+            if where.path not in kinds:
                 return self._say(404, "text/plain", "there is nothing at this address")
             try:
                 board = look()
             except (DiscreetError, OSError) as error:
                 board = Board("discreet", str(error), (), (), (), {"error": str(error)})
-            if self.path == "/":
+            if where.path == "/":
                 text = page(board)
-            elif self.path == "/board.json":
+            elif where.path == "/board.json":
                 text = json.dumps({"line": board.line, "html": inner(board)})
             else:
                 text = json.dumps(board.plain)
-            return self._say(200, kinds[self.path], text)
+            return self._say(200, kinds[where.path], text)
 
         def _say(self, status: int, kind: str, text: str) -> None:
             body = text.encode()
@@ -146,7 +167,8 @@ def make_server(look: Look, port: int) -> ThreadingHTTPServer:
             """Say nothing of requests."""
 
     try:
-        server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
-        return server
+        server = Dashboard(("127.0.0.1", port), Handler)
     except (OSError, OverflowError) as error:
         raise DiscreetError(f"cannot listen on port {port}: {error}") from None
+    server.token = secrets.token_urlsafe(24)
+    return server

@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import importlib
-from collections import Counter
+import re
+from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +17,9 @@ except ImportError:  # no such limits on this system
     resource = None  # type: ignore[assignment]
 
 SPARE = 64  # files that a process keeps for other things than connections
+COARSE = 20  # looks at a line of deadlines while one of them passes
+MOST_HEAD = 1 << 16  # bytes
+END = re.compile(rb"\n\r?\n")  # of a head
 
 
 @dataclass(frozen=True)
@@ -46,34 +51,78 @@ class Limits:
         return self.all if soft == resource.RLIM_INFINITY else max(1, min(self.all, soft - SPARE))
 
 
+class _Line:
+    """Connections that have equally long to come to an end, who began first in front; one timer watches over all."""
+
+    def __init__(self, seconds: float, late: Callable[[Any], None]) -> None:
+        self.seconds, self.late = seconds, late
+        self.due: OrderedDict[Any, float] = OrderedDict()  # a plain dict looks for its front at the cost of its past
+        self.watching = False
+
+    def put(self, one: Any) -> None:
+        """Give a connection its time, from now on."""
+        loop = asyncio.get_running_loop()
+        self.due[one] = loop.time() + self.seconds
+        self.due.move_to_end(one)
+        if not self.watching:
+            self.watching = True
+            loop.call_later(self.seconds, self._look, loop)
+
+    def take(self, one: Any) -> None:
+        """A connection has come to its end in time, or is gone."""
+        self.due.pop(one, None)
+
+    def _look(self, loop: asyncio.AbstractEventLoop) -> None:
+        now = loop.time()
+        while self.due:
+            one, due = next(iter(self.due.items()))
+            if due > now:
+                break
+            del self.due[one]
+            self.late(one)
+        self.watching = bool(self.due)
+        if self.due:
+            loop.call_later(max(due - now, self.seconds / COARSE), self._look, loop)
+
+
 class _Gathering:
     """All connections of a server; `dropped` and `refused` count what the guard did."""
 
     def __init__(self, limits: Limits) -> None:
         self.limits, self.room = limits, limits.room
-        self.open: dict[Any, str] = {}  # in the order in which they began to receive
-        self.each: Counter[str] = Counter()
+        self.open: OrderedDict[Any, str] = OrderedDict()  # in the order in which they began to receive
+        self.each: dict[str, dict[Any, None]] = {}  # and those of each address
+        self.heads, self.bodies = _Line(limits.head, self._late), _Line(limits.body, self._late)
         self.dropped = self.refused = 0
 
     def enter(self, one: Any, address: str) -> bool:
         """Let a connection in, if need be in the place of one that is slow; False if there is no room."""
-        crowded = self.limits.each and self.each[address] >= self.limits.each
+        own = self.each.get(address, {})
+        crowded = self.limits.each and len(own) >= self.limits.each
         if crowded or len(self.open) >= self.room:
-            slow = next(
-                (held for held, at in self.open.items() if held.receiving and (not crowded or at == address)), None
-            )
+            slow = next((held for held in (own if crowded else self.open) if held.receiving), None)
             if slow is None:
                 self.refused += 1
                 return False
             self.drop(slow)
         self.open[one] = address
-        self.each[address] += 1
+        self.each.setdefault(address, {})[one] = None
+        self.heads.put(one)
         return True
 
     def again(self, one: Any) -> None:
         """A connection begins to receive anew: it is now the last in the line."""
         if one in self.open:
-            self.open[one] = self.open.pop(one)
+            self.open.move_to_end(one)
+            own = self.each[self.open[one]]
+            own[one] = own.pop(one)
+
+    def become(self, door: Any, one: Any) -> None:
+        """A connection goes on as another object."""
+        address = self.open[door]
+        self.leave(door)
+        self.open[one] = address
+        self.each.setdefault(address, {})[one] = None
 
     def drop(self, one: Any) -> None:
         """Cut a connection off."""
@@ -83,15 +132,26 @@ class _Gathering:
 
     def leave(self, one: Any) -> None:
         """Forget a connection."""
+        self.heads.take(one)
+        self.bodies.take(one)
         address = self.open.pop(one, None)
         if address is not None:
-            self.each[address] -= 1
-            if not self.each[address]:
+            own = self.each[address]
+            del own[one]
+            if not own:
                 del self.each[address]
+
+    def _late(self, one: Any) -> None:
+        if one in self.open and one.receiving:
+            self.drop(one)
 
 
 def guarded(limits: Limits) -> tuple[type[Any], _Gathering]:
-    """The class of uvicorn's connections with these limits, and what they have in common."""
+    """The class of uvicorn's connections with these limits, and what they have in common.
+
+    A connection is a buffer until its first head is whole: whoever holds thousands without sending one has thousands of
+    buffers, and none of the parsers, flows and scopes that a request needs.
+    """
     base: Any
     try:
         base = importlib.import_module("uvicorn.protocols.http.httptools_impl").HttpToolsProtocol
@@ -100,9 +160,7 @@ def guarded(limits: Limits) -> tuple[type[Any], _Gathering]:
     gathering = _Gathering(limits)
 
     class Guarded(base):
-        """A connection that must come to an end with what it sends."""
-
-        timer: asyncio.TimerHandle | None = None
+        """A connection that has sent a head, and must come to an end with what it sends."""
 
         @property
         def receiving(self) -> bool:
@@ -110,45 +168,71 @@ def guarded(limits: Limits) -> tuple[type[Any], _Gathering]:
             cycle = self.cycle
             return cycle is None or bool(cycle.response_complete) or bool(cycle.more_body)
 
-        def connection_made(self, transport: Any) -> None:
-            peer = transport.get_extra_info("peername")
-            self.transport = transport
-            if not gathering.enter(self, str(peer[0]) if peer else ""):
-                transport.abort()
-                return
-            super().connection_made(transport)
-            self._within(limits.head)
-
         def data_received(self, data: bytes) -> None:
             if self not in gathering.open:
                 return
             before, waiting = self.cycle, self.receiving
-            if self.timer is None and (before is None or before.response_complete):  # a further request begins
+            # A further request begins.
+            if self not in gathering.heads.due and before is not None and before.response_complete:
                 gathering.again(self)
-                self._within(limits.head)
+                gathering.heads.put(self)
             super().data_received(data)
             if self.cycle is not before:
-                self._within(limits.body)
+                gathering.heads.take(self)
+                if self.receiving and self in gathering.open:
+                    gathering.bodies.put(self)
             if waiting and not self.receiving:
-                self._within(None)
+                gathering.heads.take(self)
+                gathering.bodies.take(self)
 
         def connection_lost(self, error: Exception | None) -> None:
-            known = self in gathering.open or self.flow is not None
-            self._within(None)
             gathering.leave(self)
-            if known:
-                super().connection_lost(error)
+            super().connection_lost(error)
 
-        def _within(self, seconds: float | None) -> None:
-            if self.timer is not None:
-                self.timer.cancel()
-                self.timer = None
-            if seconds is not None:
-                self.timer = self.loop.call_later(seconds, self._late)
+    class Door(asyncio.Protocol):
+        """A connection whose first head is not whole."""
 
-        def _late(self) -> None:
-            self.timer = None
-            if self in gathering.open and self.receiving:
+        __slots__ = ("config", "head", "server_state", "state", "transport")
+        receiving = True
+
+        def __init__(self, config: Any, server_state: Any, app_state: Any, _loop: Any = None) -> None:
+            self.config, self.server_state, self.state = config, server_state, app_state
+            self.head = bytearray()
+            self.transport: Any = None
+
+        def connection_made(self, transport: Any) -> None:
+            peer = transport.get_extra_info("peername")
+            self.transport = transport
+            if gathering.enter(self, str(peer[0]) if peer else ""):
+                self.server_state.connections.add(self)
+            else:
+                transport.abort()
+
+        def data_received(self, data: bytes) -> None:
+            if self not in gathering.open:
+                return
+            looked = max(0, len(self.head) - 2)
+            self.head += data
+            if END.search(self.head, looked):
+                self._enter()
+            elif len(self.head) > MOST_HEAD:
                 gathering.drop(self)
 
-    return Guarded, gathering
+        def _enter(self) -> None:
+            """Go on as one of uvicorn's connections."""
+            one = Guarded(self.config, self.server_state, self.state)
+            self.server_state.connections.discard(self)
+            gathering.become(self, one)
+            self.transport.set_protocol(one)
+            one.connection_made(self.transport)
+            one.data_received(bytes(self.head))
+
+        def connection_lost(self, error: Exception | None) -> None:
+            self.server_state.connections.discard(self)
+            gathering.leave(self)
+
+        def shutdown(self) -> None:
+            """The server ends."""
+            self.transport.close()
+
+    return Door, gathering

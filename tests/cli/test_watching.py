@@ -50,14 +50,14 @@ def test_a_page_says_where_it_is(monkeypatch, capsys):
 
     made = []
 
-    class Soon(dashboard.ThreadingHTTPServer):
+    class Soon(dashboard.Dashboard):
         def serve_forever(self, poll_interval=0.5):
             made.append(self.server_port)
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(dashboard, "ThreadingHTTPServer", Soon)
+    monkeypatch.setattr(dashboard, "Dashboard", Soon)
     watching.watch(lambda: BOARDS[0], once=False, every=1, web=0, as_json=False)
-    assert f"http://127.0.0.1:{made[0]}/" in capsys.readouterr().err and threading.active_count() >= 1
+    assert f"http://127.0.0.1:{made[0]}/?token=" in capsys.readouterr().err and threading.active_count() >= 1
 
 
 @pytest.mark.parametrize(

@@ -7,10 +7,11 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from discreet import Adjacency, PrivateNB, collect
+from discreet import Adjacency, Budget, FederatedNB, PrivateNB, collect
 from discreet.bayes.stream import Stream
 from discreet.mechanisms import running
 from discreet.mechanisms.running import Root, Tree, best_tree, combined, mean_square
+from discreet.nodes.settings import Settings, node_plan
 from tests.exhaustive.neighbours import SCHEMAS, universe
 
 EPSILON, DELTA = 1.0, 1e-5
@@ -117,6 +118,65 @@ def test_a_reach_cut_by_a_fifth_is_noticed(monkeypatch, mechanism, delta):
     monkeypatch.setattr(running.Tree, "reach", property(lambda self: Fraction(4 * self.levels, 5)))
     plan = plan_of(mechanism, delta, "add-remove", monkeypatch)
     assert worst(plan, "add-remove") > 1.2 * claimed(plan)
+
+
+def node_plan_of(mechanism, delta, adjacency, monkeypatch, rows=1):
+    """The plan of a node of a federation, which has its own tables to choose from: none that are noised together."""
+    monkeypatch.setattr("discreet.bayes.streamed.best_tree", lambda steps: Tree(4, 2, 3))
+    settings = Settings.of(adjacency, "histogram", "weighted", rows)
+    return node_plan.__wrapped__(SCHEMAS[NAME], settings, Budget(EPSILON, delta), mechanism, 4)
+
+
+@pytest.mark.parametrize("adjacency", list(Adjacency))
+@pytest.mark.parametrize(("mechanism", "delta"), [("laplace", 0.0), ("gaussian", DELTA)])
+def test_a_row_at_one_node_of_a_federation_costs_the_budget_and_never_more(monkeypatch, mechanism, delta, adjacency):
+    plan = node_plan_of(mechanism, delta, adjacency, monkeypatch)
+    found = worst(plan, adjacency)
+    assert claimed(plan) * (1 - 1e-6) <= found <= claimed(plan) * (1 + 1e-9)
+
+
+@pytest.mark.parametrize(("mechanism", "delta"), [("laplace", 0.0), ("gaussian", DELTA)])
+def test_a_reach_cut_by_a_fifth_is_noticed_at_nodes(monkeypatch, mechanism, delta):
+    whole = Root.reach.func
+    monkeypatch.setattr(running.Root, "reach", property(lambda self: Fraction(whole(self)) * 16 // 25))
+    monkeypatch.setattr(running.Tree, "reach", property(lambda self: Fraction(4 * self.levels, 5)))
+    plan = node_plan_of(mechanism, delta, "add-remove", monkeypatch)
+    assert worst(plan, "add-remove") > 1.2 * claimed(plan)
+
+
+@pytest.mark.parametrize("adjacency", list(Adjacency))
+@pytest.mark.parametrize(("mechanism", "delta"), [("laplace", 0.0), ("gaussian", DELTA)])
+def test_every_draw_of_a_federation(monkeypatch, mechanism, delta, adjacency):
+    """Two nodes, three steps, each row at each node in each step: what all nodes hand to the sampler together."""
+    monkeypatch.setattr("discreet.bayes.streamed.best_tree", lambda steps: Tree(steps, 3, 2))
+    node_plan.cache_clear()
+    schema = SCHEMAS[NAME]
+    world, settings = universe(schema), {"mechanism": mechanism, "delta": delta, "adjacency": str(adjacency)}
+
+    def published(row, node, place):
+        sampler = Handed()
+        monkeypatch.setattr("discreet.federated.steps.sampler_for", lambda *_: sampler)
+        made = FederatedNB(EPSILON, schema=schema, n_nodes=2, stream=3, partition=np.array([0, 1]), **settings)
+        for step in range(3):
+            rows = [(world[0], 0), (world[-1], 1), *([(world[row], node)] if row is not None and step == place else [])]
+            table = np.array([one for one, _ in rows], object)
+            made.set_params(partition=np.array([at for _, at in rows]))
+            made.partial_fit(table[:, :-1], table[:, -1])
+        return sampler.calls
+
+    places = [(row, node, step) for row in (0, len(world) // 2, len(world) - 1) for node in (0, 1) for step in range(3)]
+    calls = {place: published(*place) for place in places}
+    rho = node_plan(
+        schema, Settings.of(adjacency, "histogram", "weighted", 1), Budget(EPSILON, delta), mechanism, 3
+    ).rho
+    cost = EPSILON if rho is None else float(rho)
+    node_plan.cache_clear()
+    if adjacency == "add-remove":
+        none = published(None, 0, 0)
+        assert max(loss(none, one) for one in calls.values()) == pytest.approx(cost, rel=1e-6)
+    else:  # a changed row stays at its node
+        pairs = [(a, b) for a, b in itertools.combinations(places, 2) if a[1] == b[1]]
+        assert cost * 0.9 < max(loss(calls[a], calls[b]) for a, b in pairs) <= cost * (1 + 1e-9)
 
 
 @pytest.mark.parametrize("shape", [*(Tree(9, b, h) for b, h in [(9, 1), (2, 4), (3, 3), (4, 2)]), Root(9), Root(1)])

@@ -1,5 +1,6 @@
 """FederatedNB keeps scikit-learn's rules, equals the centralised model without noise, and says what it cost."""
 
+import copy
 import math
 
 import numpy as np
@@ -150,3 +151,32 @@ def test_rows_must_be_in_memory_and_placed(rows):
         FederatedNB(1.0, schema=SCHEMA).fit("rows.csv")
     with pytest.raises(DataError, match="every row"):
         FederatedNB(1.0, schema=SCHEMA, n_nodes=2, partition=[0, 1, 2]).fit(*rows)
+
+
+def test_steps_of_a_stream_in_one_process():
+    """Without noise the models after each step are those of all rows so far; a copy cannot go on; one charge."""
+    from tests.bayes.test_stream import SCHEMA, batch
+
+    made, ledger = FederatedNB(math.inf, schema=SCHEMA, n_nodes=3, stream=3), Ledger(Budget(1.0))
+    seen = []
+    for step in range(3):
+        seen.append(batch(60, step))
+        made.partial_fit(*seen[-1])
+        whole = PrivateNB(math.inf, schema=SCHEMA).fit(*(np.concatenate(part) for part in zip(*seen, strict=True)))
+        np.testing.assert_allclose(made.predict_proba(seen[0][0]), whole.predict_proba(seen[0][0]))
+    with pytest.raises(BudgetError, match="steps are over"):
+        made.partial_fit(*batch())
+    paid = FederatedNB(1.0, schema=SCHEMA, n_nodes=3, stream=3)
+    for step in range(2):
+        paid.partial_fit(*batch(60, step), ledger=ledger)
+    assert len(ledger.nodes) == 1 and paid.step_ == 2 and len(paid.nodes_) == 3
+    with pytest.raises(BudgetError, match="this is a copy"):
+        copy.deepcopy(paid).partial_fit(*batch())
+    with pytest.raises(BudgetError, match="settings of its first step"):
+        paid.set_params(epsilon=2.0).partial_fit(*batch())
+    with pytest.raises(BudgetError, match="use partial_fit"):
+        FederatedNB(1.0, schema=SCHEMA, stream=3).fit(*batch())
+    for wrong in ({"secure": True}, {"weighting": "trimmed"}):
+        with pytest.raises(BudgetError, match=r"masks|sum"):
+            FederatedNB(1.0, schema=SCHEMA, stream=3, **wrong).partial_fit(*batch())
+    assert not hasattr(FederatedNB(1.0, schema=SCHEMA), "partial_fit")

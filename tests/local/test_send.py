@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import http.server
 import json
 import threading
@@ -161,6 +162,31 @@ def test_the_command_reads_a_row_from_a_file(discreet, server, tmp_path):
     (tmp_path / "row.json").write_text(json.dumps({**ROW, "shoe": 43}))
     done = discreet("local", "send", server.address, "--memory", tmp_path / "m.json", "--row", tmp_path / "row.json")
     assert done.returncode == 0 and "does not ask for 'shoe'" in done.stderr and "counted it" in done.stdout
+
+
+def test_the_token_stands_in_no_command_line(discreet, fake, tmp_path, monkeypatch):
+    """From a file or the environment it goes into the header, as it does from the flag."""
+    (tmp_path / "t").write_text("from-file\n")
+    (tmp_path / "empty").write_text("\n")
+    (tmp_path / "c.json").write_text(json.dumps(Campaign(SCHEMA, 1.0).to_dict()))
+    (tmp_path / "row.json").write_text(json.dumps(ROW))
+    heard = []
+    monkeypatch.setattr("discreet.local.client.LocalClient.send", lambda *_, token=None, **more: heard.append(token))
+    from discreet.cli.send import send
+
+    def tell(**given):
+        with contextlib.suppress(Exception):  # nothing was sent, so there is nothing to show
+            send("http://x", row=str(tmp_path / "row.json"), campaign=tmp_path / "c.json", pin=None, budget=None,
+                 memory=tmp_path / "m.json", tries=1, as_json=True, given=None,
+                 **{"token": None, "token_file": None, **given})  # fmt: skip
+
+    tell(token_file=tmp_path / "t")
+    tell(token="from-environment")
+    tell(token_file=tmp_path / "empty")
+    assert heard == ["from-file", "from-environment"]
+    done = discreet("local", "send", fake.url, "--row", tmp_path / "row.json", "--token-file", tmp_path / "empty")
+    assert done.returncode == 2 and "no token" in done.stderr
+    assert "DISCREET_TOKEN" in discreet("local", "send", "--help").stdout
 
 
 @pytest.mark.parametrize(

@@ -33,3 +33,13 @@ def test_an_update_with_half_its_noise_is_flagged(monkeypatch):
     finally:
         node_plan.cache_clear()
     assert result.violated
+
+
+def test_a_node_that_draws_its_noise_again_is_flagged():
+    """Confidence 1 − 1e-8; the same sums with noise drawn once are not flagged."""
+    cases = {case.name: case for case in audit_cases()}
+    found = {}
+    for name in ("federated-stream-add-remove", "control-federated-stream-add-remove"):
+        case = replace(cases[name], pairs=lambda epsilon, case=cases[name]: case.pairs(epsilon)[:1])
+        found[name] = case.run(1.0, samples=8_000, confidence=1 - 1e-8, seed=5).violated
+    assert list(found.values()) == [False, True]

@@ -108,6 +108,12 @@ class Stream(OneLife):
         plan = replace(self.plan, trusts=self.trusts)
         return Release(plan, values, samplers=self.samplers, simulation=self.simulation, times=times)
 
+    def until(self, step: int) -> Stream:
+        """The stream as it was after an earlier step, to read and not to go on with."""
+        assert self.plan.stream is not None and 1 <= step <= self.step
+        drawn = sum(len(self.plan.stream.emitted(one)) for one in range(1, step + 1))
+        return replace(self, step=step, exact=[], noisy=self.noisy[:drawn])
+
     # ---- the file
 
     def save(self, path: str | os.PathLike[str], settings: dict[str, Any]) -> None:

@@ -164,6 +164,10 @@ def coordinator(
     delta: options.Delta = 0.0,
     mechanism: options.Mechanism = "auto",
     stage: Annotated[float, typer.Option(help="Secure: seconds for each stage.")] = 60.0,
+    stream: Annotated[
+        int, typer.Option(min=0, help="Of how many steps at most a stream has: this is its next one, in --state.")
+    ] = 0,
+    step: Annotated[int, typer.Option(min=0, help="Stream: refuse unless this step comes next.")] = 0,
     as_json: options.Json = False,
 ) -> None:
     """Wait for the nodes, add up what they send, and write the model with its certificate."""
@@ -179,7 +183,7 @@ def coordinator(
     task = RoundTask(
         str(schema), str(out), expected, at_least, most_rows=most_rows, round=name, state=str(state),
         wait=wait, resend=resend, keys="" if keys is None else str(keys), epsilon=epsilon, delta=delta,
-        mechanism=mechanism, stage=stage,
+        mechanism=mechanism, stage=stage, stream=stream, step=step,
         **terms, **masked, **weighed,
     )  # fmt: skip
     if insecure:
@@ -208,6 +212,14 @@ def node(
     adjacency: options.Adjacency = "add-remove",
     contributions: options.Contributions = 1,
     mechanism: options.Mechanism = "auto",
+    stream: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            show_default=False,
+            help="The budget is for a stream of at most so many steps together; {step} in --data is a step's number.",
+        ),
+    ] = None,
     patience: Annotated[
         float, typer.Option(help="Seconds to insist if the coordinator does not take this node; a cut takes 60.")
     ] = 90.0,
@@ -219,7 +231,8 @@ def node(
     public = load_schema(schema)
     _exclusive(keys, insecure)
     check_address(coordinator)
-    check_data(data, public)
+    if stream is None:
+        check_data(data, public)
     _need()
     _interruptible()
     from discreet.federated.flower.answers import FederatedTerms, SecureTerms, total_budget
@@ -230,7 +243,7 @@ def node(
     masks = SecureTerms.of(_masked(keys), name, masked["colluding"], masked["dropouts"]) if masked["secure"] else None
     terms = FederatedTerms(
         name, data, public, Budget(granted["epsilon"], delta=granted["delta"]), spent, ledger, Adjacency(adjacency),
-        contributions, mechanism, masks, no_privacy, account=account_for(data, **paying, what="federate node"),
+        contributions, mechanism, masks, no_privacy, stream, account=account_for(data, **paying, what="federate node"),
     )  # fmt: skip
     if not (terms.budget.private and spent.private):
         note(f"{name}: warning: {terms.budget} a round, {spent} in all: this protects nobody")
@@ -392,6 +405,8 @@ def _show(result: dict[str, Any], as_json: bool) -> None:
         for row in result["nodes"]
     ]
     console().print(table("", ["node", "rows as reported", "epsilon", "weight"], rows))
+    for name in result.get("missing", ()):
+        note(f"warning: {name} has not answered this step: it is in with its rows of the steps before")
     for name, sentence in result["refused"].items():
         note(f"warning: {name} was left out: {sentence}")
     console().print(f"wrote {result['model']}: try 'discreet inspect {result['model']}'")

@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 def send(
     address: Annotated[str, typer.Argument(help="The collector: http://HOST:PORT, or with the campaign's folder.")],
     given: Annotated[
-        list[str] | None, typer.Option("--set", help="A value of the row: NAME=VALUE.", show_default=False)
+        list[str] | None,
+        typer.Option(
+            "--set", help="A value of the row: NAME=VALUE; a shell remembers it, --row does not.", show_default=False
+        ),
     ] = None,
     row: Annotated[
         str | None, typer.Option("--row", help="A JSON file with the row as an object; - for standard input.")
@@ -37,7 +40,19 @@ def send(
     memory: Annotated[
         Path | None, typer.Option("--memory", help="Where to remember what was sent.", show_default=False)
     ] = None,
-    token: Annotated[str | None, typer.Option("--token", help="What lets the report in.", show_default=False)] = None,
+    token: Annotated[
+        str | None,
+        typer.Option(
+            "--token",
+            envvar="DISCREET_TOKEN",
+            show_envvar=True,
+            show_default=False,
+            help="What lets the report in; a shell remembers it, a file or the environment does not.",
+        ),
+    ] = None,
+    token_file: Annotated[
+        Path | None, typer.Option("--token-file", help="A file with the token on its first line.", show_default=False)
+    ] = None,
     tries: Annotated[int, typer.Option("--tries", min=1, help="How often to try.")] = 6,
     as_json: options.Json = False,
 ) -> None:
@@ -48,6 +63,7 @@ def send(
     from discreet.local.receipt import receipt
 
     where = folder(address)
+    token = token if token_file is None else _token(token_file)
     plan = (
         Campaign.load(campaign) if campaign else Campaign.read(fetch(address, "campaign.json"), f"{where}campaign.json")
     )
@@ -78,6 +94,17 @@ def send(
     console().print("the collector counted it" if said.get("accepted") else "the collector had counted it before")
 
 
+def _token(file: Path) -> str:
+    """The first line of a file."""
+    try:
+        found = file.read_text(encoding="ascii").split("\n")[0].strip()
+    except (OSError, ValueError) as error:
+        raise DataError(f"cannot read the token in {file}: {getattr(error, 'strerror', None) or error}") from None
+    if not found:
+        raise DataError(f"there is no token on the first line of {file}")
+    return found
+
+
 def _row(schema: Schema, given: list[str], row: str | None) -> dict[str, Any]:
     """The row that flags or a file name; flags go before the file."""
     from discreet.files import parse_json
@@ -94,7 +121,7 @@ def _row(schema: Schema, given: list[str], row: str | None) -> dict[str, Any]:
         if not isinstance(values, dict):
             raise DataError('a row is one JSON object with a value for each column, such as {"age": 34}')
     elif not given:
-        raise DiscreetError("there is no row to report about: give its values by --set NAME=VALUE, or --row FILE")
+        raise DiscreetError("there is no row to report about: give its values by --row FILE, or --set NAME=VALUE")
     known = [*schema.names, schema.target]
     for name in set(values) - {*known}:
         note(f"note: the campaign does not ask for {name!r}")

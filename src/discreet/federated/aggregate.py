@@ -23,7 +23,7 @@ from discreet.federated.stack import Floats, Stack
 from discreet.federated.weights import weighted_estimate
 from discreet.files import parse_json, write_text
 from discreet.nodes.certificate import aggregate_certificate
-from discreet.nodes.members import Member, member_table, row_shares, summed_release
+from discreet.nodes.members import Member, member_table, row_shares, summed_release, times_of
 from discreet.nodes.refusals import MIXED, Refusal, demand, refuse
 from discreet.nodes.settings import Settings, budget_kind, node_plan, plain_budget
 from discreet.nodes.update import Integers, Key, Update
@@ -121,7 +121,11 @@ class Aggregate:
             refuse(Refusal.DUPLICATE_NODE, f"the node {update.node!r} has an update already: remove that one first")
         if self.settings is not None and update.settings != self.settings:
             refuse(Refusal.SETTINGS)
+        if update.stream is not None and self.weighting != "sum":
+            refuse(Refusal.SETTINGS, "the running sums of a stream are added up as they are: its weighting is 'sum'")
         known = next(iter(self.members.values()), None)
+        if known is not None and (known.stream is None) != (update.stream is None):
+            refuse(Refusal.SETTINGS, "one model is made of updates of one round or of a stream, not of both")
         if known is not None and budget_kind(known.budget) != budget_kind(update.budget):
             refuse(Refusal.SETTINGS, MIXED)
         plan = self._plan_of(update)
@@ -129,7 +133,7 @@ class Aggregate:
             shape = (len(self.schema.classes), item.cells)
             demand(update.values[item.key].shape == shape, f"the {item.what} have the wrong shape")
         self._check_certificate(update, plan)
-        check(update.values, update.rows, plan, self.most_rows)
+        check(update.values, update.rows, plan, self.most_rows, times_of(plan, update.stream))
 
     def _plan_of(self, update: Update) -> Plan:
         try:
@@ -258,8 +262,8 @@ class Aggregate:
         result.sums = {(kind, name): np.array(rows, dtype=np.int64) for kind, name, rows in fields["sums"]}
         if members and settings is None:
             raise ValueError("it has nodes but no settings")
-        for budget, mechanism in {(m.budget, m.mechanism) for m in members if result.counts(m)}:
-            plan = node_plan(result.schema, settings or Settings(), budget, mechanism)
+        for kind in {member.kind for member in members if result.counts(member)}:
+            plan = node_plan(result.schema, settings or Settings(), *kind)
             shapes = {item.key: (len(result.schema.classes), item.cells) for item in plan.items}
             if shapes != {key: sums.shape for key, sums in result.sums.items()}:
                 raise ValueError("its sums do not fit its settings")

@@ -10,15 +10,17 @@ from discreet.bayes.plan import Plan
 from discreet.errors import BudgetError
 from discreet.federated.aggregate import Aggregate
 from discreet.federated.shares import share_plan
+from discreet.federated.steps import SteppedNodes
 from discreet.mechanisms.shares import ExactShares, SimulationShares
-from discreet.nodes.estimator import NodesNB, NodesPlan
+from discreet.nodes.estimator import NodesPlan
+from discreet.nodes.running import NOT_MASKED
 from discreet.nodes.settings import Settings
 from discreet.privacy.plan import check_smoothing, checked_count
 from discreet.schema import Schema
 from discreet.sources import HeldRows
 
 
-class FederatedNB(NodesNB):
+class FederatedNB(SteppedNodes):
     """Naive Bayes trained by nodes that each noise their own counts, or their shares of one noise.
 
     The rows are dealt out to nodes in this process, so this is for studies and rehearsals; `discreet federate` runs
@@ -47,6 +49,9 @@ class FederatedNB(NodesNB):
     epsilons : list or "log-uniform", optional
         The budget of each node in `epsilon`'s place.
     {unexpected}
+    stream : int, optional
+        The most steps of a stream: each `partial_fit` is one, with the rows of new people, all of them are one charge
+        at each node, and there is a model after each. Neither for `secure` nor for other weightings than the sum.
 
     Attributes
     ----------
@@ -61,11 +66,16 @@ class FederatedNB(NodesNB):
         adjacency: str = "add-remove", mechanism: str = "auto", numeric: str = "histogram", split: Any = "weighted",
         smoothing: float = 1.0, contributions: int = 1, cutoff: float | None = None, robust: float = 0.1,
         honest: int | None = None, random_state: Any = None, unexpected: str = "refuse",
+        stream: int | None = None,
     ) -> None:  # fmt: skip
         self._configure(locals())
 
     def _check(self, schema: Schema, settings: Settings) -> None:
         self._empty(schema, settings)
+        if self.stream is not None and self.secure:
+            raise BudgetError(NOT_MASKED)
+        if self.stream is not None and self.weighting != "sum":
+            raise BudgetError("the running sums of a stream are added up as they are: its weighting is 'sum'")
         if self.secure and (self.weighting != "sum" or self.epsilons is not None):
             raise BudgetError(
                 "under secure aggregation nobody sees single updates: weighting must be 'sum' and epsilons None"

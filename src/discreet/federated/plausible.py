@@ -19,7 +19,7 @@ FALSE_REFUSALS = 1e-9  # the most probable share of honest updates that all chec
 _STEPS = 1 - np.geomspace(1.0, 1e-7, 400)[1:]  # exponents to try, as shares of the largest that has a finite moment
 
 
-def tail(terms: Iterable[tuple[Item, int, int]], rate: float) -> float:
+def tail(terms: Iterable[tuple[Item, float, int]], rate: float) -> float:
     """t with P(Σ c·Z > t) ≤ rate, the sum running over `count` noises Z of each item with coefficient c (Chernoff).
 
     ln E exp(sZ) is exact for the discrete Laplace law and at most s²σ²/2 for the discrete Gaussian one.
@@ -57,8 +57,13 @@ class Limits:
 
 
 @lru_cache(1024)
-def limits(plan: Plan) -> Limits:
-    """The limits of one plan; all checks together refuse an honest update with probability 1e-9 at most."""
+def limits(plan: Plan, times: float = 1.0) -> Limits:
+    """The limits of one plan; all checks together refuse an honest update with probability 1e-9 at most.
+
+    An update of a stream is a sum of draws with weights of at most one whose squares add up to `times`: its logarithms
+    of moments are at most `times` those of one draw (docs/proofs/running.md). Each integer of it is rounded, by up to a
+    half.
+    """
     counts = [item for item in plan.items if item.kind in COUNTS]
     moments = [item for item in plan.items if item.kind in {"sum", "square"}]
     reference = min(counts, key=lambda item: item.variance * item.cells)
@@ -66,21 +71,29 @@ def limits(plan: Plan) -> Limits:
     checks = classes * (sum(item.cells for item in counts) + 2 * len(counts) + 2 * len(moments)) + 2 * len(counts)
     rate = FALSE_REFUSALS / checks
 
+    half = 0.5 if plan.stream is not None else 0.0
+
+    def bound(*terms: tuple[Item, int, int]) -> float:
+        rounded = half * sum(count * factor for _, count, factor in terms)
+        return tail([(item, count * times, factor) for item, count, factor in terms], rate) + rounded
+
     def with_reference(item: Item, factor: int) -> float:
-        return tail([(item, item.cells, 1), (reference, reference.cells, factor)], rate)
+        return bound((item, item.cells, 1), (reference, reference.cells, factor))
 
     return Limits(
         reference,
-        {item.key: tail([(item, 1, 1)], rate) for item in counts},
+        {item.key: bound((item, 1, 1)) for item in counts},
         {item.key: 0.0 if item is reference else with_reference(item, 1) for item in counts},
         {item.key: with_reference(item, reach(item)) for item in moments},
-        2 * max(tail([(item, item.cells * classes, 1)], rate) for item in counts) + 1,
+        2 * max(bound((item, item.cells * classes, 1)) for item in counts) + 1,
     )
 
 
-def check(values: Mapping[tuple[str, str], Integers], rows: int | None, plan: Plan, most_rows: int | None) -> None:
+def check(
+    values: Mapping[tuple[str, str], Integers], rows: int | None, plan: Plan, most_rows: int | None, times: float = 1.0
+) -> None:
     """Refuse integers that no rows within the bounds, with this noise, would have given."""
-    allowed = limits(plan)
+    allowed = limits(plan, times)
     totals = {item.key: values[item.key].sum(axis=1, dtype=np.float64) for item in plan.items if item.kind in COUNTS}
     reference = totals[allowed.reference.key]
     for item in plan.items:

@@ -145,7 +145,7 @@ def read_member(
             raise ValueError("another network or node")
         if kind is not None and budget_kind(budget) != kind:
             raise ValueError(MIXED)
-        return Member(budget=budget, noise_level=noise_level(plan, fields["rows"]), **fields)
+        return Member(budget=budget, noise_level=noise_level(plan, fields["rows"]), stream=None, **fields)
     except (ValueError, TypeError, KeyError, AttributeError, DiscreetError) as error:
         raise ProtocolError(f"the statement of {entry.node!r} does not belong to this network: {error}") from None
 

@@ -36,9 +36,9 @@ def aggregate_certificate(
     seen: str = "the coordinator saw it",
 ) -> Certificate:
     """What a model from these nodes guarantees; nodes that were left out have spent their budget all the same."""
-    groups: dict[tuple[Budget, str], list[Member]] = {}
+    groups: dict[tuple[Budget, str, int | None], list[Member]] = {}
     for member in members:
-        groups.setdefault((member.budget, member.mechanism), []).append(member)
+        groups.setdefault(member.kind, []).append(member)
     plans = {key: node_plan(schema, settings, *key) for key in groups}
 
     def total(amounts: list[tuple[Fraction, int]]) -> Fraction:
@@ -72,11 +72,17 @@ def aggregate_certificate(
         simulation=any(member.simulation for member in members),
         accounting=" and ".join(dict.fromkeys(plan.accounting for plan in plans.values())),
         rho=rho,
-        covers=f"{MODEL}, and every node's update as {seen}",
+        covers=f"{_models(members)}, and every node's update as {seen}",
         assumptions=(SEVERAL,) if overlap else (),
         where="at any one node" if overlap else "in the data, all nodes together",
         checked=False,
     )
+
+
+def _models(members: Sequence[Member]) -> str:
+    """What is certified: one model, or all models of a stream together."""
+    steps = [member.stream[0] for member in members if member.stream is not None]
+    return f"the models after each of up to {max(steps)} steps together" if steps else MODEL
 
 
 def study_certificate(certificate: Certificate) -> Certificate:

@@ -48,6 +48,7 @@ class NodesNB(NaiveBayesEstimator):
     """Naive Bayes of nodes that each hold a part of the rows; subclasses say how their updates come together."""
 
     secure = False
+    stream: int | None = None
     _spends_delta = True
     nodes_: list[dict[str, Any]]
 
@@ -76,7 +77,9 @@ class NodesNB(NaiveBayesEstimator):
         settings = Settings.of(self.adjacency, self.numeric, self.split, self.contributions)
         self._rng = self._generator()
         spent = node_budgets(self.epsilons, nodes, self.epsilon, rng=self._rng)
-        made = [node_plan(schema, settings, Budget(epsilon, self.delta), self.mechanism) for epsilon in spent]
+        made = [
+            node_plan(schema, settings, Budget(epsilon, self.delta), self.mechanism, self.stream) for epsilon in spent
+        ]
         plans = tuple(replace(plan, unexpected=policy) for plan in made)
         self._check(schema, settings)
         dearest = max((plan.budget for plan in plans), key=lambda own: math.inf if own.epsilon is None else own.epsilon)
@@ -85,7 +88,10 @@ class NodesNB(NaiveBayesEstimator):
         )
 
     def _release(self, source: Source, plan: NodesPlan, sampler: Sampler, *bought: Any) -> NaiveBayesModel:
-        model = self._combined(source.held(), plan)
+        return self._certified(self._combined(source.held(), plan), plan)
+
+    def _certified(self, model: NaiveBayesModel, plan: NodesPlan) -> NaiveBayesModel:
+        """The model with what its certificate says of how rows were dealt out and read."""
         del self._rng  # which row went where is nobody's business later
         if not self.secure and self._dependent and plan.budget.private:
             model.certificate = study_certificate(model.certificate)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 from discreet.bayes.plan import Plan, make_plan
+from discreet.bayes.streamed import streamed
 from discreet.errors import BudgetError
 from discreet.privacy.budget import Adjacency, Budget, number
 from discreet.schema import Schema
@@ -49,11 +50,25 @@ class Settings:
 
 
 @lru_cache(4096)
-def node_plan(schema: Schema, settings: Settings, budget: Budget, mechanism: str) -> Plan:
-    """The plan of a node, which follows from public knowledge: nobody has to believe a node about its noise."""
+def node_plan(schema: Schema, settings: Settings, budget: Budget, mechanism: str, steps: int | None = None) -> Plan:
+    """The plan of a node, which follows from public knowledge: nobody has to believe a node about its noise.
+
+    With `steps` it is that of a stream: the budget is for the running sums of all steps together.
+    """
     if mechanism in {"knorm", "residual"}:
         raise BudgetError("updates carry laplace or gaussian noise: tables noised together are for one curator")
-    return make_plan(schema, budget, mechanism="auto" if mechanism == "none" else mechanism, **settings.options)
+    mechanism = "auto" if mechanism == "none" else mechanism
+    if steps is None:
+        return make_plan(schema, budget, mechanism=mechanism, **settings.options)
+    make = partial(_one_release, schema, settings)
+    return streamed(make, budget, "gaussian" if mechanism == "auto" and budget.kind == "zcdp" else mechanism, steps)
+
+
+def _one_release(schema: Schema, settings: Settings, budget: Budget, mechanism: str) -> Plan:
+    """The plan of one release in a stream; of tables noised together nodes have none to choose from."""
+    if mechanism == "residual":
+        raise BudgetError("tables noised together are for one curator")
+    return make_plan(schema, budget, mechanism=mechanism, **settings.options)
 
 
 def plain_budget(budget: Budget) -> dict[str, str | None]:

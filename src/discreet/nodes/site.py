@@ -41,15 +41,16 @@ class SiteTerms:
 
     def answer(
         self, journal: Journal, round_id: str, question: str, plan: Plan, make: Callable[[], bytes],
-        node: Node | None = None,
+        node: Node | None = None, data: str | None = None,
     ) -> bytes:  # fmt: skip
         """The bytes for a round: kept ones, or new ones for which the ledger and the account both pay, once.
 
-        Nothing is paid for a file that is not there or lacks a column. What is charged is `plan`, or another `node`.
+        Nothing is paid for a file (`data`, if not all there is) that is not there or lacks a column. What is charged is
+        `plan`, or another `node`.
         An account that is named later pays for earlier rounds first.
         """
         if not journal.paid(round_id):
-            check_columns(self.data, self.schema)
+            check_columns(self.data if data is None else data, self.schema)
         pay = None
         if self.account is not None:
             charge = partial(self.account.charge, unit=plan.unit, schema=self.schema)

@@ -24,6 +24,7 @@ from discreet.bayes.plan import Plan
 from discreet.bayes.release import Release
 from discreet.errors import DiscreetError
 from discreet.files import parse_json
+from discreet.mechanisms.running import MOST, mean_square
 from discreet.nodes.refusals import Refusal, demand, refuse
 from discreet.nodes.settings import Settings, node_plan, plain_budget, read_budget
 from discreet.privacy.budget import Adjacency, Budget
@@ -51,7 +52,8 @@ FIELDS = {
 class Update:
     """Noised integers of one node: `values[kind, feature]` has a row per class. Nothing in here is exact.
 
-    `round_id` tells two updates of one node apart; `rows` is the node's noised number of rows, if it declares one.
+    `round_id` tells two updates of one node apart; `rows` is the node's noised number of rows, if it declares one. In a
+    `stream` of (how many steps, which one) the integers are the running sums of all steps so far, rounded.
     """
 
     node: str
@@ -63,6 +65,7 @@ class Update:
     values: Mapping[Key, Integers] = field(repr=False)
     certificate: Certificate = field(repr=False)
     rows: int | None = None
+    stream: tuple[int, int] | None = None
 
     def __post_init__(self) -> None:
         for name, what in ((self.node, "node"), (self.round_id, "round")):
@@ -79,12 +82,14 @@ class Update:
 
     def plan(self, schema: Schema) -> Plan:
         """The plan under which the integers were noised, from public knowledge alone."""
-        return node_plan(schema, self.settings, self.budget, self.mechanism)
+        steps = None if self.stream is None else self.stream[0]
+        return node_plan(schema, self.settings, self.budget, self.mechanism, steps)
 
     def release(self, schema: Schema) -> Release:
         """The update as a release, for estimates from this node alone."""
-        simulation = self.certificate.simulation
-        return Release(self.plan(schema), self.values, samplers=(self.certificate.sampler,), simulation=simulation)
+        plan, held = self.plan(schema), self.certificate
+        times = 1.0 if plan.stream is None or self.stream is None else mean_square(plan.stream, self.stream[1])
+        return Release(plan, self.values, samplers=(held.sampler,), simulation=held.simulation, times=times)
 
     @property
     def epsilon(self) -> float:
@@ -116,6 +121,7 @@ class Update:
             "mechanism": self.mechanism,
             "rows": self.rows,
             "certificate": self.certificate.model_dump(mode="json"),
+            **({} if self.stream is None else {"stream": list(self.stream)}),
         }
         return json.dumps(fields, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
 
@@ -193,7 +199,9 @@ class Update:
         except (ValueError, UnicodeDecodeError):
             refuse(Refusal.MALFORMED, "the metadata of the update are no JSON")
         demand(isinstance(fields, dict) and fields.get("version") == VERSION, f"the update is not of version {VERSION}")
-        demand(set(fields) == FIELDS, "the metadata of the update have other fields than this version knows")
+        demand(
+            set(fields) - {"stream"} == FIELDS, "the metadata of the update have other fields than this version knows"
+        )
         demand(is_count(fields["rows"]) or fields["rows"] is None, "the declared number of rows is no whole number")
         demand(isinstance(fields["schema_hash"], str), "the update names no schema")
         demand(fields["mechanism"] in ("laplace", "gaussian", "none"), "the update names no known noise")
@@ -211,12 +219,21 @@ class Update:
             values,
             certificate,
             fields["rows"],
+            _stream(fields.get("stream")),
         )
 
 
 def is_count(value: Any) -> bool:
     """Whether a stranger's value is a whole number that 64 bits hold, with room to add."""
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**62
+
+
+def _stream(value: Any) -> tuple[int, int] | None:
+    if value is None:
+        return None
+    fine = isinstance(value, list) and len(value) == 2 and all(is_count(one) for one in value)
+    demand(fine and 1 <= value[1] <= value[0] <= MOST, "the update names no step of a stream")
+    return value[0], value[1]
 
 
 def _fraction(text: Any) -> Fraction:

@@ -22,12 +22,12 @@ plant("update-not-charged", "nodes/site.py",
       "paying(ledger, account).afford(plan.budget, plan.node)",
       "an update costs nothing in the ledger", UPDATE)
 plant("node-plan-add-remove", "nodes/settings.py",
-      "else mechanism, **settings.options)",
-      "else mechanism, **{**settings.options, 'adjacency': Adjacency.ADD_REMOVE})",
+      "if steps is None:\n        return make_plan(schema, budget, mechanism=mechanism, **settings.options)",
+      "if steps is None:\n        return make_plan(schema, budget, mechanism=mechanism, **{**settings.options, 'adjacency': Adjacency.ADD_REMOVE})",
       "updates for replaced rows have half of their noise", UPDATE)
 plant("node-plan-one-row-per-person", "nodes/settings.py",
-      "else mechanism, **settings.options)",
-      "else mechanism, **{**settings.options, 'contributions': 1})",
+      "if steps is None:\n        return make_plan(schema, budget, mechanism=mechanism, **settings.options)",
+      "if steps is None:\n        return make_plan(schema, budget, mechanism=mechanism, **{**settings.options, 'contributions': 1})",
       "updates are noised for one row per person", UPDATE)
 plant("federation-not-charged", "nodes/estimator.py",
       "parts = tuple(dict.fromkeys(plan.node for plan in self.plans))",

@@ -60,3 +60,37 @@ plant("dropped-key-forgotten", "nodes/desk.py",
       'if held["gone"]:', "if False:",
       "a revoked key gets in again once its member was out of the terms",
       f"{JOINING}::test_a_key_that_was_taken_back_stays_so_when_its_member_is_dropped_and_comes_back")
+STREAM = "federated/flower/test_stream.py"
+plant("node-stream-older-copy", "nodes/running.py",
+      "if self.journal.marked(self.charge, _taken(stream.step + 1)):", "if False:",
+      "a node goes on from a backup, and draws the noise of a step twice",
+      f"{STREAM}::test_a_lost_or_older_file_ends_the_stream")
+plant("node-stream-unmarked", "nodes/running.py",
+      "                self.journal.mark(self.charge, _taken(stream.step))\n", "",
+      "the ledger does not know how far a stream has gone, so older copies go on",
+      f"{STREAM}::test_a_lost_or_older_file_ends_the_stream")
+plant("node-stream-unpaid", "nodes/running.py",
+      "        pay(self.charge)\n", "",
+      "nobody pays for a stream of a node", f"{STREAM}::test_steps_cost_once_and_answer_the_same_through_restarts")
+plant("node-stream-of-another-ledger", "nodes/running.py",
+      "if stream.step and not self.journal.paid(self.charge):", "if False:",
+      "a stream that another ledger has paid for goes on here", f"{STREAM}::test_a_file_that_another_ledger_paid_for_is_not_taken")
+plant("node-stream-not-kept", "nodes/running.py",
+      '                stream.save(self.path, {"name": self.name})\n', "",
+      "noise that has left is forgotten, and drawn again after a restart",
+      f"{STREAM}::test_steps_cost_once_and_answer_the_same_through_restarts")
+plant("node-stream-for-one-release", "nodes/settings.py",
+      "    if steps is None:\n        return make_plan", "    if True:\n        return make_plan",
+      "each step of a stream has the noise of one release", "exhaustive/test_running.py::test_every_draw_of_a_federation")
+plant("node-stream-any-length", "federated/flower/answers.py",
+      "if (None if request.stream is None else request.stream[0]) != self.terms.stream:", "if False:",
+      "a coordinator asks for other steps than a node has agreed to",
+      f"{STREAM}::test_what_is_no_step_of_this_stream_is_refused")
+plant("node-stream-same-rows-in-every-step", "federated/flower/answers.py",
+      "            check_stepped(self.data)\n", "",
+      "the same rows are counted in every step", f"{STREAM}::test_what_is_no_step_of_this_stream_is_refused")
+plant("coordinator-told-too-little-noise", "nodes/members.py",
+      "return [(plan, count * times_of(plan, stream)) for plan, stream, count in plans]",
+      "return [(plan, count) for plan, stream, count in plans]",
+      "the model of a stream takes its sums for less noisy than they are",
+      f"{STREAM}::test_a_node_that_misses_a_step_stays_in_with_the_steps_before")

@@ -9,7 +9,7 @@ import re
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.bayes.plan import Plan
+from discreet.bayes.stream import Stream
 from discreet.errors import BudgetError, DiscreetError
 from discreet.federated.flower.keys import FederationKeys, read_private
 from discreet.federated.secure import AbortError, KeySigner, NodeStore, Round, SecureError
@@ -25,13 +27,14 @@ from discreet.federated.shares import SharePlan, share_plan
 from discreet.files import write_bytes
 from discreet.nodes.journal import Journal, LockedError, OtherQuestionError, OverspentError
 from discreet.nodes.refusals import NodeRefusal, NodeRefusedError
+from discreet.nodes.running import NOT_MASKED, SiteStream, check_stepped, data_of, question_of, running_update
 from discreet.nodes.settings import Settings, node_plan, plain_budget
 from discreet.nodes.site import SiteTerms
 from discreet.nodes.update import Update
 from discreet.privacy.account import Account
 from discreet.privacy.budget import Adjacency, Budget
 from discreet.schema import Schema
-from discreet.sources import collect
+from discreet.sources import check_columns, collect, trusting
 from discreet.statistics import Statistics
 
 if TYPE_CHECKING:  # it imports Flower, which must be kept quiet first
@@ -73,9 +76,19 @@ class FederatedTerms(SiteTerms):
     mechanism: str = "auto"
     secure: SecureTerms | None = None
     no_privacy: bool = False
+    stream: int | None = None  # steps that the budget is for, together; a budget for each round if None
 
     def __post_init__(self) -> None:
         need_privacy(self.budget, self.total, self.no_privacy)
+        if self.stream is not None:
+            check_stepped(self.data)
+            if self.secure is not None:
+                raise BudgetError(NOT_MASKED)
+            self.plan(Settings(self.adjacency, contributions=self.contributions))  # refuses what makes no stream
+
+    def plan(self, settings: Settings) -> Plan:
+        """What an answer releases, and at which cost."""
+        return node_plan(self.schema, settings, self.budget, self.mechanism, self.stream)
 
     @classmethod
     def read(cls, config: Mapping[str, Any]) -> FederatedTerms:
@@ -94,7 +107,7 @@ class FederatedTerms(SiteTerms):
             name, str(config["data"]), Schema.load(str(config["schema"])), Budget(epsilon, delta), total,
             Path(str(config["ledger"])), Adjacency.of(config.get("adjacency", "add-remove")),
             int(config.get("contributions", 1)), str(config.get("mechanism", "auto")), secure,
-            config.get("no-privacy") is True,
+            config.get("no-privacy") is True, int(config["stream"]) if "stream" in config else None,
             account=Account.open(str(config["account"]), label="federate node") if "account" in config else None,
         )  # fmt: skip
 
@@ -148,8 +161,12 @@ class AnsweringSite:
 
     def count(self, **detail: Any) -> Statistics:
         """Count the rows; once before all rounds, for their owner alone, so that no row can fail a later answer."""
-        terms = self.terms
-        return collect(terms.data, terms.schema, contributions=terms.contributions, empty=True, **detail)
+        terms, data = self.terms, self.terms.data
+        if terms.stream is not None:  # the first step's, if they are there
+            data = data_of(data, 1)
+            if not Path(data).is_file():
+                return Statistics.empty(terms.schema)
+        return collect(data, terms.schema, contributions=terms.contributions, empty=True, **detail)
 
     def accept(self, request: Request) -> None:
         """Raise a refusal unless the request is one that this node's terms allow."""
@@ -157,6 +174,8 @@ class AnsweringSite:
             raise NodeRefusedError(NodeRefusal.SCHEMA)
         asked = (request.settings.adjacency, request.settings.contributions)
         if asked != (self.terms.adjacency, self.terms.contributions):
+            raise NodeRefusedError(NodeRefusal.SETTINGS)
+        if (None if request.stream is None else request.stream[0]) != self.terms.stream:
             raise NodeRefusedError(NodeRefusal.SETTINGS)
 
     def question(self, request: Request) -> str:
@@ -172,9 +191,29 @@ class AnsweringSite:
         self.accept(request)
         with refusing():
             # What makes no plan costs nothing.
-            plan = node_plan(terms.schema, settings, terms.budget, terms.mechanism)
+            plan = terms.plan(settings)
+            if request.stream is not None:
+                return self._step(request, plan, request.stream[1])
             make = partial(terms.noised, settings, terms.mechanism, name)
             return Update.from_bytes(terms.answer(self.journal, name, self.question(request), plan, make))
+
+    def _step(self, request: Request, plan: Plan, step: int) -> Update:
+        """The running sums after a step, out of noise that was drawn once; the whole stream is one charge."""
+        terms = self.terms
+        stream = SiteStream(self.journal, request.round_id, Stream(plan))
+
+        def count(number: int) -> tuple[Statistics, tuple[str, ...]]:
+            data = data_of(terms.data, number)
+            check_columns(data, terms.schema)
+            found = collect(data, terms.schema, detail=plan.detail, contributions=terms.contributions, empty=True)
+            return found, trusting(plan, data).trusts
+
+        def pay(charge: str) -> None:
+            first = data_of(terms.data, 1)
+            question = json.dumps([replace(request, stream=None).text(), question_of(stream.empty, terms.node)])
+            terms.answer(self.journal, charge, question, plan, lambda: b"begun", data=first)
+
+        return running_update(stream.at(step, pay, count), request.settings, node=terms.node, round_id=request.round_id)
 
     # ---- rounds under masks
 

@@ -150,6 +150,8 @@ def gather(
             refuse(Refusal.UNKNOWN_NODE, "the update bears another name than the key it came with")
         if update.round_id != request.round_id:
             refuse(Refusal.MALFORMED, "the update is of another round")
+        if update.stream != request.stream:
+            refuse(Refusal.MALFORMED, "the update is of another step than was asked for")
         aggregate.add(update)
         keep(aggregate)
 

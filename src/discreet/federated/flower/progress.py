@@ -15,6 +15,7 @@ from discreet.dashboard import Board
 from discreet.errors import DiscreetError
 from discreet.federated.flower.task import RoundTask
 from discreet.files import parse_json, write_text
+from discreet.nodes.members import times_of
 from discreet.nodes.settings import node_plan
 from discreet.privacy.budget import Budget
 from discreet.schema import Schema
@@ -86,8 +87,10 @@ def noise_of(task: RoundTask) -> float | None:
     """The noise of one count, of one plain update or of a whole sum under masks."""
     if not task.epsilon:
         return None
-    plan = node_plan(Schema.load(task.schema), task.settings, Budget(task.epsilon, delta=task.delta), task.mechanism)
-    return math.sqrt(max(item.variance for item in plan.items if item.kind in COUNTS))
+    budget = Budget(task.epsilon, delta=task.delta)
+    plan = node_plan(Schema.load(task.schema), task.settings, budget, task.mechanism, task.stream or None)
+    times = times_of(plan, (task.stream, task.step or 1))
+    return math.sqrt(max(item.variance for item in plan.items if item.kind in COUNTS) * times)
 
 
 def look(state: Path) -> Board:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from flwr.app import Array, ArrayRecord, ConfigRecord, RecordDict
 
+from discreet.mechanisms.running import MOST
 from discreet.nodes.refusals import NodeRefusal, NodeRefusedError, Refusal, demand, refuse
 from discreet.nodes.settings import Settings
 from discreet.nodes.update import LONGEST, Update
@@ -23,6 +24,7 @@ class Request:
     round_id: str
     schema_hash: str
     settings: Settings
+    stream: tuple[int, int] | None = None  # of how many steps, and which one
 
     @classmethod
     def read(cls, content: RecordDict) -> Request:
@@ -31,24 +33,32 @@ class Request:
             text = content.config_records["request"]["json"]
             assert isinstance(text, str) and len(text) < 1 << 20
             fields = json.loads(text)
-            assert set(fields) == FIELDS and type(fields["contributions"]) is int
+            assert set(fields) - {"stream"} == FIELDS and type(fields["contributions"]) is int
             assert all(isinstance(fields[key], str) for key in FIELDS - {"contributions"})
             assert fields["split"] in {"weighted", "equal"}
             settings = Settings.of(fields["adjacency"], fields["numeric"], fields["split"], fields["contributions"])
             round_id, schema_hash = fields["round"], fields["schema_hash"]
             assert 0 < len(round_id) <= LONGEST and round_id.isprintable()
-            return cls(round_id, schema_hash, settings)
+            return cls(round_id, schema_hash, settings, _step(fields["stream"]) if "stream" in fields else None)
         except (KeyError, ValueError, TypeError, AssertionError, ArithmeticError, RecursionError):
             raise NodeRefusedError(NodeRefusal.REQUEST) from None
 
     def text(self) -> str:
         """The request as canonical JSON: one round has one text."""
         fields = {**self.settings.plain(), "round": self.round_id, "schema_hash": self.schema_hash}
+        if self.stream is not None:
+            fields["stream"] = list(self.stream)
         return json.dumps(fields, sort_keys=True, separators=(",", ":"))
 
     def record(self) -> RecordDict:
         """The request as the content of a message."""
         return RecordDict({"request": ConfigRecord({"json": self.text()})})
+
+
+def _step(value: Any) -> tuple[int, int]:
+    steps, step = value
+    assert type(steps) is int and type(step) is int and 1 <= step <= steps <= MOST
+    return steps, step
 
 
 def _value(content: RecordDict, record: str, name: str) -> Any:

@@ -9,6 +9,7 @@ from flwr.serverapp import Grid, ServerApp
 
 from discreet.federated.flower.gather import Patience, Report, Watch, gather, ignore
 from discreet.federated.flower.records import Request
+from discreet.federated.flower.steps import KeptStep
 from discreet.federated.flower.task import KeptRound, RoundTask
 from discreet.schema import Schema
 
@@ -24,13 +25,14 @@ def conduct(grid: Grid, task: RoundTask, report: Report = _print, watch: Watch =
 
         return conduct_secure(grid, task, report, watch)
     schema = Schema.load(task.schema)
-    progress = KeptRound(task, schema)
-    request = Request(progress.round_id, schema.hash, task.settings)
+    progress = KeptStep(task, schema) if task.stream else KeptRound(task, schema)
+    request = Request(progress.round_id, schema.hash, task.settings, progress.at)
     outcome = gather(
         grid, request, progress.aggregate(), expected=task.nodes, at_least=task.at_least or None,
         known=task.known or None, named=bool(task.keys), patience=Patience(task.wait, task.resend), report=report,
         keep=progress.keep, watch=watch,
     )  # fmt: skip
+    missing = progress.complete(outcome.aggregate)
     outcome.aggregate.model(task.smoothing).save(task.out)
     progress.finish()
     return {
@@ -39,6 +41,7 @@ def conduct(grid: Grid, task: RoundTask, report: Report = _print, watch: Watch =
         "secure": False,
         "nodes": outcome.table(),
         "refused": outcome.refused,
+        **({} if progress.at is None else {"steps": progress.at[0], "step": progress.at[1], "missing": missing}),
     }
 
 

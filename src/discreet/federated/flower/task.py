@@ -13,6 +13,7 @@ from discreet.errors import DiscreetError
 from discreet.federated.aggregate import Aggregate
 from discreet.federated.shares import SharePlan, share_plan
 from discreet.files import parse_json, write_text
+from discreet.nodes.running import NOT_MASKED
 from discreet.nodes.settings import Settings, node_plan
 from discreet.privacy.budget import Budget
 from discreet.privacy.plan import check_smoothing
@@ -50,6 +51,8 @@ class RoundTask:
     cutoff: float = 0.0
     robust: float = 0.1
     overlap: bool = False
+    stream: int = 0
+    step: int = 0
 
     def __post_init__(self) -> None:
         if self.nodes < 1 or self.at_least > self.nodes:
@@ -62,6 +65,13 @@ class RoundTask:
             raise DiscreetError("under masks nobody sees single updates: the only weighting is 'sum'")
         if self.secure and self.overlap:
             raise DiscreetError("under masks one noise is for all nodes: count a person's rows by contributions")
+
+        if self.stream and self.secure:
+            raise DiscreetError(NOT_MASKED)
+        if self.stream and self.weighting != "sum":
+            raise DiscreetError("the running sums of a stream are added up as they are: its weighting is 'sum'")
+        if (self.step and not self.stream) or self.stream < 0 or self.step < 0:
+            raise DiscreetError("say by stream of how many steps at most, and by step which one, from 1 on")
 
     @classmethod
     def read(cls, config: Mapping[str, Any]) -> RoundTask:
@@ -106,12 +116,15 @@ class RoundTask:
         if self.secure:
             self.shares(schema, nodes)
         elif self.epsilon:
-            node_plan(schema, self.settings, Budget(self.epsilon, delta=self.delta), self.mechanism)
+            node_plan(
+                schema, self.settings, Budget(self.epsilon, delta=self.delta), self.mechanism, self.stream or None
+            )
 
     def essence(self, schema: Schema) -> str:
         """What must not change while a round is resumed."""
         names = ("adjacency", "numeric", "split", "contributions", "weighting", "secure", "cutoff", "robust", "overlap")
-        return json.dumps([schema.hash, *(getattr(self, name) for name in names)])
+        steps = [self.stream] if self.stream else []
+        return json.dumps([schema.hash, *(getattr(self, name) for name in names), *steps])
 
 
 class KeptRound:
@@ -127,6 +140,15 @@ class KeptRound:
         if self.directory is not None:
             mark = {"round": self.round_id, "essence": task.essence(schema)}
             write_text(self.directory / "round.json", json.dumps(mark), private=True)
+
+    @property
+    def at(self) -> tuple[int, int] | None:
+        """Of how many steps of a stream, and which one this is; None of a round by itself."""
+        return None
+
+    def complete(self, aggregate: Aggregate) -> list[str]:
+        """Bring in what is known of nodes that have not answered; who they are."""
+        return []
 
     def _unfinished(self) -> str | None:
         if self.directory is None or not (self.directory / "round.json").is_file():
