@@ -192,6 +192,15 @@ def test_shapes_are_for_wide_tables_whose_cells_have_too_little_support_for_weig
     assert [one.model for one in others] == ["naive-bayes", "additive", "naive-bayes", "additive"]
 
 
+def test_flat_shapes_keep_room_of_their_own():
+    """A feature that says nothing by itself may say something beside others: it gets less noise than none at all."""
+    shapes = read_shapes(np.log([0.5, 0.5]), [np.log([[0.9, 0.1], [0.1, 0.9]]), np.log([[0.5, 0.5], [0.49, 0.51]])])
+    assert shapes.doubts[1] == pytest.approx(math.sqrt(newton.UNSEEN / 2), rel=0.01)
+    assert shapes.doubts[0] > newton.DOUBT * shapes.reaches[0]
+    assert np.square(shapes.widths).sum() == pytest.approx(1 + newton.CONSTANT)
+    assert shapes.widths[1] / shapes.widths[0] == pytest.approx(math.sqrt(shapes.doubts[1] / shapes.doubts[0]))
+
+
 @pytest.mark.parametrize("scale", [1.0, 1e9])
 def test_a_row_adds_the_same_beside_others_however_large_the_weights_are(scale):
     weights = np.array([1.0, -0.7, 0.9]) * scale

@@ -35,7 +35,7 @@ from discreet.statistics import saturated_add
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 STEPS = 5
-SHAPES = Fraction(3, 5)  # of ρ, for the tables that shapes are read off
+SHAPES = Fraction(3, 4)  # of ρ, for the tables that shapes are read off
 FREE = 11  # times a row's square by which the second derivatives may weigh in and cost nothing: below (11 + 5√5)/2
 LARGE = 4.0  # log-odds that a cell may speak for
 CONSTANT = 0.15  # the square of the constant's column, where those of all features add up to one at most
@@ -44,6 +44,9 @@ RATE = 1 << 15  # of a residual
 FINE, FAR = 1 << 10, 16  # steps of one unit of a score, and the largest one
 PART = 1 << 17  # rows whose sums are taken at once: none leaves the 53 bits of a double
 WEIGHT, DOUBT = 0.6, 0.4  # of a shape before anything is seen, and its deviation
+START = 0.25  # of that weight in the first step: all of it may put scores where second derivatives say nothing
+KEPT = 0.7  # of what earlier steps count for, with every step
+UNSEEN = 0.25  # the variance of a score that features may have only together, shared out over their shapes
 ACCOUNTING = "rho of zCDP, costs added up exactly, then the tight conversion to (epsilon, delta)"
 
 
@@ -124,9 +127,15 @@ class Shapes:
     base: float  # log-odds of the second class at large
 
     @property
+    def doubts(self) -> Floats:
+        """How far each may move a score from what is expected of it; one that is flat by itself may, too."""
+        return np.asarray(np.sqrt((DOUBT * self.reaches) ** 2 + UNSEEN / len(self.reaches)))
+
+    @property
     def widths(self) -> Floats:
-        """The largest entry of each column; their squares add up to 1 + CONSTANT."""
-        return np.append(np.sqrt(self.reaches / self.reaches.sum()), math.sqrt(CONSTANT))
+        """The largest entry of each column; their squares add up to 1 + CONSTANT. Noise is less where doubt is more."""
+        doubts = self.doubts
+        return np.append(np.sqrt(doubts / doubts.sum()), math.sqrt(CONSTANT))
 
     @functools.cached_property
     def columns(self) -> list[Integers]:
@@ -203,19 +212,23 @@ def fitted_weights(rows: HeldRows, shapes: Shapes, plan: NewtonPlan, sampler: Sa
     steep, bent = own / (RATE * UNIT) ** 2, math.sqrt(own * square / FREE) / (RATE * UNIT**2)
     middle = float(shapes.middles.sum())
     mean = np.append(np.full(size - 1, WEIGHT), WEIGHT * middle + shapes.base) * back
-    known = np.diag(1 / (np.append(np.full(size - 1, DOUBT), 2.0) * back) ** 2)
-    weights = np.append(np.zeros(size - 1), shapes.base) * back
-    info, pull, curved = np.zeros((size, size)), np.zeros(size), np.zeros((size, size))
-    for step in range(1, STEPS + 1):
+    known = np.diag(1 / (np.append(shapes.doubts / shapes.reaches, 2.0) * back) ** 2)
+    weights = np.append(np.full(size - 1, START * WEIGHT), START * WEIGHT * middle + shapes.base) * back
+    been, pulled, curved, worth, squares = np.zeros(size), np.zeros(size), np.zeros((size, size)), 0.0, 0.0
+    for _ in range(STEPS):
         gradient, found = noisy(*derivatives(rows, shapes, weights), square, plan, sampler)
-        curved += found
-        floor = bent * math.sqrt(2 * size / step)
-        values, vectors = np.linalg.eigh(curved / step)
+        # Where second derivatives are alike, a mean of gradients is that at the same mean of weights. The first steps
+        # may have been far off, and count for less.
+        been, pulled, curved = KEPT * been + weights, KEPT * pulled + gradient, KEPT * curved + found
+        worth, squares = KEPT * worth + 1, KEPT**2 * squares + 1
+        left = squares / worth**2  # of the variance of one step
+        floor = bent * math.sqrt(2 * size * left)
+        values, vectors = np.linalg.eigh(curved / worth)
         values = np.maximum(values, 0.02 * floor) + 0.15 * floor  # what noise may have made negative
-        trust = (vectors * (values / (values + steep))) @ vectors.T
+        trust = (vectors * (values / (values + steep * left))) @ vectors.T
         precision = trust @ ((vectors * values) @ vectors.T)
-        info, pull = 0.2 * info + precision, 0.2 * pull + precision @ weights - trust @ gradient
-        weights = np.linalg.solve(known + info, known @ mean + pull)
+        seen = precision @ been - trust @ pulled
+        weights = np.linalg.solve(known + precision, known @ mean + seen / worth)
     return np.asarray(weights)
 
 
