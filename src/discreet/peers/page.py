@@ -24,6 +24,8 @@ among twenty true claims at 0.95 one false alarm is to be expected.
 
 """
 
+_MARK = "<!-- not run: it needs the library's own environment; `discreet audit --peers` runs it there -->"
+
 
 def page(results: Sequence[Mapping[str, Any]]) -> str:
     """Markdown of all results."""
@@ -49,6 +51,7 @@ def page(results: Sequence[Mapping[str, Any]]) -> str:
             parts.append(
                 f"- Strongest event found: {one['event']}{hits}.\n- To reproduce, pass these lines to "
                 f"`{sides['script']}` in an environment that has the library, with a `size`:\n\n"
+                f"  {_MARK}\n\n"
                 f"  ```json\n  {json.dumps(sides['left'])}\n  {json.dumps(sides['right'])}\n  ```\n"
             )
         else:
