@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import gzip
 import io
+import itertools
 import json
 import os
 import shlex
@@ -45,8 +46,13 @@ def command(line: str) -> None:
             assert not end.code, f"{line} ends with {end.code}"
         said.flush()
         answer = said.buffer.getvalue()
+    sys.stdout.write(answer.decode("utf-8"))
     if out is not None:
         Path(out).write_bytes(answer)
+    for option, name in itertools.pairwise(words):
+        if option in {"--out", "--plot"}:
+            made = Path(name)
+            assert any(made.iterdir()) if made.is_dir() else made.stat().st_size, f"{line} wrote no {name}"
 
 
 def follow(page: str, space: dict[str, Any]) -> int:
@@ -91,7 +97,8 @@ def main(wanted: list[str]) -> None:
             kept, stdin = dict(os.environ), sys.stdin
             os.environ["XDG_STATE_HOME"] = str(place / "state")
             error = ""
-            with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()) as said:
+            answers, said = io.StringIO(), io.StringIO()
+            with contextlib.redirect_stdout(answers), contextlib.redirect_stderr(said):
                 try:
                     count = follow(page, {"__name__": "page"} if alone else {"__name__": "page", **names(page)})
                 except BaseException:
@@ -99,7 +106,14 @@ def main(wanted: list[str]) -> None:
             os.environ.clear()
             os.environ.update(kept)
             sys.stdin = stdin
-            print(json.dumps({"page": page, "blocks": count, "error": error, "hidden": sorted(hidden)}), flush=True)
+            found = {
+                "page": page,
+                "blocks": count,
+                "error": error,
+                "said": answers.getvalue(),
+                "hidden": sorted(hidden),
+            }
+            print(json.dumps(found), flush=True)
 
 
 if __name__ == "__main__":
