@@ -177,7 +177,8 @@ class Browser:
                 self.dark(dark)
                 self.wait(drawn)
                 self.wait(f"return ({_IS_DARK}) === arguments[0]", dark)
-                assert self.axe() == [], (width, dark)
+                found = self.axe()
+                assert not found, (width, dark, found)
                 assert self.overflow() <= 0, (width, dark)
         assert self.errors() == [] and self.external(*own) == []
 
