@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: help demo test slow mutants lint bench deployment docs sbom lock clean
+.PHONY: help demo test slow pythons mutants lint bench deployment docs sbom lock clean
 help:  ## this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
@@ -31,6 +31,9 @@ test: $(VENV)/.dev  ## the tests, the doctests and the import contract
 
 slow: $(VENV)/.dev  ## the precise statistical checks, which take many minutes
 	$(BIN)/python -m pytest -m slow
+
+pythons: $(VENV)/.dev  ## install, demo and the tests of some rooms on every supported Python that the machine has
+	$(BIN)/python -m pytest -n 0 -s -rs -m slow tests/test_pythons.py
 
 mutants: $(VENV)/.dev  ## plant every privacy fault of a list, one by one: the tests must notice each
 	$(BIN)/python -m tests.mutants $(MUTANTS)

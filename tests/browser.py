@@ -22,6 +22,15 @@ FLAGS = (
 )  # fmt: skip
 WORST = ("serious", "critical")
 INSIDE = ("data", "blob", "about", "file", "chrome", "chrome-extension", "devtools")  # these ask no other machine
+# Whether the page's ground is dark: that of the first of its elements, from the inside, that has one.
+_IS_DARK = """(() => {
+  for (const one of [document.body, document.documentElement]) {
+    const [r, g, b, a = 1] = getComputedStyle(one).backgroundColor.match(/[\\d.]+/g).map(Number);
+    if (a > 0) return (0.2126 * r + 0.7152 * g + 0.0722 * b) < 128;
+  }
+  const known = getComputedStyle(document.documentElement).colorScheme.includes("dark");
+  return known && matchMedia("(prefers-color-scheme: dark)").matches;
+})()"""
 PATIENCE = 60.0  # seconds: a guard against a hang
 
 
@@ -156,6 +165,22 @@ class Browser:
                 self._requests.append(message["params"]["url"])
 
     # ---- whether everybody can use it
+
+    def bars(self, *own: str, drawn: str = "return true") -> None:
+        """What every page has to pass: wide and as narrow as a phone, light and dark, quiet, nothing from elsewhere.
+
+        `drawn` is true once the page has drawn itself for a new size or scheme.
+        """
+        for width in (1000, 400):
+            for dark in (False, True):
+                self.viewport(width)
+                self.dark(dark)
+                self.wait(drawn)
+                self.wait(f"return ({_IS_DARK}) === arguments[0]", dark)
+                found = self.axe()
+                assert not found, (width, dark, found)
+                assert self.overflow() <= 0, (width, dark)
+        assert self.errors() == [] and self.external(*own) == []
 
     def axe(self, *, worst: tuple[str, ...] = WORST, **options: Any) -> list[str]:
         """What axe-core finds by the rules of WCAG 2 (A, AA): a line for each violation of that impact."""

@@ -37,7 +37,7 @@ _LONGEST = tuple(
     f"tests/{name}"
     for name in (
         "federated/flower/test_deployment", "federated/flower/test_run", "sources/engines/",
-        "gossip/test_deployment", "test_readme", "audit/test_how_to", "studies/test_gossip", "gossip/test_cli",
+        "gossip/test_deployment", "docs/test_blocks", "audit/test_how_to", "studies/test_gossip", "gossip/test_cli",
         "local/test_serve_process",
         "audit/test_every_case",
     )

@@ -57,18 +57,3 @@ def hide_the_rest(extras: Sequence[str] = ()) -> set[str]:
     }
     sys.meta_path.insert(0, _Hidden(hidden))
     return hidden
-
-
-def follow(commands: Sequence[Sequence[str]], code: Sequence[str]) -> None:
-    """Run commands of the package one after the other and then blocks of Python, as a reader would type them."""
-    from discreet.cli import main
-
-    for words in commands:
-        sys.argv = ["discreet", *words]
-        try:
-            main()
-        except SystemExit as end:
-            assert not end.code, f"discreet {' '.join(words)} ends with {end.code}"
-    names: dict[str, object] = {"__name__": "page"}
-    for block in code:
-        exec(compile(block, "page", "exec", dont_inherit=True), names)

@@ -67,6 +67,19 @@ def test_colours_sizes_keys_and_pictures(browser, tmp_path):
     assert browser.screenshot(tmp_path / "page.png").read_bytes().startswith(b"\x89PNG")
 
 
+def test_the_bars_are_there_to_fail(browser, tmp_path):
+    page = tmp_path / "page.html"
+    body = "<main><h1>one</h1><p>two</p></main>"
+    page.write_text(GOOD + body)
+    browser.open(page)
+    browser.bars()
+    for worse in ("<p style='width:900px'>wide</p>", "<input id=name>", "<script>console.error('one')</script>"):
+        page.write_text(GOOD + body + worse)
+        browser.open(page)
+        with pytest.raises(AssertionError):
+            browser.bars()
+
+
 def test_nothing_is_left_for_the_next_test(browser, other):
     browser.open(other)
     browser.run("localStorage.setItem('a', 'b'); console.error('left')")

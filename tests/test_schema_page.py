@@ -10,7 +10,7 @@ import pytest
 
 from discreet import Categorical, Date, Numeric, Schema
 from discreet.cli.editor import json_schema_of_files
-from tests.pages import DOCS, blocks, run
+from tests.pages import DOCS, blocks
 
 PAGE = "schema.md"
 
@@ -21,11 +21,6 @@ def test_the_files_on_the_page_load(tmp_path):
         (tmp_path / "s.toml").write_text(text)
         sizes.append(len(Schema.load(tmp_path / "s.toml").features))
     assert sizes == [10, 3]
-
-
-def test_the_python_on_the_page_runs(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    run(blocks(PAGE), PAGE)
 
 
 FEATURES = {"categorical": Categorical, "numeric": Numeric, "date": Date}

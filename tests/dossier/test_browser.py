@@ -19,16 +19,11 @@ def folder(models, full, tmp_path_factory):
 def test_documents(browser, folder, name):
     browser.open(folder / name)
     assert "Privacy" in browser.text("h1")
-    for width, dark in ((1000, False), (1000, True), (400, False), (400, True)):
-        browser.viewport(width)
-        browser.dark(dark)
-        assert browser.axe() == []
-        assert browser.overflow() <= 0
+    browser.bars()
     pictures = browser.run(
         "return [...document.querySelectorAll('svg')].map((one) => one.getBoundingClientRect().height)"
     )
     assert pictures and all(height > 20 for height in pictures)
-    assert browser.errors() == [] and browser.external() == []
 
 
 def test_a_label_prints_on_one_page(browser, folder):

@@ -1,6 +1,6 @@
 """The console commands, run as a stranger runs them: in processes of their own, judged by files and output.
 
-Each command is run at least once from its very start: by `script`, here or in tests/test_readme.py.
+Each command is run at least once from its very start: by `script`, here or in tests/docs.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 import io
 import os
+import shlex
 import subprocess
 import sys
 import time
@@ -13,6 +14,7 @@ import pytest
 from discreet import Account, Address, Budget, DataError, collect
 from discreet.cli import app
 from discreet.cli.running import run
+from tests.pages import blocks
 
 pytestmark = pytest.mark.usefixtures("one_tree")
 
@@ -98,6 +100,17 @@ def test_every_command_reads_a_table_as_it_reads_a_file(sources, asked):
     for found in told.values():
         assert found[1:] == expected[1:]
         assert [line for line in found[0] if '"name"' in line] == [line for line in expected[0] if '"name"' in line]
+
+
+def test_the_page_is_followed(place, postgres, asked, monkeypatch):
+    """docs/databases.md, with the address of the server that is here."""
+    (block,) = (one for one in blocks("databases.md", "console") if "postgresql://" in one)
+    password, fit = (shlex.split(line[2:], comments=True) for line in block.splitlines())
+    assert password[0] == "export" and password[1].startswith("PGPASSWORD=")
+    monkeypatch.setenv("PGPASSWORD", "a secret of the tests")
+    here = {"postgresql://reader@db.example/clinic": postgres.address("guest"), "public.visits": "public.people"}
+    code, _, err = asked(*[here.get(word, word) for word in fit[1:]])
+    assert code == 0 and (place / "model.json").stat().st_size, err
 
 
 @pytest.mark.parametrize(

@@ -58,6 +58,9 @@ def test_three_nodes_in_five_commands(tmp_path):
         shown = start(["status", "--state", f"{names[0]}/state", "--json"], "status.log")
         assert shown.wait(60) == 0
         found = json.loads((tmp_path / "status.log").read_text())
+        for words in documented("gossip.md", "node")[1:]:  # the first goes on after a crash, which there was none of
+            assert start(words, f"then-{words[0]}.log").wait(60) == 0, logs()
+        assert (tmp_path / "now.json").read_bytes() in models and (tmp_path / "keys").is_dir()
         assert found["phases"] == dict.fromkeys(sorted(names), "content") and found["expected_error"] > 0
     finally:
         nursery.close()

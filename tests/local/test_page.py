@@ -119,9 +119,7 @@ def test_everybody_can_use_it(browser, server):
     browser.open(f"{server.address}/")
     answer_by_keyboard(browser)
     browser.wait(SAID)
-    browser.viewport(400)
-    browser.dark()
-    assert not browser.axe() and browser.overflow() == 0
+    browser.bars(server.address)
 
 
 def test_what_is_left_out_is_asked_for_and_nothing_is_sent(browser, server):

@@ -7,6 +7,7 @@ import datetime
 import http.client
 import json
 import os
+import shlex
 import signal
 import socket
 import ssl
@@ -18,10 +19,12 @@ from pathlib import Path
 
 import pytest
 
+from discreet import Numeric, Schema
 from discreet.local.campaign import Campaign
 from discreet.local.collector import Collector
 from tests.local.people import SCHEMA, report_list
 from tests.local.servers import BYTES, Server
+from tests.pages import blocks
 
 pytest.importorskip("uvicorn", reason="the extra 'serve' is not installed")
 
@@ -121,6 +124,29 @@ def test_tls_a_polite_end_and_no_addresses_in_the_log(folder):
     code, errors = server.end(signal.SIGINT)
     assert code == 0 and "holds 10 reports" in errors and "127.0.0.1" not in errors
     assert "POST" not in errors
+
+
+def test_the_page_is_followed(folder, discreet):
+    """docs/local-privacy.md: a server, a device that reports to it, a model while it runs; and a server with TLS."""
+    first, last = (
+        block for block in blocks("local-privacy.md", "console") if "discreet local serve" in block
+    )  # fmt: skip
+    serve, send, model = (shlex.split(line[2:], comments=True) for line in first.splitlines())
+    schema = Schema([Numeric("age", 0, 100, integer=True, bins=[0, 18, 65, 100])], target="ill", classes=["no", "yes"])
+    Campaign(schema, 1.0).save(folder / "campaign.json")
+    with Server(folder, what=tuple(serve[3:])) as server:
+        words = [server.address if word == "http://localhost:8000" else word for word in send[1:]]
+        done = discreet(*words, "--memory", folder / "memory", cwd=folder)
+        assert done.returncode == 0, done.stderr
+        assert json.loads(server.get("/status")[2])["accepted"] == 1
+        done = discreet(*model[1:], cwd=folder)
+        assert done.returncode == 0 and (folder / "model.json").stat().st_size, done.stderr
+    certificate(folder)
+    words = shlex.split(last.replace("\\\n", " "))[4:]
+    told = {"0.0.0.0": "127.0.0.1"}
+    at = words.index("--port")
+    with Server(folder, what=tuple(told.get(word, word) for word in [*words[:at], *words[at + 2 :]])) as server:
+        assert server.address.startswith("https://")
 
 
 def _cost(server: Server, posts: int, at: str) -> float:

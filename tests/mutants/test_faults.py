@@ -8,6 +8,7 @@ import pytest
 
 from tests.mutants.__main__ import chosen, room_table
 from tests.mutants.fault import ROOT, Fault, StaleError, every_fault
+from tests.pages import blocks
 
 FAULTS = every_fault()
 
@@ -61,3 +62,12 @@ def test_the_list_has_a_module_per_room():
 def test_the_page_shows_the_list_as_it_is():
     """`python -m tests.mutants --table` prints what belongs there."""
     assert room_table(FAULTS) in (ROOT / "docs" / "mutants.md").read_text()
+
+
+def test_the_example_on_the_page_is_a_fault_of_the_list():
+    planted = []
+    (example,) = blocks("mutants.md")
+    exec(compile(example, "mutants.md", "exec"), {"plant": lambda *given: planted.append(given)})
+    ((name, file, old, new, means, *tests),) = planted
+    (fault,) = (one for one in FAULTS if one.id == f"trees/{name}")
+    assert (fault.file, fault.old, fault.new, fault.means, fault.tests) == (file, old, new, means, tuple(tests))

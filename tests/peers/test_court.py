@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from discreet.cli.peers import hear_all
 from discreet.errors import AuditError
-from discreet.peers import CASES, PeerCase, chosen, hear, not_run, page
+from discreet.peers import CASES, Journal, PeerCase, chosen, hear, not_run, page
 from discreet.peers.court import DRIVERS, Driver
 from discreet.peers.environments import PINS, BuildError, build
 
@@ -50,6 +51,60 @@ def test_a_library_that_raises_ends_or_takes_too_long_is_no_verdict(tmp_path):
     assert "could not be run: no wheel" in page([said])
 
 
+def test_runs_are_fewer_than_planned_where_time_is_short_and_the_page_says_so():
+    held = hear(COIN, HERE, samples=40_000_000, limit=2.0)
+    assert 400 <= held["samples"] < held["planned"] == 40_000_000
+    assert f"{held['samples']:,} of 40,000,000 |" in page([held])
+    assert "| 4,000 |" in page([held | {"samples": 4_000, "planned": 4_000}])
+
+
+def test_a_journal_keeps_what_was_heard_and_forgets_what_is_torn(tmp_path):
+    path = tmp_path / "peers.journal"
+    journal = Journal(path)
+    for name in ("one", "two"):
+        journal.add(replace(COIN, name=name), None, 0.95, {"name": name})
+    path.write_bytes(path.read_bytes()[:-5])  # the second was being written
+    again = Journal(path)
+    assert len(again) == 1 and again.get(replace(COIN, name="one"), None, 0.95) == {"name": "one"}
+    again.add(COIN, None, 0.95, {"name": "three"})
+    assert Journal(path).get(COIN, COIN.samples, 0.95) == {"name": "three"}
+    for other in (replace(COIN, epsilon=2.0), replace(COIN, samples=400)):
+        assert again.get(other, None, 0.95) is None  # another case, whatever its name
+    assert again.get(COIN, None, 0.9) is None
+
+
+def test_the_command_writes_the_page_itself_and_carries_on(tmp_path, monkeypatch, capsys):
+    cases = [replace(COIN, name=name) for name in ("stub/one", "stub/two", "stub/three")]
+    heard = []
+
+    def hear_one(case, python, **more):
+        heard.append(case.name)
+        if len(heard) == 2:
+            raise KeyboardInterrupt
+        if len(heard) == 4:
+            raise AuditError("stub raised ValueError")
+        return hear(case, HERE, **more)
+
+    monkeypatch.setattr("discreet.peers.chosen", lambda names: cases)
+    monkeypatch.setattr("discreet.peers.build", lambda pins, folder: HERE)
+    monkeypatch.setattr("discreet.peers.hear", hear_one)
+    monkeypatch.setattr("discreet.peers.journal.pinned", lambda family: tmp_path / "none")
+    words = {"names": [], "listing": False, "folder": tmp_path, "samples": 800, "confidence": 0.95, "as_json": False}
+    out = tmp_path / "docs"
+    with pytest.raises(KeyboardInterrupt):
+        hear_all(**words, out=out)
+    assert (out / "peers.journal").exists() and not (out / "peers.md").exists()
+    hear_all(**words, out=out)  # the first is not heard again, the third could not be run
+    assert heard == ["stub/one", "stub/two", "stub/two", "stub/three"] and (out / "peers.journal").exists()
+    assert "could not be run" in (out / "peers.md").read_text() and "1 results of before" in capsys.readouterr().err
+    hear_all(**words, out=out)
+    assert heard[4:] == ["stub/three"] and {file.name for file in out.iterdir()} == {"peers.json", "peers.md"}
+    results = json.loads((out / "peers.json").read_text())
+    assert [one["samples"] for one in results] == [800] * 3 and (out / "peers.md").read_text() == page(results)
+    with pytest.raises(AuditError, match="leave out NAMEs"):
+        hear_all(**words | {"names": ["stub"]}, out=out)
+
+
 def test_environments_are_reused_and_a_failure_is_one_sentence(tmp_path, monkeypatch):
     pins = tmp_path / "nothing.txt"
     pins.write_text("# None.\n")
@@ -84,11 +139,12 @@ def test_cases_are_enough_have_drivers_and_pins_without_addresses():
 def test_the_page_is_what_the_results_say():
     results = json.loads((DOCS / "peers.json").read_text(encoding="utf-8"))
     assert len(results) >= 12 and (DOCS / "peers.md").read_text(encoding="utf-8") == page(results)
-    assert {one["name"] for one in results} <= {case.name for case in CASES}
+    assert [one["name"] for one in results] == [case.name for case in CASES]
 
 
 def test_the_command_lists_cases_and_refuses_what_is_not_for_peers(discreet):
     listed = json.loads(discreet("audit", "--peers", "--list", "--json").stdout)
     assert [one["name"] for one in listed] == [case.name for case in CASES]
     assert discreet("audit", "--peers", "--controls").returncode == 2
-    assert discreet("audit", "--environments", "x", "--list").returncode == 2
+    for option in ("--environments", "--out"):
+        assert discreet("audit", option, "x", "--list").returncode == 2

@@ -40,6 +40,10 @@ def command(
     environments: Annotated[
         Path | None, typer.Option(help="With --peers: where environments are built and reused (default: the cache).")
     ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="With --peers: a folder for peers.json and peers.md, and a journal to carry on from."),
+    ] = None,
     figure: Annotated[Path | None, typer.Option(help="Draw both output laws into this PNG or SVG file.")] = None,
     as_json: options.Json = False,
 ) -> None:
@@ -51,13 +55,13 @@ def command(
 
     if peers:
         if everything or controls or checkpoint or figure or delta or epsilon is not None or seed is not None:
-            raise AuditError("--peers takes NAMEs, --list, --samples, --confidence and --environments alone")
+            raise AuditError("--peers takes NAMEs, --list, --samples, --confidence, --environments and --out alone")
         from discreet.cli.peers import hear_all
 
-        hear_all(names or [], listing, environments, samples, confidence, as_json)
+        hear_all(names or [], listing, environments, samples, confidence, out, as_json)
         return
-    if environments is not None:
-        raise AuditError("--environments is for --peers")
+    if environments is not None or out is not None:
+        raise AuditError("--environments and --out are for --peers")
     if listing:
         _list(as_json)
         return

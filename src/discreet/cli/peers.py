@@ -11,20 +11,40 @@ import typer
 from discreet.cli.terminal import console, note, print_json, progress, table
 
 if TYPE_CHECKING:
-    from discreet.peers import PeerCase
+    from discreet.peers import Journal, PeerCase
+
+
+JOURNAL = "peers.journal"
 
 
 def hear_all(
-    names: list[str], listing: bool, folder: Path | None, samples: int | None, confidence: float, as_json: bool
+    names: list[str],
+    listing: bool,
+    folder: Path | None,
+    samples: int | None,
+    confidence: float,
+    out: Path | None,
+    as_json: bool,
 ) -> None:
     """Hear the cases that are named, or show them; exit code 1 if a claim was refuted."""
-    from discreet.peers import chosen
+    from discreet.errors import AuditError
+    from discreet.peers import Journal, chosen
 
     cases = chosen(names)
+    if out is not None and (names or listing):
+        raise AuditError("--out writes the page of all cases: leave out NAMEs and --list")
     if listing:
         _list(cases, as_json)
         return
-    results = [_one(case, folder or _cache(), samples, confidence, as_json) for case in cases]
+    journal = None
+    if out is not None:
+        out.mkdir(parents=True, exist_ok=True)
+        journal = Journal(out / JOURNAL)
+        if len(journal):
+            note(f"{journal.path} has {len(journal)} results of before, which are not heard again")
+    results = [_one(case, folder or _cache(), samples, confidence, journal, as_json) for case in cases]
+    if out is not None:
+        _write(results, out)
     if as_json:
         print_json(results)
     else:
@@ -33,17 +53,38 @@ def hear_all(
         raise typer.Exit(1)
 
 
-def _one(case: PeerCase, folder: Path, samples: int | None, confidence: float, quiet: bool) -> dict[str, Any]:
+def _one(
+    case: PeerCase, folder: Path, samples: int | None, confidence: float, journal: Journal | None, quiet: bool
+) -> dict[str, Any]:
     from discreet.errors import AuditError
     from discreet.peers import BuildError, build, hear, not_run, pinned
 
+    found = None if journal is None else journal.get(case, samples, confidence)
+    if found is not None:
+        return found
     try:
         with progress(f"building the environment of {case.family}, unless it is there", quiet=quiet):
             python = build(pinned(case.family), folder)
         with progress(f"auditing {case.name}", quiet=quiet) as tell:
-            return hear(case, python, samples=samples, confidence=confidence, tell=tell)
+            found = hear(case, python, samples=samples, confidence=confidence, tell=tell)
     except (BuildError, AuditError) as error:
         return not_run(case, str(error))
+    if journal is not None:
+        journal.add(case, samples, confidence, found)
+    return found
+
+
+def _write(results: list[dict[str, Any]], out: Path) -> None:
+    import json
+
+    from discreet.files import write_text
+    from discreet.peers import page
+
+    write_text(out / "peers.json", json.dumps(results, indent=1, ensure_ascii=False) + "\n")
+    write_text(out / "peers.md", page(results))
+    if all(one["samples"] for one in results):  # else the next run tries again what could not be run
+        (out / JOURNAL).unlink(missing_ok=True)
+    note(f"wrote {out / 'peers.json'} and {out / 'peers.md'}")
 
 
 def _cache() -> Path:

@@ -20,7 +20,7 @@ from discreet.peers.cases import PeerCase
 
 DRIVERS = Path(__file__).parent / "drivers"
 LIMIT = 600.0  # seconds a case may take
-SHARE = 0.25  # of the limit is what the number of runs is planned for
+SHARE = 0.5  # of the limit is what the number of runs is planned for
 _CHUNK = 200
 _PROBE = 5
 Tell = Callable[[int, int], None]
@@ -115,7 +115,8 @@ def hear(
     """Audit one case; the answer has the keys of an audit, and what was run: library, version, setting, reproduction.
 
     The number of runs is `samples` (the case's own by default), or less where the time of a few runs says that
-    they would take more than a share of the limit. It is fixed before any output is looked at.
+    they would take more than a share of the limit: `planned` beside `samples` in the answer then says so. It is fixed
+    before any output is looked at.
     """
     with Driver(python, case.family, limit) as driver:
         driver.ask(case.request(0, 1))  # what is compiled or imported on first use
@@ -123,7 +124,8 @@ def hear(
         for side in (0, 1):
             driver.ask(case.request(side, _PROBE))
         cost = (time.perf_counter() - began) / (2 * _PROBE)
-        runs = max(400, min(samples or case.samples, int(SHARE * limit / max(cost, 1e-9))))
+        planned = samples or case.samples
+        runs = max(400, min(planned, int(SHARE * limit / max(cost, 1e-9))))
         result = audit(
             Remote(driver, case, tell, runs), Pair(0, 1, case.neighbours), case.epsilon, case.delta,
             samples=runs, confidence=confidence, processes=1, name=case.name,
@@ -134,6 +136,7 @@ def hear(
         "above the comparison" if result.violated else "consistent")  # fmt: skip
     return {
         **found,
+        "planned": planned,
         "verdict": verdict,
         "library": case.family,
         "version": driver.version,
@@ -151,7 +154,8 @@ def not_run(case: PeerCase, why: str) -> dict[str, Any]:
     """What is said of a case that could not be run: nothing about its claim."""
     return {
         "name": case.name, "epsilon": case.epsilon, "delta": case.delta, "lower_bound": None, "confidence": None,
-        "pair": case.neighbours, "event": None, "samples": 0, "seconds": 0.0, "method": "event", "hits": None,
+        "pair": case.neighbours, "event": None, "samples": 0, "planned": case.samples, "seconds": 0.0,
+        "method": "event", "hits": None,
         "verdict": f"could not be run: {why}", "library": case.family, "version": None, "setting": case.setting,
         "basis": case.basis, "reproduction": None,
     }  # fmt: skip

@@ -8,17 +8,23 @@ from typing import Any
 
 _HEAD = """# Claims of other libraries
 
-These results were gathered library by library with the cases of `discreet audit --peers`, with the numbers of runs
-shown (fewer than the defaults for most, to save time; far bounds were run twice, first with 1,000 runs, which proved
-nothing): each library ran in an environment of its own, in the version and setting shown, on two neighbouring inputs.
+`discreet audit --peers --out docs` wrote this page and the results behind it: it builds an environment for each library
+from pinned versions, and hears every case on two neighbouring inputs, in the setting and with the number of runs that
+the list of cases has. Both are chosen so that a case ends within ten minutes; where the first few runs say that it
+would not, fewer are made, and the column of runs says "of" how many. A result is kept as soon as it is there and is not
+drawn again after an interruption, whatever it says. Earlier hearings of the same cases, with other numbers of runs, are
+in the history of this page.
+
 A proven bound above the claim means that the claim does not hold *in this setting and for these inputs*, with the
 stated confidence. "consistent" means that nothing was proven: the pair may not be the worst one, or the runs too few.
 Where a library states no ε, the table says what its output is compared with, and a bound above that is called so, not
 a leak. Outputs are rounded to multiples of 1/1024 before they are audited, so what is measured is the mechanism and
-not the last bits of its doubles. Each row has its own confidence; among twenty true claims at 0.95 one false alarm is
-to be expected.
+not the last bits of its doubles. Times are of a machine that did other work as well. Each row has its own confidence;
+among twenty true claims at 0.95 one false alarm is to be expected.
 
 """
+
+_MARK = "<!-- not run: it needs the library's own environment; `discreet audit --peers` runs it there -->"
 
 
 def page(results: Sequence[Mapping[str, Any]]) -> str:
@@ -31,7 +37,7 @@ def page(results: Sequence[Mapping[str, Any]]) -> str:
         bound = "–" if one["lower_bound"] is None else f"{one['lower_bound']:.2f}"
         lines.append(
             f"| {one['name']} | {one['version'] or '–'} | {one['epsilon']:g} ({one['delta']:g}) | {bound} "
-            f"| {one['confidence'] or '–'} | {one['samples']:,} | {one['seconds']:.0f} | {one['verdict']} |"
+            f"| {one['confidence'] or '–'} | {_runs(one)} | {one['seconds']:.0f} | {one['verdict']} |"
         )
     parts = [_HEAD + "\n".join(lines) + "\n\n## What was run\n"]
     for one in results:
@@ -45,8 +51,14 @@ def page(results: Sequence[Mapping[str, Any]]) -> str:
             parts.append(
                 f"- Strongest event found: {one['event']}{hits}.\n- To reproduce, pass these lines to "
                 f"`{sides['script']}` in an environment that has the library, with a `size`:\n\n"
+                f"  {_MARK}\n\n"
                 f"  ```json\n  {json.dumps(sides['left'])}\n  {json.dumps(sides['right'])}\n  ```\n"
             )
         else:
             parts.append(f"- {one['verdict']}\n")
     return "".join(parts)
+
+
+def _runs(one: Mapping[str, Any]) -> str:
+    made, planned = one["samples"], one["planned"]
+    return f"{made:,}" if made == planned else f"{made:,} of {planned:,}"

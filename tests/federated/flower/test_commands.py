@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import os
-import re
 import shlex
 import signal
 import subprocess
 import sys
 from fractions import Fraction
-from pathlib import Path
 
 import pytest
 import typer
@@ -21,6 +19,7 @@ from discreet.federated.flower.answers import total_budget
 from discreet.federated.threshold import most_dropouts
 from discreet.nodes.journal import Journal
 from discreet.privacy.budget import Budget
+from tests.docs.blocks import blocks
 
 pytestmark = pytest.mark.usefixtures("one_tree")
 
@@ -65,9 +64,8 @@ def test_flower_is_kept_quiet(tmp_path, monkeypatch):
 
 def documented():
     """Every command of ours in the docs' code blocks."""
-    text = (Path(__file__).resolve().parents[3] / "docs" / "federated-deployment.md").read_text()
-    blocks = re.findall(r"^```\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL)
-    lines = "".join(blocks).replace("\\\n", " ").splitlines()
+    text = "".join(block.text for block in blocks("federated-deployment.md")).replace("\\\n", " ")
+    lines = [line.removeprefix("$ ") for line in text.splitlines()]
     return [shlex.split(line) for line in lines if line.startswith("discreet ")]
 
 

@@ -12,11 +12,11 @@ from tests.federated.flower.federation import Federation
 from tests.pages import DOCS
 
 
-def documented(page: str) -> list[list[str]]:
-    """The commands of the page's block that begins with an invite, as words."""
+def documented(page: str, first: str = "invite") -> list[list[str]]:
+    """The commands of the page's block that begins with this one, as words."""
     fences = (DOCS / page).read_text(encoding="utf-8").split("\n```")
-    (block,) = (one for one in fences[1::2] if one.split()[2:3] == ["invite"])
-    return [shlex.split(line)[2:] for line in block.strip().splitlines()]
+    (block,) = (one for one in fences[1::2] if one.split()[2:3] == [first])
+    return [shlex.split(line, comments=True)[2:] for line in block.strip().splitlines()]
 
 
 @pytest.fixture

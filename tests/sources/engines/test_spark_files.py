@@ -10,10 +10,11 @@ import pyarrow as pa
 import pyarrow.parquet as parquet
 import pytest
 
-from discreet import Categorical, DataError, Numeric, Schema, collect, sources
+from discreet import Account, Budget, Categorical, DataError, Numeric, Schema, collect, sources
 from discreet.sources import spark as reader
 from discreet.sources import sparkfiles
 from discreet.statistics import DETAILS
+from tests import pages
 
 pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning:pyspark", "ignore::DeprecationWarning:pyspark")
 
@@ -141,3 +142,21 @@ def test_a_file_that_changes_before_it_is_read_is_refused(spark, schema, frame, 
     monkeypatch.setattr(reader, "laid_out", changed)
     with pytest.raises(DataError, match="a file of these rows changed while they were read"):
         collect(data, schema)
+
+
+def test_the_page_is_followed(spark, schema, frame, tmp_path):
+    """docs/clusters.md, with folders here in place of buckets."""
+    frame.to_parquet(tmp_path / "patients.parquet")
+    here = {
+        "s3://bucket/patients/": str(tmp_path / "patients.parquet"),
+        "s3://bucket/answers/": str(tmp_path / "answers"),
+        '"model.json"': repr(str(tmp_path / "model.json")),
+    }
+    space = {"spark": spark, "schema": schema, "account": Account.create(tmp_path / "a.account", Budget(1))}
+    for block in pages.blocks("clusters.md"):
+        for there, place in here.items():
+            block = block.replace(there, place)
+        space = pages.run([block], "clusters.md", **space)
+        space["clf"].model_.save(tmp_path / "model.json")
+    assert {"prediction"} < set(spark.read.parquet(str(tmp_path / "answers")).columns)
+    assert space["account"].spent == 1

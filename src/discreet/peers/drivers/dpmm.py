@@ -1,4 +1,4 @@
-"""Driver of dpmm: tables of the rows that its generative models draw."""
+"""Driver of dpmm: the joint table that its generative models hold once they are fitted."""
 
 import sys
 
@@ -6,33 +6,45 @@ sys.path.append(sys.path.pop(0))  # this file is called as the library is
 
 import numpy as np
 import pandas as pd
+from dpmm.models import mst
 from dpmm.models.aim import AIMGM
-from dpmm.models.mst import MSTGM
 from serve import serve
 
 
-def model_of(kind):
-    """Counts of all cells among the drawn rows."""
-
-    def generative(epsilon, delta, domain, iterations, rows):
-        def release(data):
-            more = {"n_jobs": 1} if kind is AIMGM else {}
-            model = kind(
-                epsilon=epsilon,
-                delta=delta,
-                domain=domain,
-                n_iters=iterations,
-                random_state=np.random.RandomState(),
-                **more,
-            )
-            model.fit(pd.DataFrame(data))
-            made = model.generate(n_records=rows)
-            codes = np.ravel_multi_index([made[name].to_numpy().astype(int) for name in domain], tuple(domain.values()))
-            return np.bincount(codes, minlength=int(np.prod(list(domain.values()))))
-
-        return release
-
-    return generative
+def table_of(model, data, domain):
+    """Expected counts of all cells: what rows are drawn from, and so at least as telling as any number of rows."""
+    model.fit(pd.DataFrame(data))
+    return np.ravel(model.generator.model.project(tuple(domain)).datavector())
 
 
-serve("dpmm", {"aim": model_of(AIMGM), "mst": model_of(MSTGM)})
+def aim(epsilon, delta, domain, iterations):
+    """AIM in its usual number of rounds."""
+
+    def release(data):
+        draws = np.random.RandomState()
+        made = AIMGM(epsilon=epsilon, delta=delta, domain=domain, n_iters=iterations, random_state=draws, n_jobs=1)
+        return table_of(made, data, domain)
+
+    return release
+
+
+def spanning_tree(epsilon, delta, domain, iterations, selection_iterations):
+    """MST, whose choice of pairs fits a table to noisy counts first, in 2,500 iterations unless it is told here."""
+    whole = mst.FactoredInference
+
+    def release(data):
+        def fitted(domain, iters, **more):
+            return whole(domain, iters=min(iters, selection_iterations), **more)
+
+        draws = np.random.RandomState()
+        made = mst.MSTGM(epsilon=epsilon, delta=delta, domain=domain, n_iters=iterations, random_state=draws, n_jobs=1)
+        mst.FactoredInference = fitted
+        try:
+            return table_of(made, data, domain)
+        finally:
+            mst.FactoredInference = whole
+
+    return release
+
+
+serve("dpmm", {"aim": aim, "mst": spanning_tree})
