@@ -202,7 +202,7 @@ def audit_cases() -> list[AuditCase]:
     ]
 
 
-def found_epsilon(name: str, samples: int = 20_000) -> float:
-    """The lower bound on ε that an audit finds for the control of that name, which claims ε = 1."""
+def found_epsilon(name: str, seed: int, samples: int = 20_000) -> float:
+    """The lower bound on ε that an audit by that seed finds for the control of that name, which claims ε = 1."""
     case = next(case for case in audit_cases() if case.name == f"control-{name}")
-    return float(case.run(samples=samples).lower_bound)
+    return float(case.run(samples=samples, seed=seed).lower_bound)

@@ -108,7 +108,7 @@ def _execute_all(
     alone = _chunks([task for task in tasks if task.alone], 1)
     if not workers:
         for chunk in (*shared, *alone):
-            yield chunk, [_measure(task, execute, seed) for task in chunk]
+            yield chunk, [measure_one(task, execute, seed) for task in chunk]
         return
     with _single_threads():
         yield from _in_processes(shared, execute, seed, workers)
@@ -185,10 +185,11 @@ def _single_threads() -> Iterator[None]:
 
 
 def _measure_chunk(tasks: list[Task], execute: Execute, seed: int) -> list[Row]:
-    return [_measure(task, execute, seed) for task in tasks]
+    return [measure_one(task, execute, seed) for task in tasks]
 
 
-def _measure(task: Task, execute: Execute, root: int) -> Row:
+def measure_one(task: Task, execute: Execute, root: int) -> Row:
+    """One task with its own seed; an error becomes part of its row."""
     start, spent = time.perf_counter(), time.process_time()
     try:
         with warnings.catch_warnings():

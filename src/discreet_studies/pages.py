@@ -67,9 +67,11 @@ def paper_page(name: str, parts: Sequence[Kept]) -> str:
         f"stored yet; `discreet reproduce {name} --full --from-results --results studies/results --out DIR` judges "
         "what is. "
         "± is one standard error over repeats and folds; a difference counts from two on.", "",
-        "## Stored runs", "", "| run | tasks stored | of | processor minutes | all of it takes about | seed | versions "
-        "| commands |", "|---|---|---|---|---|---|---|---|",
-        *(line for part in parts for line in _runs(part)), "",
+        "## Stored runs", "",
+        "| run | tasks stored | of | processor minutes | all of it takes about | seed | versions |",
+        "|---|---|---|---|---|---|---|", *(line for part in parts for line in _runs(part)), "",
+        "By these commands, one after the other (`python -m discreet_studies.check` measures some of it again):", "",
+        *(line for part in parts for line in _commands(part)), "",
         *_items(items_of(name), parts),
     ]  # fmt: skip
     for part in parts:
@@ -96,24 +98,28 @@ def _tidy(reason: str) -> str:
 def _runs(part: Kept) -> list[str]:
     lines = []
     for fast, run in part.runs.items():
-        spent = sum(one["processor_seconds"] for one in run.commands) / 60
-        commands = "; ".join(f"`{one['command']}`" for one in run.commands)
         versions = ", ".join(sorted({one for command in run.commands for one in command["versions"]}))
-        label = " ".join(filter(None, (part.study.part, "fast" if fast else "full")))
-        planned = part.study.tasks(fast)
-        whole = _whole_cost(planned, run.rows) / 60
-        cells = [
-            label,
-            len(run.rows),
-            len(planned),
-            f"{spent:.1f}",
-            f"{whole:.0f}",
-            run.run["seed"],
-            versions,
-            commands,
-        ]
+        cells = [_label(part, fast), *_cost(part, fast), run.run["seed"], versions]
         lines.append("| " + " | ".join(map(str, cells)) + " |")
     return lines
+
+
+def _label(part: Kept, fast: bool) -> str:
+    return " ".join(filter(None, (part.study.part, "fast" if fast else "full")))
+
+
+def _cost(part: Kept, fast: bool) -> list[str]:
+    """Tasks stored and planned, the processor minutes that the stored ones took, and what all of them would take."""
+    run, planned = part.runs[fast], part.study.tasks(fast)
+    spent = sum(one["processor_seconds"] for one in run.commands) / 60
+    return [str(len(run.rows)), str(len(planned)), f"{spent:.1f}", f"{_whole_cost(planned, run.rows) / 60:.1f}"]
+
+
+def _commands(part: Kept) -> list[str]:
+    return [
+        f"- {_label(part, fast)}: " + "; ".join(f"`{one['command']}`" for one in run.commands)
+        for fast, run in part.runs.items()
+    ]
 
 
 def _whole_cost(planned: Sequence[Task], rows: Sequence[Row]) -> float:
@@ -230,9 +236,42 @@ def draw(part: Kept, docs: Path) -> None:
             file.unlink()
 
 
+def disagreements(kept: dict[str, list[Kept]]) -> list[str]:
+    """Every claim on which the stored fast and full runs disagree, as a section of docs/studies.md."""
+    both = [part for parts in kept.values() for part in parts if len(part.judged) == 2]
+    lines = [
+        f"| {part.study.name}{f', part {part.study.part}' if part.study.part else ''} | {_cell(one['claim'])} "
+        f"| {fast['verdict']} ({fast['measurements'] or '–'}) | {one['verdict']} ({one['measurements'] or '–'}) |"
+        for part in both
+        for one, fast in part.rows()
+        if fast is not None and fast["verdict"] != one["verdict"]
+    ]
+    claims = sum(len(part.judged[False]) for part in both)
+    said = f"{len(lines)} of {claims}" if lines else f"None of {claims}"
+    text = ["### Where fast and full disagree", "",
+            f"{said} claims get another verdict from the fast run than from the full one, which counts. In brackets: "
+            "the fewest measurements behind an estimate."]  # fmt: skip
+    if lines:
+        text += ["", "| study | claim | fast | full |", "|---|---|---|---|", *lines]
+    missing = [_label(part, fast) for parts in kept.values() for part in parts
+               for fast in (True, False) if fast not in part.runs]  # fmt: skip
+    return [*text, *(["", f"Not stored: {', '.join(missing)}."] if missing else [])]
+
+
+def costs(kept: dict[str, list[Kept]]) -> list[str]:
+    """What every stored run took, in processor minutes of one core, as a section of docs/studies.md."""
+    text = ["### What the runs cost", "", "Processor minutes of one core, by the tasks that are stored.", "",
+            "| study | run | tasks stored | of | took | all of it takes about |",
+            "|---|---|---|---|---|---|"]  # fmt: skip
+    for name, parts in kept.items():
+        for part in parts:
+            text += [f"| {name} | {_label(part, fast)} | {' | '.join(_cost(part, fast))} |" for fast in part.runs]
+    return text
+
+
 def verdict_block(kept: dict[str, list[Kept]]) -> str:
     """The verdicts on all papers, as docs/studies.md shows them."""
-    text = [BEGIN]
+    text = [BEGIN, "", *disagreements(kept), "", *costs(kept)]
     for name, parts in kept.items():
         text += ["", f"### [{name}](papers/{name}.md)"]
         for part in parts:

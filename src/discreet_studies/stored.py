@@ -99,6 +99,17 @@ def merged(path: Path, run: Mapping[str, Any], rows: Sequence[Row], command: Map
     return Stored([*kept, *rows], {**wanted, "options": options}, (*before.commands, command))
 
 
+def same_tasks(folder: Path, run: Mapping[str, Any], tasks: Sequence[Task]) -> dict[str, Row]:
+    """The rows of these tasks in the stored run of the other kind: a task of both, fast and full, is the same one."""
+    file = file_of(folder, run["study"], run["part"], fast=not run["fast"])
+    if not file.exists():
+        return {}
+    other = recall(file)
+    if any(other.run.get(name) != run.get(name) for name in SAME_RUN if name != "fast"):
+        return {}
+    return other.known(tasks)
+
+
 def refuse_another_run(path: Path, stored: Stored, run: Mapping[str, Any]) -> None:
     """Two runs are never mixed in one file."""
     for name in SAME_RUN:

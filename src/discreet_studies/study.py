@@ -74,8 +74,8 @@ def reproduce(
 ) -> Outcome:
     """Run a study, or go on with one that was interrupted, and write results, figures, summary and claims.
 
-    With a `results_folder` nothing is measured that is stored there already, and what is measured is stored there;
-    then all of it, whichever command measured it, is judged.
+    With a `results_folder` nothing is measured that is stored there already, be it by the other kind of run, and what
+    is measured is stored there; then all of it, whichever command measured it, is judged.
     """
     from discreet_studies.figures import require_matplotlib
 
@@ -86,7 +86,7 @@ def reproduce(
         raise StudyError(f"no task of {study.name} is as asked: leave out --only or --repeats")
     facts = {"study": study.name, "fast": fast, "data": fingerprints(data, study.data)}
     identity = {**facts, **({"part": study.part} if study.part else {}), "library": _versions()[0]}
-    file, known = None, {}
+    file, known, taken = None, {}, {}
     run = {**facts, "part": study.part, "seed": seed,
            "options": sorted({name for task in everything for name, _ in task.options})}  # fmt: skip
     if results_folder is not None:
@@ -95,9 +95,12 @@ def reproduce(
             before = stored.recall(file)
             stored.refuse_another_run(file, before, run)
             known = before.known(tasks)
+        taken = stored.same_tasks(results_folder, run, [task for task in tasks if task.key not in known])
     out.mkdir(parents=True, exist_ok=True)
     execute = partial(study.execute, directory=data)  # type: ignore[call-arg]
-    results = engine.run(tasks, execute, out, identity=identity, seed=seed, workers=workers, report=report, known=known)
+    results = engine.run(
+        tasks, execute, out, identity=identity, seed=seed, workers=workers, report=report, known={**taken, **known}
+    )
     if file is not None:
         fresh = [row for row in results.rows if row["key"] not in known]
         if fresh or not file.exists():
@@ -119,8 +122,8 @@ def _versions() -> tuple[str, str]:
 
 
 def _account(command: str, rows: list[dict[str, Any]]) -> dict[str, Any]:
-    """What one command added to stored results."""
-    spent = sum(row.get("processor_seconds", row["seconds"]) for row in rows)
+    """What one command added to stored results, and what measuring it took."""
+    spent = sum(row.get("processor_seconds", row.get("seconds", 0.0)) for row in rows)
     return {"command": command, "versions": list(_versions()), "tasks": len(rows), "processor_seconds": round(spent, 1)}
 
 

@@ -51,6 +51,8 @@ def made_up(accuracy=lambda **spot: 0.8, seconds=lambda method, n: n * 1e-6, wit
         for method in ("smooth", "paper-smooth"):
             for weight in WEIGHTS:
                 add(method, experiment="weights", data=data, epsilon=1.0, weight=weight)
+        for method in ("vaidya", "paper-global"):
+            add(method, experiment="weights", data=data, epsilon=1.0, weight="2:1")
     for method in TIMED:
         for n, repeat in itertools.product((1000, 5000, 10_000, 20_000, 50_000, 100_000, 300_000), (0, 1)):
             if method == "paper-literal" and n > 20_000:
@@ -77,7 +79,7 @@ def lifted(*methods, by=0.05, data=DATA):
 
 def test_every_claim_gets_a_verdict_and_strict_json(tmp_path):
     judged = judge(CLAIMS, made_up())
-    assert len(judged) == len(CLAIMS) == 15
+    assert len(judged) == len(CLAIMS) == 16
     write_claims(tmp_path / "claims.json", judged)
     loaded = json.loads((tmp_path / "claims.json").read_text(), parse_constant=pytest.fail)
     assert all(set(one) == KEYS for one in loaded)
@@ -103,6 +105,21 @@ def test_smooth_against_global(accuracy, without, verdict):
     assert judged["verdict"] == verdict
     if without:
         assert "not available yet" in judged["reason"]
+
+
+@pytest.mark.parametrize(
+    ("methods", "data", "verdict"),
+    [
+        (("smooth",), "synthetic-numeric", Verdict.HOLDS),
+        (("paper-smooth",), "synthetic-numeric", Verdict.UNSOUND),
+        (("smooth", "paper-smooth"), "synthetic-categorical", Verdict.FAILS),
+        ((), "", Verdict.FAILS),
+    ],
+)
+def test_the_more_numbers_count_the_more_is_gained(methods, data, verdict):
+    results = made_up(lambda method, **spot: 0.8 + 0.05 * (method in methods and spot["data"] == data))
+    (judged,) = judge([find("The more numeric features")], results)
+    assert judged["verdict"] == verdict and judged["measurements"] == 10
 
 
 def test_one_data_set_that_gets_worse_spoils_it():

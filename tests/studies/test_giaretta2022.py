@@ -8,9 +8,15 @@ from scipy import stats
 
 from discreet import Categorical, Numeric, Schema
 from discreet_studies import PARTS, StudyError, find_study
+from discreet_studies.claims import Verdict
 from discreet_studies.controls import audit_cases
-from discreet_studies.giaretta2022.federated.claims import CLAIMS
-from discreet_studies.giaretta2022.federated.experiments import tasks
+from discreet_studies.giaretta2022.federated.claims import (
+    CLAIMS,
+    noise_by_epsilon_and_size,
+    size_matters_by_kind,
+    worst_with_fewest,
+)
+from discreet_studies.giaretta2022.federated.experiments import CUT, KEPT, tasks
 from discreet_studies.giaretta2022.federated.measures import alike, by_trials
 from discreet_studies.giaretta2022.linear import Linear, as_published
 from discreet_studies.published.giaretta2022 import LocalRows, local_maxima, local_updates, summed
@@ -92,6 +98,46 @@ def test_the_error_of_a_node_uses_true_statistics(rows):
         for e in (100.0, 1.0)
     )
     assert loud == pytest.approx(100 * quiet)
+
+
+def test_terms_of_equation_28_that_divide_by_zero(rows):
+    """Two nodes, of which the second has no row of the second class: left out, its terms cost nothing."""
+    where = (rows.y == 1).astype(int)  # the nodes part the classes, so that each lacks one
+    updates = local_updates(rows, where, np.array([1.0, 1.0]), rng=np.random.default_rng(0))
+    whole, less = updates.errors(), updates.errors(empty="out")
+    gap = np.zeros(2)
+    for name, exact in updates.exact.items():
+        empty = exact == 0
+        gap += (np.abs(updates.noisy[name] - exact) * empty).reshape(2, -1).sum(axis=1)
+    assert whole - less == pytest.approx(gap) and (gap > 0).all()
+
+
+@pytest.mark.parametrize(
+    ("adult", "skin", "mostly", "by_kind"),
+    [(-0.5, -0.2, True, True), (-0.2, -0.5, True, False), (-0.2, -1.5, False, False), (0.1, -0.5, False, False)],
+)
+def test_powers_of_epsilon_and_size(adult, skin, mostly, by_kind):
+    rng = np.random.default_rng(0)
+    sizes, budgets = np.exp(rng.uniform(1, 9, 60)), np.exp(rng.uniform(-4, 2, 60))
+    rows = []
+    for data, power in (("adult", adult), ("skin", skin)):
+        errors = (sizes**power / budgets * np.exp(rng.normal(0, 0.05, 60))).tolist()
+        listed = {"sizes": sizes.tolist(), "epsilons": budgets.tolist(), "errors": errors, "errors_left_out": errors}
+        rows.append({"experiment": "nodes", "data": data, "undefined": 3,
+                     **{name: json.dumps(values) for name, values in listed.items()}})  # fmt: skip
+    first, second = noise_by_epsilon_and_size(Results(rows)), size_matters_by_kind(Results(rows))
+    assert (first.verdict is Verdict.UNSOUND) == mostly and (second.verdict is Verdict.UNSOUND) == by_kind
+    assert "3 of 60 on skin" in first.reason and "left out" in first.reason
+
+
+@pytest.mark.parametrize(("lowest", "holds"), [(0.3, True), (0.6, False)])
+def test_the_worst_runs_have_the_fewest_nodes(lowest, holds):
+    rows = [
+        {"experiment": "cut-off", "data": data, "method": method, "kept": kept, "repeat": r,
+         "lowest": (lowest if kept == KEPT[0] else 0.5) + 0.001 * r}
+        for data in CUT for method in ("cut-off", "paper") for kept in KEPT for r in range(4)
+    ]  # fmt: skip
+    assert (worst_with_fewest(Results(rows)).verdict is Verdict.HOLDS) == holds
 
 
 def test_the_record_says_that_it_is_not_private(rows):

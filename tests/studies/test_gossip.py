@@ -16,6 +16,7 @@ from discreet_studies.giaretta2022.gossip.claims import (
     DATA,
     liars,
     logarithmic,
+    priors_first,
     same_everywhere,
     thirty_push_sum,
 )
@@ -57,7 +58,7 @@ def test_claims_can_fail():
     )
 
 
-def test_agreement_on_a_useless_model_is_no_support():
+def test_agreement_on_a_useless_model_is_flagged():
     def rows(federated):
         return Results([
             {"experiment": "data", "data": data, "method": version, "at_30": federated, "federated": federated,
@@ -65,8 +66,26 @@ def test_agreement_on_a_useless_model_is_no_support():
             for data in DATA for version in ("push-sum", "published", "paper") for r in range(3)
         ])  # fmt: skip
 
-    assert same_everywhere(rows(0.8)).verdict is Verdict.HOLDS
-    assert same_everywhere(rows(0.6)).verdict is Verdict.FAILS
+    good, bad = same_everywhere(rows(0.8)), same_everywhere(rows(0.6))
+    assert good.verdict is bad.verdict is Verdict.HOLDS  # the claim is about agreement with the federated model
+    assert "useless" not in good.reason and "the goal itself is useless: 0.600 where the majority" in bad.reason
+
+
+@pytest.mark.parametrize(
+    ("gaps", "verdict"),
+    [
+        ((0.002, 0.004, 0.003), Verdict.HOLDS),
+        ((0.05, 0.052, 0.051), Verdict.FAILS),
+        ((0.1, -0.06, 0.02), Verdict.UNDECIDED),
+    ],
+)
+def test_data_sets_are_alike_within_a_point(gaps, verdict):
+    rows = [
+        {"experiment": "data", "data": data, "method": version, "at_30": 0.8 + gap * (data == "votes"), "repeat": r,
+         "federated": 0.8, "majority": 0.7}
+        for data in DATA for version in ("push-sum", "published", "paper") for r, gap in enumerate(gaps)
+    ]  # fmt: skip
+    assert same_everywhere(Results(rows)).verdict is verdict
 
 
 @pytest.mark.parametrize(("late", "verdict"), [(25, Verdict.HOLDS), (140, Verdict.FAILS), (None, Verdict.FAILS)])
@@ -75,6 +94,26 @@ def test_growth_is_judged_on_the_published_rule(late, verdict):
     rows = [{"experiment": "growth", "method": "published", "nodes": n, "most_0.2": turn, "repeat": r}
             for n, turn in turns.items() for r in range(2)]  # fmt: skip
     assert logarithmic(Results(rows)).verdict is verdict
+
+
+@pytest.mark.parametrize(
+    ("gaps", "verdict"),
+    [
+        ({"prior": 0.001, "conditional": 0.01, "mean": 0.01, "deviation": 0.05}, Verdict.HOLDS),
+        ({"prior": 0.02, "conditional": 0.01, "mean": 0.01, "deviation": 0.05}, Verdict.FAILS),
+        ({"prior": 0.001, "conditional": 0.06, "mean": 0.01, "deviation": 0.05}, Verdict.FAILS),
+    ],
+)
+def test_the_order_of_figure_7_is_judged_as_drawn(gaps, verdict):
+    def row(version, repeat):
+        shown = {kind: {"quartiles": [[0.5 - gap], [0.5], [0.5 + gap * (1 + 0.01 * repeat)]], "goal": [0.5]}
+                 for kind, gap in gaps.items()}  # fmt: skip
+        kinds = {kind: {"gap": gap * (1 + 0.01 * repeat), "bias": 0.0} for kind, gap in gaps.items()}
+        return {"experiment": "curve", "method": version, "model": "gaussian", "repeat": repeat,
+                "steps": "[20, 100]", "shown": json.dumps([shown] * 2), "kinds": json.dumps([kinds] * 2)}  # fmt: skip
+
+    rows = [row(version, repeat) for version in ("published", "paper") for repeat in range(3)]
+    assert priors_first(Results(rows)).verdict is verdict
 
 
 def test_priors_and_deviations_are_compared_as_shares_of_their_own_kind():

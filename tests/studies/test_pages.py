@@ -1,5 +1,6 @@
 """Pages of papers: every item points at something, and stored results judged again give what the pages say."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -7,7 +8,7 @@ import pytest
 from discreet_studies import STUDIES, StudyError, find_studies
 from discreet_studies.claims import Verdict
 from discreet_studies.items import Item, Status, items_of, problem, problems
-from discreet_studies.pages import BEGIN, END, has_items, in_place, keep, pages
+from discreet_studies.pages import AUDITS, BEGIN, END, Kept, disagreements, has_items, in_place, keep, pages
 
 ROOT = Path(__file__).parents[2]
 DOCS, RESULTS = ROOT / "docs", ROOT / "studies" / "results"
@@ -69,6 +70,60 @@ def test_no_verdict_without_its_error_and_number_or_a_proof(name):
                 assert measured or one["proof"], one["claim"]
                 assert one["proof"] or one["verdict"] != Verdict.UNSOUND, one["claim"]
                 assert all(problem(name, reference, DOCS) == "" for reference in one["proof"].split())
+
+
+def test_fast_and_full_runs_are_stored_and_compared():
+    kept = {name: [keep(study, RESULTS) for study, _ in find_studies(name)] for name in LISTED}
+    assert all(len(part.judged) == 2 for parts in kept.values() for part in parts)
+    text = disagreements(kept)
+    differ = [
+        one["claim"]
+        for parts in kept.values()
+        for part in parts
+        for one, fast in zip(part.judged[False], part.judged[True], strict=True)
+        if one["verdict"] != fast["verdict"]
+    ]
+    rows = [line for line in text if line.startswith("| ")][1:]
+    assert len(rows) == len(differ) and all(claim in row for claim, row in zip(differ, rows, strict=True))
+
+
+def made_up_part(fast, full):
+    study = next(study for study, _ in find_studies("zafarani2021"))
+    claims = [[{"claim": f"claim {i}", "paper": "p", "verdict": v, "measurements": 7} for i, v in enumerate(found)]
+              for found in (full, fast)]  # fmt: skip
+    return Kept(study, dict.fromkeys((False, True)), dict(zip((False, True), claims, strict=True)))
+
+
+def test_disagreements_are_listed_or_said_to_be_none():
+    part = made_up_part(("holds", "undecided"), ("holds", "does not hold"))
+    text = disagreements({"zafarani2021": [part]})
+    assert text[-1] == "| zafarani2021 | claim 1 | undecided (7) | does not hold (7) |"
+    assert "1 of 2 claims" in text[2]
+    assert disagreements({"zafarani2021": [made_up_part(("holds",), ("holds",))]})[-1].startswith("None of 1 claims")
+
+
+@pytest.mark.parametrize("name", LISTED)
+def test_what_is_called_not_private_has_an_audit_figure_or_a_proof(name):
+    """Every audit that a verdict or a study rests on is stored, and finds more than is claimed."""
+    figures = json.loads((RESULTS / AUDITS).read_text(encoding="utf-8"))
+    for study, _ in find_studies(name):
+        named = [study.unsound, *(one["proof"] for found in keep(study, RESULTS).judged.values() for one in found)]
+        assert any("audit:" in one or "proof:" in one for one in named)
+        for reference in (reference for one in named for reference in one.split()):
+            kind, _, what = reference.partition(":")
+            if kind == "audit":
+                assert figures[what]["at_least"] > figures[what]["claimed"], what
+            else:
+                assert problem(name, reference, DOCS) == ""
+
+
+@pytest.mark.parametrize("name", LISTED)
+def test_no_as_published_method_without_an_audit_or_proof(name):
+    """Rows marked as not private, though noise was added to them, are of a study that says why."""
+    for study, _ in find_studies(name):
+        for run in keep(study, RESULTS).runs.values():
+            bare = [row["method"] for row in run.rows if row.get("private") is False and "paper" in row["method"]]
+            assert not bare or study.unsound or study.part == "logistic", study.name
 
 
 def test_stored_results_are_small():

@@ -51,7 +51,9 @@ def data(tmp_path):
 
 
 def run(data, out, **more):
-    return reproduce(STUDY, data, data / out, workers=0, results_folder=data / "kept", command=f"run {out}", **more)
+    return reproduce(
+        STUDY, data, data / out, workers=0, **{"results_folder": data / "kept", "command": f"run {out}", **more}
+    )
 
 
 def test_what_is_stored_is_not_measured_again_and_ends_in_the_same_verdict(data):
@@ -72,6 +74,16 @@ def test_what_is_stored_is_not_measured_again_and_ends_in_the_same_verdict(data)
     assert len(DONE) == 8 and again.claims == second.claims
     assert json.loads((data / "d" / "claims.json").read_text()) == second.claims
     assert (data / "d" / "figures" / "a.svg").read_bytes() == (data / "c" / "figures" / "a.svg").read_bytes()
+
+
+def test_a_task_of_both_kinds_of_run_is_measured_once(data):
+    run(data, "a")
+    fast = run(data, "b", fast=True)
+    assert len(DONE) == 8 and fast.claims[0]["measurements"] == 4
+    kept = recall(file_of(data / "kept", "zafarani2021", None, fast=True))
+    assert len(kept.rows) == 4 and kept.commands[0]["tasks"] == 4
+    run(data, "c", fast=True, seed=1, results_folder=None)
+    assert len(DONE) == 12  # another seed is another task
 
 
 def test_another_run_is_refused_before_anything_is_measured(data):

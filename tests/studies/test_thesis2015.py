@@ -10,10 +10,12 @@ from scipy import stats
 from discreet import Categorical, Schema
 from discreet.linear.encode import Encoding
 from discreet_studies import find_study
+from discreet_studies.claims import Verdict, judge
 from discreet_studies.published import thesis2015_logistic as published
 from discreet_studies.results import Results
 from discreet_studies.study import reproduce
 from discreet_studies.tasks import Task
+from discreet_studies.thesis2015.logistic import claims, experiments
 from discreet_studies.thesis2015.logistic.claims import CLAIMS, NEEDED, needed
 from discreet_studies.thesis2015.logistic.experiments import execute, gaussians, plus_minus, tasks
 from tests.linear.designs import read_design
@@ -88,6 +90,73 @@ def test_samples_needed_are_those_from_which_accuracy_stays():
     rows = [{**spot, "rows": n, "accuracy": accuracy} for n, accuracy in measured]
     assert needed(Results(rows), "objective", 1) == 64
     assert needed(Results([{**row, "accuracy": 0.6} for row in rows]), "objective", 1) is None
+
+
+def toys(table, repeats=3):
+    """Results of toys: {(method, D, ε): {rows: accuracy}}."""
+    return Results([
+        {"experiment": "toy", "method": method, "dims": d, "epsilon": e, "rows": n, "accuracy": a + 0.0001 * r,
+         "repeat": r, "fold": 0}
+        for (method, d, e), curve in table.items() for n, a in curve.items() for r in range(repeats)
+    ])  # fmt: skip
+
+
+def reached(rows, most=65536):
+    """A curve that gets there with so many rows."""
+    return {n: 0.89 if n >= rows else 0.6 for n in (2**k for k in range(4, most.bit_length()))}
+
+
+@pytest.mark.parametrize(("growth", "holds"), [(0, True), (1, True), (2, False)])
+def test_multipliers_grow_no_faster_than_linearly(growth, holds):
+    table = {}
+    for k, d in enumerate((1, 2, 4, 8)):
+        table |= {("plain", d, math.inf): reached(16), ("paper-objective", d, 0.1): reached(256 * 2 ** (growth * k)),
+                  ("fm-sens1", d, 0.1): reached(4096)}  # fmt: skip
+    found = claims.multipliers(toys(table))
+    assert (found.verdict is Verdict.HOLDS) == holds and "table B.3 to the power" in found.reason
+
+
+@pytest.mark.parametrize(
+    ("ratios", "verdict"),
+    [((16, 8), Verdict.HOLDS), ((2, 2), Verdict.FAILS), ((1, 8), Verdict.UNDECIDED), ((16,), Verdict.UNDECIDED)],
+)
+def test_sixteen_times_the_samples(ratios, verdict):
+    table = {("fm-sens1", 1, 0.1): reached(4096)}
+    for d, ratio in zip((1, 2), ratios, strict=False):
+        table |= {("paper-objective", d, 0.1): reached(512), ("paper-objective", d, 0.01): reached(512 * ratio)}
+    (judged,) = judge([claim for claim in CLAIMS if claim.check is claims.sixteen_times], toys(table))
+    assert judged["verdict"] == verdict
+
+
+@pytest.mark.parametrize(
+    ("one", "two", "verdict"),
+    [
+        (reached(4096), reached(1024), Verdict.HOLDS),
+        (reached(1024), reached(4096), Verdict.FAILS),
+        ({1024: 0.55, 2048: 0.6}, {1024: 0.65, 2048: 0.7}, Verdict.HOLDS),  # reached by neither: accuracy decides
+        ({1024: 0.6, 2048: 0.6}, {1024: 0.6, 2048: 0.6}, Verdict.FAILS),
+    ],
+)
+def test_the_better_bound_is_judged_by_samples_where_they_suffice(one, two, verdict):
+    found = claims.better_bound_helps(toys({("fm-sens1", 1, 0.1): one, ("fm-sens2", 1, 0.1): two}))
+    assert found.verdict is verdict
+
+
+@pytest.mark.parametrize(("rows", "verdict"), [(512, Verdict.HOLDS), (2048, Verdict.FAILS)])
+def test_the_functional_mechanism_in_few_dimensions(rows, verdict):
+    table = {("fm-sens1", 1, 0.1): reached(4096)}
+    for d in (1, 2):
+        table |= {("paper-objective", d, 0.1): reached(256), ("fm-sens2", d, 0.1): reached(rows)}
+    assert claims.functional_in_few_dimensions(toys(table)).verdict is verdict
+
+
+def test_the_full_run_has_the_ten_runs_of_the_thesis():
+    planned = [task for task in tasks(False) if task.option("dims") != experiments.WIDE]
+    counts = {}
+    for task in planned:
+        spot = (task.experiment, task.data, task.method, task.epsilon, task.options)
+        counts[spot] = counts.get(spot, 0) + 1
+    assert set(counts.values()) == {10}
 
 
 def test_bounds_are_those_printed():

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from discreet_studies.claims import Claims, Finding, Verdict, undecided, verdict_of
+from discreet_studies.claims import Claims, Finding, Verdict, better, undecided, verdict_of
 from discreet_studies.lopuhaa2021.experiments import ALGORITHMS, DATA, LARGE, PRINTED, ROWS, SMALL, WIDTHS
 from discreet_studies.lopuhaa2021.levels import (
     CLEAR,
@@ -24,11 +24,12 @@ from discreet_studies.lopuhaa2021.levels import (
     over_data,
     over_epsilon,
     ratio,
+    words,
 )
 from discreet_studies.lopuhaa2021.methods import PAPER as PUBLISHED
 from discreet_studies.lopuhaa2021.methods import THREE
 from discreet_studies.lopuhaa2021.wilcoxon import SignedRanks, signed_ranks
-from discreet_studies.results import Estimate, MissingResultsError, Results, average, difference
+from discreet_studies.results import Estimate, MissingResultsError, Results, UndecidedError, average, difference
 
 CLAIMS = Claims("lopuhaa2021")
 NAMES = {"nb": "NB", "svm": "SVM", "tree": "DT"}
@@ -85,18 +86,28 @@ def svm_best_in_the_middle(results: Results, names: Sequence[str]) -> Found:
 
 
 @CLAIMS.says("For small ε Naive Bayes and trees are slightly better than SVM.")
-@compared("mean over six data sets, less SVM")
+@compared(
+    "mean over six data sets, less SVM; each small ε counts, as figure 3 has it (better in most, worse in none), and "
+    "in the other reading the mean over them, which stands beside"
+)
 def little_at_tiny(results: Results, names: Sequence[str]) -> Found:
-    """RQ2: "for small ε values, Naïve Bayes and Decision Tree show slightly better performances" than SVM."""
+    """RQ2: "for small ε values, Naïve Bayes and Decision Tree show slightly better performances" than SVM.
+
+    Both, at the small values that the sentence before leaves to them: better in most comparisons, worse in none.
+    """
     gaps: dict[str, Estimate] = {}
-    for e in levels(results):
-        if e <= 0.005:
-            svm = over_data(results, names[1], e)
-            gaps |= {f"{n} at {e:g}": difference(over_data(results, n, e), svm) for n in (names[0], names[2])}
-    mean = average(gaps.values())
-    if not mean.above and mean.mean + 2 * mean.error > CLEAR:
-        raise undecided(f"whether {mean} is a lead", [(mean, (0.0, CLEAR))])
-    return mean.above, {**gaps, "mean": mean}
+    small = [e for e in levels(results) if e <= 0.005]
+    svm = {e: over_data(results, names[1], e) for e in small}
+    for e in small:
+        gaps |= {f"{n} at {e:g}": difference(over_data(results, n, e), svm[e]) for n in (names[0], names[2])}
+    means = {
+        f"mean of {n}": difference(average(over_data(results, n, e) for e in small), average(svm.values()))
+        for n in (names[0], names[2])
+    }
+    try:
+        return better(gaps), {**gaps, **means}
+    except UndecidedError as error:
+        raise UndecidedError(f"{error}; means over small ε: {words(means)}", {**gaps, **means}) from None
 
 
 @CLAIMS.says("For ε above 3 the decision tree is the most accurate.")

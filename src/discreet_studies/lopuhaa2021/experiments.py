@@ -91,7 +91,7 @@ def execute(task: Task, seed: int, directory: Path) -> dict[str, Any]:
     if task.experiment == "audit":
         from discreet_studies.controls import found_epsilon
 
-        return {"epsilon_found": found_epsilon(f"lopuhaa2021-{ALGORITHMS[task.method]}", 60_000)}
+        return {"epsilon_found": found_epsilon(f"lopuhaa2021-{ALGORITHMS[task.method]}", seed, 60_000)}
     method, noisy = METHODS[task.method], math.isfinite(task.epsilon)
     found, seconds, trained = [], 0.0, 0
     for fold in range(int(task.option("folds", 1))):

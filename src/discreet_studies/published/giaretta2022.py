@@ -66,14 +66,19 @@ class Updates:
         """The sum over some nodes: Algorithm 3."""
         return {name: values[nodes].sum(axis=0) for name, values in self.noisy.items()}
 
-    def errors(self) -> Floats:
-        """Each node's error by eq. 28, from the true statistics; where it would divide by zero it divides by one."""
+    def errors(self, *, empty: str = "one") -> Floats:
+        """Each node's error by eq. 28, from the true statistics.
+
+        The paper does not say what becomes of terms that divide by zero, of which nearly every node has some: here
+        they are divided by one, or with empty="out" left out.
+        """
         total = np.zeros(len(next(iter(self.noisy.values()))))
         for name, noisy in self.noisy.items():
             exact = self.exact[name]
             gap = np.abs(noisy - exact)
             size = np.where(exact == 0, 1.0, np.abs(exact))
-            total += (gap / size).reshape(len(total), -1).sum(axis=1)
+            terms = np.where((exact == 0) & (empty == "out"), 0.0, gap / size)
+            total += terms.reshape(len(total), -1).sum(axis=1)
         return total
 
 

@@ -20,6 +20,7 @@ from discreet_studies.tasks import Option, Task, seed_of
 from discreet_studies.zafarani2021.methods import (
     APPROXIMATE,
     BASELINES,
+    BASES,
     CONCENTRATED,
     METHODS,
     PURE,
@@ -132,8 +133,8 @@ def _weights(size: Size) -> list[Task]:
         for name in ("adult", *SYNTHETIC)
         for repeat in range(size.weight_repeats)
         for fold in range(size.folds)
-        for method in WEIGHTED
-        for weight in WEIGHTS
+        for method in (*WEIGHTED, *(BASES if name in SYNTHETIC else ()))
+        for weight in (WEIGHTS if method in WEIGHTED else ("2:1",))
         for epsilon in size.weight_epsilons
     ]  # fmt: skip
 

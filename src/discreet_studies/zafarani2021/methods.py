@@ -64,4 +64,5 @@ PURE = (
 APPROXIMATE = ("global-gaussian", "smooth-gaussian", "paper-gaussian", "paper-gaussian-swap")
 CONCENTRATED = tuple(f"bun-steinke-{law}" for law in LAWS)
 WEIGHTED = ("global", "smooth", "paper-smooth")
+BASES = ("vaidya", "paper-global")  # what smooth sensitivity is measured against where only one kind of feature tells
 TIMED = ("vaidya", "global", "smooth", "paper-global", "paper-smooth", "paper-literal")

@@ -20,7 +20,8 @@ CHANGES = (
     "11 are used, for both versions.",
     "The paper's cut-off compares noisy with true statistics (eq. 28), which no coordinator has: the sound cut-off "
     "ranks nodes by the noise that their budget implies beside their noised size. Where eq. 28 "
-    "would divide by zero it divides by one.",
+    "would divide by zero, as at nearly every node with categories, it divides by one, and in a second reading such "
+    "terms are left out.",
     "Sound sums do not depend on which node holds a row, so that laws of sizes can only matter for weights.",
     "Trials come in blocks: ± is one standard error over blocks; within a block the noise of a sum over nodes is "
     "drawn by its exact law (differences of negative binomials). The paper's version has its 1000 trials per point "

@@ -115,7 +115,7 @@ def judge_of(directory: Path, name: str) -> Judge:
 def execute(task: Task, seed: int, directory: Path) -> dict[str, Any]:
     """One block of trials."""
     if task.experiment == "audit":
-        return _audit()
+        return _audit(seed)
     held = bench(directory, task.data)
     rng = np.random.default_rng(seed)
     if task.experiment == "sensitivity":
@@ -144,7 +144,7 @@ def execute(task: Task, seed: int, directory: Path) -> dict[str, Any]:
         "count": len(values),
         "train_rows": len(held.train),
         "test_rows": len(held.test),
-        "private": task.method not in {"plain", "paper", "vaidya"},
+        "private": task.method not in {"plain", "paper", "paper-left-out", "vaidya"},
     }
 
 
@@ -228,12 +228,12 @@ def _uneven(directory: Path, name: str, block: int, trial: int) -> tuple[NDArray
 
 
 @lru_cache(maxsize=64)
-def _published_nodes(directory: Path, name: str, block: int, trial: int) -> tuple[Updates, Floats]:
-    """The paper's updates of a trial, and its nodes' errors by equation 28."""
+def _published_nodes(directory: Path, name: str, block: int, trial: int, empty: str) -> tuple[Updates, Floats]:
+    """The paper's updates of a trial, and its nodes' errors by one reading of equation 28."""
     where, epsilons = _uneven(directory, name, block, trial)
     rng = np.random.default_rng(seed_of("updates", name, block, trial))
     updates = local_updates(bench(directory, name).rows, where, np.array(epsilons), rng=rng)
-    return updates, updates.errors()
+    return updates, updates.errors(empty=empty)
 
 
 @lru_cache(maxsize=64)
@@ -246,12 +246,15 @@ def _sound_nodes(directory: Path, name: str, block: int, trial: int) -> tuple[St
     return stack, [noise_level(plan, noised_rows(stack.one(i, plan))) for i, plan in enumerate(plans)]
 
 
+LEFT_OUT = {"paper": "one", "paper-left-out": "out"}  # what becomes of terms of equation 28 that divide by zero
+
+
 def _cut_trials(task: Task, held: Bench, judge: Judge, directory: Path) -> Iterator[float]:
     line, design = linear_of(directory, task.data)
     for trial in range(int(task.option("trials"))):
         spot = (directory, task.data, task.repeat, trial)
-        if task.method == "paper":
-            updates, errors = _published_nodes(*spot)
+        if task.method in LEFT_OUT:
+            updates, errors = _published_nodes(*spot, LEFT_OUT[task.method])
             summary = updates.kept(np.isin(np.arange(len(errors)), _best(errors, task)))
             yield float(line.accuracies(as_published(held.schema, summary)[0][None], design)[0])
             continue
@@ -304,15 +307,17 @@ def _nodes(held: Bench, rng: np.random.Generator) -> dict[str, Any]:
     """Size, ε and error of every node of one federation, for the left side of figure 5."""
     where, epsilons = uneven_nodes(held, rng)
     updates = local_updates(held.rows, where, np.array(epsilons), rng=rng)
-    errors = updates.errors()
+    errors, others = updates.errors(), updates.errors(empty="out")
+    undefined = sum(bool(any((exact[i] == 0).any() for exact in updates.exact.values())) for i in range(len(errors)))
     sizes = np.bincount(where, minlength=len(epsilons))
     levels = [noise_level(plan, int(n)) for plan, n in zip(_plans(held, epsilons), sizes, strict=True)]
-    listed = {"sizes": sizes.tolist(), "errors": errors.tolist(), "epsilons": epsilons, "levels": levels}
-    return {name: json.dumps(values) for name, values in listed.items()}
+    listed = {"sizes": sizes.tolist(), "errors": errors.tolist(), "epsilons": epsilons, "levels": levels,
+              "errors_left_out": others.tolist()}  # fmt: skip
+    return {"undefined": undefined, **{name: json.dumps(values) for name, values in listed.items()}}
 
 
-def _audit() -> dict[str, Any]:
+def _audit(seed: int) -> dict[str, Any]:
     """The lower bound on ε that an audit finds for the as-published sum, which claims ε = 1."""
     from discreet_studies.controls import found_epsilon
 
-    return {"epsilon_found": found_epsilon("giaretta2022-as-published")}
+    return {"epsilon_found": found_epsilon("giaretta2022-as-published", seed)}

@@ -6,6 +6,8 @@ import json
 import math
 from typing import Any
 
+import numpy as np
+
 from discreet_studies.claims import Attempt, Claims, Finding, attempt, best_of, finding, undecided, verdict_of
 from discreet_studies.giaretta2022.federated.experiments import DATA
 from discreet_studies.giaretta2022.gossip.bench import KINDS
@@ -80,29 +82,69 @@ def kind_gaps(results: Results, version: str, step: int) -> dict[str, Estimate]:
     return {kind: Estimate.of(one[steps.index(step)][kind]["gap"] for one in lists) for kind in KINDS}
 
 
-@CLAIMS.says("Prior probabilities converge fastest, and means before standard deviations.")
-def priors_first(results: Results) -> Finding:
-    """Figure 7: priors converge fastest, and means before standard deviations."""
-    measured: dict[str, Any] = {}
-    passed = {}
-    for version in VERSIONS:
-        early, late = kind_gaps(results, version, 20), kind_gaps(results, version, 100)
-        measured[VERSIONS[version]] = {"at 20": early, "at 100": late}
-        # On the way there: at 100 push-sum has converged to rounding, and the others nearly.
-        passed[version] = difference(early["deviation"], early["mean"]).above and all(
-            difference(early[kind], early["prior"]).above for kind in ("conditional", "mean", "deviation")
+def drawn_gaps(results: Results, version: str, step: int) -> dict[str, Estimate]:
+    """How far the lines of figure 7 are from the federated value: quartiles over nodes of some parameters, as drawn."""
+    lists = mean_list(results, "shown", experiment="curve", method=version, model="gaussian")
+    steps = mean_list(results, "steps", experiment="curve", method=version, model="gaussian")[0]
+    found = {}
+    for kind in KINDS:
+        tables = [one[steps.index(step)][kind] for one in lists]
+        found[kind] = Estimate.of(
+            float(np.mean(np.abs(np.array(table["quartiles"]) - np.array(table["goal"])))) for table in tables
         )
-    words = "; ".join(
-        f"{name} at {step}: " + ", ".join(f"{kind} {one.mean:.2%} ± {one.error:.2%}" for kind, one in gaps.items())
-        for name, table in measured.items()
-        for step, gaps in ((20, table["at 20"]), (100, table["at 100"]))
-    )
-    good = passed["published"] and passed["paper"]
+    return found
+
+
+@CLAIMS.says(
+    "Priors converge fastest, conditional probabilities and means slightly slower, and deviations are the farthest off "
+    "in the end (figure 7)."
+)
+def priors_first(results: Results) -> Finding:
+    """Figure 7: priors converge very quickly, conditional probabilities and means slightly slower, deviations stay off.
+
+    Judged by what the figure draws, the parameters themselves; gaps as shares of the typical size of their kind are
+    another reading, in which conditional probabilities, most of them small, are farthest off.
+    """
+    measured: dict[str, Any] = {}
+    words = []
+
+    def ordered(version: str) -> bool:
+        early, late = drawn_gaps(results, version, 20), drawn_gaps(results, version, 100)
+        name = VERSIONS[version]
+        measured[name] = {"at 20": early, "at 100": late}
+        gaps = {f"{kind} - prior at 20": difference(early[kind], early["prior"]) for kind in ("conditional", "mean")}
+        gaps |= {
+            f"deviation - {kind} at 100": difference(late["deviation"], late[kind]) for kind in ("conditional", "mean")
+        }
+        words.append(f"{name}: " + ", ".join(f"{what} {one}" for what, one in gaps.items()))
+        if any(one.below for one in gaps.values()):
+            return False
+        unclear = [(one, (0.0,)) for one in gaps.values() if not one.above]
+        if unclear:
+            raise undecided(f"the order by {name}", unclear)
+        return True
+
+    tried = [attempt(lambda one=one: ordered(one)) for one in ("published", "paper")]  # type: ignore[misc]
+    worst = next((one for one in tried if one.passed is not True), tried[0])
+    shares = {
+        (version, step): kind_gaps(results, version, step) for version in ("published", "paper") for step in (20, 100)
+    }
+    measured |= {f"{VERSIONS[version]}, shares at {step}": gaps for (version, step), gaps in shares.items()}
+    relative = [
+        f"{VERSIONS[version]} at {step}: "
+        + ", ".join(f"{kind} {one.mean:.2%} ± {one.error:.2%}" for kind, one in gaps.items())
+        for (version, step), gaps in shares.items()
+    ]
+    shown = all(
+        difference(gaps["deviation"], gaps[kind]).above
+        for (_, step), gaps in shares.items() if step == 100 for kind in ("conditional", "mean")
+    )  # fmt: skip
     reason = (
-        f"median gap as a share of the typical parameter of its kind: {words}; conditional probabilities, many "
-        f"of them small, are the farthest off in that measure; push-sum at 20: {'yes' if passed['push-sum'] else 'no'}"
+        f"distance of quartiles from the federated value, as figure 7 draws them: {'; '.join(words)}. As shares of the "
+        f"typical parameter of each kind, the other reading, which {'shows it too' if shown else 'does not show it'}: "
+        f"{'; '.join(relative)}"
     )
-    return Finding(verdict_of(good), measured, reason)
+    return finding(worst, Attempt(False), measured, reason)
 
 
 @CLAIMS.says("Standard deviations stay off after convergence.")
@@ -132,14 +174,14 @@ def deviations_stay_off(results: Results) -> Finding:
 def same_everywhere(results: Results) -> Finding:
     """Section 4.3: similar results were achieved on all datasets, which is about the published rule.
 
-    Agreement on a model of no use is not what the paper means by its accuracy being reached.
+    Similar is what the sentence before says of Adult: around 30 iterations bring the nodes to the federated accuracy.
+    That a federated model is of no use is said beside it; the sentence does not speak of it.
     """
     measured: dict[str, Any] = {}
     words = []
 
     def near(version: str) -> bool:
         gaps = {}
-        useless = False
         for name in DATA:
             rows = results.where(experiment="data", data=name, method=version)
             if not rows:
@@ -148,10 +190,9 @@ def same_everywhere(results: Results) -> Finding:
                 row["at_30"] - row["federated"] for row in rows
             )
             words.append(f"{name}, {VERSIONS[version]} {gaps[name]}{_flag(rows)}")
-            useless = useless or bool(_flag(rows))
-        if useless or any(abs(one.mean) - 2 * one.error > NEAR for one in gaps.values()):
+        if any(abs(one.mean) - 2 * one.error > NEAR for one in gaps.values()):
             return False
-        wide = [one for one in gaps.values() if abs(one.mean) + 2 * one.error > 4 * NEAR]
+        wide = [one for one in gaps.values() if abs(one.mean) + 2 * one.error > 2 * NEAR]
         if wide:
             raise undecided(
                 f"a point from none by {VERSIONS[version]}", [(one, (math.copysign(NEAR, one.mean),)) for one in wide]

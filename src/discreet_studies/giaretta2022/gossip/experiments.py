@@ -19,6 +19,7 @@ LINKS = (
     ("complete", 0.0), ("complete", 0.1), ("complete", 0.3), ("random-regular", 0.0), ("random-regular", 0.1),
     ("small-world", 0.0), ("ring", 0.0),
 )  # fmt: skip
+SCATTERED = {"votes": 15, "spect": 15}  # repeats of the small ones, which scatter most and take least
 CRASHED = (0.01, 0.05, 0.2)
 
 
@@ -60,8 +61,8 @@ def tasks(fast: bool) -> list[Task]:
             )
         for share in CRASHED:
             planned.append(_task("crashes", "adult", "push-sum", repeat, ("crashed", share), cost=0.5))
-    for name in DATA:  # the small ones scatter most, and take least
-        times = size.repeats if name not in ("votes", "spect") or size is FAST else 15
+    for name in DATA:
+        times = size.repeats if size is FAST else SCATTERED.get(name, size.repeats)
         options: tuple[Option, ...] = (("model", "gaussian"), ("measured", 100), ("test", size.test_rows))
         planned += [_task("data", name, v, r, *options, cost=1) for r in range(times) for v in VERSIONS]
     planned.append(_task("speed", "adult", "push-sum", 0, ("nodes", NODES), cost=0.5))

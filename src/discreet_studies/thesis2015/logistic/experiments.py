@@ -48,7 +48,10 @@ class Size:
     widths: tuple[int, ...]
 
 
-FULL = Size(10, LAMBDAS, 1, {1: 12, 2: 12, 5: 13, 10: 13, 20: 14, 100: 15}, {1: 13, 2: 14}, (5, 20, 60))
+FULL = Size(
+    10, LAMBDAS, 5, {1: 13, 2: 13, 5: 14, 10: 15, 20: 16, 50: 17, 100: 16}, {1: 16, 2: 17, 5: 18, 10: 18, 20: 17},
+    (5, 20, 60),
+)  # fmt: skip
 FAST = Size(3, (1e-2, 1.0, 1e1, 1e2, 1e4), 1, {1: 10, 2: 11, 5: 12, 10: 12}, {}, (5, 20))
 
 
@@ -58,8 +61,7 @@ def tasks(fast: bool) -> list[Task]:
     mode = (("fast", int(fast)),)
     planned = []
     for data in SETS:
-        times = {"adult": 2, "mushroom": 3}.get(data, 5) if not fast else size.repeats
-        for repeat in range(times):
+        for repeat in range(size.repeats):
             for method in ("plain", "majority", *PAPER, *OURS):
                 epsilon = math.inf if method in ("plain", "majority") else 0.1
                 planned.append(Task("accuracy", data, method, epsilon, repeat=repeat, options=mode, cost=3.0))
@@ -68,7 +70,7 @@ def tasks(fast: bool) -> list[Task]:
                 for k in size.widths
                 for chooser in CHOOSERS
                 for method in ("paper-objective", "objective")
-                if (chooser == "hits-flip") == (method == "objective") and (repeat < 3 or k < 60)
+                if (chooser == "hits-flip") == (method == "objective")
             ]
     for epsilon, reach in ((0.1, size.most), (0.01, size.small)):
         for dims, top in reach.items():
@@ -85,7 +87,7 @@ def tasks(fast: bool) -> list[Task]:
 def _toys(mode: tuple[Any, ...], epsilon: float, dims: int, powers: range, repeats: int) -> list[Task]:
     planned = []
     for power in powers:
-        for repeat in range(repeats if power < 11 and dims <= 10 else max(3, repeats // 3)):
+        for repeat in range(repeats):
             for method in TOY if epsilon == 0.1 and dims <= 20 else NARROW if epsilon == 0.1 else NARROW[1:]:
                 level = math.inf if method == "plain" else epsilon
                 options = (*mode, ("dims", dims), ("rows", 1 << power))
@@ -138,7 +140,7 @@ def _accuracy(
         encoding = Encoding(plus_minus(train.schema), "scaled" if toy or _binary(train.schema) else "binned")
         design = encoding.design(sources.open(train.X, encoding.schema, train.y).held())
         weights, ridge = tuned(
-            PAPER[method], design, epsilon, rng, lambdas=size.lambdas, tried=1 if len(train) > 6000 else size.tried
+            PAPER[method], design, epsilon, rng, lambdas=size.lambdas, tried=1 if toy else size.tried
         )
         return hits(encoding.design(sources.open(test.X, encoding.schema, test.y).held()), weights), ridge
     settings: dict[str, Any] = {

@@ -39,7 +39,7 @@ def execute(task: Task, seed: int, directory: Path) -> dict[str, Any]:
     """One block of trials."""
     if task.experiment == "audit":
         name = "mask-without-t" if task.method == "count-no-t" else "iterative"
-        return {"epsilon_found": found_epsilon(f"thesis2015-{name}")}
+        return {"epsilon_found": found_epsilon(f"thesis2015-{name}", seed)}
     held = bench(directory, task.data)
     if task.experiment == "table":
         return {
