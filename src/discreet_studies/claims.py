@@ -45,6 +45,7 @@ class Attempt(NamedTuple):
 
     passed: Outcome
     gap: str = ""
+    unclear: Mapping[str, Any] = {}  # the numbers that leave both answers open
 
 
 @dataclass(frozen=True)
@@ -124,7 +125,7 @@ def attempt(check: Callable[[], bool]) -> Attempt:
     try:
         return Attempt(check())
     except UndecidedError as error:
-        return Attempt(UNCLEAR, str(error))
+        return Attempt(UNCLEAR, str(error), error.measured)
     except MissingResultsError as error:
         return Attempt(None, str(error))
 
@@ -146,7 +147,7 @@ def finding(sound: Attempt, published: Attempt, measured: Mapping[str, Any], rea
         return Finding(verdict, measured, sound.gap or published.gap)
     if verdict is Verdict.UNDECIDED:
         gap = sound.gap or f"the sound version does not show it, and the published one has {published.gap}"
-        return Finding(verdict, measured, f"{gap}; {reason}")
+        return Finding(verdict, {**sound.unclear, **published.unclear, **measured}, f"{gap}; {reason}")
     return Finding(verdict, measured, reason)
 
 
