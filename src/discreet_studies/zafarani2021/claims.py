@@ -253,7 +253,7 @@ def algorithm_is_private(results: Results) -> Finding:
 @CLAIMS.says("Smooth sensitivity gains on the 1940 census of four states.")
 def census_1940(results: Results) -> Finding:
     """Figures 9 to 12."""
-    found, _ = attempt(lambda: bool(gains(results, "smooth", "global", ("census_kdd",))))
+    found = attempt(lambda: bool(gains(results, "smooth", "global", ("census_kdd",)))).passed
     measured = {"smooth - global on census_kdd": gains(results, "smooth", "global", ("census_kdd",))} if found else {}
     return Finding(
         Verdict.UNTESTED, measured,
