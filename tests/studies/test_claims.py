@@ -229,7 +229,7 @@ def test_too_few_repeats_leave_a_claim_undecided_and_say_how_many_would_do():
     # 0.02 ± 0.02 by ten measurements: four times as many put zero two errors away.
     assert "about 40 instead of 10" in str(undecided("it", [(Estimate(0.02, 0.02, 10), (0.0,))]))
     assert "no number" in str(undecided("it", [(Estimate(0.0, 0.02, 10), (0.0,))]))
-    assert best_of([Attempt(False), Attempt(UNCLEAR, "gap"), Attempt(None, "gone")]) == (UNCLEAR, "gap")
+    assert best_of([Attempt(False), Attempt(UNCLEAR, "gap"), Attempt(None, "gone")]) == Attempt(UNCLEAR, "gap")
     assert best_of([Attempt(UNCLEAR, "gap"), Attempt(True)]).passed is True
 
 
