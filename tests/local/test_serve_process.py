@@ -134,6 +134,7 @@ def test_the_page_is_followed(folder, discreet):
     serve, send, model = (shlex.split(line[2:], comments=True) for line in first.splitlines())
     schema = Schema([Numeric("age", 0, 100, integer=True, bins=[0, 18, 65, 100])], target="ill", classes=["no", "yes"])
     Campaign(schema, 1.0).save(folder / "campaign.json")
+    (folder / "person.json").write_text('{"age": 34, "ill": "no"}')
     with Server(folder, what=tuple(serve[3:])) as server:
         words = [server.address if word == "http://localhost:8000" else word for word in send[1:]]
         done = discreet(*words, "--memory", folder / "memory", cwd=folder)
