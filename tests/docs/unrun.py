@@ -23,6 +23,7 @@ UNRUN: dict[str, list[str]] = {
         f"three machines; {_CHECKED}",
         f"shortened; {_CHECKED}",
         "shortened, for a Flower network that exists",
+        f"a stream at sites; {_CHECKED}",
     ],
     "federated.md": ["shortened, for sites that exist"],
     "gossip.md": [
