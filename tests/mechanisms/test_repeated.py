@@ -4,12 +4,14 @@ import itertools
 import math
 from fractions import Fraction
 
+import mpmath
 import numpy as np
 import pytest
 from dp_accounting.dp_event import GaussianDpEvent, RepeatAndSelectDpEvent
 from dp_accounting.rdp import RdpAccountant
 from scipy.stats import norm
 
+from discreet.errors import BudgetError
 from discreet.mechanisms.stopping import runs_law
 from discreet.privacy.calibrate import zcdp_delta, zcdp_rho
 from discreet.privacy.repeated import mean_runs, profile_shift, renyi_shift, repeated_delta, repeated_rho
@@ -136,3 +138,31 @@ def test_the_rho_of_a_run_is_the_most_that_keeps_within_the_budget(epsilon, eta)
     assert repeated_delta(float(rho), *terms) <= DELTA < repeated_delta(float(rho) * 1.001, *terms)
     assert repeated_delta(float(rho) * 1.25, *terms) > 2 * DELTA or epsilon == 1000  # noise cut by a fifth
     assert rho < zcdp_rho(epsilon, DELTA)
+
+
+@pytest.mark.parametrize("gamma", [1e-6, 1 / 30, 0.9, 1 - 1e-9])
+@pytest.mark.parametrize("eta", [0.0, 1.7e-17, 1e-15, -1e-9, 1e-9, 1e-3, -0.5, 1.0])
+def test_the_mean_keeps_its_digits_where_eta_vanishes(eta, gamma):
+    with mpmath.workdps(60):
+        e, g = mpmath.mpf(eta), mpmath.mpf(gamma)
+        exact = e * (1 - g) / (g * (1 - g**e)) if eta else (1 / g - 1) / -mpmath.log(g)
+        assert abs(mean_runs(eta, gamma) / exact - 1) < 1e-12
+
+
+@pytest.mark.parametrize(
+    ("eta", "gamma", "rho"), [(-0.5, 0.012221, 11.0515), (0.0, 1.6e-26, 65.88), (1.0, 7.4e-16, 40.9)]
+)
+def test_the_shift_by_profiles_is_above_that_of_any_chance(eta, gamma, rho):
+    """Between the ends of cells, too, where the bound of one takes over from the other."""
+    shift, chances = profile_shift(rho, eta, gamma), np.exp(np.linspace(math.log(gamma) - 8, 0, 20_001))
+    epsilons = np.linspace(0, 2 * math.sqrt(-rho * math.log(gamma)) + rho, 200)
+    tails = np.array([zcdp_delta(rho, epsilon) for epsilon in epsilons])
+    grown = np.minimum((np.exp(epsilons) * chances[:, None] + tails).min(axis=1), 1)
+    highest = ((gamma + (1 - gamma) * grown) / (gamma + (1 - gamma) * chances)).max()
+    assert shift >= (1 + eta) * math.log(highest)
+
+
+def test_what_floats_cannot_tell_from_nothing_is_refused():
+    for epsilon, gamma in ((Fraction(1), 1 - Fraction(1, 10**20)), (Fraction(1, 10**9), Fraction(1, 30))):
+        with pytest.raises(BudgetError, match="random number of runs"):
+            repeated_rho(epsilon, DELTA, Fraction(0), gamma)

@@ -76,7 +76,7 @@ class Gaussian:
         return root_down(8 * self.choice / rounds)
 
     def better(self, other: Pure, pairs: int) -> bool:
-        """Whether tables are quieter and choices surer than by pure ε, if so many pairs are taken."""
+        """Whether tables are quieter and choices have at least the ε of the pure way, if so many pairs are taken."""
         size = self.sizes.area if pairs else self.sizes.mean
         quieter = size > 1 and self.cell(size, pairs) < other.cell(size, pairs)
         return quieter and (not pairs or self.each(pairs) >= other.each(pairs))

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.errors import BudgetError
 from discreet.privacy.calibrate import _SAFETY, fraction_down, halved, zcdp_delta
 
 Floats = NDArray[np.float64]
@@ -22,10 +23,9 @@ ORDERS = 400
 
 
 def mean_runs(eta: float, gamma: float) -> float:
-    """E[K], the slope of E[x^K] at one."""
-    if eta == 0:
-        return (1 / gamma - 1) / -math.log(gamma)
-    return eta * (1 - gamma) / (gamma * (1 - math.pow(gamma, eta)))
+    """E[K], the slope of E[x^K] at one; by `expm1`, since 1 - γ^η would lose all its digits where η is small."""
+    far = -math.log(gamma)
+    return max(1.0, (1 - gamma) / gamma * (eta / -math.expm1(-eta * far) if eta else 1 / far))
 
 
 def renyi_shift(rho: float, eta: float, gamma: float) -> float:
@@ -38,14 +38,17 @@ def renyi_shift(rho: float, eta: float, gamma: float) -> float:
 def profile_shift(rho: float, eta: float, gamma: float) -> float:
     """Another such c, by what (ε, δ) say of the chance u of a better output: it grows to e^ε·u + δ at most.
 
-    Between two chances the ratio that is wanted is monotone for each (ε, δ): its ends bound it.
+    Between two chances the ratio that is wanted is monotone for each (ε, δ) and for the bound of one: its
+    ends bound it.
     """
     epsilons = np.linspace(0.0, 2 * math.sqrt(-rho * math.log(gamma)) + rho, STEPS)
     tails = _zcdp_deltas(rho, epsilons)
     chances = np.concatenate([[0.0], np.exp(np.linspace(math.log(gamma * 1e-3), 0.0, CELLS))])[:, None]
-    grown = np.minimum(np.exp(np.minimum(epsilons, 700.0)) * chances + tails, 1.0)
-    ratios = (gamma + (1 - gamma) * grown) / (gamma + (1 - gamma) * chances)
-    worst = float(np.maximum(ratios[1:], ratios[:-1]).min(axis=1).max())
+    grown = np.exp(np.minimum(epsilons, 700.0)) * chances + tails
+    below = gamma + (1 - gamma) * chances
+    ratios = (gamma + (1 - gamma) * grown) / below
+    ends = np.maximum(ratios[1:], ratios[:-1]).min(axis=1)
+    worst = float(np.minimum(ends, 1 / below[:-1, 0]).max())  # no chance exceeds one
     return (1 + eta) * math.log(worst * (1 + _SAFETY))
 
 
@@ -71,6 +74,8 @@ def repeated_delta(rho: float, epsilon: float, eta: float, gamma: float) -> floa
 def repeated_rho(epsilon: Fraction, delta: Fraction, eta: Fraction, gamma: Fraction) -> Fraction:
     """The largest ρ of one run (from below) with which the best of K stays within (ε, δ)."""
     terms: Any = float(epsilon), float(eta), float(gamma)
+    if not (terms[0] > 1e-8 and 0 < terms[2] < 1):
+        raise BudgetError("a random number of runs takes an epsilon above 1e-8 and a gamma that is not next to 0 or 1")
 
     def holds(rho: float) -> bool:
         return repeated_delta(rho, *terms) <= float(delta)

@@ -63,8 +63,9 @@ class PrivateGridSearch(SchemaEstimator):
     {adjacency}
     method : {"holdout", "random-stopping"}
         "holdout" fits every candidate on the training rows and chooses by the correct answers on the others with
-        permute-and-flip. "random-stopping" fits candidates drawn at random, a random number of times, and keeps the
-        best by a noisy count of correct answers: each fit has ε/(2 + eta), however many candidates there are.
+        permute-and-flip (in ρ by the exponential mechanism). "random-stopping" fits candidates drawn at random, a
+        random number of times, and keeps the best by a noisy count of correct answers: each fit has
+        ε/(2 + eta), however many candidates there are.
     validation : float, default 0.25
         The chance that a row is for validation, at most one half.
     refit : float, default 0.5

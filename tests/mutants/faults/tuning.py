@@ -122,6 +122,6 @@ plant("shift-without-eta", "privacy/repeated.py",
       "return (1 + eta) * math.log(", "return math.log(",
       "the law of the number of runs is taken for the logarithmic one", REPEATED)
 plant("shift-of-one-end-of-a-cell", "privacy/repeated.py",
-      "grown = np.minimum(np.exp(np.minimum(epsilons, 700.0)) * chances + tails, 1.0)",
-      "grown = np.minimum(np.exp(np.minimum(epsilons, 700.0)) * chances, 1.0)",
+      "grown = np.exp(np.minimum(epsilons, 700.0)) * chances + tails",
+      "grown = np.exp(np.minimum(epsilons, 700.0)) * chances",
       "a better output is taken to grow by a factor alone", REPEATED)
