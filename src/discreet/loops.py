@@ -3,12 +3,25 @@
 from __future__ import annotations
 
 import functools
+import threading
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
 
-@functools.cache
+def once(build: Callable[..., Any]) -> Callable[..., Any]:
+    """What `build` gives, built by one thread for all: whoever comes meanwhile waits, as `functools.cache` does not."""
+    lock, kept = threading.RLock(), functools.cache(build)
+
+    @functools.wraps(build)
+    def built(*arguments: Any) -> Any:
+        with lock:
+            return kept(*arguments)
+
+    return built
+
+
+@once
 def machine_code(*loops: Callable[..., Any]) -> Any:
     """The loops under their names; the compiler is loaded on first use and its work is kept on disk."""
     import numba

@@ -78,5 +78,6 @@ def test_parts_of_rates_add_up_exactly():
 
 def test_which_way_is_taken_hangs_on_the_size_alone():
     assert few.is_few(10_000, 20) and not few.is_few(100_000, 20) and not few.is_few(few.ROWS + 1, 1)
+    assert not few.is_few(1_000, 500)  # whose pairs of entries are many
     assert kernels.loops(np.zeros((10, 3))) is few.LOOPS
     assert class_kernels.loops(np.zeros((10, 3))) is several.LOOPS

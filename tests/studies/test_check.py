@@ -1,4 +1,4 @@
-"""Check of stored results: commands that anyone can give again, and the same measurements by them."""
+"""Check of stored results (docs/studies.md): commands that anyone can give again, the same measurements by them."""
 
 from pathlib import Path
 

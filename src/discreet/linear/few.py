@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 FEW = 1 << 19  # entries of rows up to which this is quicker than loading the compiler's work
+PAIRS = 1 << 23  # pairs of entries of rows, which `outer` adds up one by one
 ROWS = 1 << 17  # so many rows at most, so that sums of whole multiples stay within the 53 bits of a double
 DIGITS = 24
 
@@ -71,4 +72,4 @@ LOOPS = SimpleNamespace(margins=margins, gather=gather, outer=outer)
 
 def is_few(rows: int, entries: int) -> bool:
     """Whether so many rows with so many entries each are few: by their numbers alone, so that a fit can be repeated."""
-    return rows <= ROWS and rows * entries <= FEW
+    return rows <= ROWS and rows * entries <= FEW and rows * entries**2 <= PAIRS

@@ -106,7 +106,11 @@ class _CSV(Duck):
         begin = None if name.startswith("_") else self.__dict__.pop("_begin", None)
         if begin is None:
             raise AttributeError(f"{type(self).__name__} has no {name}")
-        begin(self)
+        try:
+            begin(self)
+        except BaseException:
+            self._begin = begin  # asked again, it tries again
+            raise
         return getattr(self, name)
 
     def close(self) -> None:

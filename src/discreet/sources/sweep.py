@@ -10,13 +10,14 @@ All that is compiled together stands in this file: the compiler keeps its work f
 
 from __future__ import annotations
 
-import functools
 import os
 import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from discreet.loops import once
 
 # A column's integers, its reals, and the rules by which its values become codes.
 (
@@ -280,9 +281,12 @@ def _kept_on_disk() -> bool:
         return False
 
 
-@functools.cache
+@once
 def compiled_sweep() -> Any:
-    """The sweep as machine code; the compiler is loaded on first use and its work is kept on disk."""
+    """The sweep as machine code; the compiler is loaded on first use and its work is kept on disk.
+
+    One thread makes it: the names that it sets must not change under another that is at compiling.
+    """
     import numba
     from numba import types
 
