@@ -14,8 +14,10 @@ from discreet_studies.giaretta2022.gossip.bench import AsPublished, Fitted, Soun
 from discreet_studies.giaretta2022.gossip.claims import (
     CLAIMS,
     DATA,
+    deviations_harmless,
     liars,
     logarithmic,
+    low_at_first,
     priors_first,
     same_everywhere,
     thirty_push_sum,
@@ -62,7 +64,7 @@ def test_agreement_on_a_useless_model_is_flagged():
     def rows(federated):
         return Results([
             {"experiment": "data", "data": data, "method": version, "at_30": federated, "federated": federated,
-             "majority": 0.7, "accuracy": federated, "repeat": r}
+             "majority": 0.7, "accuracy": federated, "repeat": r, "steps": "[30, 35, 100]", "near": "[0.9, 0.9, 1]"}
             for data in DATA for version in ("push-sum", "published", "paper") for r in range(3)
         ])  # fmt: skip
 
@@ -72,20 +74,38 @@ def test_agreement_on_a_useless_model_is_flagged():
 
 
 @pytest.mark.parametrize(
-    ("gaps", "verdict"),
+    ("shares", "verdict"),
     [
-        ((0.002, 0.004, 0.003), Verdict.HOLDS),
-        ((0.05, 0.052, 0.051), Verdict.FAILS),
-        ((0.1, -0.06, 0.02), Verdict.UNDECIDED),
+        ((0.8, 0.82, 0.81), Verdict.HOLDS),
+        ((0.6, 0.62, 0.61), Verdict.FAILS),
+        ((1.0, 0.6, 0.7), Verdict.UNDECIDED),
     ],
 )
-def test_data_sets_are_alike_within_a_point(gaps, verdict):
+def test_data_sets_are_alike_where_most_nodes_are_near(shares, verdict):
     rows = [
-        {"experiment": "data", "data": data, "method": version, "at_30": 0.8 + gap * (data == "votes"), "repeat": r,
-         "federated": 0.8, "majority": 0.7}
-        for data in DATA for version in ("push-sum", "published", "paper") for r, gap in enumerate(gaps)
+        {"experiment": "data", "data": data, "method": version, "at_30": 0.8, "repeat": r, "federated": 0.8,
+         "majority": 0.7, "steps": "[30, 35, 100]", "near": f"[0, {share if data == 'votes' else 1}, 1]"}
+        for data in DATA for version in ("push-sum", "published", "paper") for r, share in enumerate(shares)
     ]  # fmt: skip
     assert same_everywhere(Results(rows)).verdict is verdict
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "low", "harmless"),
+    [
+        ([0.5, 0.6, 0.7], [0.79, 0.8, 0.81], Verdict.HOLDS, Verdict.HOLDS),
+        ([0.79, 0.8, 0.81], [0.5, 0.6, 0.7], Verdict.FAILS, Verdict.FAILS),
+        ([0.79, 0.8, 0.81], [0.79, 0.8, 0.81], Verdict.FAILS, Verdict.HOLDS),
+    ],
+)
+def test_figure_6_from_its_first_iterations_to_its_last(first, last, low, harmless):
+    rows = [
+        {"experiment": "curve", "method": version, "model": "gaussian", "repeat": r, "federated": 0.8 + r / 1e4,
+         "steps": "[1, 100]", "quartiles": json.dumps([[q + r / 1e4 for q in first], [q + r / 1e4 for q in last]])}
+        for version in ("published", "paper") for r in range(3)
+    ]  # fmt: skip
+    assert low_at_first(Results(rows)).verdict is low
+    assert deviations_harmless(Results(rows)).verdict is harmless
 
 
 @pytest.mark.parametrize(("late", "verdict"), [(25, Verdict.HOLDS), (140, Verdict.FAILS), (None, Verdict.FAILS)])

@@ -118,7 +118,13 @@ def test_multipliers_grow_no_faster_than_linearly(growth, holds):
 
 @pytest.mark.parametrize(
     ("ratios", "verdict"),
-    [((16, 8), Verdict.HOLDS), ((2, 2), Verdict.FAILS), ((1, 8), Verdict.UNDECIDED), ((16,), Verdict.UNDECIDED)],
+    [
+        ((16, 16), Verdict.HOLDS),
+        ((2, 2), Verdict.FAILS),
+        ((16, 8), Verdict.UNDECIDED),
+        ((1, 8), Verdict.UNDECIDED),
+        ((16,), Verdict.UNDECIDED),
+    ],
 )
 def test_sixteen_times_the_samples(ratios, verdict):
     table = {("fm-sens1", 1, 0.1): reached(4096)}

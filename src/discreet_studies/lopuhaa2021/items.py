@@ -15,6 +15,15 @@ ITEMS = (
          (f"{PUBLISHED}:huber", f"{PUBLISHED}:fit_svm")),
     Item("definition", "2.3, equations 7 to 9", "CART on binary attributes by the Gini index, depth ⌈√m⌉.",
          (f"{PUBLISHED}:fit_tree", f"{PUBLISHED}:depth_of")),
+    Item("definition", "Definition 3.1, equation 10, problem 1", "ε-differential privacy of what is trained.",
+         ("code:discreet:Budget", "code:discreet:Adjacency")),
+    Item("theorem", "Theorem 3.1", "Queries that cost ε/m each, m of them to a row.", ("proof:composition.md",)),
+    Item("definition", "3.1, equations 12 to 14", "Sensitivities of a mean and of a deviation.",
+         (f"{PUBLISHED}:noisy_moments",), Status.MENDED, "they divide by the size of the class, which is private: what "
+         "is printed is a local sensitivity, taken for the global one"),
+    Item("claim", "3.1", "Drawing noise again until the answer is positive, as Vaidya et al. do, is not private.",
+         ("proof:additive-noise.md",), Status.MENDED, "right, because the law of what is kept depends on the exact "
+         "count; nothing here draws again, and nothing is measured"),
     Item("definition", "3, equation 11", "Laplace responses L and L⁺, which is 1e-5 at least.",
          (f"{PUBLISHED}:ALPHA",)),
     Item("algorithm", "Algorithm 1", "ε-private Naive Bayes, ε' for each of 1 + categorical + 2·numeric queries.",
@@ -23,7 +32,8 @@ ITEMS = (
          "with bell curves as in the paper and in bins beside"),
     Item("algorithm", "Algorithm 2", "ε-private SVM by objective perturbation.",
          (f"{PUBLISHED}:fit_svm", "method:paper-svm", "method:svm", "method:svm-codes", "code:discreet:PrivateSVC"),
-         Status.MENDED, "argmax is read as argmin; the sound one enforces the norm that the theorem needs and "
+         Status.MENDED, "argmax is read as argmin; several classes are not described: each is told from the rest, "
+         "with its share of the budget; the sound one enforces the norm that the theorem needs and "
          "certifies its minimum"),
     Item("algorithm", "Algorithm 3", "ε-private decision tree from noisy counts, ε/(|A|(d + 1)) each.",
          (f"{PUBLISHED}:fit_tree", "method:paper-tree", "method:tree-counts", "code:discreet:PrivateTreeClassifier"),

@@ -80,6 +80,28 @@ def categorical_loses(results: Results) -> Finding:
     return both(check)
 
 
+@CLAIMS.says("When ε is low the noise completely hinders the prediction.")
+def low_budgets_hinder(results: Results) -> Finding:
+    """Section 4.1: the smallest ε, 0.01, leaves no more than the majority class on most data sets, whatever N."""
+
+    def check(method: str) -> tuple[bool, Any, str]:
+        gains: dict[str, Estimate] = {}
+        for name in DATA:
+            least = epsilons(results, name, method)[0]
+            one = average(accuracy(results, name, method, n, least) for n in NODES)
+            majority = results.where(experiment="sweep", data=name, method=method)[0]["majority"]
+            gains[name] = Estimate(one.mean - majority, one.error, one.count)
+        lost = sum(one.mean + 2 * one.error <= ALIKE for one in gains.values())
+        kept = sum(one.mean - 2 * one.error > ALIKE for one in gains.values())
+        told = ", ".join(f"{name} {one}" for name, one in gains.items())
+        if lost <= len(gains) / 2 < len(gains) - kept:
+            raise undecided(f"a gain of {ALIKE} from none for {method}, {told}",
+                            [(one, (ALIKE,)) for one in gains.values()])  # fmt: skip
+        return lost > len(gains) / 2, gains, f"at ε = 0.01, mean over N, less the majority class: {told}"
+
+    return both(check)
+
+
 def _gains(results: Results, method: str, baseline: dict[str, Any]) -> tuple[bool, Any, str]:
     """Accuracy of 100 nodes less a baseline's: for small ε on Adult, for every ε on Accelerometer."""
     gains = {}

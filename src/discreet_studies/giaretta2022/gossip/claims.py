@@ -12,11 +12,12 @@ from discreet_studies.claims import Attempt, Claims, Finding, attempt, best_of, 
 from discreet_studies.giaretta2022.federated.experiments import DATA
 from discreet_studies.giaretta2022.gossip.bench import KINDS
 from discreet_studies.giaretta2022.gossip.experiments import LIARS, LINKS, LONG, NODES, RULES
+from discreet_studies.giaretta2022.gossip.trials import POINT
 from discreet_studies.results import Estimate, MissingResultsError, Results, difference
 
 CLAIMS = Claims("giaretta2022")
 ABOUT = 35  # "around 30"
-NEAR = 0.01  # a point of accuracy
+MOST = 0.75  # "a vast majority of the nodes": three quarters at least
 CLOSE = 0.2  # of the average, for nine of ten nodes
 VERSIONS = {"push-sum": "push-sum", "published": "published rule", "paper": "paper in all"}
 
@@ -170,40 +171,108 @@ def deviations_stay_off(results: Results) -> Finding:
     return Finding(verdict, measured, f"median error of standard deviations: {words}{clean}")
 
 
+def _curves(results: Results, column: str) -> dict[str, tuple[list[int], list[Any]]]:
+    """Steps and a column of figure 6's curves, by version."""
+    found = {}
+    for version in ("published", "paper"):
+        spot = {"experiment": "curve", "method": version, "model": "gaussian"}
+        found[VERSIONS[version]] = (mean_list(results, "steps", **spot)[0], mean_list(results, column, **spot))
+    return found
+
+
+@CLAIMS.says(
+    "In the first iterations accuracy is low and scatters over nodes, which later iterations lessen (figure 6)."
+)
+def low_at_first(results: Results) -> Finding:
+    """Section 4.3: accuracy is very low at first, the quartiles are wide apart, and both improve with iterations."""
+    measured: dict[str, Any] = {}
+
+    def lessened(name: str, steps: list[int], lists: list[Any]) -> bool:
+        last = steps.index(100)
+        found = measured[name] = {
+            "median gained": Estimate.of(one[last][1] - one[0][1] for one in lists),
+            "width lost": Estimate.of((one[0][2] - one[0][0]) - (one[last][2] - one[last][0]) for one in lists),
+        }
+        unclear = [(one, (0.0, POINT)) for one in found.values() if not one.above and one.mean + 2 * one.error > POINT]
+        if unclear and not any(one.below for one in found.values()):
+            raise undecided(f"a point from none by {name}", unclear)
+        return all(one.above for one in found.values())
+
+    tried = [
+        attempt(lambda n=name, c=curve: lessened(n, *c))  # type: ignore[misc]
+        for name, curve in _curves(results, "quartiles").items()
+    ]
+    words = (f"{name}: {what} {one}" for name, found in measured.items() for what, one in found.items())
+    text = f"quartiles of accuracy over nodes from iteration 1 to 100: {', '.join(words)}"
+    return finding(best_of(tried), Attempt(False), measured, text)
+
+
+@CLAIMS.says("Deviations that stay off do not affect the accuracy (figures 6 and 7).")
+def deviations_harmless(results: Results) -> Finding:
+    """Section 4.3: "these deviations do not affect the overall accuracy of the model"."""
+    measured: dict[str, Any] = {}
+    for name, (steps, lists) in _curves(results, "quartiles").items():
+        version = next(key for key, title in VERSIONS.items() if title == name)
+        goals = [row["federated"] for row in results.where(experiment="curve", method=version, model="gaussian")]
+        last = steps.index(100)
+        measured[name] = Estimate.of(one[last][1] - goal for one, goal in zip(lists, goals, strict=True))
+    text = "median accuracy of the nodes at 100 iterations less the federated, a point counts: " + ", ".join(
+        f"{name} {one}" for name, one in measured.items()
+    )
+    if any(abs(one.mean) - 2 * one.error > POINT for one in measured.values()):
+        return Finding(verdict_of(False), measured, text)
+    wide = [(one, (math.copysign(POINT, one.mean),)) for one in measured.values()
+            if abs(one.mean) + 2 * one.error > 2 * POINT]  # fmt: skip
+    if wide:
+        raise undecided(f"a point from none, {text}", wide)
+    return Finding(verdict_of(True), measured, text)
+
+
 @CLAIMS.says("Results are similar on all data sets.")
 def same_everywhere(results: Results) -> Finding:
     """Section 4.3: similar results were achieved on all datasets, which is about the published rule.
 
-    Similar is what the sentence before says of Adult: around 30 iterations bring the nodes to the federated accuracy.
-    That a federated model is of no use is said beside it; the sentence does not speak of it.
+    Similar is what the section says of Adult, by the same measure as there: around 30 iterations bring a vast majority
+    of the nodes to the federated accuracy. That a federated model is of no use is said beside it; the sentence does
+    not speak of it.
     """
     measured: dict[str, Any] = {}
     words = []
 
     def near(version: str) -> bool:
-        gaps = {}
+        shares = {}
         for name in DATA:
             rows = results.where(experiment="data", data=name, method=version)
             if not rows:
                 raise MissingResultsError(f"{VERSIONS[version]} was not run on {name}")
-            gaps[name] = measured[f"{name}, {VERSIONS[version]}"] = Estimate.of(
-                row["at_30"] - row["federated"] for row in rows
+            spots = [json.loads(row["steps"]) for row in rows]
+            curves = [json.loads(row["near"]) for row in rows]
+            at = {
+                step: Estimate.of(curve[spot.index(step)] for curve, spot in zip(curves, spots, strict=True))
+                for step in (ABOUT, 100)
+            }
+            gap = Estimate.of(row["at_30"] - row["federated"] for row in rows)
+            shares[name] = at[ABOUT]
+            measured[f"{name}, {VERSIONS[version]}"] = {"near": at, "median less federated at 30": gap}
+            words.append(
+                f"{name}, {VERSIONS[version]} {at[ABOUT].mean:.0%} ± {at[ABOUT].error:.0%} (at 100 {at[100].mean:.0%}; "
+                f"the median at 30 less the federated {gap}){_flag(rows)}"
             )
-            words.append(f"{name}, {VERSIONS[version]} {gaps[name]}{_flag(rows)}")
-        if any(abs(one.mean) - 2 * one.error > NEAR for one in gaps.values()):
+        if any(one.mean + 2 * one.error < MOST for one in shares.values()):
             return False
-        wide = [one for one in gaps.values() if abs(one.mean) + 2 * one.error > 2 * NEAR]
-        if wide:
-            raise undecided(
-                f"a point from none by {VERSIONS[version]}", [(one, (math.copysign(NEAR, one.mean),)) for one in wide]
-            )
+        unclear = [(one, (MOST,)) for one in shares.values() if abs(one.mean - MOST) <= 2 * one.error]
+        if unclear:
+            raise undecided(f"a vast majority from fewer by {VERSIONS[version]}", unclear)
         return True
 
     if not results.where(experiment="data"):
         raise MissingResultsError("no data sets were compared")
     tried = best_of([attempt(lambda: near("published")), attempt(lambda: near("paper"))])
     attempt(lambda: near("push-sum"))
-    text = f"median accuracy at 30 iterations less the federated, a point counts: {', '.join(words)}"
+    text = (
+        f"nodes within a point of the federated accuracy after {ABOUT} iterations, or within one test row if that is "
+        f"more (Congress), of which three quarters are a vast majority: {', '.join(words)}"
+    )
     return finding(tried, Attempt(False), measured, text)
 
 
@@ -227,7 +296,7 @@ def _said(points: dict[Any, Estimate | None], rise: Estimate | None) -> str:
     return f"{listed} ({rise} more for each doubling of N)" if rise else listed
 
 
-@CLAIMS.says("The number of iterations grows with log N.")
+@CLAIMS.says("O(log N) iterations are enough.")
 def logarithmic(results: Results) -> Finding:
     """Section 3.3: O(log N) steps, which is about the published rule: nine of ten nodes within a fifth of the sum."""
     points, rise = _growth(results, "published", f"most_{CLOSE:g}")

@@ -20,6 +20,7 @@ LINKS = (
     ("small-world", 0.0), ("ring", 0.0),
 )  # fmt: skip
 SCATTERED = {"votes": 15, "spect": 15}  # repeats of the small ones, which scatter most and take least
+TURNED = 15  # repeats of the curves of the published rule, whose parameters figure 7 puts in order
 CRASHED = (0.01, 0.05, 0.2)
 
 
@@ -61,6 +62,10 @@ def tasks(fast: bool) -> list[Task]:
             )
         for share in CRASHED:
             planned.append(_task("crashes", "adult", "push-sum", repeat, ("crashed", share), cost=0.5))
+    if size is FULL:
+        for repeat in range(size.repeats, TURNED):
+            for version in ("published", "paper"):
+                planned.append(_task("curve", "adult", version, repeat, ("model", "gaussian"), *measured, cost=3))
     for name in DATA:
         times = size.repeats if size is FAST else SCATTERED.get(name, size.repeats)
         options: tuple[Option, ...] = (("model", "gaussian"), ("measured", 100), ("test", size.test_rows))

@@ -189,11 +189,12 @@ def _runs(results: Results) -> Any:
     return max(found, key=lambda one: one.error)
 
 
-@CLAIMS.says("Appendix B: the multiplier of Algorithm 7 grows linearly with the dimension, not exponentially.")
+@CLAIMS.says("Appendix B: the multiplier of Algorithm 7 grows with the dimension linearly at most, not exponentially.")
 def multipliers(results: Results) -> Finding:
     """Appendix B: multipliers "grow linearly"; "the main point is that there is no exponential increase".
 
-    The thesis's own table B.3 grows more slowly than D: no faster than linearly is what it means to show.
+    The thesis's own table B.3 grows more slowly than D: no faster than linearly is what it means to show. Linear is a
+    power of 1 and half more, which has to be excluded; that the multipliers grow at all is said beside it.
     """
     found = {}
     for d in results.values("dims", experiment="toy", method="paper-objective", epsilon=0.1):
@@ -206,14 +207,17 @@ def multipliers(results: Results) -> Finding:
     rows = NEEDED["paper-objective", 0.1]
     printed = slope((float(d), n / NEEDED["plain", 0.1][d]) for d, n in rows.items())
     words = ", ".join(f"D = {d}: {value:g}" for d, value in found.items())
-    literal = "shows" if abs(fit.mean - 1) <= 0.5 + 2 * fit.error else "does not show"
-    return Finding(
-        Verdict.HOLDS if fit.mean - 2 * fit.error <= 1.0 else Verdict.FAILS,
-        {"multipliers": found, "power of D": fit, "power of D as printed": printed, "runs behind each": _runs(results)},
+    grown = "is shown" if fit.above else "is two errors from none at most, and not shown"
+    measured = {
+        "multipliers": found, "power of D": fit, "power of D as printed": printed, "runs behind each": _runs(results)
+    }  # fmt: skip
+    text = (
         f"{words}; they grow as D to the power {fit}, those of table B.3 to the power {printed}: no faster than "
-        f"linearly counts, because exponential growth is what the thesis means to exclude. Read as a power of 1, give "
-        f"or take a half, the measurement {literal} it",
+        f"linearly counts, because exponential growth is what the thesis means to exclude. That they grow {grown}"
     )
+    if fit.mean - 2 * fit.error <= 1.0 and fit.mean + 2 * fit.error > 1.5:
+        raise UndecidedError(f"the errors leave a power of 1.5 open: {text}", measured)
+    return Finding(Verdict.HOLDS if fit.mean - 2 * fit.error <= 1.0 else Verdict.FAILS, measured, text)
 
 
 @CLAIMS.says("Tables B.6 and B.7: at ε = 0.01 about 16 times the samples of ε = 0.1 are needed.")
@@ -234,9 +238,10 @@ def sixteen_times(results: Results) -> Finding:
         raise UndecidedError(f"too few reach the goal at both ε ({found}){said}: more rows would tell", measured)
     one = measured["binary logarithm"] = Estimate.of([math.log2(value) for value in found.values()])
     away = abs(one.mean - 4)
-    if 1 - 2 * one.error < away <= 1 + 2 * one.error and away > 1:
-        raise UndecidedError(f"the errors leave open whether ratios are 8 to 32, logarithm {one}", measured)
     words = ", ".join(f"{name} {value:g}" for name, value in found.items())
+    if abs(away - 1) <= 2 * one.error:
+        text = f"the errors leave open whether ratios are 8 to 32, whose binary logarithms are 3 to 5 (here {one})"
+        raise UndecidedError(f"{text}: {words}; 10 is what the thesis expects, of 3.32{said}", measured)
     return Finding(
         Verdict.HOLDS if away <= 1 else Verdict.FAILS,
         measured,
@@ -271,9 +276,9 @@ def functional_scales_badly(results: Results) -> Finding:
 
 @CLAIMS.says("The improved sensitivity lowers the samples that the functional mechanism needs (table B.5).")
 def better_bound_helps(results: Results) -> Finding:
-    """Table B.5 beside B.4: "improvements for smaller dimensions" in samples, and in accuracy where none suffice.
+    """Table B.5 beside B.4: "improvements for smaller dimensions", in samples needed or in accuracy at as many.
 
-    Where samples suffice to reach the goal they count; where they do not, both tables print accuracies of as many rows.
+    Accuracy decides, because it has an error; where samples suffice to reach the goal, no more of them may be needed.
     """
     gains = {}
     for d in _dims(results):
@@ -288,11 +293,11 @@ def better_bound_helps(results: Results) -> Finding:
         raise MissingResultsError("no toys of 1,024 rows or more")
     pairs = {d: (needed(results, "fm-sens1", d), needed(results, "fm-sens2", d)) for d in _dims(results)}
     reached = [(one or math.inf, two or math.inf) for one, two in pairs.values() if one or two]
-    fewer = all(two <= one for one, two in reached) and any(two < one for one, two in reached) if reached else None
+    fewer = all(two <= one for one, two in reached) if reached else None
     words = "; ".join(f"D = {d}: {one or 'not reached'} → {two or 'not reached'}" for d, (one, two) in pairs.items())
-    told = {True: "fewer", False: "not fewer", None: "reached by neither, so that accuracy decides"}[fewer]
+    told = {True: "no more", False: "more", None: "reached by neither"}[fewer]
     return Finding(
-        verdict_of(better(gains) if fewer is None else fewer), gains,
+        verdict_of(fewer is not False and better(gains)), gains,
         f"samples needed ({told}): {words}; accuracy gained from 1,024 rows on: "
         + ", ".join(f"{d} {one}" for d, one in gains.items()),
     )  # fmt: skip
