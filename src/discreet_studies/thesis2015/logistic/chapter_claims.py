@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from discreet_studies.claims import Claims, Finding, undecided, verdict_of, words
-from discreet_studies.results import Estimate, Results, difference
+from discreet_studies.results import Estimate, Results
 from discreet_studies.thesis2015.logistic.experiments import SETS
 
 CLAIMS = Claims("thesis2015")
@@ -60,9 +60,7 @@ def regression_beats_bayes(results: Results) -> Finding:
     gaps: dict[str, Any] = {}
     for data in SETS:
         spot = {"experiment": "accuracy", "data": data}
-        gaps[data] = difference(
-            results.estimate(method="plain-tuned", **spot), results.estimate(method="plain-bayes", **spot)
-        )
+        gaps[data] = results.paired({"method": "plain-tuned"}, {"method": "plain-bayes"}, **spot)
     worse = [data for data, one in gaps.items() if one.mean + 2 * one.error < -0.01]
     unclear = [(one, (-0.01,)) for one in gaps.values() if one.mean - 2 * one.error < -0.01]
     if unclear and not worse:
