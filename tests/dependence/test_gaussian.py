@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from discreet import Budget, Categorical, Ledger, PrivateTAN, Schema
+from discreet import Budget, BudgetError, Categorical, Ledger, PrivateTAN, Schema
 from discreet.dependence.loudness import Sizes
 from discreet.dependence.pairs import REACH, STEPS, candidates
 from discreet.dependence.tan import PAIRS, TABLES, _loudness, gaussian_tables, plan_tan, tree_rounds
@@ -155,6 +155,13 @@ def test_narrow_schemas_stay_pure_by_what_is_public():
         plan = plan_tan(narrow, Budget(1, DELTA), adjacency=Adjacency.ADD_REMOVE)
         assert not plan.budget.delta and not cost(plan.node, "delta") and plan.budget.unspent == DELTA
     assert cost(plan_tan(WIDE, Budget(1, DELTA), adjacency=Adjacency.ADD_REMOVE).node, "delta") == DELTA
+
+
+def test_the_delta_is_charged_before_a_row_is_read():
+    ledger = Ledger(Budget(2), "basic")
+    with pytest.raises(BudgetError):
+        PrivateTAN(2, WIDE, delta=DELTA).fit(*wide(300), ledger=ledger)
+    assert not ledger.totals.epsilon
 
 
 @pytest.mark.parametrize(

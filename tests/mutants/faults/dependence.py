@@ -128,4 +128,5 @@ plant("way-by-exact-rows", "dependence/tan.py",
 plant("delta-not-charged", "dependence/plan.py",
       'SmoothCharge("paid in advance", what, "epsilon", spent, self.budget.delta)',
       'SmoothCharge("paid in advance", what, "epsilon", spent)',
-      "the ledger is not charged the delta that may be spent", GAUSSIAN)
+      "the ledger entry of a plan lacks the delta that may be spent",
+      f"{RHO}::test_narrow_schemas_stay_pure_by_what_is_public")
