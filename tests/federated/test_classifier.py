@@ -180,3 +180,65 @@ def test_steps_of_a_stream_in_one_process():
         with pytest.raises(BudgetError, match=r"masks|sum"):
             FederatedNB(1.0, schema=SCHEMA, stream=3, **wrong).partial_fit(*batch())
     assert not hasattr(FederatedNB(1.0, schema=SCHEMA), "partial_fit")
+
+
+@pytest.mark.parametrize("fails", ["running_update", "Aggregate.model"])
+def test_a_step_that_is_cut_off_and_repeated_counts_its_rows_once(monkeypatch, fails):
+    """At some nodes already, or at all of them: no node has taken a step that is not taken at every one."""
+    from discreet.federated import steps
+    from tests.bayes.test_stream import SCHEMA, batch
+
+    made, ledger = FederatedNB(math.inf, schema=SCHEMA, n_nodes=3, stream=4), Ledger(Budget(1.0))
+    made.partial_fit(*batch(60, 0))
+    place = steps if fails == "running_update" else steps.Aggregate
+    name, calls = fails.split(".")[-1], []
+    whole = getattr(place, name)
+
+    def dies(*given, **more):
+        calls.append(given)
+        if len(calls) > (fails == "running_update"):
+            raise KeyboardInterrupt
+        return whole(*given, **more)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(place, name, dies)
+        with pytest.raises(KeyboardInterrupt):
+            made.partial_fit(*batch(90, 1))
+    assert made.step_ == 1 and sum(node["rows"] for node in made.nodes_) == 60
+    made.partial_fit(*batch(90, 1))
+    assert made.step_ == 2 and sum(node["rows"] for node in made.nodes_) == 150
+    both = PrivateNB(math.inf, schema=SCHEMA).fit(
+        *(np.concatenate(part) for part in zip(batch(60, 0), batch(90, 1), strict=True))
+    )
+    np.testing.assert_allclose(made.predict_proba(batch()[0]), both.predict_proba(batch()[0]))
+    paid = FederatedNB(1.0, schema=SCHEMA, n_nodes=3, stream=4)
+    calls.clear()
+    with monkeypatch.context() as patched:
+        patched.setattr(place, name, dies)
+        with pytest.raises(KeyboardInterrupt):
+            paid.partial_fit(*batch(60, 0), ledger=ledger)
+    paid.partial_fit(*batch(60, 0), ledger=ledger)
+    assert len(ledger.nodes) == 1 and paid.step_ == 1
+    paid._begun[1][0].step = 2
+    with pytest.raises(BudgetError, match="not at one step"):
+        paid.partial_fit(*batch(60, 1))
+
+
+@pytest.mark.parametrize("epsilons", [None, [1.0, 0.5], "log-uniform"])
+def test_a_stream_keeps_the_settings_of_its_first_step(epsilons):
+    """Whether nodes have budgets of their own or not; budgets that are drawn are drawn once."""
+    from tests.bayes.test_stream import SCHEMA, batch
+
+    made = FederatedNB(1.0, schema=SCHEMA, n_nodes=2, stream=3, epsilons=epsilons)
+    made.partial_fit(*batch())
+    first = [node["epsilon"] for node in made.nodes_]
+    for other in (
+        {"adjacency": "replace"}, {"n_nodes": 3, "epsilons": None}, {"unexpected": "absorb"}, {"contributions": 2},
+        {"epsilons": [1.0, 0.25]}, {"partition": "clustered"}, {"split": "equal"}, {"stream": 4},
+    ):  # fmt: skip
+        before = made.get_params(deep=False)
+        with pytest.raises(BudgetError, match="settings of its first step"):
+            made.set_params(**other).partial_fit(*batch(40, 1))
+        made.set_params(**before)
+    made.partial_fit(*batch(40, 1))
+    assert made.step_ == 2 and [node["epsilon"] for node in made.nodes_] == first

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Self
 
+import numpy as np
 from sklearn.utils.metaestimators import available_if
 
 from discreet.bayes.model import NaiveBayesModel
@@ -17,6 +19,8 @@ from discreet.nodes.running import running_update
 from discreet.privacy.payer import Payer, paying
 from discreet.privacy.plan import check_smoothing
 from discreet.sources import HeldRows, charge
+
+FREE = ("schema", "partition", "smoothing", "random_state")  # what a step may have of its own, or is looked at apart
 
 
 def _stepped(estimator: Any) -> bool:
@@ -50,32 +54,51 @@ class SteppedNodes(NodesNB):
             raise SchemaError("the steps of a stream share one schema, which no single step can tell: declare it")
         payer = paying(ledger, account, owner=self)
         schema = self._schema_for(X, y, classes)
-        begun: tuple[NodesPlan, list[Stream]] | None = getattr(self, "_begun", None)
-        plan = self._plan(schema)
+        begun: tuple[NodesPlan, list[Stream], Any] | None = getattr(self, "_begun", None)
+        plan, told = self._plan(schema), self._told(schema)
         if begun is None:
-            begun = plan, [Stream(one) for one in plan.plans]
+            begun = plan, [Stream(one) for one in plan.plans], told
             charge(payer, plan, X, self, schema=schema)
             self._begun = begun
         elif any(not isinstance(one, Stream) for one in begun[1]):
             raise BudgetError(COPIED)
-        elif self.epsilons is None and begun[0].plans != plan.plans:
+        elif begun[2] != told:
             raise BudgetError("a stream goes on with the settings of its first step: make a new estimator for another")
-        plan, streams = begun
+        plan, streams, _ = begun
         for one in streams:
             one.check_open()
         source = self._source(X, y, plan, self._sampler(), None)
-        self._keep(self._taken(source.held(), plan, streams))
+        # Nothing before the next lines has changed the streams: a step that fails leaves them all as they were.
+        taken, model, nodes = self._taken(source.held(), plan, streams)
+        self._begun = plan, taken, told
+        self.step_, self.nodes_ = taken[0].step, nodes
+        self._keep(model)
         self._describe(X, schema)
         return self
 
-    def _taken(self, rows: HeldRows, plan: NodesPlan, streams: list[Stream]) -> NaiveBayesModel:
-        """Each node counts the rows dealt to it and draws what this step ends; then all sums so far are added up."""
+    def _told(self, schema: Any) -> tuple[Any, ...]:
+        """What must stay the same from step to step; budgets as they were asked for, since they may be drawn."""
+        own = {name: value for name, value in self.get_params(deep=False).items() if name not in FREE}
+        own["epsilons"] = np.asarray(self.epsilons).tolist()
+        rule = self.partition if isinstance(self.partition, str) else None
+        return schema, rule, own
+
+    def _taken(
+        self, rows: HeldRows, plan: NodesPlan, streams: list[Stream]
+    ) -> tuple[list[Stream], NaiveBayesModel, list[dict[str, Any]]]:
+        """The streams after one more step, the model of all sums so far and its nodes; the streams given stay.
+
+        Each node counts the rows dealt to it and draws what this step ends. Draws of a step that fails are released
+        nowhere.
+        """
+        if len({one.step for one in streams}) != 1:
+            raise BudgetError("the nodes of this stream are not at one step: it cannot be gone on with")
         parts = rows.parts(self._where(rows), len(streams), plan.plans[0].detail)
         counted = [parts.statistics(number) for number in range(len(streams))]
         aggregate, digits = self._empty(plan.schema, plan.settings), len(str(len(streams) - 1))
-        for number, (one, statistics) in enumerate(zip(streams, counted, strict=True)):
+        taken = [replace(one, exact=[*one.exact], noisy=[*one.noisy]) for one in streams]
+        for number, (one, statistics) in enumerate(zip(taken, counted, strict=True)):
             one.add(statistics, sampler_for(self._seed, one.step * len(streams) + number))
             name = f"node-{number:0{digits}d}"
             aggregate.add(running_update(one, plan.settings, node=name, round_id="stream"))
-        self.step_, self.nodes_ = streams[0].step, aggregate.table()
-        return self._certified(aggregate.model(check_smoothing(self.smoothing)), plan)
+        return taken, self._certified(aggregate.model(check_smoothing(self.smoothing)), plan), aggregate.table()

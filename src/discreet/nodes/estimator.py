@@ -95,7 +95,7 @@ class NodesNB(NaiveBayesEstimator):
         del self._rng  # which row went where is nobody's business later
         if not self.secure and self._dependent and plan.budget.private:
             model.certificate = study_certificate(model.certificate)
-        model.certificate = read_under(model.certificate, self.unexpected)
+        model.certificate = read_under(model.certificate, plan.unexpected)
         return model
 
     def _updates(self, rows: HeldRows, plan: NodesPlan) -> Iterator[Update]:

@@ -146,3 +146,11 @@ plant("keys-change-unasked", "federated/flower/enrolment.py",
       "if roster is None and set(held) != {name} and held != found:", "if False:",
       "a coordinator exchanges the keys that a node adds up with, and could play all other nodes to it",
       "nodes/test_enrolment.py::test_what_a_federations_node_keeps_changes_with_its_owners_word_alone")
+plant("federated-step-taken-in-parts", "federated/steps.py",
+      "taken = [replace(one, exact=[*one.exact], noisy=[*one.noisy]) for one in streams]", "taken = streams",
+      "a step that is cut off and repeated counts its rows twice",
+      "federated/test_classifier.py::test_a_step_that_is_cut_off_and_repeated_counts_its_rows_once")
+plant("federated-stream-other-settings", "federated/steps.py",
+      "elif begun[2] != told:", "elif self.epsilons is None and begun[2] != told:",
+      "nodes with budgets of their own go on under another adjacency than was charged",
+      "federated/test_classifier.py::test_a_stream_keeps_the_settings_of_its_first_step")
