@@ -7,8 +7,10 @@ before its noise is.
 
 from __future__ import annotations
 
+import glob
 import hashlib
 import json
+import os
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -51,6 +53,23 @@ def check_stepped(data: str) -> None:
         raise BudgetError(
             "a stream counts each row in one step alone: name the rows of a step by its number, as in day-{step}.csv"
         )
+    if glob.has_magic(STEP.sub("", data)):
+        raise BudgetError(
+            f"{data} is a pattern, which may match one file in several steps: name one file for each step, as in "
+            "day-{step}.csv"
+        )
+
+
+def check_apart(data: str, step: int) -> None:
+    """Refuse rows of a step that are those of an earlier one, by a link."""
+    own = data_of(data, step)
+    for earlier in range(1, step if os.path.exists(own) else 1):
+        other = data_of(data, earlier)
+        if os.path.exists(other) and os.path.samefile(other, own):
+            raise BudgetError(
+                f"{own} is {other} under another name, and a stream counts each row in one step alone: name the rows "
+                "that are new"
+            )
 
 
 def running_update(stream: Stream, settings: Settings, *, node: str, round_id: str) -> Update:

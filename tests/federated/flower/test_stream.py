@@ -168,8 +168,26 @@ def test_what_is_no_step_of_this_stream_is_refused(sites, schema, tmp_path):
     assert refused(site, moments) in {NodeRefusal.SETTINGS, NodeRefusal.ROUND}
     with pytest.raises(BudgetError, match=r"day-\{step\}"):
         terms_of(tmp_path, schema, "a").__class__(**{**vars(site.terms), "data": "rows.parquet"})
+    for pattern in ("day-{step}*.csv", "day-[{step}].csv", "{step:02}/?.csv", "*/{step}.csv"):
+        with pytest.raises(BudgetError, match="one file for each step"):
+            replace(site.terms, data=pattern)
     with pytest.raises(BudgetError, match="under masks"):
         replace(site.terms, secure=SecureTerms({}, tmp_path / "no.key"))
+
+
+@pytest.mark.parametrize("link", ["symlink_to", "hardlink_to"])
+def test_the_rows_of_a_step_under_another_name_are_refused(sites, schema, tmp_path, link):
+    """A link to an earlier step's file would count its rows twice; a step without rows of its own costs nothing."""
+    site, third = sites["a"], tmp_path / "a-03.parquet"
+    first = site.update(asked(schema, 2))
+    whole = third.read_bytes()
+    third.unlink()
+    getattr(third, link)(tmp_path / "a-01.parquet")
+    assert refused(site, asked(schema, 3)) == NodeRefusal.SETTINGS
+    assert site.update(asked(schema, 2)).to_bytes() == first.to_bytes()
+    third.unlink()
+    third.write_bytes(whole)
+    assert site.update(asked(schema, 3)).stream == (STEPS, 3)
 
 
 def test_an_account_pays_once_too(sites, schema, tmp_path):

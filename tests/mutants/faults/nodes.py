@@ -89,6 +89,14 @@ plant("node-stream-any-length", "federated/flower/answers.py",
 plant("node-stream-same-rows-in-every-step", "federated/flower/answers.py",
       "            check_stepped(self.data)\n", "",
       "the same rows are counted in every step", f"{STREAM}::test_what_is_no_step_of_this_stream_is_refused")
+plant("node-stream-of-a-pattern", "nodes/running.py",
+      'if glob.has_magic(STEP.sub("", data)):', "if False:",
+      "a pattern names one file in several steps, and its rows are counted in each",
+      f"{STREAM}::test_what_is_no_step_of_this_stream_is_refused")
+plant("node-stream-of-links", "nodes/running.py",
+      "if os.path.exists(other) and os.path.samefile(other, own):", "if False:",
+      "a link to an earlier step counts its rows again",
+      f"{STREAM}::test_the_rows_of_a_step_under_another_name_are_refused")
 plant("coordinator-told-too-little-noise", "nodes/members.py",
       "return [(plan, count * times_of(plan, stream)) for plan, stream, count in plans]",
       "return [(plan, count) for plan, stream, count in plans]",

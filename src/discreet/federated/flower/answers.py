@@ -27,7 +27,15 @@ from discreet.federated.shares import SharePlan, share_plan
 from discreet.files import write_bytes
 from discreet.nodes.journal import Journal, LockedError, OtherQuestionError, OverspentError
 from discreet.nodes.refusals import NodeRefusal, NodeRefusedError
-from discreet.nodes.running import NOT_MASKED, SiteStream, check_stepped, data_of, question_of, running_update
+from discreet.nodes.running import (
+    NOT_MASKED,
+    SiteStream,
+    check_apart,
+    check_stepped,
+    data_of,
+    question_of,
+    running_update,
+)
 from discreet.nodes.settings import Settings, node_plan, plain_budget
 from discreet.nodes.site import SiteTerms
 from discreet.nodes.update import Update
@@ -204,6 +212,7 @@ class AnsweringSite:
 
         def count(number: int) -> tuple[Statistics, tuple[str, ...]]:
             data = data_of(terms.data, number)
+            check_apart(terms.data, number)
             check_columns(data, terms.schema)
             found = collect(data, terms.schema, detail=plan.detail, contributions=terms.contributions, empty=True)
             return found, trusting(plan, data).trusts
