@@ -141,6 +141,8 @@ class SiteStream:
             raise BudgetError(
                 f"{self.path} is an older copy of this stream, and going on with it would draw noise for a step twice"
             )
+        if stream.step:  # a crash after the file was written may have come before this
+            self.journal.mark(self.charge, _taken(stream.step))
         return stream
 
 

@@ -119,6 +119,28 @@ def test_a_lost_or_older_file_ends_the_stream(sites, schema, tmp_path):
     assert refused(site, asked(schema, 1, "another")) == NodeRefusal.BUDGET  # a new one is a new charge
 
 
+def test_an_older_file_is_noticed_after_a_crash_before_its_step_was_noted(sites, schema, monkeypatch):
+    """Killed between file and ledger at step 2, which is answered after the restart: the file of step 1 is older."""
+    site = sites["a"]
+    site.update(asked(schema, 1))
+    (file,) = (site.terms.ledger.parent / ".a.ledger.streams").glob("*.stream")
+    first = file.read_bytes()
+
+    def dies(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(running.Journal, "mark", dies)
+        with pytest.raises(KeyboardInterrupt):
+            site.update(asked(schema, 2))
+    sites["a"] = site = again(site)
+    for step in (2, 3):
+        assert site.update(asked(schema, step)).stream == (STEPS, step)
+    file.write_bytes(first)
+    sites["a"] = site = again(site)
+    assert refused(site, asked(schema, 2)) == NodeRefusal.SETTINGS
+
+
 def test_a_file_that_another_ledger_paid_for_is_not_taken(sites, schema, tmp_path):
     sites["a"].update(asked(schema, 1))
     shutil.copytree(tmp_path / ".a.ledger.streams", tmp_path / ".b.ledger.streams")

@@ -69,6 +69,10 @@ plant("node-stream-unmarked", "nodes/running.py",
       "                self.journal.mark(self.charge, _taken(stream.step))\n", "",
       "the ledger does not know how far a stream has gone, so older copies go on",
       f"{STREAM}::test_a_lost_or_older_file_ends_the_stream")
+plant("node-stream-unmarked-after-a-crash", "nodes/running.py",
+      "        if stream.step:  # a crash after the file was written may have come before this\n", "        if False:\n",
+      "the file of an earlier step goes on if the ledger missed the step after it in a crash",
+      f"{STREAM}::test_an_older_file_is_noticed_after_a_crash_before_its_step_was_noted")
 plant("node-stream-unpaid", "nodes/running.py",
       "        pay(self.charge)\n", "",
       "nobody pays for a stream of a node", f"{STREAM}::test_steps_cost_once_and_answer_the_same_through_restarts")
