@@ -17,10 +17,12 @@ import pytest
 from sklearn.base import clone
 
 from discreet import (
+    Account,
     Budget,
     BudgetError,
     Categorical,
     CountedRows,
+    FederatedNB,
     Ledger,
     ModelError,
     Numeric,
@@ -241,6 +243,24 @@ def test_fits_and_drafts_are_refused():
         PrivateNB(1.0, schema="infer", stream=3).partial_fit(*batch())
 
 
+@pytest.mark.parametrize("kind", [PrivateNB, FederatedNB])
+def test_a_later_step_names_no_other_payer(tmp_path, kind):
+    """It would be charged nothing, and its holder would believe otherwise."""
+    first, other = (Account.create(tmp_path / f"{name}.account", Budget(1)) for name in "ab")
+    made = kind(1.0, schema=SCHEMA, stream=4).partial_fit(*batch(), account=first)
+    for given in ({"account": other}, {"account": other.path}, {"ledger": Ledger(Budget(1))}):
+        with pytest.raises(BudgetError, match="charged whole with its first step"):
+            made.partial_fit(*batch(40, 1), **given)
+    with other, pytest.raises(BudgetError, match="charged whole with its first step"):
+        made.partial_fit(*batch(40, 1))
+    assert made.step_ == 1
+    made.partial_fit(*batch(40, 1), account=first.path).partial_fit(*batch(40, 2))
+    assert made.step_ == 3 and first.spent == 1 and not other.spent
+    unpaid = kind(1.0, schema=SCHEMA, stream=4).partial_fit(*batch())
+    with pytest.raises(BudgetError, match="charged whole with its first step"):
+        unpaid.partial_fit(*batch(40, 1), account=other)
+
+
 # ---- files
 
 
@@ -343,8 +363,11 @@ def test_the_command_begins_and_goes_on(tmp_path, monkeypatch, capsys):
     assert "next step of this stream is 2" in capsys.readouterr().err
     assert discreet(*go_on, "--epsilon", 2) == 2
     assert "leave --epsilon out" in capsys.readouterr().err
+    Account.create("day2.account", Budget(1))
     assert not discreet(*go_on, "--step", 2, "--json")
-    told = json.loads(capsys.readouterr().out)
+    out, said = capsys.readouterr()
+    assert "this step is not charged to day2.account" in said and not Account("day2.account").spent
+    told = json.loads(out)
     assert told["step"] == 2 and told["certificate"]["epsilon"] == "1"
     assert discreet("fit", "day2.csv", "--state", "gone.state", "--out", "m.json") == 2
     assert "second charge" in capsys.readouterr().err

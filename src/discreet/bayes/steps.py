@@ -50,12 +50,15 @@ class StepEstimator(NaiveBayesEstimator):
             begun = stream is not None
             stream = Stream(plan) if stream is None else stream
             stream.check_open()
+            charged = getattr(self, "_charged", None)
+            if begun and charged is not None:
+                charged.check_step(payer)
             sampler = sampler_for(self.random_state, stream.step)
             if stream.step:
                 self._describe(X, schema)
                 self._check_width(X)
             if not begun:
-                charge(payer, plan, X, self, schema=schema)
+                self._charged = charge(payer, plan, X, self, schema=schema)
                 self._kept(stream)
             source = self._source(X, y, plan, sampler, None)
             stream.add(source.statistics(plan.detail, empty=True), sampler, trusts)

@@ -36,8 +36,15 @@ def account_for(
     return found
 
 
+def tell_uncharged(data: Any) -> None:
+    """Say of the accounts beside the rows of a later step that it is not charged to them."""
+    for one in accounts_beside(data):
+        note(f"note: this step is not charged to {one}, which lies beside its rows: its stream was charged whole")
+
+
 def _account_for(data: Any, account: Path | None, no_account: bool, what: str) -> Any:
-    beside = accounts_beside(data)
+    names = data if isinstance(data, list) else [data]  # each step of a stream has rows of its own
+    beside = list({os.path.realpath(one): one for name in names for one in accounts_beside(name)}.values())
     if no_account:
         for one in beside:
             note(

@@ -9,7 +9,7 @@ from typing import Any
 
 from discreet.cli.common import check_data, estimator, load_schema
 from discreet.cli.options import SETTINGS
-from discreet.cli.paying import absorbing, charged
+from discreet.cli.paying import absorbing, charged, tell_uncharged
 from discreet.errors import BudgetError
 
 
@@ -44,6 +44,7 @@ def stepped(
     if schema is not None and load_schema(schema).hash != made.schema.hash:
         raise BudgetError(f"{schema} is another schema than that of {state}: leave --schema out")
     check_data(rows, made.schema)
+    tell_uncharged(rows)
     with absorbing(made.unexpected):
         return made.partial_fit(rows)
 

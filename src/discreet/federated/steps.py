@@ -58,12 +58,14 @@ class SteppedNodes(NodesNB):
         plan, told = self._plan(schema), self._told(schema)
         if begun is None:
             begun = plan, [Stream(one) for one in plan.plans], told
-            charge(payer, plan, X, self, schema=schema)
+            self._charged = charge(payer, plan, X, self, schema=schema)
             self._begun = begun
         elif any(not isinstance(one, Stream) for one in begun[1]):
             raise BudgetError(COPIED)
         elif begun[2] != told:
             raise BudgetError("a stream goes on with the settings of its first step: make a new estimator for another")
+        else:
+            self._charged.check_step(payer)
         plan, streams, _ = begun
         for one in streams:
             one.check_open()

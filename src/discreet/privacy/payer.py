@@ -49,6 +49,14 @@ class Tab(OneLife):
         mine = self._owner is not None and self._owner() is owner
         return mine and self._payer == payer and self._node == node and payer.holds(self)
 
+    def check_step(self, payer: Payer) -> None:
+        """Refuse another payer for a later step of what was charged whole: it would believe that it paid."""
+        if not isinstance(payer, Unpaid | Refusing) and payer != self._payer:
+            raise BudgetError(
+                "a stream is charged whole with its first step, and another account or ledger than that step's would "
+                "be charged nothing: leave it out, or begin a new stream with it"
+            )
+
 
 _ATTEMPTS: ContextVar[tuple[list[tuple[str, int]], ...]] = ContextVar("discreet_attempts", default=())
 

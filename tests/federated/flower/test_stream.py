@@ -294,3 +294,12 @@ def test_a_nodes_config_file_names_rows_that_come_later(tmp_path, schema, monkey
     (tmp_path / "node.toml").write_text("\n".join(lines) + "\n")
     code, said = run(monkeypatch, capsys, "federate", "node", "--config", "node.toml", "--check-config")
     assert code == 0 and "the configuration is good" in said
+    for step in (1, 2):
+        Account.create(f"day-{step}.account", Budget(1))
+        code, said = run(monkeypatch, capsys, "federate", "node", "--config", "node.toml", "--check-config")
+        if step == 1:
+            assert code == 0 and "this will be charged to day-1.account" in said
+    assert code == 2 and "several accounts lie beside the data" in said
+    flags = ("--config", "node.toml", "--check-config", "--account", "day-1.account")
+    code, said = run(monkeypatch, capsys, "federate", "node", *flags)
+    assert code == 0 and "day-2.account lies beside the data" in said

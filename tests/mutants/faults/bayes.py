@@ -189,6 +189,9 @@ plant("stream-other-settings", "bayes/stream.py",
 plant("stream-charged-for-free", "bayes/steps.py",
       "charge(payer, plan, X, self, schema=schema)", "pass",
       "nobody pays for a stream", f"{STREAM}::test_one_charge_a_certificate_and_an_end")
+plant("stream-pays-to-none-later", "privacy/payer.py",
+      "if not isinstance(payer, Unpaid | Refusing) and payer != self._payer:", "if False:",
+      "a later step names an account that is charged nothing", f"{STREAM}::test_a_later_step_names_no_other_payer")
 plant("stream-file-forgets-trust", "bayes/stream.py",
       'tuple(head.get("trusts", ()))', "()",
       "a certificate no longer says that counts of an earlier step are taken on trust",
