@@ -162,8 +162,7 @@ class Journal(AbstractContextManager["Journal"]):
 
     def _charge(self, round_id: str, asked: str, cost: Budget, pay: Pay | None) -> None:
         with transaction(self._db, "EXCLUSIVE"):
-            if not fits(self.total, [*(entry.cost for entry in self.entries()), cost]):
-                raise OverspentError(f"this node's ledger of {self.total} in all does not pay for another {cost}")
+            self.check_room(cost)
             if pay is not None:
                 _pay(pay)  # first: a crash in between may charge the account twice, but never not at all
                 self.mark(round_id, self.account)
@@ -172,6 +171,13 @@ class Journal(AbstractContextManager["Journal"]):
                 "INSERT INTO rounds VALUES (?, ?, ?, ?, ?, ?, NULL)",
                 (round_id, asked, *plain_budget(cost).values(), now),
             )
+
+    def check_room(self, cost: Budget, afford: Pay | None = None) -> None:
+        """Raise unless the ledger, and the account if there is one, would pay for another such round."""
+        if not fits(self.total, [*(entry.cost for entry in self.entries()), cost]):
+            raise OverspentError(f"this node's ledger of {self.total} in all does not pay for another {cost}")
+        if afford is not None:
+            _pay(afford)
 
     def name_account(self, account: str, charge: Callable[[Budget], object]) -> None:
         """Pay from now on with an account beside this ledger, first of all for each round that it has not paid for.

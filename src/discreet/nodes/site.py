@@ -58,6 +58,12 @@ class SiteTerms:
             pay = partial(charge, node or plan.node, self.budget)
         return journal.answer(round_id, question, self.budget, make, pay)
 
+    def check_payable(self, journal: Journal, plan: Plan, data: str) -> None:
+        """Raise unless a new round could be paid for, out of rows that are there; nothing is written."""
+        check_columns(data, self.schema)
+        afford = None if self.account is None else partial(self.account.afford, self.budget, plan.node)
+        journal.check_room(self.budget, afford)
+
     def noised(self, settings: Settings, mechanism: str, round_id: str) -> bytes:
         """A fresh update of this node's rows, as bytes; the caller has charged its budget."""
         made = node_update(

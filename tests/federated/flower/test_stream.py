@@ -119,6 +119,24 @@ def test_a_lost_or_older_file_ends_the_stream(sites, schema, tmp_path):
     assert refused(site, asked(schema, 1, "another")) == NodeRefusal.BUDGET  # a new one is a new charge
 
 
+@pytest.mark.parametrize("payer", ["ledger", "account"])
+def test_streams_that_nobody_pays_for_leave_no_files(sites, schema, tmp_path, payer):
+    """Whoever asks under many names fills no disk."""
+    site = sites["a"]
+    if payer == "ledger":
+        site.update(asked(schema, 1))
+    else:
+        site.terms = replace(site.terms, account=Account.create(tmp_path / "small.account", Budget(0.5)))
+    folder = tmp_path / ".a.ledger.streams"
+    before = set(folder.iterdir()) if folder.is_dir() else set()
+    for name in ("x", "y"):
+        assert refused(site, asked(schema, 1, name)) == NodeRefusal.BUDGET
+    (tmp_path / "b-01.parquet").unlink()
+    assert refused(sites["b"], asked(schema, 1)) == NodeRefusal.FAILED
+    assert not folder.is_dir() or set(folder.iterdir()) == before
+    assert not (tmp_path / ".b.ledger.streams").exists()
+
+
 def test_an_older_file_is_noticed_after_a_crash_before_its_step_was_noted(sites, schema, monkeypatch):
     """Killed between file and ledger at step 2, which is answered after the restart: the file of step 1 is older."""
     site = sites["a"]
@@ -251,6 +269,23 @@ def test_a_node_that_misses_a_step_stays_in_with_the_steps_before(sites, schema,
     parts = [update.release(schema) for update in kept.updates.values()]
     for item in release.plan.items:  # the noise that the model is told is that of what was added up
         assert release.variance(item) == pytest.approx(sum(one.variance(item) for one in parts))
+
+
+def test_a_coordinator_that_was_cut_off_asks_again_who_had_not_answered(sites, schema, tmp_path):
+    """What stood in for the missing was of the step before: after a restart they are neither done nor forgotten."""
+    conduct(LocalGrid({name: make_app(site) for name, site in sites.items()}), task_of(tmp_path), lambda *_: None)
+    rows = (tmp_path / "c-02.parquet").read_bytes()
+    for _ in range(2):
+        (tmp_path / "c-02.parquet").unlink(missing_ok=True)
+        grid = LocalGrid({name: make_app(site) for name, site in sites.items()})
+        broken = replace(task_of(tmp_path, at_least=2, wait=5.0, known=3), out=str(tmp_path / "nowhere" / "model.json"))
+        with pytest.raises(OSError):
+            conduct(grid, broken, lambda *_: None)
+    (tmp_path / "c-02.parquet").write_bytes(rows)
+    told = conduct(grid, task_of(tmp_path, at_least=2, wait=5.0, known=3), lambda *_: None)
+    assert told["step"] == 2 and told["missing"] == []
+    kept = Aggregate.load(next((tmp_path / "state").glob("aggregate-*-2.json")))
+    assert {name: update.stream for name, update in kept.updates.items()} == dict.fromkeys("abc", (4, 2))
 
 
 def test_a_step_is_over_only_when_its_model_is_written(sites, schema, tmp_path):

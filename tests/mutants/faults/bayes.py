@@ -187,7 +187,7 @@ plant("stream-other-settings", "bayes/stream.py",
       'if head["plan"] != fingerprint(plan):', "if False:",
       "a stream goes on under another budget than was charged", f"{STREAM}::test_other_settings_do_not_go_on_with_a_file")
 plant("stream-charged-for-free", "bayes/steps.py",
-      "charge(payer, plan, X, self, schema=schema)", "pass",
+      "self._charged = charge(payer, plan, X, self, schema=schema)", "pass",
       "nobody pays for a stream", f"{STREAM}::test_one_charge_a_certificate_and_an_end")
 plant("stream-pays-to-none-later", "privacy/payer.py",
       "if not isinstance(payer, Unpaid | Refusing) and payer != self._payer:", "if False:",

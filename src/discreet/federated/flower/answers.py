@@ -209,6 +209,8 @@ class AnsweringSite:
         """The running sums after a step, out of noise that was drawn once; the whole stream is one charge."""
         terms = self.terms
         stream = SiteStream(self.journal, request.round_id, Stream(plan))
+        if not self.journal.paid(stream.charge):  # a name that nobody pays for leaves no file
+            terms.check_payable(self.journal, plan, data_of(terms.data, 1))
 
         def count(number: int) -> tuple[Statistics, tuple[str, ...]]:
             data = data_of(terms.data, number)

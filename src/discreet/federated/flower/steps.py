@@ -69,6 +69,14 @@ class KeptStep(KeptRound):
         """Where the aggregate of this step is kept."""
         return self._file(self.step)
 
+    def aggregate(self) -> Aggregate:
+        """What was kept of this step, without the sums of a step before: their nodes are asked again."""
+        kept = super().aggregate()
+        for node, update in list(kept.updates.items()):
+            if update.stream is None or update.stream[1] < self.step:
+                kept.remove(node)
+        return kept
+
     def complete(self, aggregate: Aggregate) -> list[str]:
         """Nodes that have not answered stay in with their sums of a step before; who they are."""
         before = self._file(self.step - 1)
