@@ -212,7 +212,7 @@ def release_certificate(
         rho=plan.rho,
         covers=covers,
         kind=kind,
-        where="in the data, all batches together",
+        where=f"in the data, all {'batches' if plan.stream is None else 'steps'} together",
         checked=not isinstance(node, Parallel) and plan.stream is None,
         named=named,
     )

@@ -74,9 +74,17 @@ def aggregate_certificate(
         rho=rho,
         covers=f"{_models(members)}, and every node's update as {seen}",
         assumptions=(SEVERAL,) if overlap else (),
-        where="at any one node" if overlap else "in the data, all nodes together",
+        where=_where(members, overlap),
         checked=False,
     )
+
+
+def _where(members: Sequence[Member], overlap: bool) -> str:
+    """Among which rows a person may have no more than the noise pays for."""
+    steps = any(member.stream is not None for member in members)
+    if overlap:
+        return f"at any one node{', all steps together' if steps else ''}"
+    return f"in the data, all {'steps and all ' if steps else ''}nodes together"
 
 
 def _models(members: Sequence[Member]) -> str:

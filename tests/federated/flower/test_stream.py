@@ -15,8 +15,10 @@ from discreet.errors import DiscreetError
 from discreet.federated import Aggregate, Settings, Update
 from discreet.federated.flower.answers import AnsweringSite, FederatedTerms, SecureTerms
 from discreet.federated.flower.client import make_app
+from discreet.federated.flower.progress import noise_of
 from discreet.federated.flower.records import Request
 from discreet.federated.flower.server import conduct
+from discreet.federated.flower.steps import KeptStep
 from discreet.federated.flower.task import RoundTask
 from discreet.nodes import running
 from discreet.nodes.refusals import NodeRefusal, NodeRefusedError
@@ -230,6 +232,17 @@ def test_the_rows_of_a_step_under_another_name_are_refused(sites, schema, tmp_pa
     assert site.update(asked(schema, 3)).stream == (STEPS, 3)
 
 
+def test_a_bad_row_of_a_later_step_fails_that_step_alone(sites, schema, tmp_path):
+    """One word to the coordinator, and the stream goes on when the file is mended."""
+    site, second = sites["a"], tmp_path / "a-02.parquet"
+    whole = second.read_bytes()
+    site.update(asked(schema, 1))
+    second.write_bytes(b"no rows at all")
+    assert refused(site, asked(schema, 2)) == NodeRefusal.FAILED
+    second.write_bytes(whole)
+    assert site.update(asked(schema, 2)).stream == (STEPS, 2) and len(site.journal.entries()) == 1
+
+
 def test_an_account_pays_once_too(sites, schema, tmp_path):
     account = Account.create(tmp_path / "rows.account", Budget(1))
     site = sites["a"]
@@ -255,6 +268,33 @@ def test_a_coordinator_goes_from_step_to_step(sites, schema, tmp_path):
         conduct(grid, task_of(tmp_path, step=2), lambda *_: None)
     with pytest.raises(DiscreetError, match="other settings"):
         conduct(grid, task_of(tmp_path, overlap=True), lambda *_: None)
+
+
+@pytest.mark.parametrize("overlap", [False, True])
+def test_certificates_speak_of_all_steps(sites, schema, overlap):
+    """How many rows a person may have is counted over all steps, at a node and at all of them."""
+    updates = [site.update(asked(schema, 1)) for site in sites.values()]
+    assert any("row(s) in the data, all steps together" in one for one in updates[0].certificate.assumptions)
+    aggregate = Aggregate(schema, overlap=overlap)
+    for update in updates:
+        aggregate.add(update)
+    among = "at any one node, all steps together" if overlap else "in the data, all steps and all nodes together"
+    assert any(f"row(s) {among}" in one for one in aggregate.model(1.0).certificate.assumptions)
+
+
+def test_a_coordinators_status_knows_the_step(sites, schema, tmp_path):
+    """Which one comes next stands in its state: the sums of a later step are noisier."""
+    grid = LocalGrid({name: make_app(site) for name, site in sites.items()})
+    told = [noise_of(task_of(tmp_path, epsilon=1.0))]
+    for _ in range(2):
+        conduct(grid, task_of(tmp_path), lambda *_: None)
+        told.append(noise_of(task_of(tmp_path, epsilon=1.0)))
+    assert told == [noise_of(task_of(tmp_path, epsilon=1.0, step=step)) for step in (1, 2, 3)]
+    assert told == sorted(told) and told[2] > told[0]
+    KeptStep(task_of(tmp_path), schema)._keep_step(STEPS)
+    assert noise_of(task_of(tmp_path, epsilon=1.0)) == noise_of(task_of(tmp_path, epsilon=1.0, step=STEPS))
+    (tmp_path / "state" / "stream.json").write_text("{")
+    assert noise_of(task_of(tmp_path, epsilon=1.0)) == told[0]
 
 
 def test_a_node_that_misses_a_step_stays_in_with_the_steps_before(sites, schema, tmp_path):

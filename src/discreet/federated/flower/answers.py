@@ -168,7 +168,11 @@ class AnsweringSite:
         self.journal.close()
 
     def count(self, **detail: Any) -> Statistics:
-        """Count the rows; once before all rounds, for their owner alone, so that no row can fail a later answer."""
+        """Count the rows; once before all rounds, for their owner alone, so that no row can fail a later answer.
+
+        Of a stream these are the rows of its first step: those of later ones come later, and a row that is not of the
+        schema fails its step then, which the coordinator sees as one word.
+        """
         terms, data = self.terms, self.terms.data
         if terms.stream is not None:  # the first step's, if they are there
             data = data_of(data, 1)

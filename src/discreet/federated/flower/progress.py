@@ -13,6 +13,7 @@ from typing import Any
 from discreet.bayes.plan import COUNTS
 from discreet.dashboard import Board
 from discreet.errors import DiscreetError
+from discreet.federated.flower.steps import next_step
 from discreet.federated.flower.task import RoundTask
 from discreet.files import parse_json, write_text
 from discreet.nodes.members import times_of
@@ -89,7 +90,8 @@ def noise_of(task: RoundTask) -> float | None:
         return None
     budget = Budget(task.epsilon, delta=task.delta)
     plan = node_plan(Schema.load(task.schema), task.settings, budget, task.mechanism, task.stream or None)
-    times = times_of(plan, (task.stream, task.step or 1))
+    step = min(task.step or next_step(Path(task.state)), task.stream) if task.stream else 1
+    times = times_of(plan, (task.stream, step))
     return math.sqrt(max(item.variance for item in plan.items if item.kind in COUNTS) * times)
 
 

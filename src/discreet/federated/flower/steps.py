@@ -15,6 +15,14 @@ from discreet.schema import Schema
 FILE = "stream.json"
 
 
+def next_step(state: Path) -> int:
+    """The step that comes next in a coordinator's directory: the first, if no stream can be read there."""
+    try:
+        return int(parse_json((state / FILE).read_text())["step"]) + 1
+    except (OSError, ValueError, KeyError, TypeError):
+        return 1
+
+
 class KeptStep(KeptRound):
     """One step of a stream on disk: a round of its own under the stream's name, which nodes have paid for once."""
 
