@@ -238,16 +238,14 @@ def node(
     from discreet.federated.flower.answers import FederatedTerms, SecureTerms, total_budget
     from discreet.federated.flower.keys import FederationKeys
     from discreet.federated.flower.node import Connection, FlowerNode
-    from discreet.mechanisms.running import MOST
-    from discreet.nodes.running import data_of
+    from discreet.nodes.running import files_of
 
     spent = total_budget(**granted)
     masks = SecureTerms.of(_masked(keys), name, masked["colluding"], masked["dropouts"]) if masked["secure"] else None
-    places = [data, *(data_of(data, step) for step in range(1, min(stream or 0, MOST) + 1))]
     terms = FederatedTerms(
         name, data, public, Budget(granted["epsilon"], delta=granted["delta"]), spent, ledger, Adjacency(adjacency),
         contributions, mechanism, masks, no_privacy, stream,
-        account=account_for(places, **paying, what="federate node"),
+        account=account_for(files_of(data, stream), **paying, what="federate node"),
     )  # fmt: skip
     if not (terms.budget.private and spent.private):
         note(f"{name}: warning: {terms.budget} a round, {spent} in all: this protects nobody")

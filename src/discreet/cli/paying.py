@@ -43,8 +43,8 @@ def tell_uncharged(data: Any) -> None:
 
 
 def _account_for(data: Any, account: Path | None, no_account: bool, what: str) -> Any:
-    names = data if isinstance(data, list) else [data]  # each step of a stream has rows of its own
-    beside = list({os.path.realpath(one): one for name in names for one in accounts_beside(name)}.values())
+    places = data if isinstance(data, list) else [data]  # each step of a stream has rows of its own
+    beside = list({os.path.realpath(one): one for place in places for one in accounts_beside(place)}.values())
     if no_account:
         for one in beside:
             note(

@@ -22,6 +22,7 @@ from discreet.bayes.release import release_certificate
 from discreet.bayes.stream import LOST, Stream, fingerprint, locked
 from discreet.errors import BudgetError
 from discreet.mechanisms.noise import ExactSampler
+from discreet.mechanisms.running import MOST
 from discreet.nodes.journal import Journal
 from discreet.nodes.settings import Settings
 from discreet.nodes.site import noised_rows
@@ -45,6 +46,11 @@ def data_of(data: str, step: int) -> str:
     'day-007.csv'
     """
     return STEP.sub(lambda found: f"{step:0{found[1] or 1}}", data)
+
+
+def files_of(data: str, stream: int | None) -> list[str]:
+    """What the rows are read of: one name, or that of each step of a stream beside the name that they share."""
+    return [data, *(data_of(data, step) for step in range(1, min(stream or 0, MOST) + 1))]
 
 
 def check_stepped(data: str) -> None:
