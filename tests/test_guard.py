@@ -119,6 +119,62 @@ def test_a_head_comes_in_pieces_and_has_an_end() -> None:
         both.close()
 
 
+def flood(one: socket.socket, start: bytes, piece: bytes, pieces: int) -> bool:
+    """Whether the other side hangs up on somebody who sends that many pieces."""
+    one.settimeout(20)
+    try:
+        one.sendall(start)
+        for _ in range(pieces):
+            one.sendall(piece)
+        while one.recv(1000):
+            pass
+    except ConnectionError:
+        return True
+    except TimeoutError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("blank", [b"\r\n\r\n", b"\n\n", b"\r\n" * 9])
+def test_blank_lines_are_no_head(blank: bytes) -> None:
+    with serving(Limits(head=0.5)) as (address, gathering):
+        one = socket.create_connection(address, 30)
+        one.sendall(blank)
+        assert ended(one, 20) and gathering.dropped == 1
+        assert ask(address, blank + ASK).startswith(b"HTTP/1.1 200")
+    with serving(Limits(head=60)) as (address, gathering):
+        assert flood(socket.create_connection(address, 30), blank + HALF, b"y" * 4096, 100)
+        assert gathering.dropped == 1
+
+
+CHUNKED = b"POST / HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n"
+
+
+@pytest.mark.parametrize("start", [HALF, ASK[:-2] + b"x: ", CHUNKED + b"x: "], ids=["head", "fields", "trailers"])
+def test_further_heads_and_trailers_have_an_end(start: bytes) -> None:
+    with serving(Limits(head=60, body=60)) as (address, gathering):
+        one = socket.create_connection(address, 30)
+        one.sendall(ASK)
+        assert one.recv(1000).startswith(b"HTTP/1.1 200")
+        assert flood(one, start, b"y" * 4096, 100) and gathering.dropped == 1
+        both = socket.create_connection(address, 30)  # and the second of two at once
+        assert flood(both, ASK + start, b"y" * 4096, 100)
+
+
+def test_bodies_and_many_requests_are_longer_than_heads() -> None:
+    with serving(Limits()) as (address, gathering):
+        one = socket.create_connection(address, 30)
+        body = b"POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 300000\r\n\r\n" + b"y" * 300000
+        long = ASK[:-2] + b"x: " + b"y" * 30000 + b"\r\n\r\n"
+        for raw, size in ((body, b"300000"), *[(long, b"0")] * 4, (body, b"300000")):
+            one.sendall(raw)
+            told = b""
+            while not told.endswith(b"%8d" % int(size)):
+                told += one.recv(1000)
+        assert gathering.dropped == 0 and len(gathering.open) == 1
+        one.close()
+
+
 def test_whoever_is_being_answered_is_not_dropped() -> None:
     release = threading.Event()
 

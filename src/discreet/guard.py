@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import importlib
+import math
 import re
 from collections import OrderedDict
 from collections.abc import Callable
@@ -157,10 +158,13 @@ def guarded(limits: Limits) -> tuple[type[Any], _Gathering]:
         base = importlib.import_module("uvicorn.protocols.http.httptools_impl").HttpToolsProtocol
     except ImportError:
         base = importlib.import_module("uvicorn.protocols.http.h11_impl").H11Protocol
+    most = MOST_HEAD if hasattr(base, "on_body") else math.inf  # h11 has a limit of its own
     gathering = _Gathering(limits)
 
     class Guarded(base):
         """A connection that has sent a head, and must come to an end with what it sends."""
+
+        loose = 0  # bytes since the last whole head or piece of a body: a parser keeps them, whatever their number
 
         @property
         def receiving(self) -> bool:
@@ -176,14 +180,22 @@ def guarded(limits: Limits) -> tuple[type[Any], _Gathering]:
             if self not in gathering.heads.due and before is not None and before.response_complete:
                 gathering.again(self)
                 gathering.heads.put(self)
+            self.loose += len(data)
             super().data_received(data)
             if self.cycle is not before:
+                self.loose = 0
                 gathering.heads.take(self)
                 if self.receiving and self in gathering.open:
                     gathering.bodies.put(self)
             if waiting and not self.receiving:
                 gathering.heads.take(self)
                 gathering.bodies.take(self)
+            if self.loose > most and self in gathering.open:
+                gathering.drop(self)
+
+        def on_body(self, body: bytes) -> None:
+            self.loose = 0
+            super().on_body(body)
 
         def connection_lost(self, error: Exception | None) -> None:
             gathering.leave(self)
@@ -211,6 +223,8 @@ def guarded(limits: Limits) -> tuple[type[Any], _Gathering]:
         def data_received(self, data: bytes) -> None:
             if self not in gathering.open:
                 return
+            if not self.head:
+                data = data.lstrip(b"\r\n")  # the parser passes over blank lines: they end no head
             looked = max(0, len(self.head) - 2)
             self.head += data
             if END.search(self.head, looked):
@@ -226,6 +240,8 @@ def guarded(limits: Limits) -> tuple[type[Any], _Gathering]:
             self.transport.set_protocol(one)
             one.connection_made(self.transport)
             one.data_received(bytes(self.head))
+            if one.cycle is None and one in gathering.open:  # what looked like a head was none
+                gathering.heads.put(one)
 
         def connection_lost(self, error: Exception | None) -> None:
             self.server_state.connections.discard(self)
