@@ -31,10 +31,10 @@ async def echo(scope, receive, send):
 
 
 @contextlib.contextmanager
-def serving(limits: Limits) -> Iterator[tuple[tuple[str, int], object]]:
+def serving(limits: Limits, app=echo) -> Iterator[tuple[tuple[str, int], object]]:
     guard, gathering = guarded(limits)
     bound = socket.create_server(("127.0.0.1", 0), backlog=512)
-    server = uvicorn.Server(uvicorn.Config(echo, log_level="error", http=guard, lifespan="off", ws="none"))
+    server = uvicorn.Server(uvicorn.Config(app, log_level="error", http=guard, lifespan="off", ws="none"))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]}, daemon=True)
     thread.start()
     end = time.monotonic() + 30
@@ -203,6 +203,95 @@ def test_whoever_is_being_answered_is_not_dropped() -> None:
     bound.close()
     for one in waiting:
         one.close()
+
+
+async def long(scope, receive, send):
+    """Answers with more than anybody's buffers hold, or with what one buffer holds."""
+    await receive()
+    size = 1 << 16 if scope["path"] == "/" else 1 << 25
+    length = [(b"content-length", b"%d" % size)]
+    await send({"type": "http.response.start", "status": 200, "headers": length})
+    for _ in range(size >> 16):
+        await send({"type": "http.response.body", "body": bytes(1 << 16), "more_body": True})
+    await send({"type": "http.response.body", "body": b""})
+
+
+LONG = b"GET /long HTTP/1.1\r\nhost: x\r\n\r\n"
+
+
+def until(true, seconds: float = 20) -> bool:
+    end = time.monotonic() + seconds
+    while not true() and time.monotonic() < end:
+        time.sleep(0.01)
+    return true()
+
+
+def unread(address, gathering, raw: bytes = LONG, at: str = "127.0.0.1") -> socket.socket:
+    """A connection that asks and does not read."""
+    one = socket.socket()
+    one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    one.bind((at, 0))
+    one.connect(address)
+    before = len(gathering.answers.due)
+    one.sendall(raw)
+    assert until(lambda: len(gathering.answers.due) > before)
+    return one
+
+
+@pytest.mark.parametrize("raw", [LONG, ASK * 500], ids=["one", "pipelined"])
+def test_answers_that_nobody_reads_have_a_deadline(raw: bytes) -> None:
+    with serving(Limits(answer=0.5), long) as (address, gathering):
+        one = unread(address, gathering, raw)
+        assert until(lambda: gathering.dropped == 1 and not gathering.open and not gathering.answers.due)
+        one.close()
+
+
+def test_the_last_bytes_of_an_answer_have_a_deadline() -> None:
+    from types import SimpleNamespace as Some
+
+    async def close_with_bytes_left() -> None:
+        guard, gathering = guarded(Limits(answer=0.2))
+        transport = Some(left=1, open=True, get_extra_info=lambda name: None)
+        transport.get_write_buffer_size, transport.is_closing = lambda: transport.left, lambda: not transport.open
+        transport.close = transport.abort = lambda: setattr(transport, "open", False)
+        transport.write, transport.set_protocol = (lambda data: None), (lambda to: setattr(transport, "to", to))
+        settings = uvicorn.Config(echo, log_level="error", http=guard, lifespan="off", ws="none")
+        settings.load()
+        door = guard(settings, uvicorn.server.ServerState(), {})
+        door.connection_made(transport)
+        door.data_received(b"no request\r\n\r\n")  # refused, and closed
+        assert not transport.open and transport.to in gathering.answers.due
+        while gathering.open:
+            await asyncio.sleep(0.01)
+        assert gathering.dropped == 1
+
+    asyncio.run(asyncio.wait_for(close_with_bytes_left(), 20))
+
+
+def test_whoever_reads_an_answer_slowly_gets_it_whole() -> None:
+    with serving(Limits(answer=20), long) as (address, gathering):
+        one = unread(address, gathering)
+        left = (1 << 25) + 1
+        while left > 1 << 16:
+            left -= len(one.recv(1 << 20))
+        assert gathering.dropped == 0 and until(lambda: not gathering.answers.due)
+        one.close()
+
+
+def test_unread_answers_make_room() -> None:
+    with serving(Limits(answer=60, each=2), long) as (address, gathering):
+        first, second = (unread(address, gathering) for _ in range(2))
+        assert ask(address).startswith(b"HTTP/1.1 200") and gathering.dropped == 1 and gathering.refused == 0
+        first.close()
+        second.close()
+
+
+def test_a_server_that_ends_does_not_wait_for_unread_answers(monkeypatch) -> None:
+    monkeypatch.setattr("discreet.guard.PARTING", 0.2)
+    with serving(Limits(answer=60), long) as (address, gathering):
+        one = unread(address, gathering)
+    assert gathering.dropped == 1 and not gathering.open  # the server has ended within its time
+    one.close()
 
 
 def test_a_server_asks_for_as_many_files_as_it_may_have():
