@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import socket
+import ssl
 import subprocess
 import sys
 import threading
@@ -15,6 +16,7 @@ import pytest
 
 uvicorn = pytest.importorskip("uvicorn", reason="the extra 'serve' is not installed")
 from discreet.guard import Limits, guarded  # noqa: E402
+from discreet.guard import server as server_of  # noqa: E402
 
 ASK = b"GET / HTTP/1.1\r\nhost: x\r\n\r\n"
 HALF = b"GET / HTTP/1.1\r\nx-slow: "
@@ -292,6 +294,29 @@ def test_a_server_that_ends_does_not_wait_for_unread_answers(monkeypatch) -> Non
         one = unread(address, gathering)
     assert gathering.dropped == 1 and not gathering.open  # the server has ended within its time
     one.close()
+
+
+def test_hands_are_shaken_in_time(tmp_path) -> None:
+    from tests.local.test_serve_process import certificate
+
+    certificate(tmp_path)
+    limits = Limits(head=1.0)
+    guard, _ = guarded(limits)
+    bound = socket.create_server(("127.0.0.1", 0))
+    files = {"ssl_certfile": str(tmp_path / "cert.pem"), "ssl_keyfile": str(tmp_path / "key.pem")}
+    settings = uvicorn.Config(echo, log_level="critical", http=guard, lifespan="off", ws="none", **files)
+    made = server_of(settings, limits)
+    thread = threading.Thread(target=made.run, kwargs={"sockets": [bound]}, daemon=True)
+    thread.start()
+    silent = socket.create_connection(bound.getsockname(), 30)
+    assert ended(silent, 20)
+    raw = socket.create_connection(bound.getsockname(), 30)
+    with ssl._create_unverified_context().wrap_socket(raw) as one:
+        one.sendall(ASK)
+        assert one.recv(8) == b"HTTP/1.1"
+    made.should_exit = True
+    thread.join(30)
+    bound.close()
 
 
 def test_a_server_asks_for_as_many_files_as_it_may_have():

@@ -10,6 +10,7 @@ import re
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 try:
@@ -157,6 +158,24 @@ class _Gathering:
     def _unread(self, one: Any) -> None:
         if one in self.open:
             self.drop(one)
+
+
+async def listening(start: Callable[..., Any], limits: Limits, sockets: list[Any] | None) -> None:
+    """Let a server of TLS start, and hands be shaken within the time of a head: uvicorn has no such setting."""
+    loop: Any = asyncio.get_running_loop()
+    loop.create_server = partial(loop.create_server, ssl_handshake_timeout=limits.head)
+    try:
+        await start(sockets)
+    finally:
+        del loop.create_server
+
+
+def server(settings: Any, limits: Limits) -> Any:
+    """A server of uvicorn with these settings."""
+    made = importlib.import_module("uvicorn").Server(settings)
+    if settings.is_ssl:
+        made.startup = partial(listening, made.startup, limits)
+    return made
 
 
 def guarded(limits: Limits) -> tuple[type[Any], _Gathering]:
