@@ -88,3 +88,17 @@ def test_only_this_machine_by_its_own_name(served):
     assert "it has gone" in get("/")[1] and json.loads(get("/status.json")[1]) == {"error": "it has gone"}
     with pytest.raises(DiscreetError, match="cannot listen"):
         make_server(lambda: BOARD, server.server_port)
+
+
+def test_an_address_that_is_none_is_not_found(capsys):
+    server = make_server(lambda: BOARD, 0)
+    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+    connection = http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=60)
+    connection.putrequest("GET", "http://[", skip_host=True)
+    connection.putheader("host", f"127.0.0.1:{server.server_port}")
+    connection.endheaders()
+    assert connection.getresponse().status == 404
+    connection.close()
+    server.shutdown()
+    server.server_close()
+    assert "Traceback" not in capsys.readouterr().err

@@ -133,7 +133,10 @@ def make_server(look: Look, port: int) -> Dashboard:
             if self.headers.get("host") not in {f"127.0.0.1:{own}", f"localhost:{own}"}:
                 return self._say(403, "text/plain", "ask by the address of the loopback")  # a name that was rebound
             kinds = {"/": "text/html", "/board.json": "application/json", "/status.json": "application/json"}
-            where = urlsplit(self.path)
+            try:
+                where = urlsplit(self.path)
+            except ValueError:
+                return self._say(404, "text/plain", "this is no address")
             given = "".join(parse_qs(where.query).get("token", ())[:1])
             if not hmac.compare_digest(given.encode(), server.token.encode()):
                 return self._say(403, "text/plain", "this address lacks its token: use the one that was printed")

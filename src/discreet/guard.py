@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import importlib
+import math
 import re
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 try:
@@ -18,6 +20,7 @@ except ImportError:  # no such limits on this system
 
 SPARE = 64  # files that a process keeps for other things than connections
 COARSE = 20  # looks at a line of deadlines while one of them passes
+PARTING = 3.0  # seconds
 MOST_HEAD = 1 << 16  # bytes
 END = re.compile(rb"\n\r?\n")  # of a head
 
@@ -26,13 +29,16 @@ END = re.compile(rb"\n\r?\n")  # of a head
 class Limits:
     """What strangers may take of a server; seconds, and connections.
 
-    A request's head must have come `head` seconds after the connection was made or its first byte came, and its body
-    `body` seconds later. Where there are more connections than `all`, or than `each` from one address (0: no such
-    limit), the one that has been sending the longest without coming to an end is dropped; if none is, the new one.
+    A request's head must have come `head` seconds after the connection was made or its first byte came, its body `body`
+    seconds later, and whoever is sent an answer must read more of it within `answer` seconds. Where there are more
+    connections than `all`, or than `each` from one address (0: no such limit), the one that has been sending the
+    longest without coming to an end is dropped; if none is, the one that has left its answer unread the longest; if
+    none has, the new one.
     """
 
     head: float = 10.0
     body: float = 40.0
+    answer: float = 60.0
     all: int = 16384
     each: int = 256
 
@@ -93,6 +99,7 @@ class _Gathering:
         self.open: OrderedDict[Any, str] = OrderedDict()  # in the order in which they began to receive
         self.each: dict[str, dict[Any, None]] = {}  # and those of each address
         self.heads, self.bodies = _Line(limits.head, self._late), _Line(limits.body, self._late)
+        self.answers = _Line(limits.answer, self._unread)
         self.dropped = self.refused = 0
 
     def enter(self, one: Any, address: str) -> bool:
@@ -101,6 +108,8 @@ class _Gathering:
         crowded = self.limits.each and len(own) >= self.limits.each
         if crowded or len(self.open) >= self.room:
             slow = next((held for held in (own if crowded else self.open) if held.receiving), None)
+            if slow is None:
+                slow = next((held for held in self.answers.due if not crowded or held in own), None)
             if slow is None:
                 self.refused += 1
                 return False
@@ -134,6 +143,7 @@ class _Gathering:
         """Forget a connection."""
         self.heads.take(one)
         self.bodies.take(one)
+        self.answers.take(one)
         address = self.open.pop(one, None)
         if address is not None:
             own = self.each[address]
@@ -144,6 +154,28 @@ class _Gathering:
     def _late(self, one: Any) -> None:
         if one in self.open and one.receiving:
             self.drop(one)
+
+    def _unread(self, one: Any) -> None:
+        if one in self.open:
+            self.drop(one)
+
+
+async def listening(start: Callable[..., Any], limits: Limits, sockets: list[Any] | None) -> None:
+    """Let a server of TLS start, and hands be shaken within the time of a head: uvicorn has no such setting."""
+    loop: Any = asyncio.get_running_loop()
+    loop.create_server = partial(loop.create_server, ssl_handshake_timeout=limits.head)
+    try:
+        await start(sockets)
+    finally:
+        del loop.create_server
+
+
+def server(settings: Any, limits: Limits) -> Any:
+    """A server of uvicorn with these settings."""
+    made = importlib.import_module("uvicorn").Server(settings)
+    if settings.is_ssl:
+        made.startup = partial(listening, made.startup, limits)
+    return made
 
 
 def guarded(limits: Limits) -> tuple[type[Any], _Gathering]:
@@ -157,10 +189,13 @@ def guarded(limits: Limits) -> tuple[type[Any], _Gathering]:
         base = importlib.import_module("uvicorn.protocols.http.httptools_impl").HttpToolsProtocol
     except ImportError:
         base = importlib.import_module("uvicorn.protocols.http.h11_impl").H11Protocol
+    most = MOST_HEAD if hasattr(base, "on_body") else math.inf  # h11 has a limit of its own
     gathering = _Gathering(limits)
 
     class Guarded(base):
         """A connection that has sent a head, and must come to an end with what it sends."""
+
+        loose = 0  # bytes since the last whole head or piece of a body: a parser keeps them, whatever their number
 
         @property
         def receiving(self) -> bool:
@@ -176,18 +211,60 @@ def guarded(limits: Limits) -> tuple[type[Any], _Gathering]:
             if self not in gathering.heads.due and before is not None and before.response_complete:
                 gathering.again(self)
                 gathering.heads.put(self)
+            self.loose += len(data)
             super().data_received(data)
             if self.cycle is not before:
+                self.loose = 0
                 gathering.heads.take(self)
                 if self.receiving and self in gathering.open:
                     gathering.bodies.put(self)
             if waiting and not self.receiving:
                 gathering.heads.take(self)
                 gathering.bodies.take(self)
+            if self.loose > most and self in gathering.open:
+                gathering.drop(self)
 
-        def connection_lost(self, error: Exception | None) -> None:
-            gathering.leave(self)
-            super().connection_lost(error)
+        def on_body(self, body: bytes) -> None:
+            self.loose = 0
+            super().on_body(body)
+
+        def pause_writing(self) -> None:
+            """More of an answer is left than the other side reads for now."""
+            super().pause_writing()
+            if self in gathering.open:
+                gathering.answers.put(self)
+
+        def resume_writing(self) -> None:
+            gathering.answers.take(self)
+            super().resume_writing()
+
+        def on_response_complete(self) -> None:
+            super().on_response_complete()
+            if self.transport.is_closing():
+                self._linger()
+
+        def timeout_keep_alive_handler(self) -> None:
+            super().timeout_keep_alive_handler()
+            self._linger()
+
+        def send_400_response(self, msg: str) -> None:
+            super().send_400_response(msg)
+            self._linger()
+
+        def _linger(self) -> None:
+            """What is closed stays open until the last bytes of its answer are read."""
+            if self in gathering.open and self not in gathering.answers.due and self.transport.get_write_buffer_size():
+                gathering.answers.put(self)
+
+        def shutdown(self) -> None:
+            """The server ends, and waits but shortly for those who leave their answers unread."""
+            super().shutdown()
+            self._linger()
+            asyncio.get_running_loop().call_later(PARTING, self._part)
+
+        def _part(self) -> None:
+            if self in gathering.answers.due:
+                gathering.drop(self)
 
     class Door(asyncio.Protocol):
         """A connection whose first head is not whole."""
@@ -211,6 +288,8 @@ def guarded(limits: Limits) -> tuple[type[Any], _Gathering]:
         def data_received(self, data: bytes) -> None:
             if self not in gathering.open:
                 return
+            if not self.head:
+                data = data.lstrip(b"\r\n")  # the parser passes over blank lines: they end no head
             looked = max(0, len(self.head) - 2)
             self.head += data
             if END.search(self.head, looked):
@@ -226,6 +305,8 @@ def guarded(limits: Limits) -> tuple[type[Any], _Gathering]:
             self.transport.set_protocol(one)
             one.connection_made(self.transport)
             one.data_received(bytes(self.head))
+            if one.cycle is None and one in gathering.open:  # what looked like a head was none
+                gathering.heads.put(one)
 
         def connection_lost(self, error: Exception | None) -> None:
             self.server_state.connections.discard(self)

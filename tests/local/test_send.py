@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from discreet.errors import BudgetError, DiscreetError, SchemaError
+from discreet.errors import BudgetError, DataError, DiscreetError, SchemaError
 from discreet.local.campaign import Campaign
 from discreet.local.client import LocalClient
 from discreet.local.post import SendError, folder
@@ -187,6 +187,22 @@ def test_the_token_stands_in_no_command_line(discreet, fake, tmp_path, monkeypat
     done = discreet("local", "send", fake.url, "--row", tmp_path / "row.json", "--token-file", tmp_path / "empty")
     assert done.returncode == 2 and "no token" in done.stderr
     assert "DISCREET_TOKEN" in discreet("local", "send", "--help").stdout
+
+
+@pytest.mark.parametrize("token", ["secret\nx: y", "secret\r", "secr\u00e9t\u2028", "secret "])
+def test_what_is_no_token_is_refused_and_not_repeated(discreet, fake, tmp_path, token):
+    with pytest.raises(DataError, match="no token") as refused:
+        client(tmp_path).send(ROW, fake.url, token=token)
+    assert "secr" not in str(refused.value) and not fake.bodies
+    done = discreet("local", "send", fake.url, "--row", tmp_path / "row.json", "--token", token)
+    assert done.returncode == 2 and "no token" in done.stderr and "secr" not in done.stderr + done.stdout
+
+
+def test_one_token_is_given_and_its_file_may_hold_anything(discreet, fake, tmp_path):
+    (tmp_path / "t").write_bytes(b"secr\xff\xfe\n")
+    for given, said in (((), "no token"), (("--token", "t"), "one token")):
+        done = discreet("local", "send", fake.url, "--row", "r.json", "--token-file", tmp_path / "t", *given)
+        assert done.returncode == 2 and said in done.stderr and "secr" not in done.stderr
 
 
 @pytest.mark.parametrize(

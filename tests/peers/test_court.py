@@ -73,6 +73,32 @@ def test_a_journal_keeps_what_was_heard_and_forgets_what_is_torn(tmp_path):
     assert again.get(COIN, None, 0.9) is None
 
 
+ALIEN = [b"garbage\n", b"\xff\xfe\n", b"\n", b"[1]\n", b'{"x": 1}\n', b'{"of": "x", "result": 5}\n',
+         b'{"of": 1, "result": {}}\n', "\u2028\n".encode(), b"[" * 100_000 + b"\n", b'{"of": "\xc3']  # fmt: skip
+
+
+@pytest.mark.parametrize("alien", ALIEN, ids=range(len(ALIEN)))
+def test_a_journal_leaves_out_lines_that_are_no_results(tmp_path, alien):
+    path = tmp_path / "peers.journal"
+    Journal(path).add(COIN, None, 0.95, {"name": "a\u2028b\x85c \u00e9"})
+    whole = path.read_bytes()
+    path.write_bytes((alien if alien.endswith(b"\n") else b"") + whole + alien)
+    again = Journal(path)
+    assert len(again) == 1 and again.get(COIN, None, 0.95) == {"name": "a\u2028b\x85c \u00e9"}
+    again.add(replace(COIN, name="two"), None, 0.95, {"name": "two"})
+    assert len(Journal(path)) == 2 and path.read_bytes().endswith(b"\n")
+
+
+def test_a_journal_that_cannot_be_read_or_written_is_one_sentence(tmp_path):
+    path = tmp_path / "peers.journal"
+    journal = Journal(path)
+    path.mkdir()
+    with pytest.raises(AuditError, match="cannot use the journal"):
+        Journal(path)
+    with pytest.raises(AuditError, match="cannot write the journal"):
+        journal.add(COIN, None, 0.95, {})
+
+
 def test_the_command_writes_the_page_itself_and_carries_on(tmp_path, monkeypatch, capsys):
     cases = [replace(COIN, name=name) for name in ("stub/one", "stub/two", "stub/three")]
     heard = []

@@ -59,11 +59,15 @@ def send(
     """Randomise one person's row here and send the report; called again, the same report is sent again."""
     from discreet.local.campaign import Campaign
     from discreet.local.client import LocalClient
-    from discreet.local.post import fetch, folder
+    from discreet.local.post import check_token, fetch, folder
     from discreet.local.receipt import receipt
 
     where = folder(address)
+    if token and token_file is not None:
+        raise DiscreetError("give one token: by --token or DISCREET_TOKEN, or by --token-file")
     token = token if token_file is None else _token(token_file)
+    if token:
+        check_token(token)
     plan = (
         Campaign.load(campaign) if campaign else Campaign.read(fetch(address, "campaign.json"), f"{where}campaign.json")
     )
@@ -97,9 +101,9 @@ def send(
 def _token(file: Path) -> str:
     """The first line of a file."""
     try:
-        found = file.read_text(encoding="ascii").split("\n")[0].strip()
-    except (OSError, ValueError) as error:
-        raise DataError(f"cannot read the token in {file}: {getattr(error, 'strerror', None) or error}") from None
+        found = file.read_bytes().split(b"\n")[0].strip().decode("utf-8", "replace")
+    except OSError as error:
+        raise DataError(f"cannot read the token in {file}: {error.strerror or error}") from None
     if not found:
         raise DataError(f"there is no token on the first line of {file}")
     return found

@@ -15,7 +15,7 @@ from discreet.errors import DiscreetError
 from discreet.files import write_bytes
 from discreet.gossip.keys import NetworkKeys, admit, desk_files, make_desk, own_key, revoke, revoked
 from discreet.gossip.keys import make_keys as make_authority
-from discreet.guard import Limits, guarded
+from discreet.guard import Limits, guarded, server
 from discreet.nodes.desk import Desk, EnrolError
 from discreet.nodes.front import Front
 from discreet.nodes.keys import authority_digest
@@ -121,7 +121,8 @@ def serve(home: Path, host: str, port: int, report: Callable[[str, str], None]) 
     desk = desk_of(home)
     certificate, private = desk_files(NetworkKeys(home / "keys"))
     NetworkKeys(home / "keys").need(certificate, private)
-    guard, _ = guarded(Limits())
+    limits = Limits()
+    guard, _ = guarded(limits)
     try:
         bound = socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
     except OSError as error:
@@ -134,4 +135,4 @@ def serve(home: Path, host: str, port: int, report: Callable[[str, str], None]) 
     waiting = sorted(set(desk.terms.members) - set(desk.joined))
     report("listening", f"{host}:{port}" + (f"; yet to join: {', '.join(waiting)}" if waiting else ""))
     with bound:
-        uvicorn.Server(settings).run(sockets=[bound])
+        server(settings, limits).run(sockets=[bound])

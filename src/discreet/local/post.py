@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import time
 import urllib.error
 import urllib.request
@@ -12,11 +13,12 @@ from http.client import HTTPException
 from typing import Any
 from urllib.parse import urlsplit
 
-from discreet.errors import DiscreetError
+from discreet.errors import DataError, DiscreetError
 
 LATER = (408, 425, 429)  # statuses that may change by waiting, beside those of 500 and above
 LARGEST = 1 << 24  # bytes of an answer that is read
 SECONDS = 60.0  # for one request
+TOKEN = re.compile("[A-Za-z0-9_-]+")
 FATES = ("malformed", "foreign", "unexpected")
 
 
@@ -40,6 +42,14 @@ def folder(url: str) -> str:
     return f"{parts.scheme}://{parts.netloc}{path}/"
 
 
+def check_token(token: str) -> None:
+    """Refuse what cannot be a token, without repeating it: it may be one that was pasted badly."""
+    if not TOKEN.fullmatch(token):
+        raise DataError(
+            "this is no token: one is made of letters, digits, - and _ alone, without blanks or line breaks"
+        )
+
+
 def fetch(url: str, name: str) -> bytes:
     """One of a collector's public files."""
     status, body = _request(urllib.request.Request(folder(url) + name))
@@ -58,6 +68,8 @@ def post(
     sleep: Callable[[float], None] = time.sleep,
 ) -> dict[str, int]:
     """Post a report until a collector has it; counted once, however often it arrives."""
+    if token:
+        check_token(token)
     headers = {"Content-Type": "application/octet-stream", **({"Discreet-Token": token} if token else {})}
     request = urllib.request.Request(folder(url) + "reports", body, headers, method="POST")
     reason = ""

@@ -16,6 +16,7 @@ from typing import Any
 
 from discreet.errors import DiscreetError
 from discreet.guard import Limits, guarded
+from discreet.guard import server as server_of
 from discreet.local.campaign import Campaign
 from discreet.local.collector import Collector
 from discreet.local.pages import STATUS_HEADERS, index, page
@@ -213,7 +214,8 @@ def serve(
     bound = listen(host, port)
     sites: dict[str, Site] = {}
     try:
-        guard, gathering = guarded(limits or Limits())
+        limits = limits or Limits()
+        guard, gathering = guarded(limits)
         shown = f"{'https' if secure else 'http'}://{f'[{host}]' if ':' in host else host}:{bound.getsockname()[1]}"
 
         def watched() -> dict[str, int]:
@@ -230,7 +232,7 @@ def serve(
             app, log_level="warning", access_log=access_log, server_header=False, proxy_headers=False, http=guard,
             timeout_graceful_shutdown=30, timeout_keep_alive=15, ws="none", **secure,
         )  # fmt: skip
-        server = uvicorn.Server(settings)
+        server = server_of(settings, limits)
         for number in (signal.SIGINT, signal.SIGTERM):  # before and after the server listens to them itself
             signal.signal(number, lambda *_: setattr(server, "should_exit", True))
         server.run(sockets=[bound])

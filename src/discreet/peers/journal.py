@@ -1,4 +1,4 @@
-"""The journal of a long hearing: what is done is not heard again, whatever it said, and what is torn is left out."""
+"""The journal of a long hearing: what is done is not heard again, whatever it said; what is no result is left out."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from discreet.errors import AuditError
 from discreet.peers.cases import PeerCase
 from discreet.peers.environments import pinned
 
@@ -20,14 +21,14 @@ class Journal:
         """Read what an interrupted hearing left."""
         self.path = path
         self._found: dict[str, dict[str, Any]] = {}
-        text = path.read_text(encoding="utf-8") if path.exists() else ""
-        for line in text.splitlines(keepends=True):
-            if line.endswith("\n"):  # else it was cut off while it was written
-                entry = json.loads(line)
-                self._found[entry["of"]] = entry["result"]
-        whole = text[: text.rfind("\n") + 1]
-        if whole != text:
-            path.write_text(whole, encoding="utf-8")
+        try:
+            read = path.read_bytes() if path.exists() else b""
+            *lines, torn = read.split(b"\n")  # the last was cut off while it was written, unless it is empty
+            if torn:
+                os.truncate(path, len(read) - len(torn))
+        except OSError as error:
+            raise AuditError(f"cannot use the journal {path}: {error.strerror or error}; move it away") from None
+        self._found.update(entry for line in lines for entry in _entries(line))
 
     def __len__(self) -> int:
         """How many results it holds."""
@@ -41,10 +42,23 @@ class Journal:
         """Keep a result so that it outlives this process."""
         key = _key(case, samples, confidence)
         self._found[key] = result
-        with self.path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps({"of": key, "result": result}, ensure_ascii=False) + "\n")
-            file.flush()
-            os.fsync(file.fileno())
+        try:
+            with self.path.open("a", encoding="ascii", newline="\n") as file:
+                file.write(json.dumps({"of": key, "result": result}) + "\n")
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as error:
+            raise AuditError(f"cannot write the journal {self.path}: {error.strerror or error}") from None
+
+
+def _entries(line: bytes) -> list[tuple[str, dict[str, Any]]]:
+    """The result of a line, unless it is none."""
+    try:
+        entry = json.loads(line.decode("utf-8"))
+    except (ValueError, RecursionError):
+        return []
+    of, result = (entry.get("of"), entry.get("result")) if isinstance(entry, dict) else (None, None)
+    return [(of, result)] if isinstance(of, str) and isinstance(result, dict) else []
 
 
 def _key(case: PeerCase, samples: int | None, confidence: float) -> str:
