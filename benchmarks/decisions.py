@@ -91,10 +91,12 @@ ARMS = {
 
 PARTS = tuple(Fraction(part, 1000) for part in (25, 50, 100))  # of a budget, that a calibration may get
 ARMS |= {f"calibrated {float(part):.1%}": _calibrated(part) for part in (Fraction(0), *PARTS)}
-FED, FEW = (0.6, 1.0, 1.7), (6, 10, 16)
+FED, FEW, LEAST = (0.6, 1.0, 1.7), (10, 16), (3, 5, 8)
 ARMS |= {
-    f"counted, {fed:g} and {few} bins": Arm("naive-bayes", EVEN | {(bins, "FED"): fed, (bins, "FEW"): few})
-    for fed, few in itertools.product(FED, FEW)
+    f"counted, {fed:g} and {least} to {few} bins": Arm(
+        "naive-bayes", EVEN | {(bins, "FED"): fed, (bins, "FEW"): few, (bins, "LEAST"): least}
+    )
+    for fed, few, least in itertools.product(FED, FEW, LEAST)
 }
 
 
@@ -226,9 +228,9 @@ RULES = {
         fine,
     ),
     "bins": Rule(
-        tuple(sorted((name for name in ARMS if name.endswith(" bins")), key="counted, 1.7 and 10 bins".__ne__)),
-        {"FED": FED, "FEW": FEW},
-        lambda facts, FED, FEW: f"counted, {FED:g} and {FEW:g} bins",
+        tuple(sorted((name for name in ARMS if name.endswith(" bins")), key="counted, 1.7 and 3 to 10 bins".__ne__)),
+        {"FED": FED, "FEW": FEW, "LEAST": LEAST},
+        lambda facts, FED, FEW, LEAST: f"counted, {FED:g} and {LEAST:g} to {FEW:g} bins",
         bins,
     ),
     "calibration": Rule(
