@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from discreet.errors import DataError, DiscreetError
+from discreet.errors import DiscreetError
 from discreet.explorer import Work
 from discreet.privacy import Account, Budget
 
@@ -95,13 +95,3 @@ def test_nothing_is_spent_without_rows_or_a_total(tmp_path, rows):
     with pytest.raises(DiscreetError, match="no model yet"):
         work.dossier({})
     assert not (tmp_path / "out").exists()
-
-
-@pytest.mark.parametrize("raw", [b"", bytes(range(256)) * 9], ids=["empty", "binary"])
-def test_a_file_that_is_no_table_is_refused_before_there_is_a_page(tmp_path, monkeypatch, raw):
-    from discreet.cli.explore import command
-
-    (tmp_path / "rows.csv").write_bytes(raw)
-    monkeypatch.setattr("discreet.explorer.Explorer", lambda *_: pytest.fail("a page was served"))
-    with pytest.raises(DataError):
-        command(tmp_path / "rows.csv", None, None, tmp_path / "out", 0, False, True)

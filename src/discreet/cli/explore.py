@@ -38,12 +38,9 @@ def command(
     from discreet.explorer import Explorer, Work
     from discreet.privacy import Account
     from discreet.schema import Schema
-    from discreet.sources.streams import open_stream
 
     if data is not None and not data.is_file():
         raise DiscreetError(f"there is no file {data}")
-    if data is not None:
-        open_stream(str(data)).close()  # no page for what is no table
     if out.exists() and not out.is_dir():
         raise DiscreetError(f"{out} is a file: --out needs a folder")
     beside = [] if data is None else accounts_beside(str(data))
