@@ -25,6 +25,7 @@ LONG = {
     "coverage",
     "identical",
     "large",
+    "regret",
     "row_rule",
     "table",
     "thresholds",
