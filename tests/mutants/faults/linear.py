@@ -78,3 +78,17 @@ plant("rounding-within-the-corner-overlooked", "linear/losses.py",
       "np.abs(1 - t) <= self.h + 2 * off", "np.abs(1 - t) <= self.h / 2",
       "the certificate leaves out what rounding does to slopes within the rounded corner",
       "linear/test_solve.py::test_a_slope_that_is_not_counted_as_bent_is_the_exact_one")
+
+FEW = "linear/test_few.py"
+plant("sums-of-few-rows-plain", "linear/few.py",
+      "for part in thirds(rates):", "for part in (rates,):",
+      "the gradient's certificate rests on sums that rounding may have moved",
+      f"{FEW}::test_sums_are_off_by_their_last_rounding_alone")
+plant("rest-of-few-rows-forgotten", "linear/few.py",
+      "    rest += (old - (out - other)) + (more - other)\n", "",
+      "what rounding takes from a sum is not in its certificate",
+      f"{FEW}::test_sums_are_off_by_their_last_rounding_alone")
+plant("scores-of-few-rows-plain", "additive/few.py",
+      "out[:, k] = total + rest", "out[:, k] = total",
+      "scores are off by more than their certificate allows",
+      f"{FEW}::test_scores_are_the_same_to_the_last_bit")
