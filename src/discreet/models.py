@@ -7,7 +7,7 @@ import hashlib
 import json
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, cast
 
@@ -21,7 +21,7 @@ from discreet.files import parse_json, write_text
 from discreet.kinds import REGISTRY
 from discreet.privacy.certificate import Certificate
 from discreet.privacy.measured import PrivateEvaluation
-from discreet.schema import Schema
+from discreet.schema import Numeric, Schema
 from discreet.sources import Progress, Rows, read_rows
 
 if TYPE_CHECKING:
@@ -165,12 +165,27 @@ class ReleasedModel(ABC):
         """
         if not self.generative:
             raise ModelError(
-                f"{self.NAME} says which class a row has, not which rows there are: fit another one, from which rows "
-                "can be drawn, by 'discreet fit --generative' or PrivateClassifier(generative=True)"
+                f"{self.NAME} says which class a row has, not which rows there are: have rows designed, spread evenly "
+                "and labelled by it, by 'discreet synthesize --design' or model.design(), or fit a kind that knows "
+                "rows by 'discreet fit --generative' or PrivateClassifier(generative=True)"
             )
-        if isinstance(size, bool) or not isinstance(size, int | np.integer) or size < 0:
-            raise ModelError(f"the number of rows must be a whole number from 0 on, not {size!r}")
-        return self._draw(int(size), np.random.default_rng(seed) if rng is None else rng)
+        return self._draw(_size(size), np.random.default_rng(seed) if rng is None else rng)
+
+    def design(
+        self, size: int, seed: int | None = None, *, rng: np.random.Generator | None = None
+    ) -> dict[str, list[Any]]:
+        """Designed rows as columns, at no cost: values spread evenly over what is public, the target by the model.
+
+        Another model can be trained on them; how often a value or a class occurs in the data, they do not say.
+        """
+        from discreet.explanation import designed
+
+        self._probabilities()
+        return designed(self, _size(size), np.random.default_rng(seed) if rng is None else rng)
+
+    def parts_of(self, feature: Numeric) -> Sequence[int]:
+        """The lattice points between which parts of a number lie that count alike in designed rows: its bins."""
+        return (-feature.lattice.half, *feature.cuts, feature.lattice.half)
 
     def _draw(self, size: int, rng: np.random.Generator) -> dict[str, list[Any]]:
         raise NotImplementedError
@@ -323,6 +338,12 @@ class ReleasedModel(ABC):
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """Read a model file. Nothing in it is executed: files from strangers are safe to load."""
         return _read(path, cls.from_dict)
+
+
+def _size(size: Any) -> int:
+    if isinstance(size, bool) or not isinstance(size, int | np.integer) or size < 0:
+        raise ModelError(f"the number of rows must be a whole number from 0 on, not {size!r}")
+    return int(size)
 
 
 def load(path: str | os.PathLike[str]) -> ReleasedModel:

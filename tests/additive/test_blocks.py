@@ -1,12 +1,14 @@
 """Blocks: every row's weights add up to exactly one in every block, whatever the source delivers."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from discreet import Categorical, DataError, Numeric, Schema, sources
 from discreet.additive import blocks as room
-from discreet.additive.blocks import UNIT, Blocks, between, check_blocks, place_knots
+from discreet.additive.blocks import UNIT, Blocks, Level, between, check_blocks, place_knots
 from discreet.sources import GONE
 
 
@@ -45,21 +47,26 @@ def test_a_line_through_the_knots():
     assert place[0] == 0 and right[0] == 0 and right[1] == UNIT
 
 
-def test_compiled_loops_place_every_point_as_numpy_does(schema, monkeypatch):
-    """All points of each lattice, and missing ones."""
-    blocks = place_knots(schema, 20, finer=True)
+@pytest.mark.parametrize("numeric", ["smooth", "binned"])
+def test_tables_have_what_is_found_of_every_point(schema, numeric, monkeypatch):
+    """All points of each lattice, and missing ones, of many rows and of few."""
     halves = [getattr(getattr(one, "lattice", None), "half", 0) for one in schema.features]
+    number = next(j for j, half in enumerate(halves) if half)
+    levels = (Level(3, (-5, 40), (1, 0, 1)), Level(number, (7,), (0, 1)))
+    blocks = place_knots(schema, 20, finer=True, numeric=numeric, levels=levels)
+    blocks = replace(blocks, pairs=((0, 2), (1, 3)))
     size, rng = 2 * max(halves) + 1, np.random.default_rng(0)
     held = [
         np.resize(np.arange(-half, half + 1), size).astype(np.int32) if half else rng.integers(0, 3, size)
         for half in halves
     ]
     held[3][rng.random(size) < 0.1] = GONE
-    assert size > room.SMALL
+    assert size > room.SMALL and halves[3]
     codes, values = blocks.encode(held)
     monkeypatch.setattr(room, "SMALL", size + 1)
     plain = blocks.encode(held)
     assert np.array_equal(codes, plain[0]) and np.array_equal(values, plain[1])
+    assert not np.array_equal(codes[:, 0], codes[:, -1])
 
 
 def test_integers_have_knots_on_integers_and_declared_bins_are_kept():

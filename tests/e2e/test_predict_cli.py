@@ -24,6 +24,7 @@ from discreet import (
 from discreet.cli import app
 from discreet.cli.running import run
 from discreet.errors import DataError, ModelError
+from discreet.explanation import LIMITS
 from discreet.sources import read_rows
 
 SCHEMA = Schema([Categorical("a", ["u", "v"]), Numeric("x", 0, 10, missing="bin")], "y", ["no", "yes"])
@@ -138,11 +139,35 @@ def test_synthetic_rows_come_with_the_certificate(call, place, suffix):
     assert drawn.y.tolist() == again["y"] and drawn.a.tolist() == again["a"] and drawn.x.isna().any()
     code, out, err = call("synthesize", "add.json", "--out", name)
     assert code == 2 and "by 'discreet fit --generative'" in err and len(err.splitlines()) == 1
+    assert "--design" in err
     words = ["fit", "rows.csv", "--schema", "g.toml", "--out", "g.json", "--no-account", "--seed", "1"]
     SCHEMA.save(place / "g.toml")
     assert call(*words, "--generative")[0] == 0 and call("synthesize", "g.json", "--out", name)[0] == 0
     code, out, err = call(*words, "--generative", "--model", "tree")
     assert code == 2 and "no rows can be drawn from a" in err and len(err.splitlines()) == 1
+
+
+def test_designed_rows_say_what_they_are(call, place):
+    """On the terminal, and in the file beside them; a boosted model of them knows the target."""
+    words = ["synthesize", "add.json", "--design", "--rows", "2000", "--seed", "1", "--out", "even.csv"]
+    code, out, err = call(*words, "--measure", "rows.csv", "--json")
+    told = json.loads(out)
+    assert code == 0 and told["designed"] and told["measured"]["auc"] > 0.8 and "count nothing in them" in err
+    beside = json.loads((place / "even.csv.certificate.json").read_text())
+    assert beside.pop("rows") == LIMITS
+    assert beside == json.loads((place / "add.json").read_text())["certificate"]
+    rows, again = pd.read_csv(place / "even.csv"), load(place / "add.json").design(2000, 1)
+    assert rows.y.tolist() == again["y"] and rows.a.tolist() == again["a"]
+    assert 0.4 < (rows.a == "u").mean() < 0.6
+    code, out, err = call(*words)
+    assert code == 0 and "wrote 2000 designed rows" in out and LIMITS in err.replace("\n", " ")
+    SCHEMA.save(place / "d.toml")
+    for kind, said in (("additive", "synthesize d.json --design"), ("nb", "synthesize d.json --out"), ("svm", None)):
+        fit = ["fit", "rows.csv", "--schema", "d.toml", "--out", "d.json", "--model", kind, "--no-account"]
+        code, out, err = call(*fit)
+        assert code == 0 and (said in out.replace("\n", " ") if said else "synthesize" not in out)
+    code, out, err = call("synthesize", "d.json", "--design", "--out", "even.csv")
+    assert code == 2 and "scores, not probabilities" in err and len(err.splitlines()) == 1
 
 
 def test_a_tree_of_pairs_draws_pairs_as_they_were_released():

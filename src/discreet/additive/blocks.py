@@ -6,10 +6,10 @@ columns, so that a block's weights draw a line through the knots; missing number
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import pairwise
 from typing import Any
 
@@ -121,45 +121,29 @@ class Blocks:
         """The entries of a row: two for a number between knots, one for anything else, the constant left out."""
         return sum(1 if self.knots[j] is None else 2 for j in self.singles) + len(self.levels) + len(self.pairs)
 
+    @cached_property
+    def packing(self) -> Packed:
+        """How rows are packed."""
+        return Packed(self)
+
     def encode(self, held: Sequence[Held]) -> tuple[NDArray[Any], NDArray[np.int16]]:
         """The columns of every row and their weights in units of 1/UNIT, the constant's last."""
-        rows = len(held[0])
-        codes = np.empty((rows, self.entries), np.uint16 if self.columns <= 1 << 16 else np.int32)
-        values = np.full((rows, self.entries + 1), UNIT, np.int16)
-        at = 0
-        for j, start in zip(self.singles, self.starts, strict=False):
-            knots = self.knots[j]
-            if knots is None:
-                codes[:, at] = self._cells(j, held[j]) + start
-                at += 1
-                continue
-            if rows >= SMALL:
-                both = slice(at, at + 2)
-                compiled().place(held[j], np.array(knots), GONE, start, UNIT, codes[:, both], values[:, both])
-                at += 2
-                continue
-            place, right = between(held[j], knots)
-            gone = held[j] == GONE
-            codes[:, at] = np.where(gone, len(knots), place) + start
-            codes[:, at + 1] = np.where(gone, len(knots), place + 1) + start
-            values[:, at + 1] = np.where(gone, 0, right)
-            values[:, at] = UNIT - values[:, at + 1]
-            at += 2
-        for level, start in zip(self.levels, self.starts[len(self.singles) :], strict=False):
-            codes[:, at] = start + self._level_table(level)[_binned(held[level.feature], level.cuts)]
-            at += 1
-        for (a, b), start in zip(self.pairs, self.starts[len(self.singles) + len(self.levels) :], strict=False):
-            codes[:, at] = start + self.pair_codes(a, held[a]) * self.pair_cells(b) + self.pair_codes(b, held[b])
-            at += 1
-        return codes, values
+        packed = self.packing.empty(len(held[0]))
+        self.packing.pack(held, packed)
+        return self.packing.encode(packed)
 
     def design(self, rows: HeldRows) -> Design:
         """Held rows as weights of the columns."""
-        return Design.of(rows, self.encode, self.columns, self.entries + 1, 1.0, Packed(self))
+        return Design.of(rows, self.encode, self.columns, self.entries + 1, 1.0, self.packing)
 
-    def _cells(self, j: int, held: Held) -> NDArray[np.int64]:
+    def cells(self, j: int, held: Held) -> NDArray[np.int64]:
+        """The cell of a feature that has a column for each."""
         feature = self.schema.features[j]
         return _binned(held, feature.cuts) if isinstance(feature, Numeric) else held.astype(np.int64)
+
+    def level_cells(self, level: Level, held: Held) -> NDArray[np.int64]:
+        """The column of each number within the block of levels."""
+        return self._level_table(level)[_binned(held, level.cuts)]
 
     def pair_codes(self, j: int, held: Held) -> NDArray[np.int64]:
         """The cell of a feature in the blocks of pairs."""
@@ -202,22 +186,75 @@ class Packed:
 
     def pack(self, held: Sequence[Held], out: Sequence[NDArray[Any]]) -> None:
         """What is held of some rows, packed."""
-        codes, values = self.blocks.encode(held)
-        np.subtract(codes[:, self._firsts], np.array(self.blocks.starts[:-1]), out=out[0], casting="unsafe")
-        out[1][:] = values[:, self._firsts[self.lines > 0] + 1]
+        blocks = self.blocks
+        for n, (j, find, which, at) in enumerate(self._entries):
+            feature, column = blocks.schema.features[j], out[which][:, at]
+            if isinstance(feature, Numeric) and len(held[j]) >= SMALL:
+                compiled().look_up(held[j], -feature.lattice.half, GONE, self._table(n, column.dtype), column)
+            else:
+                column[:] = find(held[j])
+        first = len(blocks.singles) + len(blocks.levels)
+        for at, (a, b) in enumerate(blocks.pairs, first):
+            out[0][:, at] = blocks.pair_codes(a, held[a]) * blocks.pair_cells(b) + blocks.pair_codes(b, held[b])
+
+    @cached_property
+    def _entries(self) -> list[tuple[int, Callable[[Held], NDArray[np.int64]], int, int]]:
+        """What is found of each feature by itself: how, and whether it is a place or a weight, in which column."""
+        blocks, found, lines = self.blocks, [], 0
+        for at, j in enumerate(blocks.singles):
+            knots = blocks.knots[j]
+            if knots is None:
+                found.append((j, partial(blocks.cells, j), 0, at))
+            else:
+                found += [(j, partial(lefts, knots), 0, at), (j, partial(rights, knots), 1, lines)]
+                lines += 1
+        for at, level in enumerate(blocks.levels, len(blocks.singles)):
+            found.append((level.feature, partial(blocks.level_cells, level), 0, at))
+        return found
+
+    def _table(self, n: int, kind: Any) -> NDArray[Any]:
+        """An entry for every point of a number's lattice, and at the end that of a missing one if there may be any."""
+        if n not in self._tables:
+            j, find, *_ = self._entries[n]
+            feature = self.blocks.schema.features[j]
+            half, last = feature.lattice.half, GONE if feature.missing_code is not None else feature.lattice.half
+            self._tables[n] = find(np.append(np.arange(-half, half + 1, dtype=np.int32), last)).astype(kind)
+        return self._tables[n]
+
+    @cached_property
+    def _tables(self) -> dict[int, NDArray[Any]]:
+        return {}
 
     def encode(self, packed: Sequence[NDArray[Any]]) -> tuple[NDArray[Any], NDArray[np.int16]]:
         """The same rows as the blocks encode them."""
         spots, shares = packed
+        starts = np.array(self.blocks.starts[:-1])
         codes = np.empty((len(spots), self.blocks.entries), np.uint16 if self.blocks.columns <= 1 << 16 else np.int32)
-        values = np.empty((len(spots), self.blocks.entries + 1), np.int16)
-        compiled().unpack(spots, shares, np.array(self.blocks.starts[:-1]), self.lines, UNIT, codes, values)
+        values = np.full((len(spots), self.blocks.entries + 1), UNIT, np.int16)
+        if len(spots) >= SMALL:
+            compiled().unpack(spots, shares, starts, self.lines, UNIT, codes, values)
+            return codes, values
+        columns, line = spots + starts, self.lines > 0
+        codes[:, self._firsts] = columns
+        codes[:, self._firsts[line] + 1] = columns[:, line] + (spots[:, line] != self.lines[line])
+        values[:, self._firsts[line] + 1] = shares
+        values[:, self._firsts[line]] -= shares
         return codes, values
 
 
 def _binned(held: Held, cuts: Sequence[int]) -> NDArray[np.int64]:
     found = np.searchsorted(np.array(cuts, np.int64), held, side="right")
     return np.where(held == GONE, len(cuts) + 1, found)
+
+
+def lefts(knots: Sequence[int], points: Held) -> NDArray[np.int64]:
+    """The knot to the left of each point (the last but one at most), and a place of its own for a missing number."""
+    return np.where(points == GONE, len(knots), between(points, knots)[0])
+
+
+def rights(knots: Sequence[int], points: Held) -> NDArray[np.int64]:
+    """The weight of the knot to the right, none for a missing number."""
+    return np.where(points == GONE, 0, between(points, knots)[1])
 
 
 def between(points: Held, knots: Sequence[int]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -70,22 +70,54 @@ def collect(codes: Any, values: Any, rates: Any, out: Any) -> None:
                 out[column, k] += rates[i, k] * value
 
 
-def slope(codes: Any, values: Any, labels: Any, weights: Any, out: Any) -> None:
-    """The same for the residuals of rows of two classes at these weights, whose scores are not kept."""
+def slope(codes: Any, values: Any, labels: Any, weights: Any, out: Any) -> float:
+    """The same for the residuals of rows of two classes at these weights, whose scores are not kept.
+
+    What comes back is the sum of the curvatures of the loss.
+    """
+    last, width, bent = len(weights) - 1, codes.shape[1], 0.0
+    for i in range(len(codes)):
+        score = weights[last] * values[i, width]
+        for j in range(width):
+            score += weights[codes[i, j]] * values[i, j]
+        chance = 1.0 / (1.0 + np.exp(-score))
+        bent += chance * (1.0 - chance)
+        rate = chance - (labels[i] == 1)
+        out[last] += rate * values[i, width]
+        for j in range(width):
+            out[codes[i, j]] += rate * values[i, j]
+    return bent
+
+
+def bend(codes: Any, values: Any, weights: Any, least: float, first: int, out: Any) -> None:
+    """Second derivatives of rows of two classes, on and above the diagonal of `out`.
+
+    Of rows that bend less than `least` some stand for all, in proportion to what they bend, by coins that follow from
+    their places (the first row's is `first`). The constant's column is the last.
+    """
     last, width = len(weights) - 1, codes.shape[1]
     for i in range(len(codes)):
         score = weights[last] * values[i, width]
         for j in range(width):
             score += weights[codes[i, j]] * values[i, j]
-        rate = 1.0 / (1.0 + np.exp(-score)) - (labels[i] == 1)
-        out[last] += rate * values[i, width]
+        chance = 1.0 / (1.0 + np.exp(-score))
+        rate = chance * (1.0 - chance)
+        if rate < least:
+            coin = (first + i) * 0.6180339887498949
+            if (coin - np.floor(coin)) * least >= rate:
+                continue
+            rate = least
         for j in range(width):
-            out[codes[i, j]] += rate * values[i, j]
+            column, share = codes[i, j], rate * values[i, j]
+            for k in range(j, width):
+                out[column, codes[i, k]] += share * values[i, k]
+            out[column, last] += share * values[i, width]
+        out[last, last] += rate * values[i, width] * values[i, width]
 
 
-def slopes(codes: Any, values: Any, labels: Any, weights: Any, out: Any) -> None:
-    """The same for several classes."""
-    last, width, vectors = len(weights) - 1, codes.shape[1], weights.shape[1]
+def slopes(codes: Any, values: Any, labels: Any, weights: Any, out: Any) -> float:
+    """`slope` for several classes; curvatures are those of each class by itself."""
+    last, width, vectors, bent = len(weights) - 1, codes.shape[1], weights.shape[1], 0.0
     rates = np.empty(vectors)
     for i in range(len(codes)):
         for k in range(vectors):
@@ -101,13 +133,16 @@ def slopes(codes: Any, values: Any, labels: Any, weights: Any, out: Any) -> None
             rates[k] = np.exp(rates[k] - top)
             total += rates[k]
         for k in range(vectors):
-            rates[k] = rates[k] / total - (labels[i] == k)
+            chance = rates[k] / total
+            bent += chance * (1.0 - chance)
+            rates[k] = chance - (labels[i] == k)
         for k in range(vectors):
             out[last, k] += rates[k] * values[i, width]
         for j in range(width):
             column, value = codes[i, j], values[i, j]
             for k in range(vectors):
                 out[column, k] += rates[k] * value
+    return bent
 
 
 def unpack(spots: Any, shares: Any, starts: Any, lines: Any, unit: int, codes: Any, values: Any) -> None:
@@ -132,35 +167,15 @@ def unpack(spots: Any, shares: Any, starts: Any, lines: Any, unit: int, codes: A
         values[i, at] = unit
 
 
-def place(points: Any, knots: Any, gone: int, start: int, unit: int, codes: Any, values: Any) -> None:
-    """The columns of the two knots around each point and the weights of both, which add up to `unit`.
-
-    The last but one knot is the last to lie on the left; a missing number has a column of its own behind the knots.
-    """
-    last = len(knots) - 2
+def look_up(points: Any, low: int, gone: int, table: Any, out: Any) -> None:
+    """The entry of each point, of a table of all points from `low` on; the last is that of a missing number."""
     for i in range(len(points)):
-        point = points[i]
-        if point == gone:
-            codes[i, 0] = codes[i, 1] = start + len(knots)
-            values[i, 0], values[i, 1] = unit, 0
-            continue
-        left, right = 0, last
-        while left < right:
-            middle = (left + right + 1) >> 1
-            if knots[middle] <= point:
-                left = middle
-            else:
-                right = middle - 1
-        gap = knots[left + 1] - knots[left]
-        inside = min(max(np.int64(point), knots[0]), knots[last + 1]) - knots[left]
-        share = (inside * (2 * unit) + gap) // (2 * gap)
-        codes[i, 0], codes[i, 1] = start + left, start + left + 1
-        values[i, 0], values[i, 1] = unit - share, share
+        out[i] = table[len(table) - 1 if points[i] == gone else points[i] - low]
 
 
 def compiled() -> Any:
     """The same loops as machine code."""
-    return machine_code(scores, exact_scores, gather, collect, slope, slopes, unpack, place)
+    return machine_code(scores, exact_scores, gather, collect, slope, slopes, bend, unpack, look_up)
 
 
 def loops(codes: Any) -> Any:

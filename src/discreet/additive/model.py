@@ -16,7 +16,7 @@ from discreet.linear.kernels import loops
 from discreet.linear.model import LEAST, released_weights
 from discreet.models import Floats, ReleasedModel, beside, normalised
 from discreet.privacy.certificate import Certificate
-from discreet.schema import Schema
+from discreet.schema import Numeric, Schema
 from discreet.sources import Progress, Rows, hold_rows
 
 
@@ -86,6 +86,11 @@ class AdditiveModel(ReleasedModel):
             begins += [feature.labels[-1]] * (feature.missing_code is not None)
             found.append({"from": begins, "values": self.weights[:, columns]})
         return found
+
+    def parts_of(self, feature: Numeric) -> Sequence[int]:
+        """Gaps between knots, which lie close together where rows do if a look at the numbers was paid for."""
+        knots = self.blocks.knots[self.schema.features.index(feature)]
+        return super().parts_of(feature) if knots is None else knots
 
     # ---- prediction
 

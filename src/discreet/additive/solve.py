@@ -16,14 +16,14 @@ from discreet.additive.penalty import Chain
 from discreet.linear import precise
 from discreet.linear.encode import Design, added, symmetric
 from discreet.linear.kernels import loops as products
-from discreet.linear.solve import conjugate_gradients, descend
+from discreet.linear.solve import ROOM, conjugate_gradients, descend
 
 Floats = NDArray[np.float64]
 Rates = Callable[[slice], Floats]  # of some rows, one column per row of θ
 _U = 2.0**-53
 SAMPLE = 1 << 14  # rows that a first look takes, of four times as many or more
 NEAR = 30  # steps at most before the solver proper
-PATIENCE = 6  # steps as good as the last that are waited for, before curvatures are summed over all rows
+PATIENCE = 6  # steps as good as the last that are waited for, before curvatures are drawn from all rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,59 +54,76 @@ class Objective:
             return self.centre.ravel().copy()
         return np.asarray((self.centre - self.chain.solve(self.tilt.mean(axis=0))).ravel())
 
-    def near(self, goal: float) -> Floats:
-        """Of many rows, the minimum over some of them, and steps over all by curvatures of some, and of all if need be.
+    def near(self, goal: float) -> Floats | None:
+        """Of many rows, the minimum over some of them, and steps over all by curvatures of some, then of more.
 
         The certificate is all that the proof asks of a solver, so that it may begin anywhere.
         """
         if len(self.design) < 4 * SAMPLE:
-            return self.start()
+            return None
         some = self.design.thinned(min(max(SAMPLE, len(self.design) // 8), 32 * SAMPLE))
         share = len(some) / len(self.design)
         few = replace(
             self, design=some, chain=replace(self.chain, pull=self.chain.pull * share), tilt=self.tilt * share
         )
 
-        weights = descend(few, math.sqrt(len(some)))
-        slope, norm = self._slope(weights)
-        able, whole = self.vectors == 1 and self.design.dense, None
+        enough = math.sqrt(len(some))
+        weights = descend(few, enough, few.near(enough / ROOM))
+        slope, norm, bent = self._slope(weights)
+        able, solve = self.vectors == 1 and self.design.dense, None
         for _ in range(NEAR):
             if norm <= goal:
                 break
             try:
-                if whole is None:
+                if solve is None:
                     step = few.newton_step(few._margins(few._shaped(weights)), slope * share)
                 else:
-                    step = -whole(slope)
+                    step = -solve(slope)
                 there = weights + step
-                fresh, size = self._slope(there)
+                fresh, size, curved = self._slope(there)
                 gain = norm / max(size, 1e-300)
-                if not gain > 1 and (whole is not None or not able):
+                if not gain > 1 and (solve is not None or not able):
                     break
                 if gain > 1:
-                    weights, slope, norm = there, fresh, size
+                    weights, slope, norm, bent = there, fresh, size, curved
                 if able and norm > goal and PATIENCE * math.log(max(1.0, gain)) < math.log(norm / goal):
-                    whole = self._own_parts(self._bends_at(weights))
+                    solve = self._thinned_parts(weights, bent)
             except LinAlgError:
                 break
         return weights
 
-    def _slope(self, weights: Floats) -> tuple[Floats, float]:
-        """The gradient by plain sums in one pass, and its norm."""
+    def _slope(self, weights: Floats) -> tuple[Floats, float, float]:
+        """The gradient by plain sums in one pass, its norm, and the sum of the curvatures of the rows' losses."""
         theta, shape = self._shaped(weights), (self.design.columns, self.vectors)
         scaled = np.ascontiguousarray(theta.T * self.design.unit)
 
-        def summed(rows: slice, codes: Any, values: Any) -> Floats:
+        def summed(rows: slice, codes: Any, values: Any) -> tuple[Floats, float]:
             out, labels = np.zeros(shape), self.design.labels[rows]
             if self.vectors == 1:
-                compiled().slope(codes, values, labels, scaled[:, 0], out[:, 0])
-            else:
-                compiled().slopes(codes, values, labels, scaled, out)
+                return out, compiled().slope(codes, values, labels, scaled[:, 0], out[:, 0])
+            return out, compiled().slopes(codes, values, labels, scaled, out)
+
+        sums, bent = np.zeros(shape), 0.0
+        for more, curved in self.design.each(summed):
+            sums += more
+            bent += curved
+        slope = (sums.T * self.design.unit + self.chain.gradient(theta - self.centre) + self.tilt).ravel()
+        return slope, float(np.linalg.norm(slope)), bent
+
+    def _thinned_parts(self, weights: Floats, bent: float) -> Any:
+        """What solves with the matrix of two classes, from rows that are drawn by how much they bend, `bent` in all."""
+        size, columns = len(self.design), self.design.columns
+        kept = max(size // 8, 32 * SAMPLE)
+        least = bent / kept if kept < size else 0.0
+        scaled = np.ascontiguousarray(self._shaped(weights)[0] * self.design.unit)
+
+        def summed(rows: slice, codes: Any, values: Any) -> Floats:
+            out = np.zeros((columns, columns))
+            compiled().bend(codes, values, scaled, least, rows.start, out)
             return out
 
-        sums = sum(self.design.each(summed), np.zeros(shape)).T * self.design.unit
-        slope = (sums + self.chain.gradient(theta - self.centre) + self.tilt).ravel()
-        return slope, float(np.linalg.norm(slope))
+        sums = sum(self.design.each(summed), np.zeros((columns, columns)))
+        return self._solving(sums[None])
 
     def at(self, weights: Floats) -> Floats:
         """The scores of all rows, one column per row of θ, good to their last digit."""
@@ -247,10 +264,6 @@ class Objective:
 
         return conjugate_gradients(product, solve, gradient, 200)
 
-    def _bends_at(self, weights: Floats) -> Rates:
-        t = self._margins(self._shaped(weights))
-        return lambda rows: self._bends(t[rows])
-
     def _bends(self, t: Floats) -> Floats:
         chances = self.probabilities(t)
         return np.asarray(chances * (1 - chances))
@@ -258,7 +271,7 @@ class Objective:
     def _own_parts(self, bends: Rates) -> Any:
         """What solves with the diagonal blocks of the matrix: whole ones, or their diagonal where they are large."""
         if self.design.dense:
-            shape, unit = (self.vectors, self.design.columns, self.design.columns), self.design.unit**2
+            shape = (self.vectors, self.design.columns, self.design.columns)
 
             def summed(rows: slice, codes: Any, values: Any) -> Floats:
                 sums = np.zeros(shape)
@@ -266,16 +279,20 @@ class Objective:
                     products(codes).outer(codes, values, np.ascontiguousarray(column), out)
                 return sums
 
-            sums = sum(self.design.each(summed), np.zeros(shape))
-            factors = [cho_factor(symmetric(out) * unit + self.chain.matrix(), check_finite=False) for out in sums]
-
-            def solve(vector: Floats) -> Floats:
-                parts = zip(factors, self._shaped(vector), strict=True)
-                return self._apart(np.stack([cho_solve(factor, part, check_finite=False) for factor, part in parts]))
-
-            return solve
+            return self._solving(sum(self.design.each(summed), np.zeros(shape)))
         diagonal = self._gather(bends, plain=True) + self.chain.diagonal()
         return lambda vector: self._apart(self._shaped(vector) / diagonal)
+
+    def _solving(self, sums: Any) -> Any:
+        """What solves with the matrices of each class, of which the parts on and above the diagonal are known."""
+        unit = self.design.unit**2
+        factors = [cho_factor(symmetric(out) * unit + self.chain.matrix(), check_finite=False) for out in sums]
+
+        def solve(vector: Floats) -> Floats:
+            parts = zip(factors, self._shaped(vector), strict=True)
+            return self._apart(np.stack([cho_solve(factor, part, check_finite=False) for factor, part in parts]))
+
+        return solve
 
     def _apart(self, theta: Floats) -> Floats:
         """What tells classes apart: the loss does not see what they have in common, and `start` has settled it."""

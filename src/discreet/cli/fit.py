@@ -105,3 +105,10 @@ def _report(classifier: Any, public: Any, out: Path, as_json: bool) -> None:
         console().print(f"step {classifier.step_} of {classifier.stream}, which together cost what follows, once")
     console().print(f"released {made} with {spent(certificate)} ({certificate.adjacency} neighbours)")
     console().print(f"wrote {out}: try 'discreet inspect {out}' or 'discreet evaluate {out} TEST_DATA'")
+    if classifier.model_.generative:
+        console().print(f"rows like the data, at no further cost: 'discreet synthesize {out} --out rows.csv'")
+    elif classifier.model_.probabilistic:
+        console().print(
+            f"rows to train another model on: 'discreet synthesize {out} --design --out rows.csv'; for rows like the "
+            "data, fit with --generative"
+        )

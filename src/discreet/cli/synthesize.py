@@ -1,4 +1,4 @@
-"""discreet synthesize: rows drawn from a released model, at no cost."""
+"""discreet synthesize: rows drawn from a released model, or designed and labelled by it, at no cost."""
 
 from __future__ import annotations
 
@@ -24,6 +24,14 @@ def command(
     out: Annotated[Path, typer.Option("--out", "-o", help="Where to write the rows: NAME.csv or NAME.parquet.")],
     rows: Annotated[int, typer.Option(min=1, help="How many to draw.")] = 10_000,
     seed: Annotated[int | None, typer.Option(help="Draw the same rows again.")] = None,
+    design: Annotated[
+        bool,
+        typer.Option(
+            "--design",
+            help="Of any model with probabilities: values spread evenly, the target by the model. Train another model "
+            "on such rows, but count nothing in them.",
+        ),
+    ] = False,
     measure: Annotated[
         str | None,
         typer.Option(
@@ -32,7 +40,8 @@ def command(
     ] = None,
     as_json: options.Json = False,
 ) -> None:
-    """Draw synthetic rows from a released model; its certificate is copied beside them."""
+    """Draw synthetic rows from a released model, or --design rows that it labels; its certificate is copied beside."""
+    from discreet.explanation import LIMITS
     from discreet.files import replacing, write_text
     from discreet.models import load
 
@@ -42,35 +51,42 @@ def command(
     for path in (out, beside):
         check_out(path, model, measure)
     loaded = load(model)
-    loaded.sample(0)  # says so if it cannot draw
+    draw = loaded.design if design else loaded.sample
+    draw(0)  # says so if it cannot draw
     with progress("drawing", quiet=as_json) as report, replacing(out) as temporary:
-        _write(_drawn(loaded, rows, seed, report), temporary, out.suffix)
-    write_text(beside, json.dumps(loaded.to_dict()["certificate"], indent=2, ensure_ascii=False) + "\n")
+        _write(_drawn(loaded.schema, draw, rows, seed, report), temporary, out.suffix)
+    certificate = loaded.to_dict()["certificate"]
+    if design:  # whoever gets the files reads no terminal
+        certificate = {"rows": LIMITS, **certificate}
+        note(f"note: {LIMITS}")
+    write_text(beside, json.dumps(certificate, indent=2, ensure_ascii=False) + "\n")
     measured = None if measure is None else usefulness(loaded.schema, str(out), measure)
     if measured is not None:
         note("note: these figures are exact and NOT private: they disclose the rows that were scored")
     if as_json:
-        print_json({"rows": rows, "file": str(out), "certificate": str(beside), "measured": measured})
+        print_json(
+            {"rows": rows, "designed": design, "file": str(out), "certificate": str(beside), "measured": measured}
+        )
         return
-    screen = console()
+    screen, made = console(), "designed" if design else "synthetic"
     if measured is not None:
         auc = "" if measured["auc"] is None else f", AUC {measured['auc']:.4f}"
-        screen.print(f"a boosted model of the synthetic rows: accuracy {measured['accuracy']:.4f}{auc} on {measure}")
+        screen.print(f"a boosted model of the {made} rows: accuracy {measured['accuracy']:.4f}{auc} on {measure}")
     if loaded.certificate.simulation or not loaded.certificate.private:
         note("warning: the model is for study, not for release, and so are these rows")
-    screen.print(f"wrote {rows} rows to {out}; nobody stands behind any of them. They cost nothing beyond the model's "
-                 f"{spent(loaded.certificate)}; {beside} is its certificate")  # fmt: skip
+    screen.print(f"wrote {rows} {made} rows to {out}; nobody stands behind any of them. They cost nothing beyond the "
+                 f"model's {spent(loaded.certificate)}; {beside} is its certificate")  # fmt: skip
 
 
-def _drawn(loaded: Any, rows: int, seed: int | None, report: Any) -> Iterator[Any]:
+def _drawn(schema: Any, draw: Any, rows: int, seed: int | None, report: Any) -> Iterator[Any]:
     """Arrow tables of drawn rows, batch by batch."""
     import numpy as np
     import pyarrow as pa
 
     rng = np.random.default_rng(seed)
-    kinds = {feature.name: _type(feature) for feature in (*loaded.schema.features, loaded.schema.label)}
+    kinds = {feature.name: _type(feature) for feature in (*schema.features, schema.label)}
     for start in range(0, rows, BATCH):
-        columns = loaded.sample(min(BATCH, rows - start), rng=rng)
+        columns = draw(min(BATCH, rows - start), rng=rng)
         yield pa.table({name: _array(values, kinds[name]) for name, values in columns.items()})
         if report is not None:
             report(min(start + BATCH, rows), rows)

@@ -136,11 +136,11 @@ def _reference(model: Explained) -> dict[str, list[Any]]:
         drawn = model.sample(ROWS, SEED)
         return {name: drawn[name] for name in model.schema.names}
     rng = np.random.default_rng(SEED)
-    columns = {feature.name: _points(feature) for feature in model.schema.features}
+    columns = {feature.name: values_of(feature) for feature in model.schema.features}
     return {name: [values[i] for i in rng.integers(0, len(values), ROWS)] for name, values in columns.items()}
 
 
-def _points(feature: Any) -> list[Any]:
+def values_of(feature: Any) -> list[Any]:
     """Values at which a shape is drawn: every category, or numbers across the bounds; a missing one last."""
     if not isinstance(feature, Numeric):
         named = getattr(feature, "other", None)
@@ -155,7 +155,8 @@ def _points(feature: Any) -> list[Any]:
     return [*found, *([None] if feature.missing_code is not None else [])]
 
 
-def _rows(schema: Schema, columns: dict[str, list[Any]]) -> Rows:
+def made_rows(schema: Schema, columns: dict[str, list[Any]]) -> Rows:
+    """Made-up values as rows that a model can score."""
     size, made = len(columns[schema.names[0]]), []
     for feature in schema.features:
         values = np.empty(size, dtype=object)
@@ -166,7 +167,7 @@ def _rows(schema: Schema, columns: dict[str, list[Any]]) -> Rows:
 
 def _shapes(model: Explained, reference: dict[str, list[Any]]) -> list[Shape]:
     schema = model.schema
-    at = {feature.name: _points(feature) for feature in schema.features}
+    at = {feature.name: values_of(feature) for feature in schema.features}
     whole = sum(len(values) for values in at.values())
     bases = 1 if model.separable else max(2, min(BASES, MANY // whole + 1))
     total: Any = 0
@@ -181,7 +182,7 @@ def _shapes(model: Explained, reference: dict[str, list[Any]]) -> list[Shape]:
             ]
             for name in schema.names
         }
-        rows = _rows(schema, columns)
+        rows = made_rows(schema, columns)
         total = total + model.effects(rows)
         parts.append(model.parts(rows))
     mean, shapes, start = np.asarray(total) / bases, [], 0
@@ -274,7 +275,7 @@ def _contributions(
         columns[name] = [
             value for other in names for value in (reference[name][:size] if other == name else [row[name]] * size)
         ] + [row[name]]
-    scores = model.effects(_rows(model.schema, columns))
+    scores = model.effects(made_rows(model.schema, columns))
     own = scores[-1]
     parts = own - scores[:-1].reshape(len(names), size, -1).mean(axis=1)
     if not np.isfinite(parts).all():

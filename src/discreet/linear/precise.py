@@ -34,8 +34,8 @@ class Convex(Protocol):
     def start(self) -> Floats:
         """Where to begin."""
 
-    def near(self, goal: float) -> Floats:
-        """Where to begin if many rows are to be spared passes: about where the gradient's norm is at most `goal`."""
+    def near(self, goal: float) -> Floats | None:
+        """Of rows so many that each pass counts, about where the gradient's norm is at most `goal`; None of fewer."""
 
     def at(self, weights: Floats) -> Floats:
         """The margins of all rows."""

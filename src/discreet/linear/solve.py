@@ -19,6 +19,7 @@ from discreet.loops import one_thread
 
 Floats = NDArray[np.float64]
 MOST_STEPS = 200
+ROOM = 16  # parts of the tolerance, of which the solver aims at one
 _U = 2.0**-52
 
 
@@ -36,9 +37,8 @@ class Objective:
         """The origin."""
         return np.zeros(self.design.columns)
 
-    def near(self, goal: float) -> Floats:
-        """The origin."""
-        return self.start()
+    def near(self, goal: float) -> Floats | None:
+        """Nothing better than the start is known."""
 
     def at(self, weights: Floats) -> Floats:
         """The signed margins of all rows."""
@@ -134,15 +134,20 @@ def minimise(objective: precise.Convex, tolerance: float, *, spare: float = 0.0)
     `spare` is kept for what the caller knows to be off besides, such as the distance of the tilt from an exact draw.
     """
     with one_thread("blas"):
-        weights = descend(objective, tolerance)
+        begun = objective.near(tolerance / ROOM)
+        if begun is not None:  # near enough as a rule: each further pass over many rows takes seconds
+            bound = objective.certified(begun) + spare
+            if bound <= tolerance:
+                return Minimum(begun, bound)
+        weights = descend(objective, tolerance, begun)
     return certify_minimum(objective, weights, tolerance, spare=spare)
 
 
-def descend(objective: precise.Convex, tolerance: float) -> Floats:
+def descend(objective: precise.Convex, tolerance: float, begun: Floats | None = None) -> Floats:
     """Newton's method with a line search, until the gradient is small or no step makes it smaller."""
     # Aim a little lower than needed: steps are quadratic at the end, and the certificate adds its own part.
-    goal = tolerance / 16
-    weights = objective.near(goal)
+    goal = tolerance / ROOM
+    weights = objective.start() if begun is None else begun
     t = objective.at(weights)
     value, gradient = objective.value(weights, t), objective.gradient(weights, t)
     for _ in range(MOST_STEPS):
@@ -163,7 +168,8 @@ def descend(objective: precise.Convex, tolerance: float) -> Floats:
 def minimise_precisely(objective: Any, tolerance: float, *, spare: float = 0.0) -> Minimum | None:
     """The same with whole numbers of 200 binary digits, for what doubles cannot certify; None if that fails too."""
     with one_thread("blas"):
-        found = precise.refine(objective, descend(objective, tolerance), tolerance - spare)
+        begun = descend(objective, tolerance, objective.near(tolerance / ROOM))
+        found = precise.refine(objective, begun, tolerance - spare)
     return None if found is None else Minimum(found[0], found[1] + spare)
 
 

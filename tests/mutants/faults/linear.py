@@ -92,3 +92,12 @@ plant("scores-of-few-rows-plain", "additive/few.py",
       "out[:, k] = total + rest", "out[:, k] = total",
       "scores are off by more than their certificate allows",
       f"{FEW}::test_scores_are_the_same_to_the_last_bit")
+plant("beginning-without-certificate", "linear/solve.py",
+      "            if bound <= tolerance:\n                return Minimum(begun, bound)",
+      "            return Minimum(begun, bound)",
+      "where many rows are begun at a guess, the guess is released as it is",
+      "additive/test_solve.py::test_a_beginning_is_released_only_with_its_certificate")
+plant("beginning-without-its-spare", "linear/solve.py",
+      "bound = objective.certified(begun) + spare\n", "bound = objective.certified(begun)\n",
+      "how far the noise is from an exact draw is left out of the certificate",
+      "additive/test_solve.py::test_a_beginning_is_released_only_with_its_certificate")
