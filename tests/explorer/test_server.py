@@ -3,6 +3,9 @@ import json
 
 import pytest
 
+from discreet.cli.explore import command
+from discreet.errors import DiscreetError
+
 
 def ask(served, method, path, *, body=b"", **headers):
     connection = http.client.HTTPConnection("127.0.0.1", served.server.server_port, timeout=60)
@@ -95,3 +98,12 @@ def test_a_file_that_is_no_table_is_refused(served):
     status, _, content = ask(served, "POST", "/api/upload", body=b"\x00\xff" * 50, X_Token=served.token)
     assert status == 422 and json.loads(content)["error"]
     assert served.work.rows is None
+
+
+def test_the_command_serves_no_file_that_is_no_table(tmp_path):
+    (tmp_path / "no.bin").write_bytes(b"\x00\x01\x02")
+    (tmp_path / "none.csv").touch()
+    for name, said in (("no.bin", "neither CSV"), ("none.csv", "is empty"), ("absent.csv", "there is no file")):
+        with pytest.raises(DiscreetError, match=said):
+            command(tmp_path / name, None, None, tmp_path / "out", 0, False, False)
+    assert not (tmp_path / "out").exists()

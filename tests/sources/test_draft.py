@@ -183,6 +183,7 @@ def test_awkward_column_names(name, tmp_path):
     ("data", "options", "error", "words"),
     [
         ({"x": [1.0, 2.0], "y": [0, 1]}, {"target": "z"}, DataError, "no column 'z' to serve as the target"),
+        ({"x": [1.0, 2.0], "ill": [0, 1]}, {"target": "il"}, DataError, "target: did you mean 'ill'?"),
         ({"x": [1.0, 2.0], "y": [0, 0]}, {"target": "y"}, SchemaError, "at least two classes"),
         ({"x": [1.0, np.inf], "y": [0, 1]}, {"target": "y"}, DataError, "column 'x' holds an infinite value"),
         ({"y": [0, 1]}, {"target": "y"}, DataError, "no column could serve as a feature"),
@@ -195,6 +196,20 @@ def test_awkward_column_names(name, tmp_path):
 def test_data_that_cannot_be_drafted(data, options, error, words):
     with pytest.raises(error, match=words):
         draft(pd.DataFrame(data), **options)
+
+
+def test_a_table_of_names_alone_says_so(tmp_path):
+    (tmp_path / "d.csv").write_text("a,b,y\n")
+    with pytest.raises(DataError, match="no rows to draft"):
+        draft(tmp_path / "d.csv", target="y")
+
+
+def test_texts_that_differ_in_case_alone_are_pointed_out(tmp_path):
+    sexes = ["m", "M", "f", "f", "m "] * 20
+    pd.DataFrame({"sex": sexes, "on": ["Yes", "no"] * 50, "y": [0, 1] * 50}).to_csv(tmp_path / "d.csv", index=False)
+    seen = draft(tmp_path / "d.csv", target="y").seen
+    assert "'M' and 'm' and 'm ' differ in case or spaces alone: each is a category here" in seen["sex"]
+    assert not any("differ" in line for line in seen["on"])
 
 
 def test_labels_that_are_none_are_refused():

@@ -38,9 +38,13 @@ def command(
     from discreet.explorer import Explorer, Work
     from discreet.privacy import Account
     from discreet.schema import Schema
+    from discreet.sources.streams import opened
 
     if data is not None and not data.is_file():
         raise DiscreetError(f"there is no file {data}")
+    if data is not None:
+        with opened(str(data)):  # or a sentence that says why it is no table
+            pass
     if out.exists() and not out.is_dir():
         raise DiscreetError(f"{out} is a file: --out needs a folder")
     beside = [] if data is None else accounts_beside(str(data))

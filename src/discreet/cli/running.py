@@ -14,6 +14,8 @@ from discreet.cli.paying import used
 from discreet.cli.terminal import note
 from discreet.errors import BudgetError, DiscreetError
 
+ASKED = "Did you mean"
+
 
 def _asked() -> str:
     """The command that was asked for."""
@@ -41,7 +43,8 @@ def run(app: Callable[[], Any]) -> int:
         return 2
     except click.UsageError as error:
         known = error.ctx.command_path if error.ctx else "discreet"
-        note(f"error: {error.format_message().rstrip('.')} (see '{known} --help')")
+        said = ASKED.join(error.format_message().split(ASKED)[:2])  # what two libraries may both ask, once
+        note(f"error: {said.strip().rstrip('.')} (see '{known} --help')")
         return 2
     except (click.exceptions.Abort, EOFError):
         note("stopped: an answer was needed, and none came; no file was changed")

@@ -154,12 +154,13 @@ class _Category:
             new = ", ".join(repr(one) for one in listed) + (", …" if len(self.strange) > SHOWN else "")
             edit = f'add to categories: {new}; or declare other = "another"'
             if self.label:
-                edit = f"add to classes: {new}; or leave these rows out"
+                edit = f"add to classes: {new}; or leave these rows out, as a fit with --unexpected absorb does"
             words = "labels that are not among the classes" if self.label else "values that the schema does not list"
             found.append(Finding(name, words, strange, strange / size, edit, listed))
         if self.missing and feature.missing_code is None:
-            edit = "leave these rows out: a row without a class teaches nothing" if self.label else \
-                'declare missing = "category"'  # fmt: skip
+            edit = 'declare missing = "category"'
+            if self.label:  # a row without a class teaches nothing
+                edit = "leave these rows out, as a fit with --unexpected absorb does"
             words = "rows without a class" if self.label else "missing values without a place"
             found.append(Finding(name, words, self.missing, self.missing / size, edit))
         elif self.missing:

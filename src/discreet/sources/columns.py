@@ -70,7 +70,7 @@ class Codes:
         if value is None:
             if self.label:
                 raise DataError(f"column {name!r} has a missing value, and a row without a class teaches nothing: "
-                                "leave such rows out, or let unexpected='absorb' do so")  # fmt: skip
+                                "leave such rows out, or let unexpected='absorb' (--unexpected absorb) do so")  # fmt: skip
             raise DataError(f"column {name!r} has a missing value: fill it in, or declare missing = 'category' for it")
         if isinstance(value, Nested):
             raise DataError(f"column {name!r} holds values of type {value.kind}, not categories")

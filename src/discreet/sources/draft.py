@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import math
 import re
 import warnings
@@ -18,7 +19,7 @@ from discreet.sources.asks import Workers
 from discreet.sources.files import Arrow
 from discreet.sources.frames import Memory, as_matrix, label_values
 from discreet.sources.lazy import Lazy
-from discreet.sources.recognise import GONE, date_unit, dates, is_flag, numbers
+from discreet.sources.recognise import GONE, alike, date_unit, dates, is_flag, numbers
 from discreet.sources.source import NO_ROWS, rows_of
 from discreet.sources.stored import is_arrow
 from discreet.sources.streams import Stream, open_stream
@@ -122,12 +123,17 @@ def draft(
     try:
         if y is None and not len(classes):
             if target not in stream.names:
-                raise DataError(f"the data have no column {target!r} to serve as the target")
+                near = difflib.get_close_matches(target, [str(one) for one in stream.names], 1)
+                hint = f": did you mean {near[0]!r}?" if near else ""
+                raise DataError(f"the data have no column {target!r} to serve as the target{hint}")
             classes = _labels(stream, target)
         looked = _look(stream, skip=() if y is not None else (target,))
+        empty = not looked.features and not stream.ask(f"SELECT 1 FROM {stream.source} LIMIT 1")
         features = looked.features
     finally:
         stream.close()
+    if empty:
+        raise DataError("the data have no rows to draft a schema from")
     if not features:
         raise DataError("no column could serve as a feature")
     if private:
@@ -380,6 +386,8 @@ def _text_column(found: Looked, stream: Duck, name: str, distinct: int, nulls: i
             note.append("a yes or no")
         else:
             note.append(f'{distinct} values: are these all that can occur? Else declare other = "another"')
+        for same in alike(counted)[:5]:
+            note.append(f"{' and '.join(map(repr, same))} differ in case or spaces alone: each is a category here")
         if gone:
             note.append(f"{', '.join(map(repr, gone))} may stand for a missing value: it is a category here")
         found.features.append(Categorical(name, _values_of(stream, name), missing="category" if nulls else "error"))

@@ -126,6 +126,14 @@ def is_flag(values: Mapping[str, int]) -> bool:
     return {one.strip().casefold() for one in values} in FLAGS
 
 
+def alike(values: Mapping[str, int]) -> list[list[str]]:
+    """Texts that differ in case or spaces alone, together."""
+    groups: dict[str, list[str]] = {}
+    for one in sorted(values):
+        groups.setdefault(" ".join(one.casefold().split()), []).append(one)
+    return [group for group in groups.values() if len(group) > 1]
+
+
 def _float(written: str) -> float:
     try:
         return float(written)
