@@ -33,7 +33,7 @@ OPTIONS = ("--schema", "-s", "--out", "-o", "--epsilon", "--delta", "--model", "
            "--unexpected", "--holdout", "--statistics", "--table", "--baseline", "--account", "--no-account", "--list",
            "--rows", "--proba", "--epsilons", "--public", "--help", "--nonsense", "--mechanism", "--share", "--force",
            "--certificate", "--keep", "--threshold", "--lattice", "--repeats", "--coverage", "--format", "--generative",
-           "--plot", "--measure", "--json-schema", "--resume-charge", "--keys")  # fmt: skip
+           "--design", "--plot", "--measure", "--json-schema", "--resume-charge", "--keys")  # fmt: skip
 WORDS = ("rows.csv", "s.toml", "draft.toml", "model.json", "missing.csv", ".", "", "-", "1", "0", "-1", "inf", "nan",
          "1e-6", "1e400", "0.5", "2", "auto", "nb", "lr", "tree", "laplace", "replace", "add-remove", "out.json",
          "out.csv", "out.toml", "out.stats", "no/such/place.json", "ill", "age", "ä€\u202e", "a b", "*.csv", "x" * 300,

@@ -69,8 +69,10 @@ class Codes:
         name, value = self.feature.name, self.raw(int(np.argmax(self.bad())))
         if value is None:
             if self.label:
-                raise DataError(f"column {name!r} has a missing value, and a row without a class teaches nothing: "
-                                "leave such rows out, or let unexpected='absorb' (--unexpected absorb) do so")  # fmt: skip
+                raise DataError(
+                    f"column {name!r} has a missing value, and a row without a class teaches nothing: leave such rows "
+                    "out, or let unexpected='absorb' (--unexpected absorb) do so"
+                )
             raise DataError(f"column {name!r} has a missing value: fill it in, or declare missing = 'category' for it")
         if isinstance(value, Nested):
             raise DataError(f"column {name!r} holds values of type {value.kind}, not categories")
