@@ -368,3 +368,20 @@ def test_a_word_while_a_command_gets_ready(monkeypatch):
         time.sleep(0.01)
     waiting.end()
     assert screen.getvalue() == "getting ready …\r\x1b[K"
+
+
+@pytest.mark.parametrize(("where", "said"), [("sparing.spare", "no file was changed"), ("main", "stays charged")])
+def test_an_interruption_says_what_may_have_been_done(where, said, monkeypatch, capfd):
+    """Before a command begins nothing can have been charged."""
+    from discreet import __main__ as entry
+
+    def stopped() -> None:
+        monkeypatch.setattr(entry, "_interrupted", True)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(f"discreet.cli.{where}", stopped)
+    monkeypatch.setattr(sys, "unraisablehook", sys.unraisablehook)
+    with pytest.raises(SystemExit) as ended:
+        entry.main()
+    err = capfd.readouterr().err
+    assert ended.value.code == 130 and err.startswith("stopped: ") and said in err and err.count("\n") == 1

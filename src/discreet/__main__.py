@@ -28,11 +28,13 @@ def main() -> None:
     sys.unraisablehook = _unraised
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _interrupt)
+    began = False
     try:
         from discreet.cli import main as run
         from discreet.cli.sparing import spare
 
         spare()
+        began = True
         run()
     except SystemExit:
         if _interrupted:  # an engine's own word for it was the one line
@@ -41,7 +43,8 @@ def main() -> None:
     except BaseException:  # an import or an engine may have made an error of its own out of an interruption
         if not _interrupted:
             raise
-        sys.stderr.write("stopped: no result was written; what was charged stays charged\n")
+        done = "no result was written; what was charged stays charged" if began else "no file was changed"
+        sys.stderr.write(f"stopped: {done}\n")
         sys.exit(130)
     finally:
         if signal.getsignal(signal.SIGINT) is _interrupt:
