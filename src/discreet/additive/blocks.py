@@ -200,7 +200,8 @@ class Packed:
     @cached_property
     def _entries(self) -> list[tuple[int, Callable[[Held], NDArray[np.int64]], int, int]]:
         """What is found of each feature by itself: how, and whether it is a place or a weight, in which column."""
-        blocks, found, lines = self.blocks, [], 0
+        blocks, lines = self.blocks, 0
+        found: list[tuple[int, Callable[[Held], NDArray[np.int64]], int, int]] = []
         for at, j in enumerate(blocks.singles):
             knots = blocks.knots[j]
             if knots is None:
@@ -216,7 +217,7 @@ class Packed:
         """An entry for every point of a number's lattice, and at the end that of a missing one if there may be any."""
         if n not in self._tables:
             j, find, *_ = self._entries[n]
-            feature = self.blocks.schema.features[j]
+            feature: Any = self.blocks.schema.features[j]
             half, last = feature.lattice.half, GONE if feature.missing_code is not None else feature.lattice.half
             self._tables[n] = find(np.append(np.arange(-half, half + 1, dtype=np.int32), last)).astype(kind)
         return self._tables[n]
