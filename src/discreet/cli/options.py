@@ -87,8 +87,9 @@ BOUGHT = ("declared", "private")
 
 Data = Annotated[
     str,
-    typer.Argument(help="A CSV, Parquet or Arrow file, a pattern such as 'part-*.parquet', or an address with --table: "
-                   "postgresql://host/name, duckdb:file.db, spark://host:port, spark:local[2], sc://host."),
+    typer.Argument(help="A file of CSV, JSON lines, Parquet or Arrow, - for standard input, a pattern such as "
+                   "'part-*.parquet', or an address with --table: postgresql://host/name, duckdb:file.db, "
+                   "spark://host:port, spark:local[2], sc://host."),
 ]  # fmt: skip
 Table = Annotated[
     str | None,
