@@ -52,6 +52,19 @@ def test_evaluate_privately(job, discreet):
     assert told["certificate"]["simulation"] is True
 
 
+def test_exact_figures_leave_out_what_is_absorbed(job, discreet):
+    """Rows without a class: refused by a sentence that names a way on, and the way is one."""
+    lines = (job / "test.csv").read_text().splitlines()
+    (job / "gaps.csv").write_text("\n".join([*lines[:400], lines[1].rpartition(",")[0] + ","]) + "\n")
+    refused = discreet("evaluate", "model.json", "gaps.csv", cwd=job)
+    assert refused.returncode == 2 and "(--unexpected absorb)" in refused.stderr
+    told = as_json(discreet("evaluate", "model.json", "gaps.csv", "--unexpected", "absorb", "--json", cwd=job))
+    assert told["n"] == 399
+    compared = ["compare", "gaps.csv", "--schema", "s.toml", "--models", "nb", "--epsilons", "1", "--repeats", "1"]
+    assert discreet(*compared, "--public", cwd=job).returncode == 2
+    assert "majority class" in ok(discreet(*compared, "--public", "--unexpected", "absorb", cwd=job)).stdout
+
+
 def test_an_account_beside_the_rows_pays(job, discreet):
     (job / "ward.csv").write_text((job / "test.csv").read_text())
     account = Account.create(job / "ward.account", Budget(1))

@@ -198,6 +198,19 @@ def test_data_that_cannot_be_drafted(data, options, error, words):
         draft(pd.DataFrame(data), **options)
 
 
+def test_numbers_that_cannot_be_classes_are_seen_among_texts(tmp_path):
+    ages = [*map(str, range(18, 95)), "unknown", "n/a"] * 3
+    pd.DataFrame({"x": range(len(ages)), "age": ages}).to_csv(tmp_path / "d.csv", index=False)
+    with pytest.raises(DataError, match="79 different ones"):
+        draft(tmp_path / "d.csv", target="age")
+
+
+def test_a_line_that_is_too_long_is_said_to_be(tmp_path):
+    (tmp_path / "d.csv").write_text("a,y\n" + "x" * 3_000_000 + ",1\n")
+    with pytest.raises(DataError, match="CSV Error on Line: 2 Maximum line size"):
+        draft(tmp_path / "d.csv", target="y")
+
+
 def test_a_table_of_names_alone_says_so(tmp_path):
     (tmp_path / "d.csv").write_text("a,b,y\n")
     with pytest.raises(DataError, match="no rows to draft"):

@@ -32,6 +32,7 @@ def command(
     spend: Annotated[bool, typer.Option("--spend", help="I accept that these rows lose their protection.")] = False,
     repeats: Annotated[int, typer.Option(min=1, help="Random splits into training and test rows.")] = 3,
     test_share: Annotated[float, typer.Option(help="The part of the rows to test on.")] = 0.3,
+    unexpected: options.Unexpected = "refuse",
     seed: Annotated[int, typer.Option(min=0, help="The root of splits and of simulated noise.")] = 0,
     plot: Annotated[Path | None, typer.Option(help="Also draw the figures (.png or .svg).")] = None,
     as_json: options.Json = False,
@@ -59,7 +60,7 @@ def command(
     with progress("comparing", quiet=as_json) as report:
         figures = compare_models(
             rows, declared, models=asked, epsilons=levels, repeats=repeats, test_share=test_share, seed=seed,
-            progress=report, delta=delta,
+            progress=report, delta=delta, unexpected=unexpected,
         )  # fmt: skip
     if plot is not None:
         _draw(figures, plot)

@@ -67,10 +67,12 @@ def command(
     if paying["account"] is not None:
         raise BudgetError("exact figures are not private and no account can pay for them: pass --epsilon as well")
     with progress("evaluating", quiet=as_json) as report:
-        result = {"private": False, **evaluate(loaded, rows, progress=report)}
+        policy = settings["unexpected"]
+        result = {"private": False, **evaluate(loaded, rows, progress=report, unexpected=policy)}
         result["majority"] = majority(loaded, result)
         if baseline is not None:
-            result["non_private"] = evaluate(loaded.baseline(baseline, progress=report), rows, progress=report)
+            bare = loaded.baseline(baseline, progress=report)
+            result["non_private"] = evaluate(bare, rows, progress=report, unexpected=policy)
     if out is not None:
         write_text(out, json.dumps(clean(result), indent=2) + "\n", private=True)
     note(

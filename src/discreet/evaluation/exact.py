@@ -35,10 +35,12 @@ class Scoring(Protocol):
         """The class it holds to be the most frequent, if it knows."""
 
 
-def evaluate(model: Scoring, data: Any, y: Any = None, *, progress: Progress | None = None) -> dict[str, Any]:
+def evaluate(
+    model: Scoring, data: Any, y: Any = None, *, progress: Progress | None = None, unexpected: str = "refuse"
+) -> dict[str, Any]:
     """Figures on labelled rows of any source; AUC is one-against-rest, averaged over classes if more than two."""
     classes = len(model.schema.classes)
-    source = sources.open(data, model.schema, y, progress=progress)
+    source = sources.open(data, model.schema, y, progress=progress, unexpected=unexpected)
     parts = list(source.tables(partial(_scored, model), empty=True, coded=model.by_codes))
     if not sum(len(part["truth"]) for part in parts):
         raise DataError("there are no rows to evaluate on")

@@ -168,7 +168,9 @@ def _labels(stream: Duck, target: str) -> list[Any]:
     item = stream.items[target]
     rows = stream.ask(f"SELECT DISTINCT {item} FROM {stream.source} WHERE {item} IS NOT NULL ORDER BY 1 LIMIT 1001")
     kind = stream.types[target].split("(")[0]
-    if len(rows) > MANY_CLASSES and (kind in _INTEGERS or kind in {"DOUBLE", "FLOAT", "DECIMAL"}):
+    texts = {str(row[0]): 1 for row in rows} if kind == "VARCHAR" else {}
+    dirty = len(rows) > MANY_CLASSES and texts and numbers(texts) is not None  # such as "unknown" among ages
+    if len(rows) > MANY_CLASSES and (dirty or kind in _INTEGERS or kind in {"DOUBLE", "FLOAT", "DECIMAL"}):
         many = "more than 1,000" if len(rows) > 1000 else str(len(rows))
         raise DataError(
             f"the column {target!r} holds numbers ({many} different ones), which are no classes: make a column of "

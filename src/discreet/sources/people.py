@@ -232,6 +232,7 @@ def refuse_people(schema: Schema, contributions: int, people: People) -> None:
     large = key is not None and abs(key) >= EXACT
     raise DataError(
         f"some value of the id column {schema.id!r} stands in more than {contributions} "
-        f"row{'s' if contributions > 1 else ''}: keep at most that many rows per person, or raise contributions"
+        f"row{'s' if contributions > 1 else ''}: keep at most that many rows per person, raise contributions, or let "
+        "unexpected='absorb' (--unexpected absorb) keep that many"
         + (" (numbers beyond 2**53 are compared as floats: store such ids as text)" if large else "")
     )

@@ -16,6 +16,7 @@ from discreet.sources.stored import objects
 from discreet.sources.streams import Stream, first_line, register
 
 BATCH = 1 << 19
+TOLD = ("Expected Number of Columns", "Value with unterminated", "Maximum line size")  # lines that say what was wrong
 # What DuckDB hands to Arrow wrongly or in a form of its own.
 _WIDE = {"HUGEINT", "UHUGEINT", "BIGNUM", "VARINT"}
 _WRITTEN = {"BIT", "TIME WITH TIME ZONE"}
@@ -98,7 +99,7 @@ class Duck(Stream):
     def _refusal(self, error: BaseException) -> DataError:
         """What stopped DuckDB, in one sentence."""
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-        found = [line for line in lines if line.startswith(("Expected Number of Columns", "Value with unterminated"))]
+        found = [line for line in lines if line.startswith(TOLD)]
         first = lines[0].split("Error: ", 1)[-1] if lines else type(error).__name__
         text = " ".join([first, *found])
         if "unicode" in str(error).lower() or "utf-8" in str(error).lower():

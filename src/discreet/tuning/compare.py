@@ -42,10 +42,12 @@ def compare_models(
     seed: int = 0,
     progress: Callable[[int, int | None], None] | None = None,
     delta: float = 0.0,
+    unexpected: str = "refuse",
 ) -> list[Figure]:
     """Fit every model at every ε (and without privacy) on part of the rows and measure it on the rest; all share a δ.
 
-    Models go by their names in the registry of kinds; None are all of them. Each repeat draws the `test_share` of the
+    Models go by their names in the registry of kinds; None are all of them. With `unexpected="absorb"` what has no
+    place in the schema is absorbed, and of each person one row stays. Each repeat draws the `test_share` of the
     rows to test on anew. The figures are exact statistics of the rows and the noise is simulated: nothing of this is
     private.
     """
@@ -56,7 +58,7 @@ def compare_models(
     for name in models:
         for epsilon in levels:
             _made(name, epsilon, delta, schema=schema).plan()  # mistakes show before any work is done
-    rows = keep_rows(data, schema, y, exact=bool(schema.unsettled))
+    rows = keep_rows(data, schema, y, exact=bool(schema.unsettled), unexpected=unexpected)
     tasks = [(repeat, name, epsilon) for repeat in range(repeats) for name in models for epsilon in levels]
     found: dict[tuple[str, float], list[tuple[float, float]]] = {}
     for done, (key, result) in enumerate(_measure(rows, tasks, test_share, seed, delta), start=1):
