@@ -38,7 +38,7 @@ def command(
     from discreet.explorer import Explorer, Work
     from discreet.privacy import Account
     from discreet.schema import Schema
-    from discreet.sources.streams import opened
+    from discreet.sources import opened
 
     if data is not None and not data.is_file():
         raise DiscreetError(f"there is no file {data}")

@@ -44,7 +44,7 @@ from discreet.sources.source import (
 from discreet.sources.source import open_source as open
 from discreet.sources.spark import watched as watched_spark
 from discreet.sources.spill import let_go
-from discreet.sources.streams import Stream, register, require
+from discreet.sources.streams import Stream, opened, register, require
 from discreet.sources.sweep import worthwhile
 from discreet.sources.tables import Table
 
@@ -66,7 +66,10 @@ __all__ = [
     "Held",
     "HeldRows",
     "Numbers",
-    "Parts", "Points", "Program", "Progress",
+    "Parts",
+    "Points",
+    "Program",
+    "Progress",
     "RowTable",
     "Rows",
     "Source",
@@ -102,15 +105,20 @@ __all__ = [
     "new_reading",
     "open",
     "open_frame",
+    "opened",
     "picked",
-    "read_carried", "read_rows",
+    "read_carried",
+    "read_rows",
     "register",
     "require",
     "rows_of",
-    "shared", "spans", "spooled",
+    "shared",
+    "spans",
+    "spooled",
     "trusting",
     "watched_spark",
     "watching",
-    "workers", "worthwhile",
+    "workers",
+    "worthwhile",
 ]
 # fmt: on
