@@ -161,6 +161,10 @@ def test_designed_rows_say_what_they_are(call, place):
     assert 0.4 < (rows.a == "u").mean() < 0.6
     code, out, err = call(*words)
     assert code == 0 and "wrote 2000 designed rows" in out and LIMITS in err.replace("\n", " ")
+    lines = (place / "rows.csv").read_text().splitlines()
+    (place / "gaps.csv").write_text("\n".join([*lines[:501], lines[1].rpartition(",")[0] + ","]) + "\n")
+    code, out, err = call(*words, "--measure", "gaps.csv")
+    assert code == 0 and "on 500 rows of gaps.csv" in " ".join(out.split())  # a row without a class is left out
     SCHEMA.save(place / "d.toml")
     for kind, said in (("additive", "synthesize d.json --design"), ("nb", "synthesize d.json --out"), ("svm", None)):
         fit = ["fit", "rows.csv", "--schema", "d.toml", "--out", "d.json", "--model", kind, "--no-account"]

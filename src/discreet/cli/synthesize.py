@@ -71,7 +71,10 @@ def command(
     screen, made = console(), "designed" if design else "synthetic"
     if measured is not None:
         auc = "" if measured["auc"] is None else f", AUC {measured['auc']:.4f}"
-        screen.print(f"a boosted model of the {made} rows: accuracy {measured['accuracy']:.4f}{auc} on {measure}")
+        screen.print(
+            f"a boosted model of the {made} rows: accuracy {measured['accuracy']:.4f}{auc} on {measured['n']} rows of "
+            f"{measure}"
+        )
     if loaded.certificate.simulation or not loaded.certificate.private:
         note("warning: the model is for study, not for release, and so are these rows")
     screen.print(f"wrote {rows} {made} rows to {out}; nobody stands behind any of them. They cost nothing beyond the "
@@ -154,7 +157,7 @@ def _matrix(schema: Any, path: str) -> tuple[Any, Any]:
     from discreet.sources import GONE, hold_rows, read_rows
 
     parts, labels = [], []
-    for rows in read_rows(path, schema):
+    for rows in read_rows(path, schema, unexpected="absorb"):  # a row without a class measures nothing
         columns = [np.asarray(one, np.float64) for one in hold_rows(rows)]
         parts.append(np.stack([np.where(one == GONE, np.nan, one) for one in columns], axis=1))
         assert rows.label is not None
