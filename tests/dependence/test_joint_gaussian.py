@@ -191,7 +191,9 @@ def test_the_automatic_choice_sizes_its_grid_by_the_noise_that_is_promised():
     assert table_epsilon(left, Fraction(4, 5), Adjacency.ADD_REMOVE, 1) == 1.0
 
 
-@pytest.mark.parametrize(("name", "wrong"), [("joint-histogram-gaussian", False), ("control-joint-gaussian-third", True)])
+@pytest.mark.parametrize(
+    ("name", "wrong"), [("joint-histogram-gaussian", False), ("control-joint-gaussian-third", True)]
+)
 def test_the_audit_tells_a_third_of_the_deviation(name, wrong):
     """False alarms: 1e-8. The control's bound is about 1.5 where 1 is claimed."""
     assert run_case(name, 1.0, None, confidence=1 - 1e-8, seed=5, processes=1).violated == wrong

@@ -12,14 +12,17 @@ from typing import Any
 from discreet.errors import BudgetError
 from discreet.mechanisms.choose import choice_rate, concentrated_cost
 from discreet.privacy.budget import Adjacency, Budget
-from discreet.privacy.calibrate import root_down, zcdp_rho
 from discreet.privacy.ledger import Charge, Sequential
 from discreet.privacy.plan import Protected, checked_contributions, checked_count
+from discreet.privacy.ranged import MOST, ranged_epsilon
 from discreet.privacy.unexpected import REFUSE, check_unexpected
 from discreet.schema import Schema
 
 COUNT_SHARE = Fraction(1, 50)  # of the budget, for a noisy number of rows where parts are chosen by it
 VOTES = 8  # votes of margin, beside the noise of one answer, that parts aim at
+HALF = VOTES / 2  # of them, at which laws of choices are compared
+LOSSES = "the worst privacy losses of choices of bounded range, composed over all answers"
+CONVERTED = "rho of zCDP over all answers (bounded range: epsilon²/8 each), then the tight conversion"
 ROWS, MORE_ROWS = 4, 20  # rows of each class that a part should have at least, on average; more for other models
 MOST_PARTS = 20_000
 ENTRIES = 1 << 26  # of all parts' tables together: 256 MiB
@@ -69,6 +72,15 @@ def most_parts(schema: Schema) -> int:
     return min(MOST_PARTS, ENTRIES // entries)
 
 
+def errs_less(times: Fraction) -> bool:
+    """Whether the exponential mechanism at so many times the ε errs less than permute-and-flip.
+
+    At a margin of h beside the noise the latter takes the wrong one of two classes in ½e^−h of cases, the former, with
+    a margin of `times` h, in 1/(1 + e^(times h)).
+    """
+    return float(times) * HALF > math.log(2 * math.exp(HALF) - 1)
+
+
 def make_answer_plan(
     schema: Schema, budget: Budget, *, queries: Any, parts: Any = "auto", adjacency: Adjacency = Adjacency.ADD_REMOVE,
     contributions: Any = 1, tables: bool = True, unexpected: str = REFUSE,
@@ -100,14 +112,11 @@ def make_answer_plan(
     left = budget.epsilon - spent
     each, law, rho, accounting = left / queries, "permute-and-flip", None, "pure epsilon, costs added up exactly"
     if budget.delta:
-        rho = zcdp_rho(left, budget.delta)
-        joint = root_down(8 * rho / queries)
-        if joint > each:
-            each, law = joint, "exponential"
-            accounting = "rho of zCDP over all answers (bounded range: epsilon²/8 each), then the tight conversion"
-        else:
-            rho = None
-    cost = each * queries if rho is None else concentrated_cost(each, law) * queries
+        ranged = ranged_epsilon(left, budget.delta, queries)
+        if errs_less(ranged / each):
+            each, law, accounting = ranged, "exponential", LOSSES if queries <= MOST else CONVERTED
+            rho = concentrated_cost(each, law) * queries
+    cost = each * queries if rho is None else rho
     answers = Charge(
         law, f"at most {queries} labels, each chosen at epsilon {each}", "votes", str(contributions),
         1 / choice_rate(each, contributions), "epsilon" if rho is None else "rho", cost,
