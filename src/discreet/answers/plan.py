@@ -10,19 +10,16 @@ from numbers import Integral
 from typing import Any
 
 from discreet.errors import BudgetError
-from discreet.mechanisms.choose import choice_rate, concentrated_cost
+from discreet.mechanisms.choose import choice_rate, concentrated_cost, exponential_errs_less
 from discreet.privacy.budget import Adjacency, Budget
 from discreet.privacy.ledger import Charge, Sequential
 from discreet.privacy.plan import Protected, checked_contributions, checked_count
-from discreet.privacy.ranged import MOST, ranged_epsilon
+from discreet.privacy.ranged import ranged_accounting, ranged_epsilon
 from discreet.privacy.unexpected import REFUSE, check_unexpected
 from discreet.schema import Schema
 
 COUNT_SHARE = Fraction(1, 50)  # of the budget, for a noisy number of rows where parts are chosen by it
 VOTES = 8  # votes of margin, beside the noise of one answer, that parts aim at
-HALF = VOTES / 2  # of them, at which laws of choices are compared
-LOSSES = "the worst privacy losses of choices of bounded range, composed over all answers"
-CONVERTED = "rho of zCDP over all answers (bounded range: epsilon²/8 each), then the tight conversion"
 ROWS, MORE_ROWS = 4, 20  # rows of each class that a part should have at least, on average; more for other models
 MOST_PARTS = 20_000
 ENTRIES = 1 << 26  # of all parts' tables together: 256 MiB
@@ -72,15 +69,6 @@ def most_parts(schema: Schema) -> int:
     return min(MOST_PARTS, ENTRIES // entries)
 
 
-def errs_less(times: Fraction) -> bool:
-    """Whether the exponential mechanism at so many times the ε errs less than permute-and-flip.
-
-    At a margin of h beside the noise the latter takes the wrong one of two classes in ½e^−h of cases, the former, with
-    a margin of `times` h, in 1/(1 + e^(times h)).
-    """
-    return float(times) * HALF > math.log(2 * math.exp(HALF) - 1)
-
-
 def make_answer_plan(
     schema: Schema, budget: Budget, *, queries: Any, parts: Any = "auto", adjacency: Adjacency = Adjacency.ADD_REMOVE,
     contributions: Any = 1, tables: bool = True, unexpected: str = REFUSE,
@@ -113,8 +101,8 @@ def make_answer_plan(
     each, law, rho, accounting = left / queries, "permute-and-flip", None, "pure epsilon, costs added up exactly"
     if budget.delta:
         ranged = ranged_epsilon(left, budget.delta, queries)
-        if errs_less(ranged / each):
-            each, law, accounting = ranged, "exponential", LOSSES if queries <= MOST else CONVERTED
+        if exponential_errs_less(ranged / each):
+            each, law, accounting = ranged, "exponential", ranged_accounting("answers", queries)
             rho = concentrated_cost(each, law) * queries
     cost = each * queries if rho is None else rho
     answers = Charge(

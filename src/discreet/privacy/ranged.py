@@ -42,6 +42,13 @@ def ranged_epsilon(epsilon: Fraction, delta: Fraction, times: int) -> Fraction:
     return max(least, found)
 
 
+def ranged_accounting(what: str, times: int) -> str:
+    """How so many choices add up, for a certificate."""
+    if times > MOST:
+        return f"rho of zCDP over all {what} (bounded range: epsilon²/8 each), then the tight conversion"
+    return f"the worst privacy losses of choices of bounded range, composed over all {what}"
+
+
 def ranged_delta(each: float, times: int, epsilon: float) -> float:
     """An upper bound on δ at ε of so many choices of range `each`, whatever they are and however they are chosen.
 

@@ -12,9 +12,9 @@ from discreet.errors import BudgetError
 from discreet.mechanisms.choose import concentrated_cost
 from discreet.mechanisms.joint import check_events
 from discreet.privacy.budget import Adjacency, Budget
-from discreet.privacy.calibrate import root_down, zcdp_rho
 from discreet.privacy.ledger import Charge, Sequential, concentrated
 from discreet.privacy.plan import Protected, checked_contributions, moved_rows
+from discreet.privacy.ranged import ranged_accounting, ranged_epsilon
 from discreet.privacy.unexpected import REFUSE, check_unexpected
 from discreet.schema import Schema
 from discreet.selection.scores import SCORES, Score, make_score
@@ -42,7 +42,7 @@ class SelectionPlan(Protected):
     selector: str
     threshold: int | None
     node: Sequential = field(repr=False)
-    each: Fraction | None = None  # ε of every draw where their ρ add up
+    each: Fraction | None = None  # ε of every draw where their losses add up under a δ
     counts_alone: ClassVar[tuple[str, ...]] = ("bins",)  # that stand in for rows
 
     @property
@@ -73,7 +73,7 @@ class SelectionPlan(Protected):
         """How costs add up."""
         if self.each is None:
             return "pure epsilon, costs added up exactly"
-        how = "rho of zCDP over all draws (bounded range: epsilon²/8 each), then the tight conversion"
+        how = ranged_accounting("draws", self.k)
         bought = self.budget.epsilon * self.counted if self.budget.epsilon is not None else 0
         return f"{how}; pure epsilon of the class counts ({bought}) added to epsilon" if bought else how
 
@@ -101,14 +101,14 @@ def _rate(selector: str, epsilon: Fraction, k: int, score: Score) -> Fraction:
 
 
 def _each(selector: str, budget: Budget, k: int, score: Score) -> Fraction | None:
-    """ε of every draw of the exponential mechanism if k of them share the ρ of (ε, δ); None if adding up ε gives more.
+    """ε of every draw of the exponential mechanism if k of them are (ε, δ) together; None if adding up ε gives as much.
 
     Permute-and-flip has no bounded range: it stays at pure ε.
     """
     if selector != "gumbel" or not budget.delta or budget.epsilon is None:
         return None
     left = budget.epsilon * (1 - (COUNTED if score.name == "balanced" else 0))
-    found = root_down(8 * zcdp_rho(left, budget.delta) / k)
+    found = ranged_epsilon(left, budget.delta, k)
     return found if found > left / k else None
 
 

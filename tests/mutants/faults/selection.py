@@ -110,8 +110,8 @@ plant("permute-and-flip-at-an-eighth", "selection/plan.py",
       "permute-and-flip, which has no bounded range, is charged as the exponential mechanism",
       f"{PEELED}::test_few_draws_and_other_selectors_stay_at_pure_epsilon")
 plant("every-draw-has-all-rho", "selection/plan.py",
-      "found = root_down(8 * zcdp_rho(left, budget.delta) / k)", "found = root_down(8 * zcdp_rho(left, budget.delta))",
-      "each of k draws spends the rho of all",
+      "found = ranged_epsilon(left, budget.delta, k)", "found = ranged_epsilon(left, budget.delta, 1 + k // 2)",
+      "each of k draws spends what half as many would",
       f"{PEELED}::test_with_a_delta_the_rho_of_all_draws_is_that_of_the_budget")
 plant("rate-without-the-reach", "selection/plan.py",
       "return self.each / self.score.reach", "return self.each",
