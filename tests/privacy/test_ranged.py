@@ -93,10 +93,13 @@ def test_it_is_never_below_what_is_proved_otherwise():
 
 def test_a_grid_that_is_cut_short_still_covers():
     """Losses below the grid are read as its lowest point: here it ends at once."""
-    value = np.maximum(-np.expm1(0.5 - np.linspace(0.6, 3, 25)), 0)  # points a tenth apart, from losses of 0.6 on
-    chance = (math.e - np.exp(np.arange(11) / 10)) / math.expm1(1)
-    after = ranged._step(value, chance, np.zeros(10), np.zeros(10))
-    assert (after >= value).all() and after[0] > 0.5 * value[5]
+    value = np.maximum(-np.expm1(0.5 - np.linspace(-3, 3, 61)), 0)  # points a tenth apart
+    chance, none = (math.e - np.exp(np.arange(11) / 10)) / math.expm1(1), np.zeros(10)
+    for _ in range(2):
+        value = ranged._step(value, chance, none, none)
+    whole = ranged._step(value, chance, none, none)
+    for cut in (20, 30, 40):
+        assert (ranged._step(value[cut:], chance, none, none) >= whole[cut:]).all()
 
 
 def test_what_is_impossible_has_no_chance():
