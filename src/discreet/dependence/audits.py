@@ -34,8 +34,7 @@ AFTER: tuple[Row, ...] = (*FEW, (0, 1, 1))
 NOTES = {Adjacency.ADD_REMOVE: "one more row", Adjacency.REPLACE: "a label changes, and with it two classes"}
 BOUGHT = ClassCounts(np.array([500.0, 500.0]), 1.0, count_charge(Fraction(1)))
 MANY = Schema([Categorical(f"m{j}", [0, 1]) for j in range(20)], "y", [0, 1])
-DELTA, TAKEN = Fraction(1, 10**5), 8
-OFTEN = Fraction(1, 50)  # a δ at which Gaussian noise on one table is the quieter, for replaced rows
+DELTA, TAKEN = Fraction(1, 50), 8  # a δ at which few runs tell, and Gaussian noise on one table is the quieter
 LITTLE = Fraction(1, 100)  # of the budget for what comes before the tables: the rest is seen in one place
 
 
@@ -167,17 +166,17 @@ def audit_cases() -> list[AuditCase]:
         ("control-tan-replaced-row", ReleasedTan, one, two, wrong, 10_000),
     ]
     row = [Pair(0, 1, "a class of no row, and of one")]
-    many, quiet = "Gaussian tables of eight pairs", partial(GaussianTan, factor=Fraction(1, 400))
+    many, quiet = "Gaussian tables of eight pairs", partial(GaussianTan, factor=Fraction(1, 16))
     gaussian = [
-        case_at_one("tan-gaussian", GaussianTan, row, many, samples=600, delta=float(DELTA)),
+        case_at_one("tan-gaussian", GaussianTan, row, many, samples=3_000, delta=float(DELTA)),
         case_at_one(
-            "control-tan-gaussian-quiet", quiet, row, "a twentieth of the deviation", samples=600, delta=float(DELTA)
+            "control-tan-gaussian-quiet", quiet, row, "a quarter of the deviation", samples=3_000, delta=float(DELTA)
         ),
     ]
     cell, near = "the joint table by Gaussian noise", Adjacency.REPLACE
-    noted = partial(ReleasedJoint, adjacency=near, asked=near, delta=OFTEN)
+    noted = partial(ReleasedJoint, adjacency=near, asked=near, delta=DELTA)
     moved = [Pair(BEFORE[near], AFTER, NOTES[near])]
-    for_delta: dict[str, Any] = {"adjacency": near.value, "samples": 6_000, "delta": float(OFTEN)}
+    for_delta: dict[str, Any] = {"adjacency": near.value, "samples": 6_000, "delta": float(DELTA)}
     gaussian += [
         case_at_one("joint-histogram-gaussian", noted, moved, cell, **for_delta),
         case_at_one(
