@@ -165,6 +165,7 @@ class SelectiveNB(NaiveBayesEstimator, CountedEstimator):
             Budget(math.inf if parts is None else parts[2] + (parts[1] if everything else 0)),
             **self._people(),
             split=self.split,
+            together=True,
         )
 
     # ---- fitting
