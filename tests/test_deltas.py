@@ -71,7 +71,7 @@ FITS: dict[str, Callable[..., Any]] = {
     "PrivateJointHistogram": kind("PrivateJointHistogram", FEW, Fraction(1, 100), Fraction(1, 50)),
     "PrivateAdditiveClassifier": kind("PrivateAdditiveClassifier"),
     "PrivateTreeClassifier": kind("PrivateTreeClassifier", DEEP, depth=8),
-    "PrivateClassifier": kind("PrivateClassifier"),
+    "PrivateClassifier": kind("PrivateClassifier", model="naive-bayes"),
     "PrivateSelectKBest": kind("PrivateSelectKBest", DEEP, k=20, selector="gumbel"),
     "PrivateGridSearch": one_row(kind("PrivateGridSearch", estimator=["nb"])),
     'PrivateGridSearch(method="random-stopping")': one_row(
@@ -80,7 +80,7 @@ FITS: dict[str, Callable[..., Any]] = {
     "private_bounds": bounds,
     "PrivateHoldout": held_out,
     "PrivatePredictor": kind("PrivatePredictor", DEEP, queries=20),
-    "SelectiveNB": kind("SelectiveNB", DEEP, k=20),
+    "SelectiveNB": kind("SelectiveNB", WIDE, k=150),
     "PrivateSVC": kind("PrivateSVC", FEW),
     "PrivateLogisticRegression": kind("PrivateLogisticRegression", FEW),
     "PrivateForestClassifier": kind("PrivateForestClassifier", DEEP),

@@ -235,8 +235,16 @@ def test_with_a_delta_the_rho_of_all_draws_is_that_of_the_budget(score, adjacenc
     assert plan.rho == choice.cost + spent**2 / 2 and plan.budget.delta == Fraction(1, 10**6)
 
 
+def test_many_draws_come_from_the_exponential_mechanism_where_it_errs_less():
+    plans = [make_selection_plan(MANY, Budget(2, 1e-6), 30, selector=one) for one in ("permute-and-flip", "gumbel")]
+    assert plans[0] == plans[1] and plans[0].selector == "gumbel"
+    equal = Fraction(2, 30)
+    ranged = plans[0].each
+    assert 1 / (1 + math.exp(4 * float(ranged / equal))) < math.exp(-4) / 2
+
+
 def test_few_draws_and_other_selectors_stay_at_pure_epsilon():
-    for k, selector in ((2, "gumbel"), (30, "permute-and-flip"), (30, "mask"), (30, "noisy-scores")):
+    for k, selector in ((2, "gumbel"), (5, "permute-and-flip"), (30, "mask"), (30, "noisy-scores")):
         plan = make_selection_plan(MANY, Budget(2, 1e-6), k, selector=selector)
         assert plan.each is None and plan.rho is None and plan.budget == Budget(2)
         assert plan.rate == make_selection_plan(MANY, Budget(2), k, selector=selector).rate
