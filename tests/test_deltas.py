@@ -89,7 +89,7 @@ FITS: dict[str, Callable[..., Any]] = {
 
 def table() -> dict[str, tuple[list[str], str]]:
     """The rows of the page: mechanisms and accounting by release."""
-    part = PAGE.read_text().split("## What a δ buys")[1].split("\n## ")[0]
+    part = PAGE.read_text().split("## What a delta buys")[1].split("\n## ")[0]
     lines = [line.strip("|").split(" | ") for line in part.splitlines() if line.startswith("| `")]
     return {
         name.strip().strip("`"): (re.findall(r"`([^`]+)`", how), added)
