@@ -21,7 +21,8 @@ from discreet.selection import kinds as selective
 
 DELTA = 1e-6
 NEVER, ALWAYS = 10**9, 0
-EVEN = {(pooled, "NUMBERS"): NEVER, (fine, "RICH"): math.inf}  # numbers cut without a look at them
+UNSEEN = {(fine, "RICH"): math.inf, (fine, "RICHER"): math.inf}
+EVEN = {(pooled, "NUMBERS"): NEVER, **UNSEEN}  # numbers cut without a look at them
 KNORM, NORMAL = {(additive, "GAIN"): math.inf}, {(additive, "GAIN"): -math.inf}
 Cell = dict[str, Any]
 Constants = dict[str, float]
@@ -50,7 +51,8 @@ def forced(names: dict[tuple[Any, str], Any]) -> Iterator[None]:
 
 
 def _closely(share: Fraction) -> Arm:
-    return Arm("additive", {(fine, "RICH"): ALWAYS, (fine, "LEAN"): ALWAYS, (fine, "SHARE"): share})
+    seen = {(fine, "RICH"): ALWAYS, (fine, "RICHER"): ALWAYS, (fine, "LEAN"): ALWAYS}
+    return Arm("additive", seen | {(fine, "SHARE"): share})
 
 
 def _together(dense: float) -> dict[tuple[Any, str], Any]:
@@ -159,10 +161,10 @@ def calibrated_after(facts: Constants, START: float, ENOUGH: float) -> str:
     return f"calibrated {float(min(PARTS, key=lambda part: abs(math.log(float(part) / share)))):.1%}"
 
 
-def looked_closely(facts: Constants, RICH: float, LEAN: float, SHARE: float) -> str:
+def looked_closely(facts: Constants, RICH: float, RICHER: float, LEAN: float, SHARE: float) -> str:
     """The line of `discreet.resolution.fine`."""
-    numbers = facts["numbers"]
-    worth = numbers >= LEAN * facts["features"] and facts["rows"] * facts["epsilon"] >= RICH * max(numbers, 1)
+    numbers, bar = facts["numbers"], RICH if facts["classes"] == 2 else RICHER
+    worth = numbers >= LEAN * facts["features"] and facts["rows"] * facts["epsilon"] >= bar * max(numbers, 1)
     return f"fitted, fine {SHARE:.0%}".replace("%", " %") if worth else "fitted"
 
 
@@ -221,6 +223,7 @@ RULES = {
         ("fitted", "fitted, fine 5 %", "fitted, fine 10 %", "fitted, fine 20 %"),
         {
             "RICH": (1000, 1500, 2500, 4000, 6000, 10000, 20000, math.inf),
+            "RICHER": (500, 750, 1000, 1250, 1500, 2500, 4000, math.inf),
             "LEAN": (0, 0.1, 0.2, 0.3, 0.4),
             "SHARE": (0.05, 0.1, 0.2),
         },

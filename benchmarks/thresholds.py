@@ -121,7 +121,7 @@ def _asked(name: str, schema: Any, weight: float) -> bool:
     if name.endswith(" bins"):
         return numbers > 0
     if "fine" in name:
-        return two and numbers > 0 and weight >= 1000 * numbers
+        return numbers > 0 and weight >= (1000 if two else 500) * numbers
     if "pooled" in name:
         return numbers > 1 and 2 * numbers >= len(schema.features)
     if name in {"fitted, K-norm", "fitted, normal", "with a delta", "shapes"}:

@@ -28,7 +28,8 @@ class Facts:
 
     `weights` are those that an additive model would have to find for each class, and `support` is rows times ε for
     each weight of all classes, less for two classes of unequal size. `largest` is the noisy share of the largest class.
-    `clear` says, with a δ, how many times its noise a mean cell is under Gaussian noise; without one it is zero.
+    `clear` says, with a δ, how many times its noise a mean cell is under Gaussian noise, and `table` the ε for one row
+    at which pure noise is as loud as what one table over all features gets; without a δ both are zero.
     """
 
     schema: Any
@@ -38,6 +39,7 @@ class Facts:
     support: float
     largest: float = 0.5
     clear: float = 0.0
+    table: float = 0.0
 
     @property
     def features(self) -> int:

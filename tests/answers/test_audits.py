@@ -23,3 +23,9 @@ def test_answers_hold(cases, adjacency):
 
 def test_odds_for_rising_votes_are_found_out(cases):
     assert cases.case("control-private-answers-monotone").run(**SURE).violated
+
+
+@pytest.mark.parametrize(("name", "wrong"), [("private-answers-delta", False), ("control-private-answers-delta", True)])
+def test_labels_under_a_delta(cases, name, wrong):
+    """The control's bound is about 1.9 where 1 is claimed."""
+    assert cases.case(name).run(**SURE).violated == wrong

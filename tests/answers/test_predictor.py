@@ -31,7 +31,10 @@ from discreet import (
     Schema,
     SchemaError,
 )
+from discreet.answers.plan import make_answer_plan
+from discreet.privacy.calibrate import root_down, zcdp_rho
 from discreet.privacy.ledger import concentrated, cost
+from discreet.privacy.ranged import ranged_epsilon
 
 SCHEMA = Schema([Categorical("c", ["p", "q"]), Numeric("x", 0, 8, integer=True, bins=4)], "y", ["no", "yes"])
 
@@ -302,3 +305,31 @@ def test_estimator_checks(estimator, check):
     if check.func.__name__ == "check_estimators_pickle":
         pytest.skip("a fitted predictor holds exact statistics, so it refuses to be pickled")
     check(estimator)
+
+
+def test_the_table_of_what_each_answer_has():
+    """That of docs/private-answers.md."""
+    delta = Fraction(1, 10**6)
+    rows = {
+        lambda q: Fraction(1, q): (0.2, 0.1, 0.033, 0.01, 0.003),
+        lambda q: root_down(8 * zcdp_rho(Fraction(1), delta) / q): (0.197, 0.14, 0.081, 0.044, 0.025),
+        lambda q: ranged_epsilon(Fraction(1), delta, q): (0.233, 0.153, 0.087, 0.047, 0.027),
+    }
+    for each, said in rows.items():
+        assert [round(float(each(q)), 3) for q in (5, 10, 30, 100, 300)] == list(said)
+
+
+@pytest.mark.parametrize(("queries", "law"), [(1, "permute-and-flip"), (3, "permute-and-flip"), (10, "exponential")])
+def test_the_law_that_errs_less_is_taken(queries, law):
+    """With a δ: by the chance of the wrong one of two classes, at half of the votes that parts aim at."""
+    plan = make_answer_plan(SCHEMA, Budget(1, 1e-6), queries=queries, parts=10)
+    assert plan.law == law and (plan.rho is None) == (law == "permute-and-flip")
+    equal, ranged = Fraction(1, queries), ranged_epsilon(Fraction(1), Fraction(1, 10**6), queries)
+    errors = {"permute-and-flip": math.exp(-4) / 2, "exponential": 1 / (1 + math.exp(4 * float(ranged / equal)))}
+    assert law == min(errors, key=errors.get)
+
+
+def test_many_answers_are_accounted_by_rho():
+    plan = make_answer_plan(SCHEMA, Budget(1, 1e-6), queries=501, parts=10)
+    assert "tight conversion" in plan.accounting
+    assert float(plan.rho) == pytest.approx(float(zcdp_rho(Fraction(1), Fraction(1, 10**6))), rel=1e-6)

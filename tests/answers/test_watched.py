@@ -1,6 +1,5 @@
 """What private answers hand to samplers, deals and choices, from the fit to the last label."""
 
-import math
 from fractions import Fraction
 
 import numpy as np
@@ -8,6 +7,7 @@ import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from discreet import Budget, Categorical, Ledger, PrivatePredictor, Schema
+from tests.privacy.test_ranged import alike
 from tests.recorder import recorded, replayed, with_rows
 
 SCHEMA = Schema([Categorical(f"f{j}", [0, 1]) for j in range(3)], "y", ["n", "p"])
@@ -70,17 +70,25 @@ def test_rows_vote_where_they_were_dealt(monkeypatch):
     assert {sum(event.given) for event in tape.of("permute-and-flip")} == {len(np.unique(hands))}
 
 
-def test_answers_under_delta_cost_what_their_conversion_allows(monkeypatch):
-    """Σε²/8 of bounded range; δ from ρ by the tight conversion, over a grid of orders written out here."""
+def test_answers_under_delta_cost_what_their_losses_allow(monkeypatch):
+    """The worst law of ten alike choices of that range takes up most of δ, and that of a fifth more all of it."""
     tape, (_, _, certificate) = recorded(monkeypatch, lambda: call(1, 1e-6, parts=15, adjacency="replace")(rows_of(79)))
     (rate,) = {event.public[0] for event in tape.of("exponential")}
     assert not tape.of("permute-and-flip")
-    rho = 10 * (2 * float(rate)) ** 2 / 8
-    orders = 1 + np.geomspace(1e-2, 1e4, 20_000)
-    logs = (orders - 1) * (orders * rho - 1) + orders * np.log1p(-1 / orders) - np.log(orders - 1)
-    delta = math.exp(logs.min())
-    assert 0.98e-6 < delta <= 1e-6 * (1 + 1e-6)
-    assert float(Fraction(certificate.rho)) == pytest.approx(rho)
+    assert 0.7e-6 < alike(2 * float(rate), 10, 1) <= 1e-6
+    assert float(Fraction(certificate.rho)) == pytest.approx(10 * (2 * float(rate)) ** 2 / 8)
+    assert "worst privacy losses" in certificate.accounting
+
+
+def test_the_count_is_bought_before_the_losses_are_composed(monkeypatch):
+    """Under add-remove the number of rows costs a fiftieth of ε, and people with two rows have answers half as sure."""
+    fit = call(1, 1e-6, contributions=2)
+    tape, (_, _, certificate) = recorded(monkeypatch, lambda: fit(rows_of(79)))
+    (rate,) = {event.public[0] for event in tape.of("exponential")}
+    (count,) = tape.of("laplace")
+    assert count.public[0] == 2 / Fraction(1, 50)
+    assert 0.7e-6 < alike(4 * float(rate), 10, 0.98) <= 1e-6
+    assert float(Fraction(certificate.rho)) == pytest.approx(10 * (4 * float(rate)) ** 2 / 8 + 0.02**2 / 2)
 
 
 def test_only_so_many_answers_and_each_row_once(monkeypatch):

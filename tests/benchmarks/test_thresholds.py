@@ -2,6 +2,7 @@
 
 import json
 from fractions import Fraction
+from itertools import product
 
 import numpy as np
 import pytest
@@ -51,12 +52,18 @@ def test_every_line_decides_as_the_library_does():
         half = 2 * numbers >= len(schema.features)
         looks = pooled.worth_pooled(schema, facts["rows"], facts["epsilon"])
         assert ("pooled" in picked["pooled bins"] and half) == looks == ("pooled" in picked["pooled knots"] and half)
-        if classes == 2 and numbers:
+        if numbers:
             closely = fine.worth_fine(schema, facts["rows"], facts["epsilon"])
             assert ("fine" in picked["fine tables"]) == closely
-            seen.add(("fine", closely))
+            seen.add(("fine", classes > 2, closely))
         seen |= {*picked.values(), ("pooled", looks)}
-    assert {"selective", "counted", "fitted", "fitted, pooled", ("fine", True), ("fine", False)} <= seen
+    assert {
+        "selective",
+        "counted",
+        "fitted",
+        "fitted, pooled",
+        *product(("fine",), (False, True), (False, True)),
+    } <= seen
 
 
 def test_constants_are_chosen_without_the_table_that_judges_them():

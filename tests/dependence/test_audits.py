@@ -33,3 +33,15 @@ def test_honest_releases_are_consistent(name, claim, samples):
 )
 def test_controls_are_flagged(name, claim, samples):
     assert run_case(name, claim, samples, **SURE).violated
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong"),
+    [
+        ("joint-histogram-gaussian", False), ("control-joint-gaussian-third", True),
+        ("tan-gaussian", False), ("control-tan-gaussian-quiet", True),
+    ],
+)  # fmt: skip
+def test_gaussian_tables_at_a_third_or_a_quarter_of_the_deviation(name, wrong):
+    """The controls' bounds are about 1.4 where 1 is claimed, give or take 0.1."""
+    assert run_case(name, 1.0, None if wrong else 500, **SURE).violated == wrong

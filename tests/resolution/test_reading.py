@@ -40,6 +40,23 @@ def test_spikes_and_slopes_are_both_read():
     assert 2 <= count <= 12 and label[100] not in {label[50], label[400]}
 
 
+def test_a_spike_of_one_of_several_classes_is_read():
+    """Noise and spread of a class are those of one among several: pure noise says nothing, a spike stands out."""
+    rng = np.random.default_rng(4)
+    quiet = [read(noisy(rng, np.zeros((4, 300)), 150.0), 2 * 150.0**2, 1000.0, 0.25, k) for k in range(4)]
+    assert max(np.abs(one.excess).max() for one in quiet) < 0.1
+    size, rows = np.full(300, 60.0), 20_000
+    table = np.stack([size / 4] * 4)
+    table[:, 70] += [200, 200, 1600, 0]
+    part = shares(noisy(rng, table, 15.0).sum(axis=0), 8 * 15.0**2, rows)
+    seen = [
+        read(noisy(rng, table, 15.0), 2 * 15.0**2, rows, float(table[k].sum() / table.sum()), k, part) for k in range(4)
+    ]
+    assert part[70] == pytest.approx(0.1, abs=0.02)
+    high = [one.excess[70] - np.median(one.excess) for one in seen]
+    assert int(np.argmax(high)) == 2 and high[2] > 0.4 and high[3] < -0.15
+
+
 def test_the_finer_the_table_the_less_it_matters_how_fine():
     """A smooth shape has about the same reading from 60 cells as from 480."""
     rng = np.random.default_rng(2)

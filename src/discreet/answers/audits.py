@@ -22,6 +22,7 @@ from discreet.schema import Categorical, Schema
 
 SCHEMA = Schema([Categorical("a", [0, 1])], "y", [0, 1])
 ROW = np.zeros((1, 1), np.int64)
+MANY, DELTA = 12, Fraction(1, 100)
 
 
 @dataclass(frozen=True)
@@ -48,12 +49,40 @@ class Labels:
         return np.array([Answers(plan, sampler).give(ROW, voters) for _ in range(size)])
 
 
+@dataclass(frozen=True)
+class ManyLabels:
+    """How many of MANY labels by the same votes are of the second class, as a fit with a δ chooses them.
+
+    `factor` times what each may cost: four is what a quarter of the noise needs.
+    """
+
+    epsilon: float
+    factor: Fraction = Fraction(1)
+
+    def sample(self, data: Sequence[tuple[int, int, int]], size: int, *, rng: np.random.Generator) -> NDArray[Any]:
+        """Numbers, one per release; the coins are seeded by `rng` for speed and have the law of the system's."""
+        near = Adjacency.REPLACE
+        plan = make_answer_plan(SCHEMA, Budget(exact(self.epsilon), DELTA), queries=MANY, parts=3, adjacency=near)
+        assert plan.each is not None and plan.law == "exponential"
+        plan = replace(plan, each=plan.each * self.factor)
+        part, cell, label = np.array(data, np.int64).T
+        voters, sampler = Voters(SCHEMA, cell[:, None], label, part, 3), SimulationSampler(rng)
+        return np.array(
+            [[sum(int(Answers(plan, sampler).give(ROW, voters)[0]) for _ in range(MANY))] for _ in range(size)]
+        )
+
+
 def audit_cases() -> list[AuditCase]:
-    """A label under both adjacencies, and a control whose odds forget that a vote lost is a vote won."""
+    """A label under both adjacencies, and a control whose odds forget that a vote lost is a vote won.
+
+    And many labels with a δ, beside labels that have four times what each may cost.
+    """
 
     agreed = ((0, 0, 1), (1, 0, 1), (2, 0, 1))
     added = [Pair(agreed, (*agreed, (2, 0, 0)), "a row turns the vote of its part")]
     moved = [Pair(agreed, (*agreed[:2], (2, 0, 0)), "a row changes its class, and its part the vote")]
+    many = "twelve labels under a delta"
+    settled: dict[str, Any] = {"adjacency": "replace", "samples": 4_000, "delta": float(DELTA)}
     replaced, note = partial(Labels, adjacency="replace"), "a label chosen by votes"
     return [
         case_at_one("private-answers-add-remove", Labels, added, note, samples=20_000),
@@ -61,5 +90,10 @@ def audit_cases() -> list[AuditCase]:
         case_at_one(
             "control-private-answers-monotone", partial(replaced, factor=Fraction(1, 2)), moved,
             "odds for votes that only rise, where one falls too", adjacency="replace", samples=40_000,
+        ),
+        case_at_one("private-answers-delta", ManyLabels, moved, many, **settled),
+        case_at_one(
+            "control-private-answers-delta", partial(ManyLabels, factor=Fraction(4)), moved,
+            "four times the epsilon for each", **settled,
         ),
     ]  # fmt: skip

@@ -10,11 +10,11 @@ from numbers import Integral
 from typing import Any
 
 from discreet.errors import BudgetError
-from discreet.mechanisms.choose import choice_rate, concentrated_cost
+from discreet.mechanisms.choose import choice_rate, concentrated_cost, exponential_errs_less
 from discreet.privacy.budget import Adjacency, Budget
-from discreet.privacy.calibrate import root_down, zcdp_rho
 from discreet.privacy.ledger import Charge, Sequential
 from discreet.privacy.plan import Protected, checked_contributions, checked_count
+from discreet.privacy.ranged import ranged_accounting, ranged_epsilon
 from discreet.privacy.unexpected import REFUSE, check_unexpected
 from discreet.schema import Schema
 
@@ -100,14 +100,11 @@ def make_answer_plan(
     left = budget.epsilon - spent
     each, law, rho, accounting = left / queries, "permute-and-flip", None, "pure epsilon, costs added up exactly"
     if budget.delta:
-        rho = zcdp_rho(left, budget.delta)
-        joint = root_down(8 * rho / queries)
-        if joint > each:
-            each, law = joint, "exponential"
-            accounting = "rho of zCDP over all answers (bounded range: epsilon²/8 each), then the tight conversion"
-        else:
-            rho = None
-    cost = each * queries if rho is None else concentrated_cost(each, law) * queries
+        ranged = ranged_epsilon(left, budget.delta, queries)
+        if exponential_errs_less(ranged / each):
+            each, law, accounting = ranged, "exponential", ranged_accounting("answers", queries)
+            rho = concentrated_cost(each, law) * queries
+    cost = each * queries if rho is None else rho
     answers = Charge(
         law, f"at most {queries} labels, each chosen at epsilon {each}", "votes", str(contributions),
         1 / choice_rate(each, contributions), "epsilon" if rho is None else "rho", cost,

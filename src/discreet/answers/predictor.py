@@ -45,7 +45,7 @@ class PrivatePredictor(SchemaEstimator):
     epsilon : float, default 1.0
         The budget of all answers together; `math.inf` gives the non-private baseline.
     delta : float, default 0.0
-        Above zero, answers are composed as concentrated privacy where that buys more for each.
+        Above zero, answers are accounted by the worst losses of all of them where that makes each surer.
     schema : Schema or "infer"
         What is public about the data.
     queries : int, default 100

@@ -10,7 +10,7 @@ from typing import Any
 
 from discreet.estimators.counts import ClassCounts
 from discreet.kinds import Facts, Kind, find, kinds
-from discreet.privacy.budget import Adjacency
+from discreet.privacy.budget import Adjacency, Budget
 from discreet.privacy.calibrate import zcdp_rho
 from discreet.privacy.plan import moved_rows
 from discreet.schema import Schema
@@ -83,13 +83,21 @@ def known_facts(
     # Of two classes a row tells p(1 − p) about a weight: as much as fewer rows of classes of equal size.
     balance = 4 * largest * (1 - largest) if classes == 2 else 1.0
     support = rows * worth * balance / max(weights * (1 if classes == 2 else classes), 1)
-    clear = 0.0
+    clear = table = 0.0
     if delta and not math.isinf(epsilon):
         # Tables share ρ evenly here, and a mean cell has its part of all rows.
         features = len(schema.features)
         noise = steps * math.sqrt(features / (2 * float(zcdp_rho(Fraction(epsilon), Fraction(delta)))))
         clear = rows * features / (weights + features) / noise
-    return Facts(schema, rows, worth, weights, support, largest, clear)
+        table = min(_table_epsilon(Budget(epsilon, delta), adjacency, contributions), PLENTY)
+    return Facts(schema, rows, worth, weights, support, largest, clear, table)
+
+
+def _table_epsilon(budget: Budget, adjacency: Adjacency, contributions: int) -> float:
+    """The ε for one row at which pure noise is as loud as that on one table over all features."""
+    from discreet.dependence.joint import PRIOR_SHARE, table_epsilon
+
+    return table_epsilon(budget, 1 - PRIOR_SHARE, adjacency, contributions)
 
 
 def _cells(schema: Schema, rows: float, epsilon: float) -> tuple[int, ...]:

@@ -18,7 +18,7 @@ from discreet.mechanisms.noise import ExactSampler
 from discreet.privacy.budget import Adjacency, Budget
 from discreet.schema import Numeric, Schema
 
-DELTA = Fraction(1, 10**5)
+DELTA = Fraction(1, 50)  # at which few runs tell
 MANY = 20
 WIDE = Schema(
     [Numeric(f"n{j}", -3, 3, integer=True, bins=4, bounds="private") for j in range(MANY)], "y", [0, 1]
@@ -78,7 +78,7 @@ def audit_cases() -> list[AuditCase]:
     moved = [Pair((*FEW, (3, -3, 3)), (*FEW, (-3, 3, -3)), "a row goes from one end to the other")]
     replaced, third = partial(NoisyOctaves, adjacency="replace"), partial(NoisyOctaves, factor=Fraction(1, 3))
     many = [Pair(((0,) * MANY,), ((0,) * MANY, (3,) * MANY), "one more row, in the outermost octave of every number")]
-    one, told = partial(GaussianOctaves, factor=Fraction(1, 100)), "Gaussian noise behind the bounds of many numbers"
+    one, told = partial(GaussianOctaves, factor=Fraction(1, 9)), "Gaussian noise behind the bounds of many numbers"
     note, broken = "the counts behind the bounds of numbers", "noise for one number where a row is in three"
     return [
         case_at_one("settlement-add-remove", NoisyOctaves, added, note, samples=6_000),
@@ -88,7 +88,7 @@ def audit_cases() -> list[AuditCase]:
             "control-settlement-gaussian-quiet",
             one,
             many,
-            "a tenth of the deviation",
+            "a third of the deviation",
             samples=6_000,
             delta=float(DELTA),
         ),

@@ -34,7 +34,7 @@ AFTER: tuple[Row, ...] = (*FEW, (0, 1, 1))
 NOTES = {Adjacency.ADD_REMOVE: "one more row", Adjacency.REPLACE: "a label changes, and with it two classes"}
 BOUGHT = ClassCounts(np.array([500.0, 500.0]), 1.0, count_charge(Fraction(1)))
 MANY = Schema([Categorical(f"m{j}", [0, 1]) for j in range(20)], "y", [0, 1])
-DELTA, TAKEN = Fraction(1, 10**5), 8
+DELTA, TAKEN = Fraction(1, 50), 8  # a δ at which few runs tell, and Gaussian noise on one table is the quieter
 LITTLE = Fraction(1, 100)  # of the budget for what comes before the tables: the rest is seen in one place
 
 
@@ -47,34 +47,49 @@ def held(rows: Sequence[Row]) -> HeldRows:
 
 
 class LastDraw(ExactSampler):
-    """The exact sampler, which remembers what it noised last and by how much: so that it can be drawn many times."""
+    """The exact sampler, which remembers what it noised last and by how much: so that it can be drawn many times.
+
+    `factor` is that of Gaussian variances.
+    """
+
+    def __init__(self, factor: Fraction = Fraction(1)) -> None:
+        self.factor = factor
 
     def laplace(self, values: NDArray[np.int64], scale: Fraction) -> NDArray[np.int64]:
-        self.values, self.scale = values, scale
-        return super().laplace(values, scale)
+        self.values, self.again = values, partial(super().laplace, scale=scale)
+        return self.again(values)
+
+    def gaussian(self, values: NDArray[np.int64], variance: Fraction) -> NDArray[np.int64]:
+        self.values, self.again = values, partial(super().gaussian, variance=variance * self.factor)
+        return self.again(values)
 
 
 @dataclass(frozen=True)
 class ReleasedJoint:
     """The joint table as a fit draws it, after marginals, by the exact sampler.
 
-    Noise is for `adjacency`; the rows that are asked about differ by `asked`. Each release is followed by how much
+    Noise is for `adjacency`; the rows that are asked about differ by `asked`. With a δ it is Gaussian, and `factor` is
+    that of its variance. Each release is followed by how much
     nearer it is to the rows after than to those before, which anybody can compute: nothing tells them apart better.
     """
 
     epsilon: float
     adjacency: Adjacency = Adjacency.ADD_REMOVE
     asked: Adjacency = Adjacency.ADD_REMOVE
+    delta: Fraction = Fraction(0)
+    factor: Fraction = Fraction(1)
 
     def sample(self, data: Sequence[Row], size: int, *, rng: np.random.Generator) -> NDArray[Any]:
         """Releases, one per row; the randomness is the operating system's and ignores `rng`."""
-        plan = plan_joint(SCHEMA, Budget(self.epsilon), LITTLE, adjacency=self.adjacency, counts=BOUGHT)
-        last = LastDraw()
+        budget = Budget(self.epsilon, self.delta)
+        plan = plan_joint(SCHEMA, budget, LITTLE, adjacency=self.adjacency, counts=BOUGHT)
+        assert plan.budget.delta == self.delta  # which noise it is, is public
+        last = LastDraw(self.factor)
         schema = release_joint(held(data), plan, BOUGHT, last).schema
         assert [feature.cells for feature in schema.features] == [2, 2]
         ends = [joint_counts(held(end).codes(schema), held(end).labels, schema) for end in (BEFORE[self.asked], AFTER)]
-        tables = ExactSampler().laplace(np.tile(last.values, (size, 1, 1)), last.scale)
-        far = [np.abs(tables - end).sum(axis=(1, 2)) for end in ends]
+        tables = last.again(np.tile(last.values, (size, 1, 1)))
+        far = [(np.abs(tables - end) ** (2 if self.delta else 1)).sum(axis=(1, 2)) for end in ends]
         return np.column_stack([far[0] - far[1], tables.reshape(size, -1)])
 
 
@@ -151,13 +166,24 @@ def audit_cases() -> list[AuditCase]:
         ("control-tan-replaced-row", ReleasedTan, one, two, wrong, 10_000),
     ]
     row = [Pair(0, 1, "a class of no row, and of one")]
-    many, quiet = "Gaussian tables of eight pairs", partial(GaussianTan, factor=Fraction(1, 400))
+    many, quiet = "Gaussian tables of eight pairs", partial(GaussianTan, factor=Fraction(1, 16))
     gaussian = [
-        case_at_one("tan-gaussian", GaussianTan, row, many, samples=600, delta=float(DELTA)),
+        case_at_one("tan-gaussian", GaussianTan, row, many, samples=3_000, delta=float(DELTA)),
         case_at_one(
-            "control-tan-gaussian-quiet", quiet, row, "a twentieth of the deviation", samples=600, delta=float(DELTA)
+            "control-tan-gaussian-quiet", quiet, row, "a quarter of the deviation", samples=3_000, delta=float(DELTA)
         ),
     ]
+    cell, near = "the joint table by Gaussian noise", Adjacency.REPLACE
+    noted = partial(ReleasedJoint, adjacency=near, asked=near, delta=DELTA)
+    moved = [Pair(BEFORE[near], AFTER, NOTES[near])]
+    for_delta: dict[str, Any] = {"adjacency": near.value, "samples": 6_000, "delta": float(DELTA)}
+    gaussian += [
+        case_at_one("joint-histogram-gaussian", noted, moved, cell, **for_delta),
+        case_at_one(
+            "control-joint-gaussian-third", partial(noted, factor=Fraction(1, 9)), moved, "a third of the deviation",
+            **for_delta,
+        ),
+    ]  # fmt: skip
     return gaussian + [
         case_at_one(
             name, partial(kind, adjacency=noise, asked=asked), [Pair(BEFORE[asked], AFTER, NOTES[asked])], note,

@@ -15,6 +15,7 @@ from discreet.bayes import Plan, make_plan, release
 from discreet.bayes.bins import is_free
 from discreet.bayes.bundling import too_slow
 from discreet.bayes.estimate import estimate
+from discreet.bayes.items import Item, charged
 from discreet.dependence.base import NetworkEstimator
 from discreet.dependence.grid import fine_schema, grid, joint_cells
 from discreet.dependence.joint_model import LARGEST, JointModel
@@ -22,16 +23,20 @@ from discreet.dependence.plan import NetworkPlan, checked_share, network_certifi
 from discreet.dependence.pyramid import Axis, class_shares
 from discreet.errors import BudgetError
 from discreet.estimators.counts import ClassCounts
-from discreet.mechanisms.noise import Sampler, laplace_variance
+from discreet.mechanisms.noise import Sampler
 from discreet.privacy.budget import Adjacency, Budget
+from discreet.privacy.calibrate import zcdp_rho
 from discreet.privacy.ledger import Charge
+from discreet.privacy.plan import moved_rows
 from discreet.schema import Numeric, Schema
 from discreet.sources import BINS, Cells, HeldRows
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 MARGINALS = "rows by class and each feature, for bins and Naive Bayes"
-JOINT = "rows by class and joint cell of all features"
+TABLE = Item("table", "joint cell of all features", 0, share=Fraction(1))
+JOINT = TABLE.what
+PRIOR_SHARE = Fraction(1, 5)
 FEW = 100  # cells of all marginal tables: beyond, one K-norm draw is slow and hardly better than Laplace noise
 
 
@@ -63,6 +68,8 @@ class PrivateJointHistogram(NetworkEstimator):
     prior_share : float, default 0.2
         The part of the budget for the tables of each feature; what is left buys the joint table.
     {unexpected, delta}
+        All tables have Gaussian noise where that makes the joint table quieter, as it does for a δ that is large
+        beside ε: one row moves one of its cells, on which Laplace noise is hard to beat.
 
     Attributes
     ----------
@@ -71,6 +78,7 @@ class PrivateJointHistogram(NetworkEstimator):
     """
 
     model_: JointModel
+    _spends_delta = True
 
     def __init__(
         self, epsilon: float = 1.0, schema: Schema | str | None = None, adjacency: str = "add-remove",
@@ -91,17 +99,64 @@ class PrivateJointHistogram(NetworkEstimator):
         return JointModel(released.schema, released.prior, table, certificate, cell_weights(released, expected))
 
 
-def plan_joint(schema: Schema, budget: Budget, prior_share: Fraction = Fraction(1, 5), **settings: Any) -> NetworkPlan:
-    """The plan of a joint histogram; refuses a schema whose fixed cells alone are too many."""
+def plan_joint(schema: Schema, budget: Budget, prior_share: Fraction = PRIOR_SHARE, **settings: Any) -> NetworkPlan:
+    """The plan of a joint histogram; refuses a schema whose fixed cells alone are too many.
+
+    It keeps its δ where all tables get Gaussian noise: by what is public alone.
+    """
     fixed = math.prod(feature.cells for feature in schema.features if not is_free(feature))
     free = sum(is_free(feature) for feature in schema.features)
     if fixed * 2**free * len(schema.classes) > LARGEST:
         raise BudgetError(
             f"one table over all features has more than {LARGEST} cells: declare fewer bins or use fewer features"
         )
-    return plan_network(
-        schema, budget, "a joint histogram", {MARGINALS: prior_share, JOINT: 1 - prior_share}, **settings
-    )
+    shares = {MARGINALS: prior_share, JOINT: 1 - prior_share}
+    plan = plan_network(schema, budget, "a joint histogram", shares, delta=True, **settings)
+    if plan.budget.delta and not (plan.epsilons and is_gaussian(joint_noise(plan))):
+        return plan_network(schema, budget, "a joint histogram", shares, **settings)
+    return plan
+
+
+def joint_noise(plan: NetworkPlan) -> Item:
+    """The joint table with its noise."""
+    return quieter(plan.left, plan.share(JOINT), plan.adjacency, plan.contributions)
+
+
+def quieter(budget: Budget, share: Fraction, adjacency: Adjacency, contributions: int) -> Item:
+    """The joint table at its share of a budget: by Laplace noise, or Gaussian noise where a δ makes that quieter."""
+    assert budget.epsilon is not None
+    pure = charged(TABLE, budget.epsilon * share, "laplace", adjacency, contributions)
+    if not budget.delta:
+        return pure
+    rho = zcdp_rho(budget.epsilon, budget.delta) * share
+    gaussian = charged(TABLE, rho, "gaussian", adjacency, contributions)
+    return gaussian if gaussian.variance < pure.variance else pure
+
+
+def is_gaussian(item: Item) -> bool:
+    """Whether a table is paid for in ρ."""
+    return item.charge is not None and item.charge.measure == "rho"
+
+
+def table_epsilon(budget: Budget, share: Fraction, adjacency: Adjacency, contributions: int) -> float:
+    """The ε for one row at which Laplace noise is as loud as that on the joint table: more where a δ makes it quieter.
+
+    Cells are sized by it.
+    """
+    if budget.epsilon is None:
+        return math.inf
+    own = float(budget.epsilon) / moved_rows(adjacency, contributions)
+    taken = quieter(budget, share, adjacency, contributions)
+    if not is_gaussian(taken):
+        return own
+    return own * math.sqrt(quieter(budget.pure, share, adjacency, contributions).variance / taken.variance)
+
+
+def cell_epsilon(plan: NetworkPlan) -> float:
+    """The ε for one row that cells of the joint table are sized by."""
+    if not plan.budget.delta or not plan.epsilons:
+        return math.inf if plan.budget.epsilon is None else float(plan.budget.epsilon) / plan.moves
+    return table_epsilon(plan.budget, plan.share(JOINT), plan.adjacency, plan.contributions)
 
 
 @lru_cache(16)
@@ -109,6 +164,8 @@ def marginal_plan(schema: Schema, budget: Budget, adjacency: Adjacency, contribu
     """The plan of the marginal tables, numbers in fine bins."""
     fine = fine_schema(schema)
     make = partial(make_plan, fine, budget, adjacency=adjacency, contributions=contributions)
+    if budget.rho is not None:
+        return make(mechanism="residual")
     if sum(feature.cells for feature in fine.features) <= FEW:
         plan = make(mechanism="knorm")
         if not too_slow(plan):
@@ -119,22 +176,23 @@ def marginal_plan(schema: Schema, budget: Budget, adjacency: Adjacency, contribu
 def release_joint(held: HeldRows, plan: NetworkPlan, counts: ClassCounts, sampler: Sampler) -> JointRelease:
     """Noisy marginals, the grid they suggest, then the noisy joint table on it."""
     schema = plan.schema
-    first = marginal_plan(schema, plan.part(MARGINALS), plan.adjacency, plan.contributions)
+    gaussian = bool(plan.epsilons and plan.budget.delta)
+    budget = Budget(rho=plan.rhos[MARGINALS]) if gaussian else plan.part(MARGINALS)
+    first = marginal_plan(schema, budget, plan.adjacency, plan.contributions)
     fine = first.schema
     marginals = release(held.under(fine).statistics(BINS), first, sampler)
     prior, likelihoods = estimate(marginals)
-    epsilon = math.inf if plan.budget.epsilon is None else float(plan.budget.epsilon) / plan.moves
-    bins = max(joint_cells(schema, counts.rows, epsilon), 2)
+    bins = max(joint_cells(schema, counts.rows, cell_epsilon(plan)), 2)
     study = not plan.budget.private or sampler.simulation
     joint, tables = grid(schema, fine, bins, prior, likelihoods, study=study)
     exact = np.asarray(sum(joint_counts(one.codes(joint), one.labels, joint) for one in held.pieces()))
     if not plan.epsilons:
         return JointRelease(joint, prior, tables, exact, 0.0, [])
-    spent, reach = plan.epsilons[JOINT], Fraction(plan.moves)
-    charge = Charge("discrete Laplace", JOINT, "L1", str(reach), reach / spent, "epsilon", spent)
-    noisy = sampler.laplace(exact, charge.spread)
-    variance = laplace_variance(float(charge.spread))
-    return JointRelease(joint, prior, tables, noisy, variance, [marginals.node, charge])
+    item = joint_noise(plan)
+    charge = item.charge
+    assert isinstance(charge, Charge)
+    noisy = (sampler.gaussian if gaussian else sampler.laplace)(exact, charge.spread)
+    return JointRelease(joint, prior, tables, noisy, item.variance, [marginals.node, charge])
 
 
 def joint_counts(codes: Cells, labels: Integers, schema: Schema) -> Integers:

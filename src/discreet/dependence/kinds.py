@@ -24,9 +24,10 @@ def together(facts: Facts) -> Promise:
     """A grid of all features that the rows fill: nothing about them has to be assumed."""
     from discreet.dependence.grid import joint_cells, suits_joint
 
-    if not suits_joint(facts.schema, facts.rows, facts.epsilon):
+    epsilon = facts.table or facts.epsilon
+    if not suits_joint(facts.schema, facts.rows, epsilon):
         return Promise(None)
-    side = joint_cells(facts.schema, facts.rows, facts.epsilon)
+    side = joint_cells(facts.schema, facts.rows, epsilon)
     why = (
         f"{facts.features} feature(s) and about {facts.rows:.0f} rows fill a grid of {side} cells a side at this budget"
     )

@@ -55,11 +55,19 @@ class NetworkPlan(Protected):
         return Sequential(self.what, (*([] if self.count is None else [self.count]), *parts))
 
     @property
+    def left(self) -> Budget:
+        """What all parts have together; the δ is theirs alone."""
+        return Budget(sum(self.epsilons.values(), Fraction(0)), self.budget.delta)
+
+    def share(self, name: str) -> Fraction:
+        """A part's share of that."""
+        return self.epsilons[name] / sum(self.epsilons.values(), Fraction(0))
+
+    @property
     def rhos(self) -> dict[str, Fraction]:
         """The ρ of each part if they are paid for with the δ, which the count before them has no part in."""
         rho = zcdp_rho(sum(self.epsilons.values(), Fraction(0)), self.budget.delta)
-        whole = sum(self.epsilons.values(), Fraction(0))
-        return {name: rho * spent / whole for name, spent in self.epsilons.items()}
+        return {name: rho * self.share(name) for name in self.epsilons}
 
     def part(self, name: str) -> Budget:
         """The budget of one part."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
@@ -13,6 +14,7 @@ from discreet.mechanisms.coins import Coins
 from discreet.mechanisms.noise import Sampler, SimulationSampler
 
 CHOICES = ("permute-and-flip", "exponential")
+MARGIN = 4.0  # between two candidates, in units of the noise, at which the laws are compared
 
 
 def choice_rate(epsilon: Fraction, sensitivity: int = 1, *, monotone: bool = False) -> Fraction:
@@ -29,6 +31,15 @@ def choice_rate(epsilon: Fraction, sensitivity: int = 1, *, monotone: bool = Fal
 def concentrated_cost(epsilon: Fraction, law: str) -> Fraction:
     """The ρ of a choice that costs ε: ε²/8 for the exponential mechanism, whose range is bounded; ε²/2 otherwise."""
     return epsilon**2 / (8 if law == "exponential" else 2)
+
+
+def exponential_errs_less(times: Fraction) -> bool:
+    """Whether the exponential mechanism at so many times the ε errs less than permute-and-flip.
+
+    Of two candidates with a margin of h beside the noise the latter takes the wrong one in ½e^−h of cases, the former,
+    to which the margin is `times` h, in 1/(1 + e^(times h)).
+    """
+    return float(times) * MARGIN > math.log(2 * math.exp(MARGIN) - 1)
 
 
 def coins_of(sampler: Sampler) -> Coins:

@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from discreet.additive.blocks import Level
 from discreet.bayes.bins import free_numbers, recut
@@ -24,8 +25,9 @@ from discreet.sources import BINS, Source
 from discreet.statistics import Statistics
 
 SHARE = Fraction(1, 5)  # of the budget
-RICH = 1000.0  # rows times ε for each number, from which on fine tables are worth it
+RICH, RICHER = 1000.0, 1000.0  # rows times ε for each number, from which on fine tables are worth it; of more classes
 LEAN = 0.2  # the share of features that are numbers, below which they are not: the others would pay for few
+Floats = NDArray[np.float64]
 WHAT = "the fine tables that knots and levels are read off"
 COVERS = "rows by class and fine cell of each number, and everything computed from them"
 
@@ -40,10 +42,11 @@ class Finely:
 
 
 def worth_fine(schema: Schema, rows: float, epsilon: float) -> bool:
-    """Whether fine tables pay, by what is public: two classes and many rows times ε for each number."""
+    """Whether fine tables pay, by what is public: many rows times ε for each number."""
     numbers = free_numbers(schema)
     some = len(numbers) > 0 and len(numbers) >= LEAN * len(schema.features)
-    return len(schema.classes) == 2 and some and rows * min(epsilon, 1e6) >= RICH * len(numbers)
+    rich = RICH if len(schema.classes) == 2 else RICHER
+    return some and rows * min(epsilon, 1e6) >= rich * len(numbers)
 
 
 def fine_plan(schema: Schema, budget: Budget, **people: Any) -> Plan:
@@ -90,8 +93,7 @@ def read_fine(
     released: Release, schema: Schema, counts: ClassCounts, left: float, gaps: int
 ) -> tuple[Schema, tuple[Level, ...]]:
     """Knots and levels, from released tables and bought counts alone."""
-    second, rows = float(counts.shares[1]), counts.rows
-    spread, noise = second * (1 - second), 2 * (len(schema.features) / left) ** 2
+    noise = 2 * (len(schema.features) / left) ** 2
     items = {item.feature: item for item in released.plan.items if item.kind == "table"}
     features, found = list(schema.features), []
     for j, feature in enumerate(features):
@@ -100,25 +102,44 @@ def read_fine(
         assert isinstance(feature, Numeric)
         cells = released.plan.schema.numeric[released.plan.schema.names.index(feature.name)]
         table = np.asarray(released.values["table", feature.name], np.float64)[:, : len(cells.cuts) + 1]
-        seen = read(table, float(np.mean(released.variance(items[feature.name]))), rows, second)
-        edges = [cells.edges[spot] for spot in quantiles(seen.shares, gaps)]
+        seen = _readings(table, float(np.mean(released.variance(items[feature.name]))), counts)
+        edges = [cells.edges[spot] for spot in quantiles(seen[0].shares, gaps)]
         features[j] = with_edges(feature, edges)
-        made = _levels(seen, cells, features[j], rows, spread, noise)  # type: ignore[arg-type]
+        made = _levels(seen, cells, features[j], counts, noise)  # type: ignore[arg-type]
         if made is not None:
             found.append(Level(j, cells.cuts, made))
     return schema.having(features), tuple(found)
 
 
+def _readings(table: Floats, variance: float, counts: ClassCounts) -> list[Reading]:
+    """One reading for the second of two classes, or one for each of several."""
+    first, *others = [1] if len(table) == 2 else range(len(table))
+    found = [read(table, variance, counts.rows, float(counts.shares[first]), first)]
+    part = found[0].shares
+    return found + [read(table, variance, counts.rows, float(counts.shares[k]), k, part) for k in others]
+
+
 def _levels(
-    seen: Reading, cells: Numeric, knotted: Numeric, rows: float, spread: float, noise: float
+    seen: list[Reading], cells: Numeric, knotted: Numeric, counts: ClassCounts, noise: float
 ) -> tuple[int, ...] | None:
-    """The level of each cell, if lines through the knots leave something over."""
+    """The level of each cell, if lines through the knots leave something over.
+
+    Of several classes levels follow what they leave in the direction, from some classes to others, of most of it.
+    """
     starts = np.array([cells.lower, *cells.edges[1:-1]])
     ends = np.array([*cells.edges[1:-1], cells.upper])
     spots = starts if cells.integer and len(starts) > (cells.upper - cells.lower) else (starts + ends) / 2
-    over = left_over(seen, spots, np.array(knotted.edges))
-    label, count = levels(seen.shares, seen.excess, rows, spread, noise)
-    if count == 1 or levels(seen.shares, over, rows, spread, noise)[1] == 1:
+    part, knots = seen[0].shares, np.array(knotted.edges)
+    whole, over = np.stack([one.excess for one in seen]), np.stack([left_over(one, spots, knots) for one in seen])
+    taken = counts.shares if len(seen) > 1 else counts.shares[1:]
+    spreads = taken * (1 - taken)
+    spread = float(spreads.mean())
+    if len(seen) > 1:
+        weights = np.sqrt(spread / spreads)
+        way = np.linalg.svd(weights[:, None] * over * np.sqrt(part))[0][:, 0] * weights
+        whole, over = way[None] @ whole, way[None] @ over
+    label, count = levels(part, whole[0], counts.rows, spread, noise)
+    if count == 1 or levels(part, over[0], counts.rows, spread, noise)[1] == 1:
         return None
     return tuple(int(one) for one in label)
 

@@ -66,27 +66,33 @@ def shares(table: Floats, variance: float, rows: float) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class Reading:
-    """What a noisy table of two classes says of a number: shares of the rows by cell, and by how much the second class
-    is more probable in a cell than at large.
+    """What a noisy table of a number says of a class, the second of two or one of several: shares of the rows by cell,
+    and by how much the class is more probable in a cell than at large.
     """
 
     shares: Floats
     excess: Floats
 
 
-def read(table: Floats, variance: float, rows: float, second: float) -> Reading:
-    """Read noisy counts by class and cell; `second` is the share of the second class, `variance` that of each count."""
-    total, spread = table.sum(axis=0), second * (1 - second)
-    part, cells = shares(total, 2 * variance, rows), table.shape[1]
-    noise = variance * ((1 - second) ** 2 + second**2) + rows * part * spread + 0.25
+def read(
+    table: Floats, variance: float, rows: float, share: float, which: int = 1, part: Floats | None = None
+) -> Reading:
+    """Read noisy counts by class and cell for one class, whose share is given; `variance` is that of each count.
+
+    `part` are the shares of the rows by cell, where they have been read before.
+    """
+    total, spread = table.sum(axis=0), share * (1 - share)
+    classes, cells = table.shape
+    part = shares(total, classes * variance, rows) if part is None else part
+    noise = variance * ((1 - share) ** 2 + (classes - 1) * share**2) + rows * part * spread + 0.25
     tries = [
         (a * a * spread, math.exp(-1 / (cells * far)), b * b)
         for a in (0.03, 0.12, 0.4, 1.0)
         for far in (0.02, 0.1, 0.5)
         for b in (0.0, 0.1, 0.4)
     ]
-    found = _averaged(table[1] - second * total, rows * part, noise, tries)
-    found = np.clip(found, -second + 0.002, 1 - second - 0.002)
+    found = _averaged(table[which] - share * total, rows * part, noise, tries)
+    found = np.clip(found, -share + 0.002, 1 - share - 0.002)
     return Reading(part, np.asarray(found - found @ part))
 
 

@@ -22,14 +22,15 @@ from discreet.mechanisms.joint import MOST_EVENTS
 from discreet.mechanisms.noise import Sampler
 from discreet.mechanisms.odds import odds_for
 from discreet.privacy.budget import Adjacency, Budget, number
+from discreet.privacy.certificate import WHICHEVER
 from discreet.privacy.certifier import certify
-from discreet.privacy.ledger import Charge, Node, Sequential, SmoothCharge
+from discreet.privacy.ledger import Charge, Node, Sequential, SmoothCharge, concentrated, cost
 from discreet.privacy.payer import Payer, paying
 from discreet.privacy.plan import Paid, check_smoothing, checked_contributions
 from discreet.privacy.unexpected import REFUSE, check_unexpected
 from discreet.schema import Numeric, Schema
 from discreet.selection.kbest import SCORE, narrowed
-from discreet.selection.plan import SelectionPlan, feature_count, make_selection_plan
+from discreet.selection.plan import CONCENTRATED, SelectionPlan, feature_count, make_selection_plan
 from discreet.selection.select import WHAT, Selection, check_counted, reduced_schema, reduced_statistics, select
 from discreet.sources import BINS, Source, is_outside
 from discreet.statistics import Statistics
@@ -67,6 +68,7 @@ class SelectiveNB(NaiveBayesEstimator, CountedEstimator):
 
     _texts = SCORE
     of_kinds = True  # what it fits is of a registered kind
+    _spends_delta = True
 
     def __init__(
         self, epsilon: float = 1.0, schema: Schema | str | None = None, k: Any = "auto", share: float = 0.5,
@@ -116,9 +118,10 @@ class SelectiveNB(NaiveBayesEstimator, CountedEstimator):
     def _plan(self, schema: Schema, counts: ClassCounts | None = None) -> Paid:
         check_smoothing(self.smoothing)
         people = self._people()
+        node = self._node(schema, counts)
         return Paid(
-            schema, self._budget(), people["adjacency"], checked_contributions(people["contributions"]),
-            self._node(schema, counts), unexpected=check_unexpected(people["unexpected"]),
+            schema, self._budget() if cost(node, "delta") else self._budget().pure, people["adjacency"],
+            checked_contributions(people["contributions"]), node, unexpected=check_unexpected(people["unexpected"]),
         )  # fmt: skip
 
     def _node(self, schema: Schema, counts: ClassCounts | None) -> Sequential:
@@ -127,30 +130,44 @@ class SelectiveNB(NaiveBayesEstimator, CountedEstimator):
         With k="auto" the choice and the training are one entry, because a noisy number of rows shapes them later.
         """
         k = 1 if self.k == "auto" else self.k
-        parts = self._parts(counts)
+        parts, tail = self._parts(counts), self._tail(schema, counts)
         chosen = self._selection_plan(schema, k, parts)
         everything = chosen.k == len(schema.features)
         trained = self._training_plan(reduced_schema(schema, schema.names[: chosen.k]), parts, everything)
         if parts is None:
             return Sequential("selection and training", ())
         counted = (self._count_charge(parts[0]),) if parts[0] else ()
-        if self.k == "auto":
+        if self.k == "auto" or tail:
             known = f"by the {'noisy' if counted or counts else 'public'} number of rows"
             decided = (("number of features", f"from 1 to {len(schema.features)}, {known}"),)
-            rest = parts[1] + parts[2]
-            later = SmoothCharge(LATER, "the chosen features and their tables", "epsilon", rest, parameters=decided)
+            if self.k != "auto":
+                decided = (("noise", "decided by the chosen features"),)
+            rest, what = parts[1] + parts[2], "the chosen features and their tables"
+            later = SmoothCharge(LATER, what, "epsilon", rest, 2 * tail, decided)
             return Sequential("selection and training", (*counted, later))
         choice = () if everything else (chosen.node,)
         return Sequential("selection and training", (*counted, *choice, trained.node))
+
+    def _tail(self, schema: Schema, counts: ClassCounts | None) -> Fraction:
+        """The δ of the choice and that of the tables: half each, or nothing where neither can be of use."""
+        delta, size, parts = self._budget().delta, len(schema.features), self._parts(counts)
+        if not delta or parts is None:
+            return Fraction(0)
+        most = size - 1 if self.k == "auto" else min(feature_count(self.k, schema), size - 1)
+        drawn = most if self.selector in CONCENTRATED else 0
+        useful = drawn and self._selection_plan(schema, drawn, parts, delta / 2).budget.delta
+        return delta / 2 if useful or self._training_plan(schema, parts, True, delta / 2).budget.delta else Fraction(0)
 
     def _count_charge(self, spent: Fraction) -> Charge:
         moved = Fraction(checked_contributions(self.contributions))
         return Charge("discrete Laplace", "number of rows", "L1", str(moved), moved / spent, "epsilon", spent)
 
-    def _selection_plan(self, schema: Schema, k: int, parts: Parts) -> SelectionPlan:
+    def _selection_plan(
+        self, schema: Schema, k: int, parts: Parts, tail: Fraction = Fraction(0)
+    ) -> SelectionPlan:  # fmt: skip
         return make_selection_plan(
             schema,
-            Budget(math.inf if parts is None else parts[1]),
+            Budget(math.inf) if parts is None else Budget(parts[1], tail),
             feature_count(k, schema),
             score=self.criterion,
             selector=self.selector,
@@ -159,12 +176,15 @@ class SelectiveNB(NaiveBayesEstimator, CountedEstimator):
             threshold=self.threshold,
         )
 
-    def _training_plan(self, schema: Schema, parts: Parts, everything: bool = False) -> Plan:
+    def _training_plan(
+        self, schema: Schema, parts: Parts, everything: bool = False, tail: Fraction = Fraction(0)
+    ) -> Plan:  # fmt: skip
         return make_plan(
             schema,
-            Budget(math.inf if parts is None else parts[2] + (parts[1] if everything else 0)),
+            Budget(math.inf) if parts is None else Budget(parts[2] + (parts[1] if everything else 0), tail),
             **self._people(),
             split=self.split,
+            together=True,
         )
 
     # ---- fitting
@@ -174,6 +194,7 @@ class SelectiveNB(NaiveBayesEstimator, CountedEstimator):
         counts: ClassCounts | None = None,
     ) -> NaiveBayesModel:  # fmt: skip
         schema, parts = whole.schema, self._parts(counts)
+        tail = cost(whole.node, "delta") / 2
         nodes: list[Node] = []
         k = self.k
         if k == "auto":
@@ -183,7 +204,7 @@ class SelectiveNB(NaiveBayesEstimator, CountedEstimator):
                 nodes.append(charge)
                 rows = sampler.laplace(rows, charge.spread)
             k = self._number(schema, int(rows[0]), parts)
-        plan = self._selection_plan(schema, k, parts)
+        plan = self._selection_plan(schema, k, parts, tail)
         everything = plan.k == len(schema.features)  # then there is nothing to choose and nothing to pay for it
         if everything:
             self.selection_ = Selection(plan, tuple(range(plan.k)), sampler.name, sampler.simulation)
@@ -193,17 +214,20 @@ class SelectiveNB(NaiveBayesEstimator, CountedEstimator):
         kept = reduced_schema(self.selection_.plan.schema, self.selection_.names)
         study = sampler.simulation or parts is None
         kept = kept.having(inferred=kept.inferred or (study and not everything))
-        trained = self._training_plan(kept, parts, everything)
+        trained = self._training_plan(kept, parts, everything, tail)
         released = release(reduced_statistics(statistics, kept), trained, sampler)
         nodes.append(released.node)
         self.release_ = released
+        node = Sequential("selection and training", tuple(nodes))
         certificate = certify(
             whole,
-            node=Sequential("selection and training", tuple(nodes)),
+            node=node,
             schema=kept,
             sampler=(*self.selection_.sampler.split(" and "), *released.samplers),
             simulation=released.simulation or self.selection_.simulation,
-            accounting=trained.accounting,
+            accounting=_accounted(plan, trained, everything),
+            rho=concentrated(node) if cost(node, "rho") else None,
+            assumptions=(WHICHEVER,) if tail else (),
             read=read,
             named=True,
             elsewhere=() if counts is None else counts.elsewhere(),
@@ -242,6 +266,13 @@ class SelectiveNB(NaiveBayesEstimator, CountedEstimator):
             example = np.array([lowest], dtype=object)
             pipeline.steps.insert(0, ("choose", taken.fit(example)))
         return pipeline
+
+
+def _accounted(choice: SelectionPlan, trained: Plan, everything: bool) -> str:
+    """How the costs of both steps add up."""
+    if everything or not (choice.budget.delta or trained.budget.delta):
+        return trained.accounting
+    return f"epsilon and delta, added up, of the choice ({choice.accounting}) and of the tables ({trained.accounting})"
 
 
 def features_worth(rows: int, epsilon: Fraction, reach: Fraction | int, features: int) -> int:

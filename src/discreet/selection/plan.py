@@ -9,12 +9,12 @@ from numbers import Integral
 from typing import Any, ClassVar
 
 from discreet.errors import BudgetError
-from discreet.mechanisms.choose import concentrated_cost
+from discreet.mechanisms.choose import concentrated_cost, exponential_errs_less
 from discreet.mechanisms.joint import check_events
 from discreet.privacy.budget import Adjacency, Budget
-from discreet.privacy.calibrate import root_down, zcdp_rho
 from discreet.privacy.ledger import Charge, Sequential, concentrated
 from discreet.privacy.plan import Protected, checked_contributions, moved_rows
+from discreet.privacy.ranged import ranged_accounting, ranged_epsilon
 from discreet.privacy.unexpected import REFUSE, check_unexpected
 from discreet.schema import Schema
 from discreet.selection.scores import SCORES, Score, make_score
@@ -29,6 +29,7 @@ MECHANISMS = {
     "noisy-tables": "discrete Laplace noise on every table, then ranking",
 }
 SELECTORS = tuple(MECHANISMS)
+CONCENTRATED = {"gumbel", "permute-and-flip"}  # that may spend a δ
 COUNTED = Fraction(1, 10)  # of the budget buys the class counts that a balanced score is weighted by
 __all__ = ["SCORES", "SELECTORS", "SelectionPlan", "make_selection_plan"]
 
@@ -42,7 +43,7 @@ class SelectionPlan(Protected):
     selector: str
     threshold: int | None
     node: Sequential = field(repr=False)
-    each: Fraction | None = None  # ε of every draw where their ρ add up
+    each: Fraction | None = None  # ε of every draw where their losses add up under a δ
     counts_alone: ClassVar[tuple[str, ...]] = ("bins",)  # that stand in for rows
 
     @property
@@ -73,7 +74,7 @@ class SelectionPlan(Protected):
         """How costs add up."""
         if self.each is None:
             return "pure epsilon, costs added up exactly"
-        how = "rho of zCDP over all draws (bounded range: epsilon²/8 each), then the tight conversion"
+        how = ranged_accounting("draws", self.k)
         bought = self.budget.epsilon * self.counted if self.budget.epsilon is not None else 0
         return f"{how}; pure epsilon of the class counts ({bought}) added to epsilon" if bought else how
 
@@ -101,15 +102,16 @@ def _rate(selector: str, epsilon: Fraction, k: int, score: Score) -> Fraction:
 
 
 def _each(selector: str, budget: Budget, k: int, score: Score) -> Fraction | None:
-    """ε of every draw of the exponential mechanism if k of them share the ρ of (ε, δ); None if adding up ε gives more.
+    """ε of every draw of the exponential mechanism if k of them are (ε, δ) together; None if adding up ε gives as much.
 
-    Permute-and-flip has no bounded range: it stays at pure ε.
+    Permute-and-flip has no bounded range: it stays at pure ε, unless the exponential mechanism errs less.
     """
-    if selector != "gumbel" or not budget.delta or budget.epsilon is None:
+    if selector not in CONCENTRATED or not budget.delta or budget.epsilon is None:
         return None
     left = budget.epsilon * (1 - (COUNTED if score.name == "balanced" else 0))
-    found = root_down(8 * zcdp_rho(left, budget.delta) / k)
-    return found if found > left / k else None
+    found = ranged_epsilon(left, budget.delta, k)
+    better = found > left / k if selector == "gumbel" else exponential_errs_less(found * k / left)
+    return found if better else None
 
 
 def _scales(epsilon: Fraction, k: int, score: Score) -> tuple[Fraction, Fraction]:
@@ -144,7 +146,7 @@ def make_selection_plan(
     scored = make_score(score, schema, adjacency, rows, max_rows, varying=policy != REFUSE)
     bar = _threshold(threshold, selector, budget, count, scored, len(schema.features))
     each = _each(selector, budget, count, scored)
-    budget = budget.pure if each is None else budget
+    selector, budget = (selector, budget.pure) if each is None else ("gumbel", budget)
     node = Sequential("feature selection", _charges(schema, budget, count, scored, selector, adjacency, rows, each))
     return SelectionPlan(schema, budget, adjacency, rows, count, scored, selector, bar, node, each, unexpected=policy)
 

@@ -12,6 +12,7 @@ from discreet.estimators.base import ScoreEstimator
 from discreet.mechanisms.noise import Sampler
 from discreet.privacy.certifier import certify
 from discreet.privacy.plan import check_smoothing
+from discreet.privacy.ranged import ranged_accounting
 from discreet.schema import Schema
 from discreet.sources import Source
 from discreet.trees.estimate import leaf_errors, leaf_values
@@ -24,8 +25,8 @@ def _accounting(plan: TreePlan) -> str:
     if plan.rho is None:
         return f"pure epsilon: levels add up, and within one {DEALT if plan.split == RANDOM else NODES}"
     return (
-        f"rho of zCDP over all levels (bounded range: epsilon²/8 each), within one of which {NODES}; then the tight "
-        "conversion, and pure epsilon of the leaves added to epsilon, its square over two to rho"
+        f"{ranged_accounting('levels', plan.depth)}, within one of which {NODES}; pure epsilon of the leaves added to "
+        "epsilon, its square over two to rho"
     )
 
 

@@ -8,11 +8,11 @@ from fractions import Fraction
 from typing import Any
 
 from discreet.errors import BudgetError
-from discreet.mechanisms.choose import CHOICES, choice_rate, concentrated_cost
+from discreet.mechanisms.choose import CHOICES, choice_rate, concentrated_cost, exponential_errs_less
 from discreet.privacy.budget import Adjacency, Budget, number
-from discreet.privacy.calibrate import root_down, zcdp_rho
 from discreet.privacy.ledger import Charge, Node, Parallel, Sequential
 from discreet.privacy.plan import Protected, checked_contributions, checked_count, moved_rows
+from discreet.privacy.ranged import ranged_epsilon
 from discreet.privacy.unexpected import REFUSE, check_unexpected
 from discreet.schema import Schema
 from discreet.trees.questions import Questions
@@ -94,7 +94,7 @@ def plan_tree(
 ) -> TreePlan:  # fmt: skip
     """The plan of one greedy tree: a private choice per node of every level, then noisy leaf counts.
 
-    With a δ, levels of the exponential mechanism add up as concentrated privacy where that leaves more to each.
+    With a δ, levels draw from the exponential mechanism, whose losses add up to less, where that errs less.
     """
     if split not in SPLITS:
         raise BudgetError(f"split must be one of {', '.join(SPLITS)}, not {split!r}")
@@ -117,8 +117,8 @@ def plan_tree(
         row_leaf = epsilon * share / steps
         if deep:
             row_split = epsilon * (1 - share) / deep / steps
-            joint = _concentrated(epsilon * (1 - share), budget.delta, deep) / steps if split != NOISY else Fraction(0)
-            if joint > row_split:
+            joint = _together(epsilon * (1 - share), budget.delta, deep) / steps if split != NOISY else Fraction(0)
+            if joint > row_split and (split == CHOICES[1] or exponential_errs_less(joint / row_split)):
                 row_split, split = joint, CHOICES[1]
                 rho = deep * concentrated_cost(row_split * steps, split) + (row_leaf * steps) ** 2 / 2
             charge = _split_charge(split, row_split, steps, asked, concentrated=rho is not None)
@@ -131,9 +131,9 @@ def plan_tree(
     )  # fmt: skip
 
 
-def _concentrated(epsilon: Fraction, delta: Fraction, levels: int) -> Fraction:
-    """What each level may spend if all of them are (ε, δ) together, by ρ = ε²/8 of each; nothing without a δ."""
-    return root_down(8 * zcdp_rho(epsilon, delta) / levels) if delta else Fraction(0)
+def _together(epsilon: Fraction, delta: Fraction, levels: int) -> Fraction:
+    """What each level may spend if all of them, choices of bounded range, are (ε, δ); nothing without a δ."""
+    return ranged_epsilon(epsilon, delta, levels) if delta else Fraction(0)
 
 
 def _split_charge(split: str, row: Fraction, steps: int, asked: int, *, concentrated: bool = False) -> Charge:

@@ -5,7 +5,7 @@ from tests.mutants.fault import Room
 plant = Room("answers")
 WATCHED = "answers/test_watched.py"
 VOTE = f"{WATCHED}::test_a_row_moves_one_vote_of_each_answer"
-DELTA = f"{WATCHED}::test_answers_under_delta_cost_what_their_conversion_allows"
+DELTA = f"{WATCHED}::test_answers_under_delta_cost_what_their_losses_allow"
 ONCE = f"{WATCHED}::test_only_so_many_answers_and_each_row_once"
 
 plant("dealt-by-index", "answers/predictor.py",
@@ -43,11 +43,18 @@ plant("answers-have-all", "answers/plan.py",
       "each, law, rho, accounting = left / queries,", "each, law, rho, accounting = left,",
       "each answer spends what all have together", VOTE)
 plant("answers-concentrated-twice", "answers/plan.py",
-      "joint = root_down(8 * rho / queries)", "joint = root_down(16 * rho / queries)",
-      "answers under a delta cost twice the rho that is stated", DELTA)
+      "ranged_epsilon(left, budget.delta, queries)", "ranged_epsilon(left, budget.delta, -(-queries // 2))",
+      "answers under a delta have what half as many of them would cost", DELTA)
+plant("answers-under-delta-have-the-rows-again", "answers/plan.py",
+      "ranged_epsilon(left, budget.delta, queries)", "ranged_epsilon(budget.epsilon, budget.delta, queries)",
+      "answers under a delta spend the epsilon of the number of rows once more",
+      f"{WATCHED}::test_the_count_is_bought_before_the_losses_are_composed")
 plant("permute-and-flip-as-bounded-range", "answers/plan.py",
-      'each, law = joint, "exponential"', 'each, law = joint, "permute-and-flip"',
+      'each, law, accounting = ranged, "exponential",', 'each, law, accounting = ranged, "permute-and-flip",',
       "permute-and-flip has no bounded range, and is paid for as if it had", DELTA)
+plant("rho-of-one-answer", "answers/plan.py",
+      "rho = concentrated_cost(each, law) * queries", "rho = concentrated_cost(each, law)",
+      "the certificate states the rho of one answer for all of them", DELTA)
 plant("answers-without-end", "answers/predictor.py",
       "if len(fresh) > self.remaining and self.plan.budget.private:", "if False:",
       "more labels are answered than were paid for", "answers/test_predictor.py::test_too_many_rows_are_refused_as_a_whole")

@@ -76,23 +76,23 @@ plant("tree-choices-not-charged", "dependence/tan.py",
       '            charges.append(Charge(law, PAIRS, "score", moved, 1 / rate, "rho" if by_rho else "epsilon", spent))\n', "",
       "the certificate leaves out the choices of pairs", LISTED)
 plant("joint-cells-exact", "dependence/joint.py",
-      "noisy = sampler.laplace(exact, charge.spread)", "noisy = exact",
+      "noisy = (sampler.gaussian if gaussian else sampler.laplace)(exact, charge.spread)", "noisy = exact",
       "the joint table is released as it is", JOINT)
 plant("joint-cells-noise-halved", "dependence/joint.py",
-      "noisy = sampler.laplace(exact, charge.spread)", "noisy = sampler.laplace(exact, charge.spread / 2)",
+      "(exact, charge.spread)\n    return JointRelease", "(exact, charge.spread / 2)\n    return JointRelease",
       "the joint table has half of its noise", JOINT)
 plant("joint-cells-steps-dropped", "dependence/joint.py",
-      "spent, reach = plan.epsilons[JOINT], Fraction(plan.moves)", "spent, reach = plan.epsilons[JOINT], Fraction(1)",
+      '"laplace", adjacency, contributions)', '"laplace", Adjacency.ADD_REMOVE, 1)',
       "the joint table is noised for one row that comes or goes, not for replaced or several", JOINT)
 plant("joint-marginals-one-row-per-person", "dependence/joint.py",
-      "first = marginal_plan(schema, plan.part(MARGINALS), plan.adjacency, plan.contributions)",
-      "first = marginal_plan(schema, plan.part(MARGINALS), plan.adjacency, 1)",
+      "first = marginal_plan(schema, budget, plan.adjacency, plan.contributions)",
+      "first = marginal_plan(schema, budget, plan.adjacency, 1)",
       "the marginal tables are noised for one row per person", JOINT)
 plant("joint-marginals-at-the-whole-budget", "dependence/joint.py",
-      "first = marginal_plan(schema, plan.part(MARGINALS),", "first = marginal_plan(schema, plan.budget,",
+      "else plan.part(MARGINALS)\n", "else plan.budget\n",
       "the marginal tables spend the whole budget", JOINT)
 plant("joint-bins-by-exact-rows", "dependence/joint.py",
-      "bins = max(joint_cells(schema, counts.rows, epsilon), 2)", "bins = max(joint_cells(schema, len(held), epsilon), 2)",
+      "joint_cells(schema, counts.rows, cell_epsilon(plan))", "joint_cells(schema, len(held), cell_epsilon(plan))",
       "the grid follows the exact number of rows", BINS)
 
 RHO = "dependence/test_gaussian.py"
@@ -130,3 +130,34 @@ plant("delta-not-charged", "dependence/plan.py",
       'SmoothCharge("paid in advance", what, "epsilon", spent)',
       "the ledger entry of a plan lacks the delta that may be spent",
       f"{RHO}::test_narrow_schemas_stay_pure_by_what_is_public")
+
+CELLS = "dependence/test_joint_gaussian.py"
+TABLE = f"{CELLS}::test_counts_marginals_and_cells_of_a_joint_table_in_rho"
+EVERY = f"{CELLS}::test_every_neighbour_stays_within_rho_and_one_attains_it"
+
+plant("gaussian-cells-exact", "dependence/joint.py",
+      "(sampler.gaussian if gaussian else sampler.laplace)", "((lambda cells, _: cells) if gaussian else sampler.laplace)",
+      "with a delta the joint table is released as it is", TABLE)
+plant("gaussian-cells-with-a-laplace-scale", "dependence/joint.py",
+      "(sampler.gaussian if gaussian else sampler.laplace)", "sampler.laplace",
+      "a variance is taken for the scale of another law", TABLE)
+plant("gaussian-cells-at-four-fifths", "dependence/joint.py",
+      "(exact, charge.spread)\n    return JointRelease", "(exact, charge.spread * 4 / 5)\n    return JointRelease",
+      "the joint table has four fifths of its variance", TABLE, EVERY)
+plant("gaussian-cells-add-remove", "dependence/joint.py",
+      '"gaussian", adjacency, contributions)', '"gaussian", Adjacency.ADD_REMOVE, contributions)',
+      "the Gaussian joint table for replaced rows has half of its variance", TABLE, EVERY)
+plant("gaussian-cells-one-row-per-person", "dependence/joint.py",
+      '"gaussian", adjacency, contributions)', '"gaussian", adjacency, 1)',
+      "the Gaussian joint table is noised for one row per person", TABLE, EVERY)
+plant("gaussian-cells-have-all", "dependence/joint.py",
+      "rho = zcdp_rho(budget.epsilon, budget.delta) * share", "rho = zcdp_rho(budget.epsilon, budget.delta)",
+      "the joint table spends the rho of the marginals once more", TABLE, EVERY)
+plant("gaussian-marginals-have-all", "dependence/joint.py",
+      "Budget(rho=plan.rhos[MARGINALS])", "Budget(rho=sum(plan.rhos.values()))",
+      "the marginals spend the rho of the joint table once more", TABLE, EVERY)
+plant("joint-delta-forgotten", "dependence/joint.py",
+      "if plan.budget.delta and not (plan.epsilons and is_gaussian(joint_noise(plan))):",
+      "if plan.budget.delta and plan.epsilons and is_gaussian(joint_noise(plan)):",
+      "a delta is kept where nothing is spent of it, and not charged where it is",
+      f"{CELLS}::test_the_quieter_noise_is_taken_by_what_is_public")

@@ -319,3 +319,30 @@ plant("shuffled-ratio-lost", "privacy/shuffling.py",
 plant("shuffled-epsilon-from-below", "privacy/shuffling.py",
       "    return high\n", "    return low\n",
       "the stated epsilon is one at which delta is exceeded", f"{SHUFFLING}::test_the_bar")
+
+RANGED = "privacy/test_ranged.py"
+COVERED = f"{RANGED}::test_it_covers_the_worst_laws_and_hardly_more"
+BETWEEN = f"{RANGED}::test_ends_between_the_points_of_a_grid_are_covered"
+plant("ranged-one-choice-short", "privacy/ranged.py",
+      "for _ in range(times):", "for _ in range(times - 1):",
+      "the losses of all choices but one are composed", BETWEEN)
+plant("ranged-a-fifth-narrower", "privacy/ranged.py",
+      "    step = each / cells\n", "    each = each * 4 / 5\n    step = each / cells\n",
+      "the losses of a choice are taken to lie in four fifths of their interval", COVERED)
+plant("ranged-even-chances", "privacy/ranged.py",
+      "chance = (math.exp(each) - np.exp(places)) / whole", "chance = 1 - places / each",
+      "two losses are weighted as if they were those of no law", BETWEEN)
+plant("ranged-ends-on-the-grid", "privacy/ranged.py",
+      "np.maximum(before, here) + turned[j - 1] * apart + opened[j - 1] * np.maximum(gap - apart, 0.0)",
+      "np.maximum(before, here)",
+      "losses between the points of the grid are forgotten", BETWEEN)
+plant("ranged-nothing-below", "privacy/ranged.py",
+      "np.full(cells, value[0])", "np.zeros(cells)",
+      "what lies below the grid adds nothing to delta", f"{RANGED}::test_a_grid_that_is_cut_short_still_covers")
+plant("ranged-by-the-middle", "privacy/ranged.py",
+      "np.maximum(best, bound, out=best)", "best += bound / cells",
+      "the mean of all laws stands for the worst", COVERED)
+plant("ranged-alike-in-rho", "privacy/ranged.py",
+      "root_down(8 * zcdp_rho(epsilon, delta) / times)", "root_down(12 * zcdp_rho(epsilon, delta) / times)",
+      "many choices have half more than the rho they may have",
+      f"{RANGED}::test_it_is_never_below_what_is_proved_otherwise")

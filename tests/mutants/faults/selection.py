@@ -82,8 +82,8 @@ plant("number-of-rows-free", "selection/classifier.py",
       "rest = budget.epsilon - counted\n", "rest = budget.epsilon\n",
       "the number of rows is bought with budget that is spent again", MODEL)
 plant("training-has-all", "selection/classifier.py",
-      "Budget(math.inf if parts is None else parts[2] + (parts[1] if everything else 0))",
-      "Budget(math.inf if parts is None else parts[2] + parts[1])",
+      "Budget(parts[2] + (parts[1] if everything else 0), tail)",
+      "Budget(parts[2] + parts[1], tail)",
       "the training spends what the choice has spent already", MODEL)
 plant("choice-not-charged", "selection/classifier.py",
       "            nodes.append(plan.node)\n", "",
@@ -106,12 +106,16 @@ plant("model-of-statistics-not-charged", "selection/classifier.py",
 
 PEELED = "exhaustive/test_selection.py"
 plant("permute-and-flip-at-an-eighth", "selection/plan.py",
-      'if selector != "gumbel" or not budget.delta', 'if selector not in {"gumbel", "permute-and-flip"} or not budget.delta',
+      'else ("gumbel", budget)', "else (selector, budget)",
       "permute-and-flip, which has no bounded range, is charged as the exponential mechanism",
+      f"{PEELED}::test_many_draws_come_from_the_exponential_mechanism_where_it_errs_less")
+plant("masks-at-an-eighth", "selection/plan.py",
+      "if selector not in CONCENTRATED or not", 'if selector == "noisy-scores" or not',
+      "a mask is charged as so many draws of the exponential mechanism",
       f"{PEELED}::test_few_draws_and_other_selectors_stay_at_pure_epsilon")
 plant("every-draw-has-all-rho", "selection/plan.py",
-      "found = root_down(8 * zcdp_rho(left, budget.delta) / k)", "found = root_down(8 * zcdp_rho(left, budget.delta))",
-      "each of k draws spends the rho of all",
+      "found = ranged_epsilon(left, budget.delta, k)", "found = ranged_epsilon(left, budget.delta, 1 + k // 2)",
+      "each of k draws spends what half as many would",
       f"{PEELED}::test_with_a_delta_the_rho_of_all_draws_is_that_of_the_budget")
 plant("rate-without-the-reach", "selection/plan.py",
       "return self.each / self.score.reach", "return self.each",
@@ -134,3 +138,17 @@ plant("choice-from-seeded-tables-called-private", "selection/released.py",
       "inferred=reduced.inferred or paid.simulation)", "inferred=reduced.inferred)",
       "features chosen from a simulation count as privately chosen",
       f"{RELEASED}::test_a_choice_from_exact_counts_says_that_it_was_read_off")
+
+SELECTIVE = "selection/test_selective_delta.py"
+BOTH = f"{SELECTIVE}::test_choice_and_tables_cost_epsilon_and_delta_together"
+plant("choice-has-all-of-delta", "selection/classifier.py",
+      "plan = self._selection_plan(schema, k, parts, tail)", "plan = self._selection_plan(schema, k, parts, 2 * tail)",
+      "the choice spends the delta that the tables spend again", BOTH)
+plant("tables-have-all-of-delta", "selection/classifier.py",
+      "trained = self._training_plan(kept, parts, everything, tail)",
+      "trained = self._training_plan(kept, parts, everything, 2 * tail)",
+      "the tables spend the delta that the choice spends again", BOTH)
+plant("half-of-delta-charged", "selection/classifier.py",
+      'later = SmoothCharge(LATER, what, "epsilon", rest, 2 * tail, decided)',
+      'later = SmoothCharge(LATER, what, "epsilon", rest, tail, decided)',
+      "choice and tables are charged with the delta of one of them", BOTH)

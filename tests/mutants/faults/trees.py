@@ -65,22 +65,22 @@ plant("questions-exact", "trees/grow.py",
       "choose(gini_scores(yes, no), plan.choice, law=law, coins=coins)",
       "choose(gini_scores(yes, no), None, law=law, coins=coins)",
       "each node asks the question with the best exact score", TREE)
-DELTA = f"{WATCHED}::test_questions_under_delta_cost_what_their_conversion_allows"
+DELTA = f"{WATCHED}::test_questions_under_delta_cost_what_their_losses_allow"
 plant("levels-concentrated-twice", "trees/plan.py",
-      "return root_down(8 * zcdp_rho(epsilon, delta) / levels)", "return root_down(16 * zcdp_rho(epsilon, delta) / levels)",
-      "levels under a delta cost twice the rho that is stated", DELTA)
+      "return ranged_epsilon(epsilon, delta, levels)", "return ranged_epsilon(epsilon, delta, -(-levels // 2))",
+      "levels under a delta have what half as many would", DELTA)
 plant("levels-concentrated-as-one", "trees/plan.py",
-      "return root_down(8 * zcdp_rho(epsilon, delta) / levels)", "return root_down(8 * zcdp_rho(epsilon, delta))",
-      "every level spends the rho of all", DELTA)
+      "return ranged_epsilon(epsilon, delta, levels)", "return ranged_epsilon(epsilon, delta, 1)",
+      "every level spends what all have together", DELTA)
 plant("permute-and-flip-as-bounded-range", "trees/plan.py",
       "row_split, split = joint, CHOICES[1]", "row_split, split = joint, CHOICES[0]",
       "permute-and-flip has no bounded range, and is paid for as if it had", DELTA)
 plant("levels-under-delta-steps-dropped", "trees/plan.py",
-      "joint = _concentrated(epsilon * (1 - share), budget.delta, deep) / steps if",
-      "joint = _concentrated(epsilon * (1 - share), budget.delta, deep) if",
+      "joint = _together(epsilon * (1 - share), budget.delta, deep) / steps if",
+      "joint = _together(epsilon * (1 - share), budget.delta, deep) if",
       "questions under a delta are chosen for one row that comes or goes, not for replaced or several", DELTA)
 plant("levels-under-delta-have-the-leaves-too", "trees/plan.py",
-      "_concentrated(epsilon * (1 - share), budget.delta, deep)", "_concentrated(epsilon, budget.delta, deep)",
+      "_together(epsilon * (1 - share), budget.delta, deep)", "_together(epsilon, budget.delta, deep)",
       "questions spend the epsilon that leaves spend again", DELTA)
 plant("noisy-counts-for-one-question", "trees/grow.py",
       "sampler.laplace(np.stack([yes, no]), plan.questions / plan.row_split)",

@@ -125,3 +125,8 @@ plant("shift-of-one-end-of-a-cell", "privacy/repeated.py",
       "grown = np.exp(np.minimum(epsilons, 700.0)) * chances + tails",
       "grown = np.exp(np.minimum(epsilons, 700.0)) * chances",
       "a better output is taken to grow by a factor alone", REPEATED)
+plant("a-run-has-a-quarter-more-rho", "privacy/repeated.py",
+      "return fraction_down(halved(holds, low, 2 * low, 40)[0] * (1 - _SAFETY))",
+      "return fraction_down(halved(holds, low, 2 * low, 40)[0] * 1.25)",
+      "each run of random stopping has a quarter more rho than the best of them may cost",
+      f"{REPEATED}::test_a_run_with_a_fifth_less_noise_is_found_out")
