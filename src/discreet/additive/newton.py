@@ -37,7 +37,7 @@ from discreet.statistics import saturated_add
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 STEPS = 5
-SHAPES = Fraction(3, 4)  # of ρ, for the tables that shapes are read off
+SHAPES = Fraction(3, 5)  # of ρ, for the tables that shapes are read off
 FREE = 11  # times a row's square by which the second derivatives may weigh in and cost nothing: below (11 + 5√5)/2
 LARGE = 4.0  # log-odds that a cell may speak for
 CONSTANT = 0.15  # the square of the constant's column, where those of all features add up to one at most
