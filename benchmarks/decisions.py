@@ -171,11 +171,12 @@ def normal_noise(facts: Constants, GAIN: float) -> str:
     return "fitted, normal" if facts.get("gain", 0.0) > GAIN else "fitted, K-norm"
 
 
-def weighted_shapes(facts: Constants, SHAPES_FEW: float, SHAPES_LEAN: float) -> str:
-    """The line of `discreet.kinds`, with a δ: where weights of cells would have too little support."""
+def weighted_shapes(facts: Constants, SHAPES_FEW: float, SHAPES_LEAN: float, SHAPES_RICH: float) -> str:
+    """The line of `discreet.kinds`, with a δ: where weights of cells would have too little support, or much noise."""
     bar = kinds.BINARY_NUMBERS if 2 * facts["numbers"] >= facts["features"] else kinds.BINARY
-    worth = facts["features"] >= SHAPES_FEW and facts["support"] < bar and facts.get("clear", 0.0) >= SHAPES_LEAN
-    return "shapes" if worth else "with a delta"
+    clear = facts.get("clear", 0.0)
+    worth = facts["features"] >= SHAPES_FEW and (facts["support"] < bar or clear < SHAPES_RICH)
+    return "shapes" if worth and clear >= SHAPES_LEAN else "with a delta"
 
 
 _POOLED: dict[str, tuple[float, ...]] = {
@@ -253,6 +254,7 @@ RULES = {
         {
             "SHAPES_FEW": (8, 12, 16, 20, 24, 32),
             "SHAPES_LEAN": (10, 15, 20, 25, 30, 40, 60, math.inf),
+            "SHAPES_RICH": (0, 30, 50, 70, 100, 150, 200, math.inf),
         },
         weighted_shapes,
         kinds,

@@ -209,8 +209,8 @@ def test_weights_find_what_features_say_together(monkeypatch):
 
 
 def test_shapes_are_for_wide_tables_whose_cells_have_too_little_support_for_weights():
-    def choice(features, rows, delta, numbers=0):
-        made = [Numeric(f"x{i}", 0, 1) if i < numbers else Categorical(f"c{i}", range(12)) for i in range(features)]
+    def choice(features, rows, delta, cells=12):
+        made = [Categorical(f"c{i}", range(cells)) for i in range(features)]
         counts = ClassCounts(np.full(2, rows / 2), 2.0, None)
         return choose(Schema(made, "y", [0, 1]), counts, Fraction(1), delta=delta)
 
@@ -221,6 +221,10 @@ def test_shapes_are_for_wide_tables_whose_cells_have_too_little_support_for_weig
     others = (choice(36, 6500, 0), choice(36, 50_000, 1e-6), choice(36, 3000, 1e-6), choice(20, 6500, 1e-6))
     assert all("shape" not in one.reason for one in others)
     assert [one.model for one in others] == ["naive-bayes", "additive", "naive-bayes", "additive"]
+    # Weights of few cells have support early, but also more noise than one weight for each shape, until cells are clear.
+    small, large = choice(36, 2500, Fraction(1, 10**6), cells=2), choice(36, 8000, Fraction(1, 10**6), cells=2)
+    assert small.facts["support"] > kinds.BINARY and small.facts["clear"] < kinds.SHAPES_RICH < large.facts["clear"]
+    assert "shape of each feature" in small.reason and "shape" not in large.reason
 
 
 def test_flat_shapes_keep_room_of_their_own():
