@@ -68,7 +68,7 @@ def test_neighbours_cost_what_a_step_is_charged(monkeypatch, adjacency, rows):
     plan = plan_of(adjacency, rows)
     worst, charged = worst_rho(plan, rows), float(plan.step_rho)
     # Of two rows that come and go the columns are not opposite to each other in every place.
-    assert (0.9 if adjacency is Adjacency.ADD_REMOVE else 0.7) * charged < worst <= charged * (1 + 1e-12)
+    assert (0.9 if adjacency is Adjacency.ADD_REMOVE else 0.6) * charged < worst <= charged * (1 + 1e-12)
     assert float(cost(plan.entry([SHAPES.square] * newton.STEPS), "rho")) == pytest.approx(float(plan.rho), rel=1e-12)
     assert cost(plan.node, "rho") <= plan.rho
     whole = worst_rate()
@@ -191,7 +191,7 @@ def test_the_distance_is_that_of_all_integers_that_are_drawn(monkeypatch):
 
     plan = plan_of()
     newton.fit_newton(held(ROWS * 9), plan, ClassCounts(np.full(2, 54.0), 2.0, None), Counting(0))
-    assert 0.5 * plan.distance < rounding_distance(calls) <= plan.distance
+    assert 0.2 * plan.distance < rounding_distance(calls) <= plan.distance
 
 
 def test_weights_find_what_features_say_together(monkeypatch):
