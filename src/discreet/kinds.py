@@ -20,7 +20,7 @@ BINARY, SEVERAL = 20.0, 30.0  # rows times ε for each free weight that an addit
 BINARY_NUMBERS, SEVERAL_NUMBERS = 4.0, 20.0  # and where at least half of the features are numbers
 # Features between which shapes get weights (noise for more takes long to draw), how clear their cells are there at
 # least, and from where on weights of cells are better if they have support.
-SHAPES_FEW, SHAPES_MANY, SHAPES_LEAN, SHAPES_RICH = 24, 120, 15.0, 100.0
+SHAPES_FEW, SHAPES_MANY, SHAPES_LEAN, SHAPES_RICH = 24, 120, 15.0, 70.0
 
 
 @dataclass(frozen=True)
