@@ -221,7 +221,7 @@ def test_shapes_are_for_wide_tables_whose_cells_have_too_little_support_for_weig
     others = (choice(36, 6500, 0), choice(36, 50_000, 1e-6), choice(36, 3000, 1e-6), choice(20, 6500, 1e-6))
     assert all("shape" not in one.reason for one in others)
     assert [one.model for one in others] == ["naive-bayes", "additive", "naive-bayes", "additive"]
-    # Weights of few cells have support early, but also more noise than one weight for each shape, until cells are clear.
+    # Weights of few cells have support early, but more noise than one weight for each shape until cells are clear.
     small, large = choice(36, 2500, Fraction(1, 10**6), cells=2), choice(36, 8000, Fraction(1, 10**6), cells=2)
     assert small.facts["support"] > kinds.BINARY and small.facts["clear"] < kinds.SHAPES_RICH < large.facts["clear"]
     assert "shape of each feature" in small.reason and "shape" not in large.reason

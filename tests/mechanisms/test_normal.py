@@ -49,7 +49,9 @@ def test_two_releases_have_the_profile_of_one_normal_variable(epsilon, less):
     assert held_delta(Fraction(allowed), Fraction(epsilon), distance) == pytest.approx(normal_delta(ratio, epsilon))
 
 
-@pytest.mark.parametrize(("epsilon", "delta"), [(0.1, 1e-6), (1, 1e-6), (4, 1e-9), (1, 1e-13), (1e-4, 1e-5), (60, 1e-6)])
+@pytest.mark.parametrize(
+    ("epsilon", "delta"), [(0.1, 1e-6), (1, 1e-6), (4, 1e-9), (1, 1e-13), (1e-4, 1e-5), (60, 1e-6)]
+)
 def test_rho_of_normal_noise_spends_delta(epsilon, delta):
     mu = math.sqrt(2 * float(normal_rho(Fraction(epsilon), delta)))
     spent = norm.cdf(mu / 2 - epsilon / mu) - math.exp(epsilon + norm.logcdf(-mu / 2 - epsilon / mu))

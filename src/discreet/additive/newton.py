@@ -17,12 +17,12 @@ from scipy.special import expit
 
 from discreet.additive.blocks import Blocks
 from discreet.additive.model import AdditiveModel
+from discreet.bayes.bundling import residual_of
 from discreet.bayes.estimate import estimate
 from discreet.bayes.items import Plan
 from discreet.bayes.plan import make_plan
 from discreet.bayes.release import release
 from discreet.estimators.counts import ClassCounts
-from discreet.bayes.bundling import residual_of
 from discreet.mechanisms.noise import Sampler
 from discreet.mechanisms.normal import FineSampler, finer, held_delta, rounding_distance
 from discreet.privacy.budget import Adjacency, Budget
@@ -50,8 +50,8 @@ START = 0.25  # of that weight in the first step: all of it may put scores where
 KEPT = 0.7  # of what earlier steps count for, with every step
 UNSEEN = 0.25  # the variance of a score that features may have only together, shared out over their shapes
 ACCOUNTING = (
-    "rho of normal noise, costs added up exactly, then the profile of one normal variable; noise is discrete Gaussian on "
-    "lattices so fine that its distance from rounded normal noise is paid for in delta"
+    "rho of normal noise, costs added up exactly, then the profile of one normal variable; noise is discrete Gaussian "
+    "on lattices so fine that its distance from rounded normal noise is paid for in delta"
 )
 CONCENTRATED = "rho of zCDP, costs added up exactly, then the tight conversion to (epsilon, delta)"
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -36,21 +35,11 @@ def rounding_distance(draws: Iterable[tuple[Fraction, int]]) -> float:
     return min(1.0, found * (1 + 1e-9))
 
 
-@dataclass(frozen=True)
 class FineSampler:
     """A sampler whose Gaussian noise on integers has a lattice of 2**−FINER; the rest is as it was."""
 
-    inner: Sampler
-
-    @property
-    def name(self) -> str:
-        """Where the noise comes from."""
-        return self.inner.name
-
-    @property
-    def simulation(self) -> bool:
-        """Whether it is for studies only."""
-        return self.inner.simulation
+    def __init__(self, inner: Sampler) -> None:
+        self.inner, self.name, self.simulation = inner, inner.name, inner.simulation
 
     def gaussian(self, values: Integers, variance: Fraction) -> Any:
         """values + noise, as doubles; what cannot be held is cut off first, which moves neighbours no farther apart."""
