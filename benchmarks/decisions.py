@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from discreet import kinds
+from discreet.additive import newton
 from discreet.additive import plan as additive
 from discreet.bayes import bins
 from discreet.calibration import plan as calibration
@@ -23,6 +24,7 @@ DELTA = 1e-6
 NEVER, ALWAYS = 10**9, 0
 UNSEEN = {(fine, "RICH"): math.inf, (fine, "RICHER"): math.inf}
 EVEN = {(pooled, "NUMBERS"): NEVER, **UNSEEN}  # numbers cut without a look at them
+SHAPED = {(kinds, "SHAPES_LEAN"): 0.0, (kinds, "SHAPES_FEW"): 1, (kinds, "SHAPES_RICH"): math.inf}
 KNORM, NORMAL = {(additive, "GAIN"): math.inf}, {(additive, "GAIN"): -math.inf}
 Cell = dict[str, Any]
 Constants = dict[str, float]
@@ -78,18 +80,13 @@ ARMS = {
     "fitted, K-norm": Arm("additive", EVEN | KNORM, DELTA),
     "fitted, normal": Arm("additive", EVEN | NORMAL, DELTA),
     "with a delta": Arm("auto", {(kinds, "SHAPES_LEAN"): math.inf}, DELTA),
-    "shapes": Arm(
-        "additive",
-        {
-            (kinds, "SHAPES_LEAN"): 0.0,
-            (kinds, "SHAPES_FEW"): 1,
-            (kinds, "BINARY"): math.inf,
-            (kinds, "BINARY_NUMBERS"): math.inf,
-        },
-        DELTA,
-    ),
+    "shapes": Arm("additive", SHAPED, DELTA),
 }
-
+ON_TABLES = (0.5, 0.6, 0.75)  # of ρ, where shapes are read off tables and get weights by the rest
+ARMS |= {
+    f"shapes, {share:.0%} on tables": Arm("additive", SHAPED | {(newton, "SHAPES"): Fraction(str(share))}, DELTA)
+    for share in ON_TABLES
+}
 
 PARTS = tuple(Fraction(part, 1000) for part in (25, 50, 100))  # of a budget, that a calibration may get
 ARMS |= {f"calibrated {float(part):.1%}": _calibrated(part) for part in (Fraction(0), *PARTS)}
@@ -173,11 +170,19 @@ def normal_noise(facts: Constants, GAIN: float) -> str:
     return "fitted, normal" if facts.get("gain", 0.0) > GAIN else "fitted, K-norm"
 
 
-def weighted_shapes(facts: Constants, SHAPES_FEW: float, SHAPES_LEAN: float) -> str:
-    """The line of `discreet.kinds`, with a δ: where weights of cells would have too little support."""
+def weighted_shapes(facts: Constants, SHAPES_FEW: float, SHAPES_LEAN: float, SHAPES_RICH: float) -> str:
+    """The line of `discreet.kinds`, with a δ: where weights of cells would have too little support, or much noise."""
     bar = kinds.BINARY_NUMBERS if 2 * facts["numbers"] >= facts["features"] else kinds.BINARY
-    worth = facts["features"] >= SHAPES_FEW and facts["support"] < bar and facts.get("clear", 0.0) >= SHAPES_LEAN
-    return "shapes" if worth else "with a delta"
+    clear = facts.get("clear", 0.0)
+    worth = facts["features"] >= SHAPES_FEW and (facts["support"] < bar or clear < SHAPES_RICH)
+    return "shapes" if worth and clear >= SHAPES_LEAN else "with a delta"
+
+
+def shared_shapes(facts: Constants, SHAPES: float) -> str:
+    """The share of `discreet.additive.newton`, where shapes are taken."""
+    taken = {name: float(getattr(kinds, name)) for name in ("SHAPES_FEW", "SHAPES_LEAN", "SHAPES_RICH")}
+    shapes = weighted_shapes(facts, **taken) == "shapes"
+    return f"shapes, {SHAPES:.0%} on tables" if shapes else "with a delta"
 
 
 _POOLED: dict[str, tuple[float, ...]] = {
@@ -256,8 +261,15 @@ RULES = {
         {
             "SHAPES_FEW": (8, 12, 16, 20, 24, 32),
             "SHAPES_LEAN": (10, 15, 20, 25, 30, 40, 60, math.inf),
+            "SHAPES_RICH": (0, 30, 50, 70, 100, 150, 200, math.inf),
         },
         weighted_shapes,
         kinds,
+    ),
+    "tables of shapes": Rule(
+        ("with a delta", *(f"shapes, {share:.0%} on tables" for share in ON_TABLES)),
+        {"SHAPES": ON_TABLES},
+        shared_shapes,
+        newton,
     ),
 }

@@ -124,7 +124,7 @@ def _asked(name: str, schema: Any, weight: float) -> bool:
         return numbers > 0 and weight >= (1000 if two else 500) * numbers
     if "pooled" in name:
         return numbers > 1 and 2 * numbers >= len(schema.features)
-    if name in {"fitted, K-norm", "fitted, normal", "with a delta", "shapes"}:
+    if name in {"fitted, K-norm", "fitted, normal", "with a delta"} or name.startswith("shapes"):
         return two
     return True
 

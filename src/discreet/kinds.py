@@ -18,8 +18,9 @@ ENTRY_POINTS = "discreet.kinds"  # the group of entry points: each names a Kind,
 DECLARED = "KINDS"
 BINARY, SEVERAL = 20.0, 30.0  # rows times ε for each free weight that an additive model asks for; of more classes
 BINARY_NUMBERS, SEVERAL_NUMBERS = 4.0, 20.0  # and where at least half of the features are numbers
-# Features between which shapes get weights (noise for more takes long to draw), and how clear their cells are there.
-SHAPES_FEW, SHAPES_MANY, SHAPES_LEAN = 24, 120, 15.0
+# Features between which shapes get weights (noise for more takes long to draw), how clear their cells are there at
+# least, and from where on weights of cells are better if they have support.
+SHAPES_FEW, SHAPES_MANY, SHAPES_LEAN, SHAPES_RICH = 24, 120, 15.0, 70.0
 
 
 @dataclass(frozen=True)
@@ -58,10 +59,11 @@ class Facts:
 
     @property
     def shapes(self) -> bool:
-        """Whether, with a δ, there is too little support for weights of cells, and enough for one of each shape."""
+        """Whether, with a δ, one weight for each feature's shape is surer to be found than weights of all cells."""
         wide = SHAPES_FEW <= self.features <= SHAPES_MANY
         able = self.clear > 0 and self.classes == 2 and self.rows < 1e8  # larger sums might leave 64 bits
-        return able and wide and self.support < self.needed and self.clear >= SHAPES_LEAN
+        scarce = self.support < self.needed or self.clear < SHAPES_RICH
+        return able and wide and scarce and self.clear >= SHAPES_LEAN
 
     @property
     def needed(self) -> float:

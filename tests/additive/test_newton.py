@@ -6,12 +6,16 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 
 from discreet import Adjacency, Budget, Categorical, Ledger, Numeric, PrivateClassifier, Schema, kinds, sources
 from discreet.additive import newton
 from discreet.additive.newton import FREE, RATE, Shapes, derivatives, noisy, plan_newton, rates, read_shapes, worst_rate
 from discreet.auto.rule import choose
 from discreet.estimators.counts import ClassCounts
+from discreet.mechanisms.noise import SimulationSampler
+from discreet.mechanisms.normal import rounding_distance
+from discreet.privacy.calibrate import zcdp_rho
 from discreet.privacy.ledger import cost
 from tests.recorder import replayed
 
@@ -64,7 +68,7 @@ def test_neighbours_cost_what_a_step_is_charged(monkeypatch, adjacency, rows):
     plan = plan_of(adjacency, rows)
     worst, charged = worst_rho(plan, rows), float(plan.step_rho)
     # Of two rows that come and go the columns are not opposite to each other in every place.
-    assert (0.9 if adjacency is Adjacency.ADD_REMOVE else 0.7) * charged < worst <= charged * (1 + 1e-12)
+    assert (0.9 if adjacency is Adjacency.ADD_REMOVE else 0.6) * charged < worst <= charged * (1 + 1e-12)
     assert float(cost(plan.entry([SHAPES.square] * newton.STEPS), "rho")) == pytest.approx(float(plan.rho), rel=1e-12)
     assert cost(plan.node, "rho") <= plan.rho
     whole = worst_rate()
@@ -157,10 +161,37 @@ def test_a_fit_costs_what_its_certificate_says(monkeypatch, adjacency, moved):
     assert tables <= rho * float(newton.SHAPES) * (1 + 1e-9)
     assert tape.loss("laplace") == pytest.approx(2 * 0.04)
     assert Fraction(made[0].epsilon) == 2 and Fraction(made[0].delta) == Fraction(1, 10**5)
-    # ρ is worth no more than what ε has left of the counts, by orders written out here.
-    orders = 1 + np.geomspace(1e-2, 1e4, 20_000)
-    logs = (orders - 1) * (orders * rho - 2 * 0.96) + orders * np.log1p(-1 / orders) - np.log(orders - 1)
-    assert math.exp(logs.min()) <= 1e-5 * (1 + 1e-6)
+    # ρ is worth no more than what ε has left of the counts, by the law of one normal variable written out here.
+    mu, left = math.sqrt(2 * rho), 2 * 0.96
+    spent = norm.cdf(mu / 2 - left / mu) - math.exp(left) * norm.cdf(-mu / 2 - left / mu)
+    assert 0.999e-5 < spent <= 1e-5
+
+
+def test_noise_is_paid_for_as_normal_where_it_all_but_is_and_as_discrete_elsewhere():
+    plan = plan_of()
+    assert plan.accounting == newton.ACCOUNTING and plan.rho > 1.1 * zcdp_rho(Fraction(1), Fraction(1, 10**5))
+    assert plan.distance < 1e-12
+    # What is within the distance of normal noise, at ρ, is (ε, δ)-DP with room for the distance on both sides.
+    mu = math.sqrt(2 * plan.rho)
+    spent = norm.cdf(mu / 2 - 1 / mu) - math.e * norm.cdf(-mu / 2 - 1 / mu)
+    assert spent + (1 + math.e) * plan.distance <= 1e-5
+    people = {"adjacency": Adjacency.ADD_REMOVE, "contributions": 1, "unexpected": "refuse"}
+    far = plan_newton(SCHEMA, Budget(30, 1e-6), **people)  # the distance is paid for e^30 times
+    assert far.accounting == newton.CONCENTRATED and far.rho == zcdp_rho(Fraction(30), Fraction(1, 10**6))
+
+
+def test_the_distance_is_that_of_all_integers_that_are_drawn(monkeypatch):
+    """Every call of a fit, its size and its variance: together they are as far from normal noise as the plan says."""
+    calls = []
+
+    class Counting(SimulationSampler):
+        def gaussian(self, values, variance):
+            calls.append((variance, values.size))
+            return super().gaussian(values, variance)
+
+    plan = plan_of()
+    newton.fit_newton(held(ROWS * 9), plan, ClassCounts(np.full(2, 54.0), 2.0, None), Counting(0))
+    assert 0.2 * plan.distance < rounding_distance(calls) <= plan.distance
 
 
 def test_weights_find_what_features_say_together(monkeypatch):
@@ -178,8 +209,8 @@ def test_weights_find_what_features_say_together(monkeypatch):
 
 
 def test_shapes_are_for_wide_tables_whose_cells_have_too_little_support_for_weights():
-    def choice(features, rows, delta, numbers=0):
-        made = [Numeric(f"x{i}", 0, 1) if i < numbers else Categorical(f"c{i}", range(12)) for i in range(features)]
+    def choice(features, rows, delta, cells=12):
+        made = [Categorical(f"c{i}", range(cells)) for i in range(features)]
         counts = ClassCounts(np.full(2, rows / 2), 2.0, None)
         return choose(Schema(made, "y", [0, 1]), counts, Fraction(1), delta=delta)
 
@@ -190,6 +221,10 @@ def test_shapes_are_for_wide_tables_whose_cells_have_too_little_support_for_weig
     others = (choice(36, 6500, 0), choice(36, 50_000, 1e-6), choice(36, 3000, 1e-6), choice(20, 6500, 1e-6))
     assert all("shape" not in one.reason for one in others)
     assert [one.model for one in others] == ["naive-bayes", "additive", "naive-bayes", "additive"]
+    # Weights of few cells have support early, but more noise than one weight for each shape until cells are clear.
+    small, large = choice(36, 2500, Fraction(1, 10**6), cells=2), choice(36, 8000, Fraction(1, 10**6), cells=2)
+    assert small.facts["support"] > kinds.BINARY and small.facts["clear"] < kinds.SHAPES_RICH < large.facts["clear"]
+    assert "shape of each feature" in small.reason and "shape" not in large.reason
 
 
 def test_flat_shapes_keep_room_of_their_own():

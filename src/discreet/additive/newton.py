@@ -17,14 +17,16 @@ from scipy.special import expit
 
 from discreet.additive.blocks import Blocks
 from discreet.additive.model import AdditiveModel
+from discreet.bayes.bundling import residual_of
 from discreet.bayes.estimate import estimate
 from discreet.bayes.items import Plan
 from discreet.bayes.plan import make_plan
 from discreet.bayes.release import release
 from discreet.estimators.counts import ClassCounts
 from discreet.mechanisms.noise import Sampler
+from discreet.mechanisms.normal import FineSampler, finer, held_delta, rounding_distance
 from discreet.privacy.budget import Adjacency, Budget
-from discreet.privacy.calibrate import zcdp_rho
+from discreet.privacy.calibrate import normal_rho, zcdp_rho
 from discreet.privacy.certifier import certify
 from discreet.privacy.ledger import Charge, Node, Sequential
 from discreet.privacy.plan import Protected
@@ -35,10 +37,10 @@ from discreet.statistics import saturated_add
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 STEPS = 5
-SHAPES = Fraction(3, 4)  # of ρ, for the tables that shapes are read off
+SHAPES = Fraction(3, 5)  # of ρ, for the tables that shapes are read off
 FREE = 11  # times a row's square by which the second derivatives may weigh in and cost nothing: below (11 + 5√5)/2
 LARGE = 4.0  # log-odds that a cell may speak for
-CONSTANT = 0.15  # the square of the constant's column, where those of all features add up to one at most
+CONSTANT = 0.05  # the square of the constant's column, where those of all features add up to one at most
 UNIT = 1 << 11  # of a column: rows are integers
 RATE = 1 << 15  # of a residual
 FINE, FAR = 1 << 10, 16  # steps of one unit of a score, and the largest one
@@ -47,7 +49,11 @@ WEIGHT, DOUBT = 0.6, 0.4  # of a shape before anything is seen, and its deviatio
 START = 0.25  # of that weight in the first step: all of it may put scores where second derivatives say nothing
 KEPT = 0.7  # of what earlier steps count for, with every step
 UNSEEN = 0.25  # the variance of a score that features may have only together, shared out over their shapes
-ACCOUNTING = "rho of zCDP, costs added up exactly, then the tight conversion to (epsilon, delta)"
+ACCOUNTING = (
+    "rho of normal noise, costs added up exactly, then the profile of one normal variable; noise is discrete Gaussian "
+    "on lattices so fine that its distance from rounded normal noise is paid for in delta"
+)
+CONCENTRATED = "rho of zCDP, costs added up exactly, then the tight conversion to (epsilon, delta)"
 
 
 @functools.cache
@@ -73,6 +79,7 @@ class NewtonPlan(Protected):
 
     tables: Plan
     rho: Fraction
+    accounting: str = ACCOUNTING
 
     @property
     def step_rho(self) -> Fraction:
@@ -82,6 +89,22 @@ class NewtonPlan(Protected):
     def spread(self, square: int) -> Fraction:
         """σ² of the gradient, of rows whose columns have at most this square together."""
         return Fraction(worst_rate() * square * self.moves**2) / (2 * self.step_rho)
+
+    @property
+    def distance(self) -> float:
+        """How far all that is drawn is from rounded normal noise, in total variation, at most."""
+        items = [item for item in self.tables.items if item.bundle is not None]
+        basis, size = residual_of(items), len(self.schema.features) + 1
+        charge = items[0].charge
+        assert isinstance(charge, Charge)
+        classes = len(self.schema.classes)
+        draws = [(finer(charge.spread / basis.common), classes)]
+        for cells, weight in zip(basis.sizes, basis.weights, strict=True):
+            draws += [(finer(cells * cells * charge.spread / weight), classes * cells)] * (cells > 1)
+        least = math.floor(CONSTANT * UNIT**2) - 2 * UNIT  # of a row's square: that of the constant alone
+        first, second = self.spread(least), self.spread(least) * least / FREE / 2
+        draws += [(first, STEPS * size), (second, STEPS * size * (size + 1) // 2)]
+        return rounding_distance(draws)
 
     @property
     def node(self) -> Sequential:
@@ -107,14 +130,22 @@ def _largest() -> int:
 def plan_newton(
     schema: Schema, budget: Budget, *, adjacency: Adjacency, contributions: int, unexpected: str
 ) -> NewtonPlan:  # fmt: skip
-    """The plan for (ε, δ), by the ρ that it is worth."""
+    """The plan for (ε, δ), by the ρ that it is worth to normal noise."""
     assert budget.epsilon is not None
-    rho = zcdp_rho(budget.epsilon, budget.delta)
-    tables = make_plan(
-        schema, Budget(rho=rho * SHAPES), mechanism="residual", adjacency=adjacency, contributions=contributions,
-        unexpected=unexpected,
-    )  # fmt: skip
-    return NewtonPlan(schema, budget, adjacency, contributions, tables, rho, unexpected=unexpected)
+    epsilon, delta = budget.epsilon, budget.delta
+
+    def made(rho: Fraction, accounting: str) -> NewtonPlan:
+        tables = make_plan(
+            schema, Budget(rho=rho * SHAPES), mechanism="residual", adjacency=adjacency, contributions=contributions,
+            unexpected=unexpected,
+        )  # fmt: skip
+        return NewtonPlan(schema, budget, adjacency, contributions, tables, rho, accounting, unexpected=unexpected)
+
+    # What is drawn at less ρ is no farther from normal noise than at more.
+    tail = held_delta(delta, epsilon, made(normal_rho(epsilon, float(delta)), ACCOUNTING).distance)
+    if tail < float(delta) / 2:
+        return made(zcdp_rho(epsilon, delta), CONCENTRATED)
+    return made(normal_rho(epsilon, tail), ACCOUNTING)
 
 
 @dataclass(frozen=True, eq=False)
@@ -234,7 +265,7 @@ def fitted_weights(rows: HeldRows, shapes: Shapes, plan: NewtonPlan, sampler: Sa
 
 def fit_newton(rows: HeldRows, plan: NewtonPlan, counts: ClassCounts, sampler: Sampler) -> AdditiveModel:
     """Release a model. The caller has charged the plan before reading any rows."""
-    released = release(rows.statistics(plan.tables.detail), plan.tables, sampler)
+    released = release(rows.statistics(plan.tables.detail), plan.tables, FineSampler(sampler))
     prior, likelihoods = estimate(released, 1.0, "shrunk")
     shapes = read_shapes(prior, [one.log_prob for one in likelihoods])  # type: ignore[attr-defined]
     weights = fitted_weights(rows, shapes, plan, sampler) / shapes.scale
@@ -246,7 +277,7 @@ def fit_newton(rows: HeldRows, plan: NewtonPlan, counts: ClassCounts, sampler: S
         node=plan.entry([shapes.square] * STEPS),
         sampler=released.samplers,
         simulation=sampler.simulation,
-        accounting=ACCOUNTING,
+        accounting=plan.accounting,
         rho=plan.rho,
         elsewhere=counts.elsewhere(),
     )

@@ -96,6 +96,17 @@ def zcdp_rho(epsilon: Fraction, delta: Fraction) -> Fraction:
 
 
 @functools.cache
+def normal_rho(epsilon: Fraction, delta: float) -> Fraction:
+    """ρ = μ²/2, from below, of the normal noise of ratio μ that is (ε, δ)-DP; ratios of several steps add up in it."""
+    target = float(epsilon)
+    high = target + 1.0
+    while normal_delta(math.sqrt(2 * high), target) <= delta:
+        high *= 2
+    low, _ = halved(lambda rho: normal_delta(math.sqrt(2 * rho), target) <= delta * (1 - _SAFETY), 0.0, high, 100)
+    return fraction_down(low * (1 - _SAFETY))
+
+
+@functools.cache
 def counting_rho(epsilon: Fraction, delta: Fraction, parts: tuple[tuple[Fraction, int], ...]) -> Fraction:
     """ρ for discrete Gaussian noise on count tables alone, by composing exact privacy loss distributions.
 

@@ -130,3 +130,14 @@ plant("newton-parts-too-long", "additive/newton.py", "PART = 1 << 17", "PART = 1
 plant("newton-score-by-its-neighbours", "additive/newton.py",
       "score = np.rint((x @ fine)", "score = np.rint((x @ fine + x.mean() * 2.0**24)",
       "what a row adds depends on the rows beside it", f"{NEWTON}::test_a_row_adds_the_same_wherever_it_stands")
+WORTH = f"{NEWTON}::test_noise_is_paid_for_as_normal_where_it_all_but_is_and_as_discrete_elsewhere"
+FAR = f"{NEWTON}::test_the_distance_is_that_of_all_integers_that_are_drawn"
+plant("newton-distance-unpaid", "additive/newton.py",
+      "    if tail < float(delta) / 2:\n", "    if tail < -1e9:\n",
+      "noise that is not normal enough for this epsilon is accounted for as normal", WORTH)
+plant("newton-distance-of-tables-alone", "additive/newton.py",
+      "        draws += [(first, STEPS * size), (second, STEPS * size * (size + 1) // 2)]\n", "",
+      "derivatives are taken for exactly normal", FAR)
+plant("newton-tables-on-whole-rows", "additive/newton.py",
+      "plan.tables, FineSampler(sampler))", "plan.tables, sampler)",
+      "noise of tables on whole rows is accounted for as normal", FAR)

@@ -211,3 +211,18 @@ plant("tree-one-level", "mechanisms/running.py",
 plant("running-sums-unheld", "mechanisms/running.py",
       "np.clip(total, -(2**63), 2**63 - 1) if wide else total, dtype", "total & (2**63 - 1) if wide else total, dtype",
       "a wide sum wraps, and a row moves it from one end to the other", f"{RUNNING}::test_wide_sums_are_held_and_exact_below")
+
+NORMAL = "mechanisms/test_normal.py"
+plant("distance-of-one-draw", "mechanisms/normal.py",
+      "found += count * float_up(1 / (23 * variance))", "found += float_up(1 / (23 * variance))",
+      "many draws are as far from normal noise as one", f"{NORMAL}::test_distances_add_up_and_small_variances_have_none")
+plant("fine-lattice-with-less-noise", "mechanisms/normal.py",
+      "self.inner.gaussian(held, variance * (1 << 2 * FINER))", "self.inner.gaussian(held, variance * (1 << 2 * FINER - 1))",
+      "integers grow more than their noise", f"{NORMAL}::test_the_finer_lattice_keeps_the_noise_and_what_neighbours_are_apart")
+plant("distance-paid-by-one-side", "mechanisms/normal.py",
+      "- (1 + math.exp(min(float(epsilon), 700.0))) * distance", "- distance",
+      "the distance of one neighbour's noise is forgotten", f"{NORMAL}::test_two_releases_have_the_profile_of_one_normal_variable")
+plant("normal-rho-of-twice-the-delta", "privacy/calibrate.py",
+      "normal_delta(math.sqrt(2 * rho), target) <= delta * (1 - _SAFETY), 0.0, high, 100)",
+      "normal_delta(math.sqrt(2 * rho), target) <= 2 * delta, 0.0, high, 100)",
+      "normal noise spends twice the delta", f"{NORMAL}::test_rho_of_normal_noise_spends_delta")
