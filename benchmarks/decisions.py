@@ -98,7 +98,8 @@ ARMS |= {
     )
     for fed, least, low in itertools.product(FED, LEAST, LOW)
 }
-ARMS |= {f"fitted, knots low {low:g}": Arm("additive", EVEN | {(bins, "LOW"): low}) for low in LOW}
+PLENTY = (30.0, 100.0, 300.0)  # rows·ε per feature and class, from which on there are more than FEW bins
+ARMS |= {f"counted, more from {plenty:g}": Arm("naive-bayes", EVEN | {(bins, "PLENTY"): plenty}) for plenty in PLENTY}
 USUAL = "counted, 0.6 and 3 or more low 1 bins"  # as they were before edges stood low
 
 
@@ -235,10 +236,10 @@ RULES = {
         lambda facts, FED, LEAST, LOW: f"counted, {FED:g} and {LEAST:g} or more low {LOW:g} bins",
         bins,
     ),
-    "knots": Rule(
-        tuple(f"fitted, knots low {low:g}" for low in LOW),
-        {"LOW": LOW},
-        lambda facts, LOW: f"fitted, knots low {LOW:g}",
+    "many bins": Rule(
+        tuple(f"counted, more from {plenty:g}" for plenty in PLENTY),
+        {"PLENTY": PLENTY},
+        lambda facts, PLENTY: f"counted, more from {PLENTY:g}",
         bins,
     ),
     "calibration": Rule(

@@ -40,7 +40,7 @@ def fit_additive(
 ) -> ReleasedModel:
     """Weights of numbers with knots where their rows lie, and levels for spikes, where looking for them pays."""
     from discreet.auto.rule import known_facts
-    from discreet.auto.shapes import low_knots, shaped
+    from discreet.auto.shapes import shaped
 
     near = Adjacency.of(settings["adjacency"])
     if settings.get("delta") and settings["bins"] == "auto" and isinstance(epsilon, Fraction):
@@ -48,11 +48,7 @@ def fit_additive(
         if facts.shapes:
             return _fit_shapes(X, y, schema=schema, counts=counts, epsilon=epsilon, **settings | {"adjacency": near})
     found = shaped(X, y, schema, counts, epsilon, weights=True, **settings)
-    public = found.schema
-    if public == schema and settings["bins"] == "auto" and isinstance(found.epsilon, Fraction):
-        steps = moved_rows(near, settings["contributions"])
-        public = _stating(low_knots(schema, counts.rows * float(found.epsilon / steps)), schema, counts)
-    told = {"schema": public, "epsilon": found.epsilon, "levels": found.levels, "counts": counts}
+    told = {"schema": found.schema, "epsilon": found.epsilon, "levels": found.levels, "counts": counts}
     return found.covering(fit_estimator(kind, X, y, **told, **settings))
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from discreet import sources
 from discreet.additive.blocks import Level
 from discreet.additive.fit import gaps_for
-from discreet.bayes.bins import bin_count, cut_low, recut
+from discreet.bayes.bins import bin_count
 from discreet.estimators.counts import ClassCounts
 from discreet.mechanisms.noise import bytes_of, sampler_for
 from discreet.models import ReleasedModel
@@ -22,7 +22,6 @@ from discreet.selection.classifier import features_worth
 from discreet.sources import Source
 
 TOGETHER = "the shapes of numbers, then the model"
-FINER = 1000.0  # rows times ε for each feature, from which on an additive model halves the first gap by itself
 PLENTY = 100.0  # the ε that stands for a fit without privacy
 
 
@@ -45,12 +44,6 @@ class Shaped:
 def features_for(counts: ClassCounts, epsilon: Any, features: int) -> int:
     """How many features a choice will come to at this ε, for bins that suit their tables."""
     return features_worth(int(counts.rows), Fraction(epsilon), 1, features)
-
-
-def low_knots(schema: Schema, weight: float) -> Schema:
-    """The schema with edges as knots of weights, closer where most values of most numbers lie; `weight` is rows·ε."""
-    each = weight / len(schema.features)
-    return schema if each > FINER else recut(schema, lambda one: cut_low(one, gaps_for(each)))
 
 
 def shaped(
