@@ -76,7 +76,13 @@ def test_ranges_from_zero_up_get_narrower_bins_at_their_lower_end(lower: float, 
 
 
 @pytest.mark.parametrize(
-    "feature", [Numeric("x", -1, 3), Numeric("x", 1, 1000, transform="log"), Numeric("x", -3, 9, integer=True)]
+    "feature",
+    [
+        Numeric("x", -1, 3),
+        Numeric("x", 1, 1000, transform="log"),
+        Numeric("x", -3, 9, integer=True),
+        Numeric("x", 1, 7, integer=True),  # as many values as bins
+    ],
 )
 def test_other_ranges_are_cut_evenly(feature: Numeric) -> None:
     assert cut_low(feature, 7) == rebinned(feature, 7)
@@ -89,6 +95,8 @@ def test_few_bins_are_even() -> None:
 @given(st.integers(0, 50), st.integers(1, 100_000), st.integers(2, 40))
 def test_low_bins_of_integers_are_never_empty(lower: int, width: int, count: int) -> None:
     feature = cut_low(Numeric("x", lower, lower + width, integer=True), count)
+    if width < count:
+        assert feature.cells == width + 1
     starts = [lower, *feature.edges[1:-1]]
     assert all(float(edge).is_integer() for edge in starts)
     assert all(a < b for a, b in pairwise([*starts, lower + width + 1]))

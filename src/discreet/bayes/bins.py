@@ -76,9 +76,10 @@ def cut_low(feature: Numeric, count: int) -> Numeric:
     Most amounts, counts and times lie low in the ranges that people declare. Ranges that reach below zero, and numbers
     whose transformation the schema declares, are cut evenly.
     """
-    if count < SEVERAL or feature.lower < 0 or feature.transform is not None:
-        return rebinned(feature, count)
     span = feature.upper - feature.lower
+    each = feature.integer and span < count  # every value has a bin of its own
+    if count < SEVERAL or each or feature.lower < 0 or feature.transform is not None:
+        return rebinned(feature, count)
     kept = edges_apart(feature, (feature.lower + span * (i / count) ** LOW for i in range(1, count)), feature.upper)
     return feature.having((*kept, feature.upper))
 
