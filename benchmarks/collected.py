@@ -1,4 +1,4 @@
-"""Some fifty real tables from the package index, in the form of the reference data: constants are tuned on them."""
+"""Some eighty real tables from the package index, in the form of the reference data: constants are tuned on them."""
 
 from __future__ import annotations
 

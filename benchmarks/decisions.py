@@ -90,13 +90,16 @@ ARMS |= {
 
 PARTS = tuple(Fraction(part, 1000) for part in (25, 50, 100))  # of a budget, that a calibration may get
 ARMS |= {f"calibrated {float(part):.1%}": _calibrated(part) for part in (Fraction(0), *PARTS)}
-FED, FEW, LEAST = (0.6, 1.0, 1.7), (10, 16), (3, 5, 8)
+FED, LEAST, LOW = (0.6, 1.0, 1.7), (2, 3), (1.0, 1.5, 2.0)
 ARMS |= {
-    f"counted, {fed:g} and {least} to {few} bins": Arm(
-        "naive-bayes", EVEN | {(bins, "FED"): fed, (bins, "FEW"): few, (bins, "LEAST"): least}
+    f"counted, {fed:g} and {least} or more low {low:g} bins": Arm(
+        "naive-bayes", EVEN | {(bins, "FED"): fed, (bins, "LEAST"): least, (bins, "LOW"): low}
     )
-    for fed, few, least in itertools.product(FED, FEW, LEAST)
+    for fed, least, low in itertools.product(FED, LEAST, LOW)
 }
+PLENTY = (30.0, 100.0, 300.0)  # rows·ε per feature and class, from which on there are more than FEW bins
+ARMS |= {f"counted, more from {plenty:g}": Arm("naive-bayes", EVEN | {(bins, "PLENTY"): plenty}) for plenty in PLENTY}
+USUAL = "counted, 0.6 and 3 or more low 1 bins"  # as they were before edges stood low
 
 
 @dataclass(frozen=True)
@@ -236,9 +239,15 @@ RULES = {
         fine,
     ),
     "bins": Rule(
-        tuple(sorted((name for name in ARMS if name.endswith(" bins")), key="counted, 1.7 and 3 to 10 bins".__ne__)),
-        {"FED": FED, "FEW": FEW, "LEAST": LEAST},
-        lambda facts, FED, FEW, LEAST: f"counted, {FED:g} and {LEAST:g} to {FEW:g} bins",
+        tuple(sorted((name for name in ARMS if name.endswith(" bins")), key=USUAL.__ne__)),
+        {"FED": FED, "LEAST": LEAST, "LOW": LOW},
+        lambda facts, FED, LEAST, LOW: f"counted, {FED:g} and {LEAST:g} or more low {LOW:g} bins",
+        bins,
+    ),
+    "many bins": Rule(
+        tuple(f"counted, more from {plenty:g}" for plenty in PLENTY),
+        {"PLENTY": PLENTY},
+        lambda facts, PLENTY: f"counted, more from {PLENTY:g}",
         bins,
     ),
     "calibration": Rule(

@@ -15,7 +15,7 @@ from sklearn.model_selection import train_test_split
 
 from benchmarks import collected
 from benchmarks.common import data_dir, line
-from benchmarks.decisions import ARMS, RULES, Cell, Constants, Rule, forced
+from benchmarks.decisions import ARMS, PLENTY, RULES, Cell, Constants, Rule, forced
 from benchmarks.peers import environments, splits
 from discreet import PrivateClassifier
 from discreet.additive import plan as additive
@@ -120,6 +120,8 @@ def _asked(name: str, schema: Any, weight: float) -> bool:
     two, numbers = len(schema.classes) == 2, len(schema.numeric)
     if name.endswith(" bins"):
         return numbers > 0
+    if "more from" in name:
+        return numbers > 0 and weight >= PLENTY[0] * len(schema.classes) * len(schema.features)
     if "fine" in name:
         return numbers > 0 and weight >= (1000 if two else 500) * numbers
     if "pooled" in name:

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet import BudgetError, Categorical, Numeric, PrivateNB, Schema
-from discreet.bayes.bins import HALVINGS, LEAST, MOST, bin_count, binned, rebinned
+from discreet.bayes.bins import HALVINGS, LEAST, LOW, MOST, SEVERAL, bin_count, binned, cut_low, rebinned
 
 SCHEMA = Schema(
     [
@@ -62,6 +62,44 @@ def test_integers_never_get_an_empty_bin(lower: int, width: int, count: int, hal
     assert all(a < b for a, b in pairwise(starts))
     assert starts[-1] <= lower + width
     assert feature.cells <= count + halvings
+
+
+@given(st.floats(0, 50), st.floats(1e-3, 1e6), st.integers(SEVERAL, MOST))
+def test_ranges_from_zero_up_get_narrower_bins_at_their_lower_end(lower: float, width: float, count: int) -> None:
+    feature = Numeric("x", lower, lower + width)
+    edges = np.array(cut_low(feature, count).edges)
+    widths = np.diff(edges)
+    assert len(widths) == count
+    assert (edges[0], edges[-1]) == (feature.lower, feature.upper)
+    assert (np.diff(widths) >= -1e-9 * width).all()
+    assert edges[1] - edges[0] == pytest.approx(width / count**LOW, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    "feature",
+    [
+        Numeric("x", -1, 3),
+        Numeric("x", 1, 1000, transform="log"),
+        Numeric("x", -3, 9, integer=True),
+        Numeric("x", 1, 7, integer=True),  # as many values as bins
+    ],
+)
+def test_other_ranges_are_cut_evenly(feature: Numeric) -> None:
+    assert cut_low(feature, 7) == rebinned(feature, 7)
+
+
+def test_few_bins_are_even() -> None:
+    assert cut_low(Numeric("x", 0, 9), SEVERAL - 1).edges == (0, 3, 6, 9)
+
+
+@given(st.integers(0, 50), st.integers(1, 100_000), st.integers(2, 40))
+def test_low_bins_of_integers_are_never_empty(lower: int, width: int, count: int) -> None:
+    feature = cut_low(Numeric("x", lower, lower + width, integer=True), count)
+    if width < count:
+        assert feature.cells == width + 1
+    starts = [lower, *feature.edges[1:-1]]
+    assert all(float(edge).is_integer() for edge in starts)
+    assert all(a < b for a, b in pairwise([*starts, lower + width + 1]))
 
 
 def test_a_derived_schema_fits() -> None:
