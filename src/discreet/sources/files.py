@@ -12,7 +12,7 @@ import shutil
 import tempfile
 import zlib
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 from pathlib import Path
@@ -21,11 +21,15 @@ from typing import Any
 import numpy as np
 
 from discreet.errors import DataError
-from discreet.sources import tables
-from discreet.sources.blocks import workers
+from discreet.schema import Schema
+from discreet.sources import pages, tables
+from discreet.sources.blocks import Rows, workers
+from discreet.sources.columns import make_column
+from discreet.sources.count import Tallied
 from discreet.sources.jsonlines import JSONLines
-from discreet.sources.streams import Stream, first_line, register
+from discreet.sources.streams import Stream, first_line, make_label, register, require
 from discreet.sources.tables import OPEN_QUOTE, Duck, private_duckdb
+from discreet.statistics import Detail
 
 _ARROW = {".arrow", ".feather", ".ipc"}
 _TEXT = {".csv", ".tsv", ".txt"}
@@ -49,13 +53,14 @@ class _Parquet(Duck):
 
         self.files: list[tuple[list[str], str]] = []
         self.plain: dict[str, set[str]] = {}
+        self.fields: dict[str, list[Any]] = {}
         self.paths, self.total = paths, 0
         for path in paths:
             try:
                 with parquet.ParquetFile(path) as one:
                     found, fields = one.metadata, list(one.schema_arrow)
                 names = [field.name for field in fields]
-                self.plain[path] = _plain(fields)
+                self.plain[path], self.fields[path] = _plain(fields), fields
             except (pa.ArrowException, OSError) as error:
                 raise DataError(f"{path} is not a readable Parquet file: {first_line(error)}") from None
             self.files.append((names, path))
@@ -80,11 +85,33 @@ class _Parquet(Duck):
             one = Duck(self.connection, source, [[_literal(path)]], names=names, label=path, owned=False)
             yield from one.batches(wanted)
 
-    def _read(self, path: str, wanted: list[str]) -> Iterator[dict[str, Any]]:
+    def counted(
+        self, schema: Schema, *, detail: Collection[Detail], identified: bool = False
+    ) -> Iterator[tuple[Any, Any]]:  # fmt: skip
+        """Rows counted from the pages of files; where that is not known to do, all that is left of a file as rows."""
+        require(schema, self.names, labelled=True)
+        wanted = [*schema.names, schema.target]
+        if self.labels is not None or identified or not all(self.plain[path] >= set(wanted) for _, path in self.files):
+            yield from self.rows(schema, identified=identified)
+            return
+        for _, path in self.files:
+            group = 0
+            for group, size, found in pages.counted(path, self.fields[path], schema, detail) or [(0, 0, None)]:
+                if found is None:
+                    break
+                yield Tallied(size, found), None
+            else:
+                continue
+            for batch in self._read(path, wanted, group):
+                columns = [make_column(feature, batch[feature.name]) for feature in schema.features]
+                label = make_label(schema, batch[schema.target], len(batch[schema.target]))
+                yield Rows(columns, len(label.values), label), None
+
+    def _read(self, path: str, wanted: list[str], first: int = 0) -> Iterator[dict[str, Any]]:
         import pyarrow as pa
 
         try:
-            for batch in _decoded(path, wanted):
+            for batch in _decoded(path, wanted, first):
                 columns = {name: batch.column(name) for name in wanted}
                 for column in columns.values():
                     if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
@@ -118,8 +145,8 @@ class _CSV(Duck):
             super().close()
 
 
-def _decoded(path: str, wanted: list[str]) -> Iterator[Any]:
-    """The record batches of a Parquet file in order, decoded by as many threads as there are, one ahead of its use.
+def _decoded(path: str, wanted: list[str], first: int = 0) -> Iterator[Any]:
+    """The record batches of a Parquet file in order, from a row group on, decoded by as many threads as there are, one ahead of its use.
 
     A thread takes neighbouring row groups that make a batch; only a row group that makes several is shared by threads.
     """
@@ -137,7 +164,7 @@ def _decoded(path: str, wanted: list[str]) -> Iterator[Any]:
             found = file.iter_batches(most, row_groups=groups, columns=wanted, use_threads=not alone)
             return found, pool.submit(next, found, None)
 
-        runs = _runs([facts.row_group(group).num_rows for group in range(facts.num_row_groups)], most)
+        runs = _runs([facts.row_group(group).num_rows for group in range(first, facts.num_row_groups)], most, first)
         lanes = deque(lane(run) for run in islice(runs, threads))
         while lanes:
             found, ahead = lanes.popleft()
@@ -149,10 +176,10 @@ def _decoded(path: str, wanted: list[str]) -> Iterator[Any]:
             yield batch
 
 
-def _runs(rows: list[int], most: int) -> Iterator[list[int]]:
-    """Row groups one after the other, as many together as have no more rows than `most`."""
+def _runs(rows: list[int], most: int, first: int = 0) -> Iterator[list[int]]:
+    """Row groups one after the other, from one on, as many together as have no more rows than `most`."""
     run, room = list[int](), most
-    for group, size in enumerate(rows):
+    for group, size in enumerate(rows, start=first):
         if run and size > room:
             yield run
             run, room = [], most

@@ -165,7 +165,7 @@ plant("a-crowd-beside-the-rows", "sources/source.py",
 
 SWEEP = "sources/test_sweep.py::test_every_column_counts_as_on_the_plain_path"
 plant("sweep-rounds-otherwise", "sources/sweep.py",
-      "_EVEN = 1.5 * 2.0**52", "_EVEN = 1.5 * 2.0**51",
+      "_ROUND = 1.5 * 2.0**52", "_ROUND = 1.5 * 2.0**51",
       "numbers of large tables are rounded otherwise than those of small ones", SWEEP)
 plant("rows-between-threads-count-twice", "sources/blocks.py",
       "return list(pairwise(ends))", "return [(a, min(b + 1, size)) for a, b in pairwise(ends)]",
