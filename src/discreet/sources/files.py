@@ -41,20 +41,42 @@ _LANES = 8  # batches of a Parquet file that wait for their turn at most
 _SPOOLED: list[Any] = []  # folders that are removed when the process ends
 
 
-class _Parquet(Duck):
+class _Begun(Duck):
+    """Files of which DuckDB is begun when it is asked for more than paths and names, as few rows ever need it."""
+
+    def __init__(self, paths: list[str], names: list[str], begin: Callable[[Duck], None]) -> None:
+        self.paths, self.names, self.label, self._begin = paths, names, paths[0], begin
+
+    def __getattr__(self, name: str) -> Any:
+        begin = None if name.startswith("_") else self.__dict__.pop("_begin", None)
+        if begin is None:
+            raise AttributeError(f"{type(self).__name__} has no {name}")
+        try:
+            begin(self)
+        except BaseException:
+            self._begin = begin  # asked again, it tries again
+            raise
+        return getattr(self, name)
+
+    def close(self) -> None:
+        if "_begin" not in self.__dict__:
+            super().close()
+
+
+class _Parquet(_Begun):
     """Parquet files, one after the other: the types of one must not re-code the values of another.
 
     Columns of plain numbers and texts come straight from Arrow, which reads them in all threads; others by DuckDB.
     """
 
-    def __init__(self, paths: list[str], connection: Any, folder: tempfile.TemporaryDirectory[str]) -> None:
+    def __init__(self, paths: list[str], settings: dict[str, Any]) -> None:
         import pyarrow as pa
         import pyarrow.parquet as parquet
 
         self.files: list[tuple[list[str], str]] = []
         self.plain: dict[str, set[str]] = {}
         self.fields: dict[str, list[Any]] = {}
-        self.paths, self.total = paths, 0
+        self.total, self.lenient = 0, False
         for path in paths:
             try:
                 with parquet.ParquetFile(path) as one:
@@ -71,7 +93,12 @@ class _Parquet(Duck):
         joined = len(paths) > 1 and len({name.lower() for name in names}) == len(names)
         source = f"read_parquet(?, hive_partitioning = false, union_by_name = {str(joined).lower()})"
         literal = [_literal(path) for path in paths]
-        super().__init__(connection, source, [literal], names=names, label=paths[0], folder=folder)
+
+        def begin(stream: Duck) -> None:
+            connection, folder = private_duckdb(**settings)
+            Duck.__init__(stream, connection, source, [literal], names=names, label=paths[0], folder=folder)
+
+        super().__init__(paths, names, begin)
 
     def batches(self, wanted: list[str]) -> Iterator[dict[str, Any]]:
         for names, path in self.files:
@@ -121,28 +148,6 @@ class _Parquet(Duck):
         except (pa.ArrowException, OSError) as error:
             refused = self._refusal(error)
             raise DataError(str(refused).replace(self.label, path, 1)) from None
-
-
-class _CSV(Duck):
-    """CSV files, whose header line has the names of the columns; DuckDB is begun when it is asked for more."""
-
-    def __init__(self, paths: list[str], names: list[str], begin: Callable[[Duck], None]) -> None:
-        self.paths, self.names, self._begin = paths, names, begin
-
-    def __getattr__(self, name: str) -> Any:
-        begin = None if name.startswith("_") else self.__dict__.pop("_begin", None)
-        if begin is None:
-            raise AttributeError(f"{type(self).__name__} has no {name}")
-        try:
-            begin(self)
-        except BaseException:
-            self._begin = begin  # asked again, it tries again
-            raise
-        return getattr(self, name)
-
-    def close(self) -> None:
-        if "_begin" not in self.__dict__:
-            super().close()
 
 
 def _decoded(path: str, wanted: list[str], first: int = 0) -> Iterator[Any]:
@@ -259,7 +264,7 @@ def open_files(path: str | os.PathLike[str], *, ordered: bool = False, lenient: 
         return JSONLines(paths, lenient=lenient)
     settings = {"preserve_insertion_order": ordered, "memory_limit": "1GB"}
     if kind == "parquet":
-        return _Parquet(paths, *private_duckdb(**settings))
+        return _Parquet(paths, settings)
     names, delimiter = _header(paths[0], lenient)
     for other in paths[1:]:
         if _header(other, lenient) != (names, delimiter):
@@ -286,7 +291,7 @@ def open_files(path: str | os.PathLike[str], *, ordered: bool = False, lenient: 
             lenient=lenient, check=outside_quotes,
         )  # fmt: skip
 
-    return _CSV(paths, names, begin)
+    return _Begun(paths, names, begin)
 
 
 def _literal(path: str) -> str:
