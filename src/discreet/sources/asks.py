@@ -47,8 +47,9 @@ class Count(Ask[Statistics]):
         result: Statistics | None = None
         for rows, count in source.held_or_read(detail=self.detail):
             if rows.size:
+                absorbed = count if source.total else None
                 counted = isinstance(rows, Tallied)
-                found = rows.found if counted else tally(source.schema, rows, self.detail, count if source.total else None)
+                found = rows.found if counted else tally(source.schema, rows, self.detail, absorbed)
                 result = found if result is None else added(source, result, found)
         if result is not None:
             yield result

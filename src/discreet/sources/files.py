@@ -122,14 +122,13 @@ class _Parquet(_Begun):
             yield from self.rows(schema, identified=identified)
             return
         for _, path in self.files:
-            group = 0
+            left: int | None = None  # the row group from which rows are decoded
             for group, size, found in pages.counted(path, self.fields[path], schema, detail) or [(0, 0, None)]:
                 if found is None:
+                    left = group
                     break
                 yield Tallied(size, found), None
-            else:
-                continue
-            for batch in self._read(path, wanted, group):
+            for batch in [] if left is None else self._read(path, wanted, left):
                 columns = [make_column(feature, batch[feature.name]) for feature in schema.features]
                 label = make_label(schema, batch[schema.target], len(batch[schema.target]))
                 yield Rows(columns, len(label.values), label), None
@@ -151,7 +150,7 @@ class _Parquet(_Begun):
 
 
 def _decoded(path: str, wanted: list[str], first: int = 0) -> Iterator[Any]:
-    """The record batches of a Parquet file in order, from a row group on, decoded by as many threads as there are, one ahead of its use.
+    """The record batches of a Parquet file in order, from a row group on, decoded by all threads ahead of their use.
 
     A thread takes neighbouring row groups that make a batch; only a row group that makes several is shared by threads.
     """

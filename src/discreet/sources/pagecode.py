@@ -21,13 +21,14 @@ RAW, SNAPPY, ZSTD, GZIP = range(4)
 WRONG = 255  # no column has so many codes
 
 
-def _page_headers(data: Any, size: int, codec: int, found: Any) -> int:
+def _page_headers(data: Any, size: int, codec: int, found: Any) -> Any:
     """The pages of a column chunk, a row of `found` each, and how many they are.
 
     Headers are structs of Thrift's compact protocol, at most three deep. Where values are packed, the packed bytes say
     to how many they unpack; that must be what the header says, for nobody compares them later.
     """
-    at, many = 0, 0
+    at: Any = 0
+    many = 0
     last = np.zeros(4, np.int64)
     while at < size:
         if many == len(found):
@@ -125,9 +126,10 @@ def _page_headers(data: Any, size: int, codec: int, found: Any) -> int:
     return many
 
 
-def _unpacked(data: Any, at: int, stop: int, codec: int) -> int:
+def _unpacked(data: Any, at: Any, stop: int, codec: int) -> Any:
     """To how many bytes packed ones unpack, as their own format says; its library holds them to that."""
-    result, places = np.int64(0), 0
+    result: Any = np.int64(0)
+    places: Any = 0
     if codec == SNAPPY:
         while at < stop and places < 5:
             result |= (np.int64(data[at]) & 127) << (7 * places)
@@ -155,9 +157,10 @@ def _unpacked(data: Any, at: int, stop: int, codec: int) -> int:
     return result + 256 if codec == ZSTD and places == 2 else result
 
 
-def _page_levels(data: Any, at: int, stop: int, size: int, valid: Any) -> int:
+def _page_levels(data: Any, at: Any, stop: int, size: int, valid: Any) -> Any:
     """How many of so many values are there, −1 if the levels are wrong; which, if some are not."""
-    done, present = 0, 0
+    done: Any = 0
+    present: Any = 0
     while done < size:
         head, at = _varint(data, at, stop)
         many = min((head >> 1) * (8 if head & 1 else 1), size - done)
@@ -184,7 +187,7 @@ def _page_levels(data: Any, at: int, stop: int, size: int, valid: Any) -> int:
     return present
 
 
-def _varint(data: Any, at: int, stop: int) -> Any:
+def _varint(data: Any, at: Any, stop: int) -> Any:
     """A number below 2**35 and the place after it; −1 if there is none."""
     result, shift = np.int64(0), np.int64(0)
     while at < stop and shift < 35:
@@ -197,12 +200,13 @@ def _varint(data: Any, at: int, stop: int) -> Any:
     return np.int64(-1), at
 
 
-def _indexed(data: Any, at: int, stop: int, table: Any, out: Any) -> int:
+def _indexed(data: Any, at: Any, stop: int, table: Any, out: Any) -> Any:
     """Codes by the indices of a page: runs of one index, and groups of eight packed ones; −1 if they are wrong.
 
     `table` has the code of each entry of the dictionary, and then WRONG: at least 256 places in all.
     """
-    size, done = len(out), 0
+    size: Any = len(out)
+    done: Any = 0
     if size == 0:
         return 0
     if at >= stop or data[at] > 32:
@@ -218,7 +222,7 @@ def _indexed(data: Any, at: int, stop: int, table: Any, out: Any) -> int:
         if head & 1:
             if (many * width + 7) // 8 > stop - at:
                 return -1
-            done_here = np.int64(0)
+            here: Any = np.int64(0)
             if width <= 8:
                 # Eight of them begin with a byte; eight bytes hold them.
                 whole = max(0, min(many // 8, (stop - at - 8 + width) // width if width else many // 8))
@@ -229,15 +233,15 @@ def _indexed(data: Any, at: int, stop: int, table: Any, out: Any) -> int:
                     word, to = _eight(data, np.uint64(at) + g * w), np.uint64(done) + g * np.uint64(8)
                     for k in range(np.uint64(8)):
                         out[to + k] = table[(word >> (k * w)) & mask]
-                done_here = 8 * np.int64(whole)
+                here = 8 * np.int64(whole)
             else:
                 safe = min(many, (stop - at - 8) * 8 // width) if stop - at >= 8 else 0
                 for k in range(np.uint64(safe)):
                     bit = k * np.uint64(width)
-                    spot = (_eight(data, np.uint64(at) + (bit >> np.uint64(3))) >> (bit & np.uint64(7))) & mask
+                    spot: Any = (_eight(data, np.uint64(at) + (bit >> np.uint64(3))) >> (bit & np.uint64(7))) & mask
                     out[np.uint64(done) + k] = table[min(spot, beyond)]
-                done_here = safe
-            for k in range(done_here, many):
+                here = safe
+            for k in range(here, many):
                 spot = np.uint64(0)
                 for b in range(width):
                     bit = k * width + b

@@ -19,12 +19,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.schema import Categorical, Numeric, Schema
+from discreet.schema import Numeric, Schema
 from discreet.sources import pagecode
 from discreet.sources.blocks import SMALL, workers
 from discreet.sources.columns import Codes, make_column
 from discreet.sources.count import BINS, joint_tables
-from discreet.sources.pagecode import BODY, DATA_2, DICTIONARY, KIND, PACKED, RAW, VALUES, WHOLE, WRONG
+from discreet.sources.pagecode import DATA_2, DICTIONARY, RAW, WRONG
 from discreet.sources.program import Program
 from discreet.sources.sweep import COMPILING, EVEN, LAST, LOADING, RULE, compiled_bins, kept_on_disk
 from discreet.statistics import Detail, Statistics
@@ -38,7 +38,7 @@ _PAGE, _PAGES = 1 << 26, 1 << 16  # bytes of a page unpacked, pages of a column 
 _LANES = 8
 
 
-class _Unknown(Exception):
+class _UnknownError(Exception):
     """Bytes that are wrong, or that nobody here knows how to read."""
 
 
@@ -49,21 +49,28 @@ class _Wanted:
     place: int
     stored: np.dtype[Any]
     kind: np.dtype[Any]  # of the values that the file says it holds
-    feature: Categorical | Numeric
+    feature: Any
     optional: bool
     gone: int  # the code of a missing value
     bins: tuple[Array, float] | None  # for bins of equal width, what the machine code knows of them
 
-    def codes(self, values: Array) -> NDArray[np.uint8]:
-        """The codes of some values as they are stored, as of any other values."""
-        return _codes(self.feature, values.astype(self.kind))
+    def code(self, page: Array, at: int, out: Array) -> None:
+        """The codes of values that lie in bytes from a place on, as many as there is room for."""
+        if self.bins is not None and self.kind == np.float64:
+            compiled_bins()(page, at, *self.bins, out)
+            return
+        values = np.frombuffer(page, self.stored, len(out), at).astype(self.kind)
+        if self.bins is not None:
+            compiled_bins()(values.astype(np.float64).view(np.uint8), 0, *self.bins, out)
+        else:
+            out[:] = _codes(self.feature, values)
 
 
-def _codes(feature: Categorical | Numeric, values: Array) -> NDArray[np.uint8]:
-    column = make_column(feature, values)
-    if isinstance(column, Codes):
-        return column.encode().astype(np.uint8)
-    return Program([column]).codes([[0]], 0, len(values))[0].astype(np.uint8)
+def _codes(feature: Any, values: Array) -> NDArray[np.uint8]:
+    column: Any = make_column(feature, values)
+    known = isinstance(column, Codes)
+    codes: Array = column.encode() if known else Program([column]).codes([[0]], 0, len(values))[0]
+    return codes.astype(np.uint8)
 
 
 def counted(
@@ -152,7 +159,7 @@ class _File:
         try:
             for column, out in zip(self.wanted, codes, strict=True):
                 self._chunk(file, facts.column(column.place), column, out)
-        except (_Unknown, pa.ArrowException, OSError, ValueError, KeyError):
+        except (_UnknownError, pa.ArrowException, OSError, ValueError, KeyError):
             return None
         return joint_tables(self.schema, codes)
 
@@ -170,27 +177,28 @@ class _File:
         size, codec = facts.total_compressed_size, facts.compression
         start = min(one for one in (facts.dictionary_page_offset, facts.data_page_offset) if one)
         if not 0 < size * self.threads <= _CHUNKS or codec not in _CODECS:
-            raise _Unknown
+            raise _UnknownError
         data = self._room("data", size)
-        if os.preadv(file, [memoryview(data)], start) != size:
-            raise _Unknown
+        if os.preadv(file, [data.data], start) != size:
+            raise _UnknownError
         places = self._room("places", _PAGES * 72).view(np.int64).reshape(_PAGES, 9)
         many = headers(data, size, _CODECS[codec], places)
         if many < 0:
-            raise _Unknown
+            raise _UnknownError
         unpack, table, done = _unpacker(codec, data), None, 0
         for kind, whole, packed, values, encoding, body, front, _, squeezed in places[:many].tolist():
             if whole > _PAGE or (kind == DICTIONARY and (table is not None or encoding not in (_PLAIN, 2))):
-                raise _Unknown
-            page = unpack(body + front, body + packed, whole - front) if squeezed else data[body + front : body + packed]
+                raise _UnknownError
+            first, last = body + front, body + packed
+            page = unpack(first, last, whole - front) if squeezed else data[first:last]
             if kind == DICTIONARY:
                 if values * column.stored.itemsize > len(page):
-                    raise _Unknown
+                    raise _UnknownError
                 table = np.full(max(256, values + 1), WRONG, np.uint8)
-                table[:values] = column.codes(np.frombuffer(page, column.stored, values))
+                column.code(page, 0, table[:values])
                 continue
             if values > len(out) - done:
-                raise _Unknown
+                raise _UnknownError
             mine, at, present = out[done : done + values], 0, values
             done += values
             if column.optional:
@@ -200,15 +208,15 @@ class _File:
                 else:
                     at = 4 + int.from_bytes(page[:4].tobytes(), "little")
                     if at > len(page):
-                        raise _Unknown
+                        raise _UnknownError
                     present = levels(page, 4, at, values, valid)
             if present < 0:
-                raise _Unknown
+                raise _UnknownError
             self._values(column, page, at, encoding, table, mine[:present], indexed)
             if present < values:
                 spread(valid, present, column.gone, mine)
         if done != len(out):
-            raise _Unknown
+            raise _UnknownError
 
     def _values(
         self, column: _Wanted, page: Array, at: int, encoding: int, table: Array | None, out: Array, indexed: Any
@@ -216,14 +224,11 @@ class _File:
         """The codes of the values of a page that are there."""
         if encoding in _INDICES and table is not None:
             if indexed(page, at, len(page), table, out) < 0:
-                raise _Unknown
+                raise _UnknownError
             return
         if encoding != _PLAIN or column.bins is None or len(out) * column.stored.itemsize > len(page) - at:
-            raise _Unknown
-        if column.kind != np.float64:
-            values = np.frombuffer(page, column.stored, len(out), at).astype(column.kind)
-            page, at = values.astype(np.float64).view(np.uint8), 0
-        compiled_bins()(page, at, *column.bins, out)
+            raise _UnknownError
+        column.code(page, at, out)
 
 
 def _unpacker(name: str, data: Array) -> Callable[[int, int, int], Array]:
@@ -232,7 +237,7 @@ def _unpacker(name: str, data: Array) -> Callable[[int, int, int], Array]:
 
     if name == "UNCOMPRESSED":
         return lambda start, stop, size: data[start:stop]
-    codec, raw = pa.Codec(name.lower()), memoryview(data)
+    codec, raw = pa.Codec(name.lower()), data.data
 
     def unpack(start: int, stop: int, size: int) -> Array:
         return np.frombuffer(codec.decompress(raw[start:stop], decompressed_size=size), np.uint8)

@@ -121,7 +121,7 @@ class Source:
         size, seen = 0, False
         if shared and is_beside(self.data):
             self.held()  # codes come from afar, not rows
-        read_by = {"ordered": ordered, "unknown": keep, "coded": coded}
+        read_by: Any = {"ordered": ordered, "unknown": keep, "coded": coded}
         for rows, count in self.held_or_read(coded=coded) if shared else self._read(**read_by):
             if columns is not None:
                 rows = rows.only(columns)
@@ -231,7 +231,7 @@ class Source:
     def held_or_read(
         self, *, coded: bool = True, detail: Collection[Detail] | None = None
     ) -> Iterator[tuple[Any, Absorbed]]:  # fmt: skip
-        """The rows that are held, or else those of the data in any order; of some of these the detail, if it is named."""
+        """The rows that are held, or else those of the data in any order, or the detail of some of these."""
         if self._kept:
             return ((one.rows(), Absorbed()) for one in self.held().pieces())
         return self._read(ordered=False, coded=coded, detail=detail)

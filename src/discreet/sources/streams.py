@@ -71,7 +71,7 @@ class Stream:
     def counted(
         self, schema: Schema, *, detail: Collection[Detail], identified: bool = False
     ) -> Iterator[tuple[Any, Any]]:  # fmt: skip
-        """Labelled rows to be counted in any order; a source that counts some as it reads them gives `count.Tallied`."""
+        """Labelled rows to be counted in any order, or `count.Tallied` of those that were counted as they were read."""
         return self.rows(schema, identified=identified)
 
     def label_part(self, start: int, size: int) -> Any:
