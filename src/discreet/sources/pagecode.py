@@ -28,7 +28,7 @@ def _page_headers(data: Any, size: int, codec: int, found: Any) -> Any:
     to how many they unpack; that must be what the header says, for nobody compares them later.
     """
     at: Any = 0
-    many = 0
+    many: Any = 0
     last = np.zeros(4, np.int64)
     while at < size:
         if many == len(found):
@@ -36,7 +36,8 @@ def _page_headers(data: Any, size: int, codec: int, found: Any) -> Any:
         page = found[many]
         page[:] = -1
         page[LEVELS], page[REPEATS], page[SQUEEZED] = 0, 0, 1
-        depth, under, levels = 0, 0, 3
+        depth, under = 0, 0
+        levels: Any = 3
         last[0] = 0
         while True:
             if at >= size:
@@ -242,12 +243,12 @@ def _indexed(data: Any, at: Any, stop: int, table: Any, out: Any) -> Any:
                     out[np.uint64(done) + k] = table[min(spot, beyond)]
                 here = safe
             for k in range(here, many):
-                spot = np.uint64(0)
+                item: Any = np.uint64(0)
                 for b in range(width):
                     bit = k * width + b
                     if (data[at + (bit >> 3)] >> np.uint8(bit & 7)) & np.uint8(1):
-                        spot |= np.uint64(1) << np.uint64(b)
-                out[done + k] = table[min(spot, beyond)]
+                        item |= np.uint64(1) << np.uint64(b)
+                out[done + k] = table[min(item, beyond)]
             at += (head >> 1) * width
         else:
             if (width + 7) // 8 > stop - at:
