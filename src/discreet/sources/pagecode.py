@@ -253,11 +253,11 @@ def _indexed(data: Any, at: Any, stop: int, table: Any, out: Any) -> Any:
         else:
             if (width + 7) // 8 > stop - at:
                 return -1
-            spot = np.uint64(0)
+            entry: Any = np.uint64(0)
             for b in range((width + 7) // 8):
-                spot |= np.uint64(data[at + b]) << np.uint64(8 * b)
+                entry |= np.uint64(data[at + b]) << np.uint64(8 * b)
             at += (width + 7) // 8
-            out[done : done + many] = table[min(spot, beyond)]
+            out[done : done + many] = table[min(entry, beyond)]
         done += many
     most = np.uint8(0)
     for k in range(np.uint64(size)):
