@@ -245,8 +245,8 @@ def _indexed(data: Any, at: Any, stop: int, table: Any, out: Any) -> Any:
             for k in range(here, many):
                 item: Any = np.uint64(0)
                 for b in range(width):
-                    bit = k * width + b
-                    if (data[at + (bit >> 3)] >> np.uint8(bit & 7)) & np.uint8(1):
+                    place = k * width + b
+                    if (data[at + (place >> 3)] >> np.uint8(place & 7)) & np.uint8(1):
                         item |= np.uint64(1) << np.uint64(b)
                 out[done + k] = table[min(item, beyond)]
             at += (head >> 1) * width

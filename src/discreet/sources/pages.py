@@ -186,6 +186,7 @@ class _File:
         if many < 0:
             raise _UnknownError
         unpack, table, done = _unpacker(codec, data), None, 0
+        valid = self._room("valid", len(out))
         for kind, whole, packed, values, encoding, body, front, _, squeezed in places[:many].tolist():
             if whole > _PAGE or (kind == DICTIONARY and (table is not None or encoding not in (_PLAIN, 2))):
                 raise _UnknownError
@@ -202,7 +203,6 @@ class _File:
             mine, at, present = out[done : done + values], 0, values
             done += values
             if column.optional:
-                valid = self._room("valid", values)
                 if kind == DATA_2:
                     present = levels(data, body, body + front, values, valid)
                 else:
