@@ -24,7 +24,7 @@ assert sweep.__file__.startswith(sys.argv[1]), sweep.__file__
 schema = Schema([Categorical("a", range(4)), Numeric("x", 0, 1)], "y", [0, 1])
 values = np.column_stack([np.arange(40_000) % 4, np.linspace(0, 1, 40_000)])
 labels = np.arange(40_000) % 2
-assert not sweep._kept_on_disk()
+assert not sweep.kept_on_disk()
 plain = collect(values, schema, labels)
 sweep.worthwhile = lambda _: True
 import discreet.sources.count as count

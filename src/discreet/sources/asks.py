@@ -18,7 +18,7 @@ from discreet.sources.beside import Arrays, Ask, Task, answers
 from discreet.sources.blocks import Rows
 from discreet.sources.coded import cells_of
 from discreet.sources.columns import Numbers
-from discreet.sources.count import tally
+from discreet.sources.count import Tallied, tally
 from discreet.sources.fewer import several, written_key
 from discreet.sources.held import HeldRows
 from discreet.sources.people import People
@@ -45,9 +45,11 @@ class Count(Ask[Statistics]):
 
     def of(self, source: Any) -> Iterator[Statistics]:
         result: Statistics | None = None
-        for rows, count in source.held_or_read():
+        for rows, count in source.held_or_read(detail=self.detail):
             if rows.size:
-                found = tally(source.schema, rows, self.detail, count if source.total else None)
+                absorbed = count if source.total else None
+                counted = isinstance(rows, Tallied)
+                found = rows.found if counted else tally(source.schema, rows, self.detail, absorbed)
                 result = found if result is None else added(source, result, found)
         if result is not None:
             yield result

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterator
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -13,7 +14,8 @@ from numpy.typing import NDArray
 from discreet.schema import Schema
 from discreet.sources.absorb import Absorbed, absorb
 from discreet.sources.blocks import SMALL, Rows, in_threads, parts, shared, spans
-from discreet.sources.columns import Codes, Column, Numbers
+from discreet.sources.columns import Codes, Column, Numbers, make_column
+from discreet.sources.pagecode import compiled_pages
 from discreet.sources.program import Program
 from discreet.sources.sweep import worthwhile
 from discreet.statistics import Detail, Statistics
@@ -63,10 +65,48 @@ def _counted(schema: Schema, rows: Rows, detail: Collection[Detail], total: bool
     for table in tables:
         if table.bad:
             return table.column
+    return _statistics(schema, tables, counts[:classes])
+
+
+def _statistics(schema: Schema, tables: list[_Tables], counts: NDArray[np.int64]) -> Statistics:
     result: dict[str, dict[str, Any]] = {k: {} for k in ("tables", "present", "sums", "squares", "lattice")}
     for table in tables:
-        table.finish(counts[:classes], result)
-    return Statistics(schema, counts[:classes], **result)
+        table.finish(counts, result)
+    return Statistics(schema, counts, **result)
+
+
+@dataclass(frozen=True)
+class Tallied:
+    """Rows that were counted as they were read, and how many these are."""
+
+    size: int
+    found: Statistics
+
+
+def joint_tables(schema: Schema, codes: NDArray[np.uint8]) -> Statistics | None:
+    """Bins and categories counted from the codes of some rows, the label's first; None if a value has no cell."""
+    classes = len(schema.classes)
+    tables = [_Tables(make_column(feature, np.zeros(0)), classes, BINS) for feature in schema.features]
+    cells = [table.cells for table in tables]
+    groups = _grouped(cells, classes + 1, GROUP)
+    shapes = [(classes + 1, *(cells[j] for j in members)) for members in groups]
+    ends = np.cumsum([0, *(math.prod(shape) for shape in shapes)])
+    joint = np.zeros(ends[-1], np.uint32)
+    last = np.cumsum([len(members) for members in groups])
+    compiled_pages()[-1](codes, np.array(cells, np.int64), last, ends[:-1], joint)
+    counts = np.zeros(classes + 1, np.int64)
+    for members, shape, start, stop in zip(groups, shapes, ends, ends[1:], strict=False):
+        counts = _margins(joint[start:stop].reshape(shape).astype(np.int64), members, tables, classes)
+    return None if counts[classes] or any(table.bad for table in tables) else _statistics(schema, tables, counts[:-1])
+
+
+def _margins(
+    cells: NDArray[np.int64], members: list[int], tables: list[_Tables], classes: int
+) -> NDArray[np.int64]:  # fmt: skip
+    """Hand the tables of a group their shares of its joint one; returns the class counts, bad labels last."""
+    for axis, j in enumerate(members, start=1):
+        tables[j].margin = cells.sum(axis=tuple(a for a in range(1, cells.ndim) if a != axis))[:classes]
+    return np.asarray(cells.reshape(classes + 1, -1).sum(axis=1))
 
 
 def _plain(rows: Rows, tables: list[_Tables], classes: int) -> NDArray[np.int64]:
@@ -126,10 +166,7 @@ def _fast(rows: Rows, tables: list[_Tables], classes: int) -> NDArray[np.int64]:
     for g, members in enumerate(groups):
         if firsts[g] < 0:
             continue
-        cells = joint[ends[g] : ends[g + 1]].reshape(shapes[g])
-        totals.append(cells.reshape(classes + 1, -1).sum(axis=1))
-        for axis, j in enumerate(members, start=1):
-            tables[j].margin = cells.sum(axis=tuple(a for a in range(1, cells.ndim) if a != axis))[:classes]
+        totals.append(_margins(joint[ends[g] : ends[g + 1]].reshape(shapes[g]), members, tables, classes))
     for table, sums in zip(tables, moments, strict=True):
         table.moments = sums
     return np.asarray(totals[-1])

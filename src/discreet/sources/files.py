@@ -12,7 +12,7 @@ import shutil
 import tempfile
 import zlib
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 from pathlib import Path
@@ -21,11 +21,15 @@ from typing import Any
 import numpy as np
 
 from discreet.errors import DataError
-from discreet.sources import tables
-from discreet.sources.blocks import workers
+from discreet.schema import Schema
+from discreet.sources import pages, tables
+from discreet.sources.blocks import Rows, workers
+from discreet.sources.columns import make_column
+from discreet.sources.count import Tallied
 from discreet.sources.jsonlines import JSONLines
-from discreet.sources.streams import Stream, first_line, register
+from discreet.sources.streams import Stream, first_line, make_label, register, require
 from discreet.sources.tables import OPEN_QUOTE, Duck, private_duckdb
+from discreet.statistics import Detail
 
 _ARROW = {".arrow", ".feather", ".ipc"}
 _TEXT = {".csv", ".tsv", ".txt"}
@@ -37,70 +41,11 @@ _LANES = 8  # batches of a Parquet file that wait for their turn at most
 _SPOOLED: list[Any] = []  # folders that are removed when the process ends
 
 
-class _Parquet(Duck):
-    """Parquet files, one after the other: the types of one must not re-code the values of another.
-
-    Columns of plain numbers and texts come straight from Arrow, which reads them in all threads; others by DuckDB.
-    """
-
-    def __init__(self, paths: list[str], connection: Any, folder: tempfile.TemporaryDirectory[str]) -> None:
-        import pyarrow as pa
-        import pyarrow.parquet as parquet
-
-        self.files: list[tuple[list[str], str]] = []
-        self.plain: dict[str, set[str]] = {}
-        self.paths, self.total = paths, 0
-        for path in paths:
-            try:
-                with parquet.ParquetFile(path) as one:
-                    found, fields = one.metadata, list(one.schema_arrow)
-                names = [field.name for field in fields]
-                self.plain[path] = _plain(fields)
-            except (pa.ArrowException, OSError) as error:
-                raise DataError(f"{path} is not a readable Parquet file: {first_line(error)}") from None
-            self.files.append((names, path))
-            self.total += found.num_rows
-        names = self.files[0][0]
-        _same_names(self.files)
-        # All files together, for questions about them; DuckDB finds one type for all only by names in any case.
-        joined = len(paths) > 1 and len({name.lower() for name in names}) == len(names)
-        source = f"read_parquet(?, hive_partitioning = false, union_by_name = {str(joined).lower()})"
-        literal = [_literal(path) for path in paths]
-        super().__init__(connection, source, [literal], names=names, label=paths[0], folder=folder)
-
-    def batches(self, wanted: list[str]) -> Iterator[dict[str, Any]]:
-        for names, path in self.files:
-            if self.plain[path] >= set(wanted):
-                yield from self._read(path, wanted)
-                continue
-            if len(self.files) == 1:
-                yield from super().batches(wanted)
-                return
-            source = "read_parquet(?, hive_partitioning = false)"
-            one = Duck(self.connection, source, [[_literal(path)]], names=names, label=path, owned=False)
-            yield from one.batches(wanted)
-
-    def _read(self, path: str, wanted: list[str]) -> Iterator[dict[str, Any]]:
-        import pyarrow as pa
-
-        try:
-            for batch in _decoded(path, wanted):
-                columns = {name: batch.column(name) for name in wanted}
-                for column in columns.values():
-                    if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
-                        column.validate(full=True)
-                if batch.num_rows:
-                    yield columns
-        except (pa.ArrowException, OSError) as error:
-            refused = self._refusal(error)
-            raise DataError(str(refused).replace(self.label, path, 1)) from None
-
-
-class _CSV(Duck):
-    """CSV files, whose header line has the names of the columns; DuckDB is begun when it is asked for more."""
+class _Begun(Duck):
+    """Files of which DuckDB is begun when it is asked for more than paths and names, as few rows ever need it."""
 
     def __init__(self, paths: list[str], names: list[str], begin: Callable[[Duck], None]) -> None:
-        self.paths, self.names, self._begin = paths, names, begin
+        self.paths, self.names, self.label, self._begin = paths, names, paths[0], begin
 
     def __getattr__(self, name: str) -> Any:
         begin = None if name.startswith("_") else self.__dict__.pop("_begin", None)
@@ -118,8 +63,94 @@ class _CSV(Duck):
             super().close()
 
 
-def _decoded(path: str, wanted: list[str]) -> Iterator[Any]:
-    """The record batches of a Parquet file in order, decoded by as many threads as there are, one ahead of its use.
+class _Parquet(_Begun):
+    """Parquet files, one after the other: the types of one must not re-code the values of another.
+
+    Columns of plain numbers and texts come straight from Arrow, which reads them in all threads; others by DuckDB.
+    """
+
+    def __init__(self, paths: list[str], settings: dict[str, Any]) -> None:
+        import pyarrow as pa
+        import pyarrow.parquet as parquet
+
+        self.files: list[tuple[list[str], str]] = []
+        self.plain: dict[str, set[str]] = {}
+        self.fields: dict[str, list[Any]] = {}
+        self.total, self.lenient = 0, False
+        for path in paths:
+            try:
+                with parquet.ParquetFile(path) as one:
+                    found, fields = one.metadata, list(one.schema_arrow)
+                names = [field.name for field in fields]
+                self.plain[path], self.fields[path] = _plain(fields), fields
+            except (pa.ArrowException, OSError) as error:
+                raise DataError(f"{path} is not a readable Parquet file: {first_line(error)}") from None
+            self.files.append((names, path))
+            self.total += found.num_rows
+        names = self.files[0][0]
+        _same_names(self.files)
+        # All files together, for questions about them; DuckDB finds one type for all only by names in any case.
+        joined = len(paths) > 1 and len({name.lower() for name in names}) == len(names)
+        source = f"read_parquet(?, hive_partitioning = false, union_by_name = {str(joined).lower()})"
+        literal = [_literal(path) for path in paths]
+
+        def begin(stream: Duck) -> None:
+            connection, folder = private_duckdb(**settings)
+            Duck.__init__(stream, connection, source, [literal], names=names, label=paths[0], folder=folder)
+
+        super().__init__(paths, names, begin)
+
+    def batches(self, wanted: list[str]) -> Iterator[dict[str, Any]]:
+        for names, path in self.files:
+            if self.plain[path] >= set(wanted):
+                yield from self._read(path, wanted)
+                continue
+            if len(self.files) == 1:
+                yield from super().batches(wanted)
+                return
+            source = "read_parquet(?, hive_partitioning = false)"
+            one = Duck(self.connection, source, [[_literal(path)]], names=names, label=path, owned=False)
+            yield from one.batches(wanted)
+
+    def counted(
+        self, schema: Schema, *, detail: Collection[Detail], identified: bool = False
+    ) -> Iterator[tuple[Any, Any]]:  # fmt: skip
+        """Rows counted from the pages of files; where that is not known to do, all that is left of a file as rows."""
+        require(schema, self.names, labelled=True)
+        wanted = [*schema.names, schema.target]
+        if self.labels is not None or identified or not all(self.plain[path] >= set(wanted) for _, path in self.files):
+            yield from self.rows(schema, identified=identified)
+            return
+        for _, path in self.files:
+            left: int | None = None  # the row group from which rows are decoded
+            for group, size, found in pages.counted(path, self.fields[path], schema, detail) or [(0, 0, None)]:
+                if found is None:
+                    left = group
+                    break
+                yield Tallied(size, found), None
+            for batch in [] if left is None else self._read(path, wanted, left):
+                columns = [make_column(feature, batch[feature.name]) for feature in schema.features]
+                label = make_label(schema, batch[schema.target], len(batch[schema.target]))
+                yield Rows(columns, len(label.values), label), None
+
+    def _read(self, path: str, wanted: list[str], first: int = 0) -> Iterator[dict[str, Any]]:
+        import pyarrow as pa
+
+        try:
+            for batch in _decoded(path, wanted, first):
+                columns = {name: batch.column(name) for name in wanted}
+                for column in columns.values():
+                    if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+                        column.validate(full=True)
+                if batch.num_rows:
+                    yield columns
+        except (pa.ArrowException, OSError) as error:
+            refused = self._refusal(error)
+            raise DataError(str(refused).replace(self.label, path, 1)) from None
+
+
+def _decoded(path: str, wanted: list[str], first: int = 0) -> Iterator[Any]:
+    """The record batches of a Parquet file in order, from a row group on, decoded by all threads ahead of their use.
 
     A thread takes neighbouring row groups that make a batch; only a row group that makes several is shared by threads.
     """
@@ -137,7 +168,7 @@ def _decoded(path: str, wanted: list[str]) -> Iterator[Any]:
             found = file.iter_batches(most, row_groups=groups, columns=wanted, use_threads=not alone)
             return found, pool.submit(next, found, None)
 
-        runs = _runs([facts.row_group(group).num_rows for group in range(facts.num_row_groups)], most)
+        runs = _runs([facts.row_group(group).num_rows for group in range(first, facts.num_row_groups)], most, first)
         lanes = deque(lane(run) for run in islice(runs, threads))
         while lanes:
             found, ahead = lanes.popleft()
@@ -149,10 +180,10 @@ def _decoded(path: str, wanted: list[str]) -> Iterator[Any]:
             yield batch
 
 
-def _runs(rows: list[int], most: int) -> Iterator[list[int]]:
-    """Row groups one after the other, as many together as have no more rows than `most`."""
+def _runs(rows: list[int], most: int, first: int = 0) -> Iterator[list[int]]:
+    """Row groups one after the other, from one on, as many together as have no more rows than `most`."""
     run, room = list[int](), most
-    for group, size in enumerate(rows):
+    for group, size in enumerate(rows, start=first):
         if run and size > room:
             yield run
             run, room = [], most
@@ -232,7 +263,7 @@ def open_files(path: str | os.PathLike[str], *, ordered: bool = False, lenient: 
         return JSONLines(paths, lenient=lenient)
     settings = {"preserve_insertion_order": ordered, "memory_limit": "1GB"}
     if kind == "parquet":
-        return _Parquet(paths, *private_duckdb(**settings))
+        return _Parquet(paths, settings)
     names, delimiter = _header(paths[0], lenient)
     for other in paths[1:]:
         if _header(other, lenient) != (names, delimiter):
@@ -259,7 +290,7 @@ def open_files(path: str | os.PathLike[str], *, ordered: bool = False, lenient: 
             lenient=lenient, check=outside_quotes,
         )  # fmt: skip
 
-    return _CSV(paths, names, begin)
+    return _Begun(paths, names, begin)
 
 
 def _literal(path: str) -> str:

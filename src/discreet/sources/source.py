@@ -121,7 +121,7 @@ class Source:
         size, seen = 0, False
         if shared and is_beside(self.data):
             self.held()  # codes come from afar, not rows
-        read_by = {"ordered": ordered, "unknown": keep, "coded": coded}
+        read_by: Any = {"ordered": ordered, "unknown": keep, "coded": coded}
         for rows, count in self.held_or_read(coded=coded) if shared else self._read(**read_by):
             if columns is not None:
                 rows = rows.only(columns)
@@ -228,25 +228,30 @@ class Source:
                 yield found, keys if found.places is None else [keys[place] for place in found.places.tolist()]
             count.rows += stream.rejected()
 
-    def held_or_read(self, *, coded: bool = True) -> Iterator[tuple[Rows, Absorbed]]:
-        """The rows that are held, or else those of the data in any order."""
+    def held_or_read(
+        self, *, coded: bool = True, detail: Collection[Detail] | None = None
+    ) -> Iterator[tuple[Any, Absorbed]]:  # fmt: skip
+        """The rows that are held, or else those of the data in any order, or the detail of some of these."""
         if self._kept:
             return ((one.rows(), Absorbed()) for one in self.held().pieces())
-        return self._read(ordered=False, coded=coded)
+        return self._read(ordered=False, coded=coded, detail=detail)
 
     def _read(
-        self, *, ordered: bool, unknown: bool = False, coded: bool = False
-    ) -> Iterator[tuple[Rows, Absorbed]]:  # fmt: skip
+        self, *, ordered: bool, unknown: bool = False, coded: bool = False, detail: Collection[Detail] | None = None
+    ) -> Iterator[tuple[Any, Absorbed]]:  # fmt: skip
         """The rows as they are, but for people with too many: those are refused, or reduced to what is allowed.
 
         A row without an id goes with them, unless `unknown` lets it stand for a person of its own. If they may come as
-        codes, and an engine counts these rows where they are, it codes them.
+        codes, and an engine counts these rows where they are, it codes them. Where a detail is named, a source may
+        count it as it reads (`Tallied`).
         """
         count, done = new_reading(), 0
         with self._opened(ordered=ordered) as stream:
             fewer = self._fewer(stream, unknown)
             there = coded and self.labelled and is_counting(self.data)
-            reading = stream.coded if there else partial(stream.rows, labelled=self.labelled)
+            reading: Any = stream.coded if there else partial(stream.rows, labelled=self.labelled)
+            if detail is not None and fewer is None and self.labelled and not there:
+                reading = partial(stream.counted, detail=detail)
             # Nothing else holds on to the reading: it ends before its stream is closed.
             for rows, ids in reading(self.schema, identified=fewer is not None):
                 done += rows.size

@@ -68,6 +68,12 @@ class Stream:
             yield Rows(columns, size, label), batch[schema.id] if identified and schema.id else None
             done += size
 
+    def counted(
+        self, schema: Schema, *, detail: Collection[Detail], identified: bool = False
+    ) -> Iterator[tuple[Any, Any]]:  # fmt: skip
+        """Labelled rows to be counted in any order, or `count.Tallied` of those that were counted as they were read."""
+        return self.rows(schema, identified=identified)
+
     def label_part(self, start: int, size: int) -> Any:
         """The labels of some rows, where they are beside the rows; rows in memory are one batch."""
         return self.labels

@@ -26,7 +26,7 @@ from discreet.loops import once
 ) = range(17)  # fmt: skip
 MIDDLE, INVERSE, BOTTOM, TOP, FACTOR, BASE = range(6)
 SAME, TABLE, WHOLE, FLOAT, EVEN, CUTS, MANY = range(7)
-_EVEN = 1.5 * 2.0**52  # added and taken away again it rounds a double below 2**51 to a whole number, ties to even
+_ROUND = 1.5 * 2.0**52  # added and taken away again it rounds a double below 2**51 to a whole number, ties to even
 _LARGEST = float(np.finfo(np.float64).max)
 TYPES = {kind: number for number, kind in enumerate(["i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f4", "f8"])}
 TILE = 2048  # rows that, with those that come next, stay in a core's second cache
@@ -150,22 +150,15 @@ def _sweep(
                     past = np.float64(column[HALF])
                     if rule == EVEN and column[POINTS] == 0:
                         for i in range(each):
-                            value = reals[i]
-                            scaled = (value - middle) * inverse
-                            scaled = scaled if scaled < top else top
-                            scaled = scaled if scaled > bottom else bottom
-                            even = ((scaled + _EVEN) - _EVEN) * factor + base
-                            even = even if even < end else end
-                            even = even if abs(value) <= _LARGEST else end + 2.0
-                            even = even if value == value else end + 1.0
-                            index[i] = index[i] * cells + np.uint32(np.int32(even))
+                            even = _even(reals[i], middle, inverse, bottom, top, factor, base, end)
+                            index[i] = index[i] * cells + even
                         continue
                     for i in range(each):
                         value = reals[i]
                         scaled = (value - middle) * inverse
                         scaled = scaled if scaled < top else top
                         scaled = scaled if scaled > bottom else bottom
-                        point = (scaled + _EVEN) - _EVEN
+                        point = (scaled + _ROUND) - _ROUND
                         point = point if abs(value) <= _LARGEST else past + 2.0
                         points[i] = np.int32(point if value == value else past + 1.0)
                     if rule == EVEN and column[LAST] == 0:
@@ -239,8 +232,39 @@ def _sweep(
                         counts[near[i]] += np.uint32(1)
 
 
+def _even_bin(
+    value: Any, middle: float, inverse: float, bottom: float, top: float, factor: float, base: float, end: float
+) -> Any:  # fmt: skip
+    """The bin of a number among bins of equal width; after the last one stand missing and infinite."""
+    scaled = (value - middle) * inverse
+    scaled = scaled if scaled < top else top
+    scaled = scaled if scaled > bottom else bottom
+    even = ((scaled + _ROUND) - _ROUND) * factor + base
+    even = even if even < end else end
+    even = even if abs(value) <= _LARGEST else end + 2.0
+    even = even if value == value else end + 1.0
+    return np.uint32(np.int32(even))
+
+
+def _binned(data: Any, at: int, column: Any, end: float, out: Any) -> None:
+    """The bins of doubles that lie in bytes from a place on, wherever it is, by the reals of a column."""
+    values = np.empty(TILE, np.float64)
+    raw = values.view(np.uint8)
+    for start in range(0, len(out), TILE):
+        size = np.uint64(min(TILE, len(out) - start))
+        near, mine = data[at + 8 * start :], out[start:]
+        for i in range(np.uint64(8) * size):
+            raw[i] = near[i]
+        for i in range(size):
+            mine[i] = _even(
+                values[i], column[MIDDLE], column[INVERSE], column[BOTTOM], column[TOP], column[FACTOR], column[BASE],
+                end,
+            )  # fmt: skip
+
+
 # ---- machine code
 
+_even: Any = None
 _fetch: Any = None
 _gather: Any = None
 _turn: Any = None
@@ -267,15 +291,15 @@ def worthwhile(values: int) -> bool:
     if "numba" in sys.modules:
         return True
     _counted += values
-    return _counted > COMPILING or (_counted > LOADING and _kept_on_disk())
+    return _counted > COMPILING or (_counted > LOADING and kept_on_disk())
 
 
-def _kept_on_disk() -> bool:
+def kept_on_disk(source: str = __file__, loop: str = _sweep.__name__) -> bool:
     """Whether the compiler's work seems to be kept; where it is not found, it is loaded a little later."""
-    places = [Path(os.environ["NUMBA_CACHE_DIR"])] if os.environ.get("NUMBA_CACHE_DIR") else [Path(__file__).parent]
-    found = [file for place in places for file in place.rglob(f"{Path(__file__).stem}.{_sweep.__name__}-*.nbi")]
+    places = [Path(os.environ["NUMBA_CACHE_DIR"])] if os.environ.get("NUMBA_CACHE_DIR") else [Path(source).parent]
+    found = [file for place in places for file in place.rglob(f"{Path(source).stem}.{loop}-*.nbi")]
     try:
-        written = Path(__file__).stat().st_mtime
+        written = Path(source).stat().st_mtime
         return any(file.stat().st_mtime >= written for file in found)
     except OSError:  # in an archive, or removed meanwhile
         return False
@@ -291,10 +315,21 @@ def compiled_sweep() -> Any:
     from numba import types
 
     globals().update(
+        _even=numba.njit(inline="always", error_model="numpy")(_even_bin),
         _fetch=_fetching(), _gather=_gathering(), _turn=_turning(),
         _whole_view=_viewing(types.int64), _real_view=_viewing(types.float64),
     )  # fmt: skip
     return numba.njit(_SIGNATURE, nogil=True, cache=True, error_model="numpy", no_cfunc_wrapper=True)(_sweep)
+
+
+@once
+def compiled_bins() -> Any:
+    """Bins of equal width as machine code, for doubles as they lie in pages of files."""
+    import numba
+
+    compiled_sweep()  # which sets the rule
+    signature = "void(uint8[::1],int64,float64[::1],float64,uint8[::1])"
+    return numba.njit(signature, nogil=True, cache=True, error_model="numpy", no_cfunc_wrapper=True)(_binned)
 
 
 def _fetching() -> Any:

@@ -165,7 +165,7 @@ plant("a-crowd-beside-the-rows", "sources/source.py",
 
 SWEEP = "sources/test_sweep.py::test_every_column_counts_as_on_the_plain_path"
 plant("sweep-rounds-otherwise", "sources/sweep.py",
-      "_EVEN = 1.5 * 2.0**52", "_EVEN = 1.5 * 2.0**51",
+      "_ROUND = 1.5 * 2.0**52", "_ROUND = 1.5 * 2.0**51",
       "numbers of large tables are rounded otherwise than those of small ones", SWEEP)
 plant("rows-between-threads-count-twice", "sources/blocks.py",
       "return list(pairwise(ends))", "return [(a, min(b + 1, size)) for a, b in pairwise(ends)]",
@@ -183,6 +183,25 @@ plant("a-gap-between-columns-overlooked", "sources/program.py",
       "near = whole[j, ADDRESS] == whole[last, ADDRESS] + widths[j]", "near = whole[j, ADDRESS] > whole[last, ADDRESS]",
       "a column of a matrix is read as the one after it",
       "sources/test_sweep.py::test_fours_are_columns_of_one_matrix")
+
+PAGES = "sources/test_pages.py::test"
+plant("indices-beyond-their-dictionary", "sources/pagecode.py",
+      "return -1 if most == WRONG else size", "return size",
+      "an index that no dictionary has is counted somewhere",
+      f"{PAGES}_an_index_beyond_its_dictionary_is_refused")
+plant("missing-in-pages-is-the-first-cell", "sources/pages.py",
+      "spread(valid, present, column.gone, mine)", "spread(valid, present, 0, mine)",
+      "missing values of Parquet files count for the first cell",
+      f"{PAGES}_usual_files_are_counted_without_decoding")
+plant("cells-that-no-schema-has", "sources/count.py",
+      "return None if counts[classes] or any(table.bad for table in tables) else _statistics",
+      "return None if counts[classes] else _statistics",
+      "rows of Parquet files that should be refused are counted",
+      f"{PAGES}_values_without_a_cell_are_left_to_the_reader_of_rows")
+plant("pages-unpack-to-any-size", "sources/pagecode.py",
+      "elif _unpacked(data, start, at, codec) != whole:", "elif _unpacked(data, start, at, codec) < 0:",
+      "bytes that nobody wrote are counted as values",
+      f"{PAGES}_a_page_that_unpacks_to_more_than_it_says_is_refused")
 
 # ---- counting inside engines
 

@@ -1,0 +1,270 @@
+"""Pages of Parquet files are counted as decoded rows are: the same integers, or the same sentence."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as parquet
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from discreet.errors import DataError
+from discreet.schema import Categorical, Numeric, Schema
+from discreet.sources import collect, pagecode, pages
+from discreet.sources.absorb import watching
+from discreet.statistics import Statistics
+
+BINS: Any = ("bins",)
+INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
+CATEGORIES = (
+    Categorical("a", range(6)),
+    Categorical("a", range(-2, 5), other="rest", missing="category"),
+    Categorical("a", ["1", 0, 3], other="rest", missing="category"),
+)
+NUMBERS = (
+    Numeric("x", -1.5, 3.25, bins=16),
+    Numeric("x", 0, 6, bins=7, missing="bin"),
+    Numeric("x", 0, 6, integer=True, bins=(0.0, 1.0, 2.0, 6.0), missing="bin"),
+    Numeric("x", 0, 1, bins=1, missing="bin"),
+)
+ODD = (float("nan"), float("inf"), -float("inf"), -0.0, 1e300, 5e-324, 2.5)
+
+
+@pytest.fixture(autouse=True)
+def always(monkeypatch):
+    """Files of any size are counted from their pages."""
+    monkeypatch.setattr(pages, "SMALL", 0)
+    monkeypatch.setattr(pages, "LOADING", 0)
+    monkeypatch.setattr(pages, "kept_on_disk", lambda *_: True)
+
+
+def by_pages(path: Path, schema: Schema) -> list[Any]:
+    """What is made of each row group without decoding it; nothing where the file is not for pages."""
+    fields = list(parquet.read_schema(path))
+    return [found for *_, found in pages.counted(str(path), fields, schema, BINS) or ()]
+
+
+def outcome(path: Path, schema: Schema, unexpected: str = "refuse") -> Any:
+    """The statistics and what was absorbed, or the sentence."""
+    with watching() as absorbed:
+        try:
+            return collect(path, schema, detail=BINS, unexpected=unexpected), [str(one) for one in absorbed]
+        except DataError as error:
+            return str(error)
+
+
+def decoded(path: Path, schema: Schema, unexpected: str = "refuse") -> Any:
+    """The same from decoded rows."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pages, "counted", lambda *_: None)
+        return outcome(path, schema, unexpected)
+
+
+def columns(rng: np.random.Generator, size: int, kinds: list[str], odd: float, gone: float) -> pa.Table:
+    """A category, a number and a label of the given types, some of their values out of place or missing."""
+    made = {}
+    for name, kind, most in zip("axy", kinds, (6, 6, 2), strict=True):
+        values = rng.integers(0, most, size).astype(np.float64)
+        if kind in INTEGERS:
+            strange = rng.random(size) < odd
+            values = values.astype(kind)
+            values[strange] = rng.integers(np.iinfo(kind).min, np.iinfo(kind).max, strange.sum(), kind, endpoint=True)
+        else:
+            values += rng.integers(0, 3, size) * 0.37 if name == "x" else 0.0
+            values = np.where(rng.random(size) < odd, rng.choice(ODD, size), values).astype(kind)
+        made[name] = pa.array(values, mask=rng.random(size) < gone)
+    return pa.table(made)
+
+
+@st.composite
+def written(draw: Any) -> tuple[pa.Table, dict[str, Any], Schema, str]:
+    """A table, how it is written, its schema and what is done with unexpected values."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    every = st.sampled_from([*INTEGERS, "float32", "float64"])
+    kinds = [draw(every), draw(st.one_of(st.just("float64"), every)), draw(every)]
+    odd, gone = (draw(st.sampled_from([0.0, 0.0, 0.0, 0.01, 0.3])) for _ in range(2))
+    table = columns(rng, draw(st.integers(1, 3000)), kinds, odd, gone)
+    if draw(st.booleans()) and not any(column.null_count for column in table.columns):
+        table = table.cast(pa.schema([field.with_nullable(False) for field in table.schema]))
+    how = {
+        "compression": draw(st.sampled_from(["none", "snappy", "zstd", "gzip", "brotli", "lz4"])),
+        "use_dictionary": draw(st.sampled_from([True, True, ["a", "y"], False])),
+        "data_page_version": draw(st.sampled_from(["1.0", "2.0"])),
+        "version": draw(st.sampled_from(["1.0", "2.6"])),
+        "data_page_size": draw(st.sampled_from([64, 1000, 1 << 20])),
+        "dictionary_pagesize_limit": draw(st.sampled_from([16, 300, 1 << 20])),
+        "row_group_size": draw(st.sampled_from([7, 1000, 5000])),
+        "write_batch_size": draw(st.sampled_from([3, 64, 1024])),
+        "store_schema": draw(st.booleans()),
+    }
+    features = draw(st.sampled_from(CATEGORIES)), draw(st.sampled_from(NUMBERS))
+    schema = Schema(list(features), "y", [0, 1])
+    return table, how, schema, draw(st.sampled_from(["refuse", "absorb"]))
+
+
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(written())
+def test_any_file_is_counted_as_decoded(tmp_path, case):
+    table, how, schema, unexpected = case
+    path = tmp_path / "rows.parquet"
+    parquet.write_table(table, path, **how)
+    expected = decoded(path, schema, unexpected)
+    assert outcome(path, schema, unexpected) == expected
+    for group, found in enumerate(by_pages(path, schema)):
+        if found is not None:
+            rows = parquet.ParquetFile(path).read_row_group(group)
+            parquet.write_table(rows, tmp_path / "one.parquet")
+            assert found == decoded(tmp_path / "one.parquet", schema)[0]
+
+
+SCHEMA = Schema([Categorical("a", range(6)), Numeric("x", 0, 7, bins=9, missing="bin")], "y", [0, 1])
+
+
+def good(size: int = 3000, seed: int = 0, kind: str = "int8", gone: bool = False) -> pa.Table:
+    rng = np.random.default_rng(seed)
+    x = rng.normal(3, 2, size)
+    return pa.table({
+        "a": pa.array(rng.integers(0, 6, size).astype(kind)),
+        "x": pa.array(x, mask=rng.random(size) < 0.2 if gone else None),
+        "y": pa.array(rng.integers(0, 2, size).astype(kind)),
+    })  # fmt: skip
+
+
+@pytest.mark.parametrize("codec", ["none", "snappy", "zstd", "gzip"])
+@pytest.mark.parametrize("version", ["1.0", "2.0"])
+@pytest.mark.parametrize("gone", [False, True])
+@pytest.mark.parametrize("limit", [200, 1 << 20])
+def test_usual_files_are_counted_without_decoding(tmp_path, codec, version, gone, limit):
+    path = tmp_path / "rows.parquet"
+    parquet.write_table(
+        good(gone=gone), path, compression=codec, data_page_version=version, row_group_size=1100, data_page_size=2000,
+        dictionary_pagesize_limit=limit,
+    )  # fmt: skip
+    found = by_pages(path, SCHEMA)
+    assert len(found) == 3 and all(isinstance(one, Statistics) for one in found)
+    assert found[0] + found[1] + found[2] == decoded(path, SCHEMA)[0] == outcome(path, SCHEMA)[0]
+
+
+@pytest.mark.parametrize("writer", ["polars", "duckdb", "pandas"])
+def test_files_of_other_writers_are_counted_alike(tmp_path, writer):
+    path, table = tmp_path / "rows.parquet", good(20_000)
+    if writer == "polars":
+        pytest.importorskip("polars").from_arrow(table).write_parquet(path)
+    elif writer == "pandas":
+        table.to_pandas().to_parquet(path)
+    else:
+        import duckdb
+
+        duckdb.connect().from_arrow(table).write_parquet(str(path))
+    assert outcome(path, SCHEMA) == decoded(path, SCHEMA)
+
+
+def test_values_without_a_cell_are_left_to_the_reader_of_rows(tmp_path):
+    path, table = tmp_path / "rows.parquet", good()
+    bad = table.set_column(0, "a", pa.array(np.where(np.arange(3000) == 2500, 9, table["a"].to_numpy()).astype("i1")))
+    parquet.write_table(bad, path, row_group_size=1000)
+    assert [found is None for found in by_pages(path, SCHEMA)] == [False, False, True]
+    assert outcome(path, SCHEMA) == decoded(path, SCHEMA) and "9" in outcome(path, SCHEMA)
+    left_out = outcome(path, SCHEMA, "absorb")
+    assert left_out == decoded(path, SCHEMA, "absorb") and left_out[0].counts.sum() == 2999
+
+
+def test_what_is_said_of_progress_does_not_change(tmp_path):
+    path, told = tmp_path / "rows.parquet", []
+    parquet.write_table(good(), path, row_group_size=1000)
+    collect(path, SCHEMA, detail=BINS, progress=lambda done, total: told.append((done, total)))
+    assert told == [(0, 3000), (1000, 3000), (2000, 3000), (3000, 3000)]
+
+
+@pytest.mark.parametrize("codec", ["none", "snappy", "zstd", "gzip"])
+@pytest.mark.parametrize("version", ["1.0", "2.0"])
+def test_damaged_files_are_read_or_refused_as_before(tmp_path, codec, version):
+    path, rng = tmp_path / "rows.parquet", np.random.default_rng(1)
+    parquet.write_table(
+        good(400, gone=True), path, compression=codec, data_page_version=version, data_page_size=500,
+        dictionary_pagesize_limit=900, write_statistics=False,
+    )  # fmt: skip
+    whole = path.read_bytes()
+    end = len(whole) - 8 - int.from_bytes(whole[-8:-4], "little")
+    for _ in range(60):
+        damaged = bytearray(whole)
+        for spot in rng.integers(4, end, rng.integers(1, 4)):
+            damaged[spot] = rng.integers(0, 256)
+        path.write_bytes(damaged)
+        found, expected = outcome(path, SCHEMA, "absorb"), decoded(path, SCHEMA, "absorb")
+        assert found == expected
+
+
+class Guarded(np.ndarray):
+    """Bytes that nobody reads or writes before their start or after their end."""
+
+    def __getitem__(self, spot: Any) -> Any:
+        self._within(spot)
+        return super().__getitem__(spot)
+
+    def __setitem__(self, spot: Any, value: Any) -> None:
+        self._within(spot)
+        super().__setitem__(spot, value)
+
+    def _within(self, spot: Any) -> None:
+        ends = (spot.start or 0, spot.stop) if isinstance(spot, slice) else (spot, spot + 1)
+        assert 0 <= int(ends[0]) <= len(self) and (ends[1] is None or 0 <= int(ends[1]) <= len(self)), spot
+
+
+def guarded(values: Any) -> Any:
+    return np.array(values, np.uint8).view(Guarded)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.binary(max_size=60), st.integers(0, 70), st.integers(1, 300), st.integers(0, 40))
+def test_no_place_outside_the_bytes_is_read(data, size, entries, width):
+    start = guarded([width % 33, *data]) if width < 40 else guarded(list(data))
+    table = np.full(max(256, entries + 1), pagecode.WRONG, np.uint8)
+    table[:entries] = np.arange(entries) % 200
+    with np.errstate(over="ignore"):
+        found = pagecode._indexed(start, 0, len(start), table.view(Guarded), guarded(np.zeros(size)))
+        assert found in (-1, size)
+        present = pagecode._page_levels(start, 0, len(start), size, guarded(np.zeros(size)))
+        assert -1 <= present <= size
+        for codec in range(4):
+            places = np.zeros((4, 9), np.int64)
+            many = pagecode._page_headers(start, len(start), codec, places)
+            assert -1 <= many <= 4
+            for _, whole, packed, values, _, body, front, *_ in places[: max(many, 0)].tolist():
+                assert min(whole, packed, values, body, front) >= 0 and body + packed <= len(start)
+
+
+def test_an_index_beyond_its_dictionary_is_refused():
+    indexed, table, out = pagecode.compiled_pages()[2], np.full(256, pagecode.WRONG, np.uint8), np.zeros(8, np.uint8)
+    table[:3] = 7, 8, 9
+    for index, code in ((2, 9), (3, -1)):
+        page = np.array([2, 8 << 1, index], np.uint8)
+        assert indexed(page, 0, 3, table, out) == (8 if code > 0 else -1)
+        packed = np.array([2, 3, index, 0], np.uint8)
+        assert indexed(packed, 0, 4, table, out) == (8 if code > 0 else -1)
+
+
+def test_a_page_that_unpacks_to_more_than_it_says_is_refused(tmp_path):
+    """Headers and packed bytes both say how much there will be; where they differ nothing is unpacked here."""
+    headers, codec = pagecode.compiled_pages()[0], pa.Codec("zstd")
+    body = codec.compress(bytes(1000), asbytes=True)
+
+    def page(whole: int) -> Any:
+        def number(value: int) -> bytes:
+            value, out = value << 1, b""
+            while value > 127:
+                value, out = value >> 7, out + bytes([value & 127 | 128])
+            return out + bytes([value])
+
+        head = b"\x15" + number(0) + b"\x15" + number(whole) + b"\x15" + number(len(body))
+        head += b"\x2c\x15" + number(125) + b"\x15" + number(0) + b"\x15" + number(3) + b"\x15" + number(3) + b"\0\0"
+        return np.frombuffer(head + body, np.uint8).copy()
+
+    places = np.zeros((4, 9), np.int64)
+    for whole, expected in ((1000, 1), (999, -1), (1 << 30, -1)):
+        data = page(whole)
+        assert headers(data, len(data), pagecode.ZSTD, places) == expected
