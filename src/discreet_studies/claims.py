@@ -130,6 +130,16 @@ def attempt(check: Callable[[], bool]) -> Attempt:
         return Attempt(None, str(error))
 
 
+def reading(what: str, check: Callable[[], bool]) -> str:
+    """What another reading of a sentence would come to, for the reason of a finding.
+
+    >>> reading("the mean", lambda: True)
+    'the mean: shown'
+    """
+    told: dict[Outcome, str] = {True: "shown", False: "not shown", UNCLEAR: "undecided", None: "not measured"}
+    return f"{what}: {told[attempt(check).passed]}"
+
+
 def best_of(attempts: Iterable[Attempt]) -> Attempt:
     """Whether one of several readings shows a claim; not known as long as one of them could."""
     tried = list(attempts)

@@ -171,6 +171,9 @@ def test_weights():
     sides = {"synthetic-numeric": "3:1", "synthetic-categorical": "1:2"}
     assert by_weight(lambda data, weight: 0.05 * (sides.get(data) == weight))[depends] == Verdict.HOLDS
     assert by_weight(lambda data, weight: 0)[depends] == Verdict.FAILS
+    assert by_weight(lambda data, weight: 0.05 * (weight == "2:1"))[depends] == Verdict.FAILS  # one is best on both
+    inner = {("synthetic-numeric", "2:1"): 0.05, ("synthetic-categorical", "1:1"): 0.05}
+    assert by_weight(lambda data, weight: inner.get((data, weight), 0))[depends] == Verdict.HOLDS
 
 
 def test_run_time():

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from discreet_studies.claims import Claims, Finding, Verdict, better, undecided, verdict_of
+from discreet_studies.claims import Claims, Finding, Verdict, better, reading, undecided, verdict_of
 from discreet_studies.lopuhaa2021.experiments import ALGORITHMS, DATA, LARGE, PRINTED, ROWS, SMALL, WIDTHS
 from discreet_studies.lopuhaa2021.levels import (
     CLEAR,
@@ -86,14 +86,12 @@ def svm_best_in_the_middle(results: Results, names: Sequence[str]) -> Found:
 
 
 @CLAIMS.says("For small ε Naive Bayes and trees are slightly better than SVM.")
-@compared(
-    "mean over six data sets, less SVM; each small ε counts, as figure 3 has it (better in most, worse in none), and "
-    "in the other reading the mean over them, which stands beside"
-)
+@compared("mean over six data sets, less SVM; each small ε is a comparison, as figure 3 draws them")
 def little_at_tiny(results: Results, names: Sequence[str]) -> Found:
     """RQ2: "for small ε values, Naïve Bayes and Decision Tree show slightly better performances" than SVM.
 
-    Both, at the small values that the sentence before leaves to them: better in most comparisons, worse in none.
+    Both, at the small values that the sentence before leaves to them (0.005 and less), as figure 3 draws them: better
+    in most comparisons, worse in none. The mean over small ε is another reading.
     """
     gaps: dict[str, Estimate] = {}
     small = [e for e in levels(results) if e <= 0.005]
@@ -104,10 +102,11 @@ def little_at_tiny(results: Results, names: Sequence[str]) -> Found:
         f"mean of {n}": difference(average(over_data(results, n, e) for e in small), average(svm.values()))
         for n in (names[0], names[2])
     }
+    other = {"another reading": reading("means over small ε", lambda: ahead(means.values(), "their lead")), **means}
     try:
-        return better(gaps), {**gaps, **means}
+        return better(gaps), {**gaps, **other}
     except UndecidedError as error:
-        raise UndecidedError(f"{error}; means over small ε: {words(means)}", {**gaps, **means}) from None
+        raise UndecidedError(f"{error}; {words(other)}", {**gaps, **means}) from None
 
 
 @CLAIMS.says("For ε above 3 the decision tree is the most accurate.")
