@@ -66,7 +66,7 @@ ITEMS = (
                                                           "experiment:discrete"),
          MENDED, "the plan has 100 repeats; the page says how many are stored, with their cost"),
     Item("experiment", "IV", "Several θ of THE", ("experiment:theta", "claim:quarter_is_best"), MENDED,
-         "the other values of θ are not printed: 0.1, 0.5, 0.75 and 0.9 stand beside 0.25, 20 repeats"),
+         "the other values of θ are not printed: 0.1, 0.5, 0.75 and 0.9 stand beside 0.25"),
     Item("figure", "2", "Accuracy against ε on four data sets, five oracles",
          ("figure:figure2-car", "figure:figure2-kr_vs_kp", "figure:figure2-mushroom", "figure:figure2-connect4"),
          MENDED, VALUES),
