@@ -14,6 +14,7 @@ from discreet.files import write_text
 from discreet_studies.results import Estimate, MissingResultsError, Results, UndecidedError
 
 SANE = 0.01  # a point of accuracy
+MANY = 1000.0  # times as many measurements are not reckoned out: the mean lies on the border
 Found = dict[str, Estimate]
 
 
@@ -168,7 +169,7 @@ def undecided(what: str, unclear: Iterable[tuple[Estimate, tuple[float, ...]]]) 
     """
     listed = list(unclear)
     times, count = max((one.to_tell(*borders) / one.count, one.count) for one, borders in listed)
-    enough = f"about {times * count:.0f}" if math.isfinite(times) else "no number"
+    enough = f"about {times * count:.0f}" if times < MANY else f"more than {MANY * count:.0f}"
     text = f"too few repeats to tell {what} ({enough} instead of {count} measurements would)"
     return UndecidedError(text, {"unclear": [one for one, _ in listed]})
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from discreet_studies.claims import Claims, Finding, Verdict, better, reading, undecided, verdict_of
+from discreet_studies.claims import UNCLEAR, Claims, Finding, Verdict, attempt, better, reading, undecided, verdict_of
 from discreet_studies.lopuhaa2021.experiments import ALGORITHMS, DATA, LARGE, PRINTED, ROWS, SMALL, WIDTHS
 from discreet_studies.lopuhaa2021.levels import (
     CLEAR,
@@ -24,6 +24,8 @@ from discreet_studies.lopuhaa2021.levels import (
     over_data,
     over_epsilon,
     ratio,
+    resampled,
+    within,
     words,
 )
 from discreet_studies.lopuhaa2021.methods import PAPER as PUBLISHED
@@ -148,15 +150,21 @@ def spread_of_accuracy(results: Results, names: Sequence[str]) -> Found:
     boxes = {}
     for e in levels(results, printed=False):
         found = [level(results, n, d, e) for n in names for d in DATA]
-        low, high = np.quantile([one.mean for one in found], [0.25, 0.75])
-        boxes[e] = Estimate(float(high - low), max(one.error for one in found), min(one.count for one in found))
+        boxes[e] = resampled(found, lambda means: float(np.subtract(*np.quantile(means, [0.75, 0.25]))))
     small = average(one for e, one in boxes.items() if e <= 0.1)
     large = average(one for e, one in boxes.items() if 0.1 < e <= 1)
     beyond = [one for e, one in boxes.items() if e >= 3]
-    alike = len(beyond) < 2 or abs(beyond[0].mean - beyond[1].mean) <= 0.05
-    wide = min(one.mean for one in boxes.values()) > 0.05
+    parts = [
+        attempt(lambda: within(boxes.values(), NEAR, math.inf, "whether they scatter widely")),
+        attempt(lambda: ahead([difference(small, large)], "whether they scatter most for small ε")),
+        attempt(lambda: len(beyond) < 2 or within([difference(*beyond[:2])], -NEAR, NEAR, "whether they are alike")),
+    ]
     table = {f"ε = {e:g}": one for e, one in boxes.items()}
-    return wide and difference(small, large).above and alike, table
+    if not any(one.passed is False for one in parts):
+        for one in parts:
+            if one.passed is UNCLEAR:
+                raise UndecidedError(one.gap, table)
+    return all(one.passed is True for one in parts), table
 
 
 def ranks(results: Results, names: Sequence[str]) -> dict[str, SignedRanks]:
@@ -275,11 +283,9 @@ def ratios_at(results: Results, names: Sequence[str], epsilon: float) -> list[fl
 
 
 def box(results: Results, names: Sequence[str], epsilon: float) -> Estimate:
-    """The median of a box of figure 5b; its error is the largest among the 18, which it cannot exceed."""
-    found = [level(results, name, d, epsilon) for name in names for d in DATA]
-    plain = [at(results, name, d, math.inf) for name in names for d in DATA]
-    error = max(one.error / by for one, by in zip(found, plain, strict=True))
-    return Estimate(float(np.median(ratios_at(results, names, epsilon))), error, min(one.count for one in found))
+    """The median of a box of figure 5b, with the error that those of the 18 ratios leave it."""
+    found = [ratio(level(results, name, d, epsilon), at(results, name, d, math.inf)) for name in names for d in DATA]
+    return resampled(found, np.median)
 
 
 @CLAIMS.says("From ε = 0.25 on accuracy is hardly affected (figure 5b).")
@@ -287,8 +293,11 @@ def box(results: Results, names: Sequence[str], epsilon: float) -> Estimate:
 def little_lost_above_a_quarter(results: Results, names: Sequence[str]) -> Found:
     """RQ3 and figure 5b: for ε ≥ 0.25 the ratios have medians close to 1."""
     medians = {f"ε = {e:g}": box(results, names, e) for e in levels(results)}
-    high = [box(results, names, e).mean for e in levels(results) if e >= 0.25]
-    return bool(high and min(high) > 0.95), medians
+    high = [box(results, names, e) for e in levels(results) if e >= 0.25]
+    try:
+        return bool(high) and within(high, 0.95, math.inf, "medians above 0.95 from lower ones"), medians
+    except UndecidedError as error:
+        raise UndecidedError(str(error), medians) from None
 
 
 @CLAIMS.says("At ε ≤ 0.001 accuracy halves (figure 5b).")
@@ -296,7 +305,10 @@ def little_lost_above_a_quarter(results: Results, names: Sequence[str]) -> Found
 def halved_at_tiny(results: Results, names: Sequence[str]) -> Found:
     """RQ3: for ε ≤ 0.001 accuracy halves."""
     medians = {f"ε = {e:g}": box(results, names, e) for e in levels(results) if e <= 0.001}
-    return all(0.4 < one.mean < 0.65 for one in medians.values()), medians
+    try:
+        return within(medians.values(), 0.4, 0.65, "about a half from more or less"), medians
+    except UndecidedError as error:
+        raise UndecidedError(str(error), medians) from None
 
 
 @CLAIMS.says("Accuracy falls as ε falls (RQ3).")
