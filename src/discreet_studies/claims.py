@@ -174,6 +174,17 @@ def undecided(what: str, unclear: Iterable[tuple[Estimate, tuple[float, ...]]]) 
     return UndecidedError(text, {"unclear": [one for one, _ in listed]})
 
 
+def within(found: Iterable[Estimate], low: float, high: float, what: str) -> bool:
+    """Whether every estimate is between two borders; undecided as long as an error reaches over one of them."""
+    listed = list(found)
+    if any(one.mean + 2 * one.error < low or one.mean - 2 * one.error > high for one in listed):
+        return False
+    open_ = [one for one in listed if one.mean - 2 * one.error < low or one.mean + 2 * one.error > high]
+    if open_:
+        raise undecided(what, [(one, (min((low, high), key=lambda border: abs(border - one.mean)),)) for one in open_])
+    return True
+
+
 def better(found: Found) -> bool:
     """Better by two standard errors in most comparisons, and worse by that much in none.
 

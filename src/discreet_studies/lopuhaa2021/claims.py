@@ -9,7 +9,18 @@ from typing import Any
 
 import numpy as np
 
-from discreet_studies.claims import UNCLEAR, Claims, Finding, Verdict, attempt, better, reading, undecided, verdict_of
+from discreet_studies.claims import (
+    UNCLEAR,
+    Claims,
+    Finding,
+    Verdict,
+    attempt,
+    better,
+    reading,
+    undecided,
+    verdict_of,
+    within,
+)
 from discreet_studies.lopuhaa2021.experiments import ALGORITHMS, DATA, LARGE, PRINTED, ROWS, SMALL, WIDTHS
 from discreet_studies.lopuhaa2021.levels import (
     CLEAR,
@@ -25,7 +36,6 @@ from discreet_studies.lopuhaa2021.levels import (
     over_epsilon,
     ratio,
     resampled,
-    within,
     words,
 )
 from discreet_studies.lopuhaa2021.methods import PAPER as PUBLISHED

@@ -74,17 +74,6 @@ def ahead(gaps: Iterable[Estimate], what: str) -> bool:
     return True
 
 
-def within(gaps: Iterable[Estimate], low: float, high: float, what: str) -> bool:
-    """Whether every estimate is between two borders; undecided as long as an error reaches over one of them."""
-    listed = list(gaps)
-    if any(one.mean + 2 * one.error < low or one.mean - 2 * one.error > high for one in listed):
-        return False
-    open_ = [one for one in listed if one.mean - 2 * one.error <= low or one.mean + 2 * one.error >= high]
-    if open_:
-        raise undecided(what, [(one, (min((low, high), key=lambda border: abs(border - one.mean)),)) for one in open_])
-    return True
-
-
 def resampled(found: Sequence[Estimate], statistic: Callable[[Any], Any], draws: int = 2000) -> Estimate:
     """A statistic of several estimates, with the error that theirs leave it: the spread over draws of them all."""
     means, errors = (np.array([getattr(one, name) for one in found]) for name in ("mean", "error"))

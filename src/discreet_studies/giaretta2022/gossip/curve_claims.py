@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from discreet_studies.claims import Attempt, Claims, Finding, attempt, finding, reading, undecided, verdict_of
+from discreet_studies.claims import Claims, Finding, attempt, finding, reading, undecided, verdict_of, within
 from discreet_studies.giaretta2022.federated.experiments import DATA
 from discreet_studies.giaretta2022.gossip.bench import KINDS
 from discreet_studies.giaretta2022.gossip.experiments import LONG
@@ -51,13 +51,7 @@ def near_at(rows: list[Any], step: int) -> Estimate:
 
 def mostly_near(shares: Iterable[Estimate], what: str) -> bool:
     """Whether a vast majority of nodes is near, everywhere; not known as long as errors leave three quarters open."""
-    listed = list(shares)
-    if any(one.mean + 2 * one.error < MOST for one in listed):
-        return False
-    unclear = [(one, (MOST,)) for one in listed if abs(one.mean - MOST) <= 2 * one.error]
-    if unclear:
-        raise undecided(f"a vast majority from fewer by {what}", unclear)
-    return True
+    return within(shares, MOST, math.inf, f"a vast majority from fewer by {what}")
 
 
 def thirty(results: Results, version: str, model: str, measured: dict[str, Any], words: list[str]) -> bool:
@@ -204,19 +198,14 @@ def deviations_stay_off(results: Results) -> Finding:
         for v, found in measured.items()
     )  # fmt: skip
     last = LONG[1]
-    sound, paper = (_stays(measured[VERSIONS[v]][last]["bias"], VERSIONS[v]) for v in ("published", "paper"))
+
+    def stays(name: str) -> bool:
+        return within([measured[name][last]["bias"]], OFF, math.inf, f"{OFF:.1%} from less by {name}")
+
+    sound, paper = (attempt(partial(stays, VERSIONS[version])) for version in ("published", "paper"))
     exact = measured[VERSIONS["push-sum"]][last]["gap"]
     clean = f"; half a per cent of all nodes together counts; push-sum leaves {exact.mean:.1e} at {last}"
     return finding(sound, paper, measured, f"median error of standard deviations: {words}{clean}")
-
-
-def _stays(bias: Estimate, name: str) -> Attempt:
-    def check() -> bool:
-        if abs(bias.mean - OFF) <= 2 * bias.error:
-            raise undecided(f"{OFF:.1%} from less by {name}", [(bias, (OFF,))])
-        return bias.mean > OFF
-
-    return attempt(check)
 
 
 def _curves(results: Results, column: str) -> dict[str, tuple[list[int], list[Any]]]:
@@ -266,12 +255,7 @@ def deviations_harmless(results: Results) -> Finding:
     )
 
     def harmless(name: str) -> bool:
-        one = measured[name]
-        if abs(one.mean) - 2 * one.error > POINT:
-            return False
-        if abs(one.mean) + 2 * one.error > 2 * POINT:
-            raise undecided(f"a point from none by {name}", [(one, (math.copysign(POINT, one.mean),))])
-        return True
+        return within([measured[name]], -POINT, POINT, f"a point from none by {name}")
 
     sound, paper = (attempt(partial(harmless, name)) for name in measured)
     return finding(sound, paper, measured, text)
@@ -313,13 +297,7 @@ def same_everywhere(results: Results) -> Finding:
         return mostly_near(shares.values(), VERSIONS[version])
 
     def median_near(version: str) -> bool:
-        gaps = {name: off(rows) for name, rows in curves(version).items()}
-        if any(abs(one.mean) - 2 * one.error > 2 * POINT for one in gaps.values()):
-            return False
-        open_ = [one for one in gaps.values() if abs(one.mean) + 2 * one.error > 2 * POINT]
-        if open_:
-            raise undecided("two points from none", [(one, (math.copysign(2 * POINT, one.mean),)) for one in open_])
-        return True
+        return within(map(off, curves(version).values()), -2 * POINT, 2 * POINT, "two points from none")
 
     sound, paper = attempt(lambda: near("published")), attempt(lambda: near("paper"))
     attempt(lambda: near("push-sum"))

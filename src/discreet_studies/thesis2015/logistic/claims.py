@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from discreet_studies.claims import Claims, Finding, Verdict, better, reading, undecided, verdict_of
+from discreet_studies.claims import Claims, Finding, Verdict, better, reading, undecided, verdict_of, within
 from discreet_studies.results import Estimate, MissingResultsError, Results, UndecidedError, average, difference, slope
 from discreet_studies.thesis2015.logistic.experiments import SETS
 
@@ -250,13 +250,21 @@ def sixteen_times(results: Results) -> Finding:
     said = f"; the goal is not reached at both ε by {', '.join(short)}" if short else ""
     if len(every) < 2:
         raise UndecidedError(f"too few reach the goal at both ε ({every}){said}: more rows would tell", measured)
+    bounds = "a ratio within bounds from one beyond"
+
+    def sixteen(logarithm: Estimate) -> bool:
+        return within([logarithm], 3, 5, bounds)
+
     one = measured["binary logarithm"] = Estimate.of([math.log2(value) for value in every.values()])
     tables = ((table, ratios) for table, ratios in zip(("B.6", "B.7"), found.values(), strict=True) if len(ratios) > 1)
     others = "; ".join(
-        reading(f"table {table} alone", lambda r=ratios: _about(Estimate.of(map(math.log2, r.values())), 4, 1))  # type: ignore[misc]
+        reading(f"table {table} alone", lambda r=ratios: sixteen(Estimate.of(map(math.log2, r.values()))))  # type: ignore[misc]
         for table, ratios in tables
     )
-    expected = reading("10 times, as the thesis expects, to a factor of two", lambda: _about(one, math.log2(10), 1))
+    expected = reading(
+        "10 times, as the thesis expects, to a factor of two",
+        lambda: within([one], math.log2(5), math.log2(20), bounds),
+    )
     words = ", ".join(f"{name} {value:g}" for name, value in every.items())
     text = (
         f"{words}; 8 to 32 counts as about 16, whose binary logarithms are 3 to 5 (here {one}), because all numbers "
@@ -264,18 +272,9 @@ def sixteen_times(results: Results) -> Finding:
         f"{expected}; {others}"
     )
     try:
-        return Finding(verdict_of(_about(one, 4, 1)), measured, text)
+        return Finding(verdict_of(sixteen(one)), measured, text)
     except UndecidedError as error:
         raise UndecidedError(f"{error}: {text}", measured) from None
-
-
-def _about(logarithm: Estimate, middle: float, most: float) -> bool:
-    """Whether a binary logarithm is as near as that; not known as long as its error leaves it open."""
-    away = abs(logarithm.mean - middle)
-    if abs(away - most) <= 2 * logarithm.error:
-        border = middle + math.copysign(most, logarithm.mean - middle)
-        raise undecided("a ratio within bounds from one beyond", [(logarithm, (border,))])
-    return away <= most
 
 
 @CLAIMS.says(
