@@ -21,6 +21,7 @@ from discreet_studies.claims import (
     verdict_of,
     within,
 )
+from discreet_studies.lopuhaa2021 import level_claims
 from discreet_studies.lopuhaa2021.experiments import ALGORITHMS, DATA, LARGE, PRINTED, ROWS, SMALL, WIDTHS
 from discreet_studies.lopuhaa2021.levels import (
     CLEAR,
@@ -160,7 +161,7 @@ def spread_of_accuracy(results: Results, names: Sequence[str]) -> Found:
     boxes = {}
     for e in levels(results, printed=False):
         found = [level(results, n, d, e) for n in names for d in DATA]
-        boxes[e] = resampled(found, lambda means: float(np.subtract(*np.quantile(means, [0.75, 0.25]))))
+        boxes[e] = resampled(found, level_claims.quartiles)
     small = average(one for e, one in boxes.items() if e <= 0.1)
     large = average(one for e, one in boxes.items() if 0.1 < e <= 1)
     beyond = [one for e, one in boxes.items() if e >= 3]
@@ -392,3 +393,4 @@ def privacy_of(method: str) -> Any:
 
 for _number, _method in enumerate(ALGORITHMS, 1):
     CLAIMS.says(f"Theorem 3.{1 + _number}: Algorithm {_number} is ε-differentially private.")(privacy_of(_method))
+CLAIMS += level_claims.CLAIMS
