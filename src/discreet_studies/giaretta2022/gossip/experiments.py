@@ -21,7 +21,7 @@ LINKS = (
     ("small-world", 0.0), ("ring", 0.0),
 )  # fmt: skip
 DATA_REPEATS = 15  # of every data set in the full run
-TURNED = 150  # repeats of the curves of the published rule, whose nodes figure 6 counts and figure 7 puts in order
+TURNED = 100  # repeats of the curves of the published rule, whose nodes figure 6 counts and figure 7 puts in order
 CRASHED = (0.01, 0.05, 0.2)
 
 
