@@ -12,7 +12,6 @@ EPSILON = round(10**0.5, 6)
 NODES = 1000
 STEPS = (1, 2, 3, 4, 6, 8, 10, 12, 15, 20, 25, 30, 35, 40, 50, 60, 80, 100)
 LONG = (30, 100, 300, 1000)
-LONG_REPEATS = 10  # of the curves of a thousand iterations, by which deviations are told from none
 VERSIONS = ("push-sum", "published", "paper")  # the sound updates under both protocols, and the paper in all
 LIARS = (0, 1, 10, 50, 100, 200)
 RULES = ("push-sum", "mean", "clipped", "trimmed", "median")
@@ -20,8 +19,8 @@ LINKS = (
     ("complete", 0.0), ("complete", 0.1), ("complete", 0.3), ("random-regular", 0.0), ("random-regular", 0.1),
     ("small-world", 0.0), ("ring", 0.0),
 )  # fmt: skip
-DATA_REPEATS = 15  # of every data set in the full run
-TURNED = 100  # repeats of the curves of the published rule, whose nodes figure 6 counts and figure 7 puts in order
+SCATTERED = {"votes": 15, "spect": 15}  # repeats of the small ones, which scatter most and take least
+TURNED = 40  # repeats of the curves of the published rule, whose nodes figure 6 counts and figure 7 puts in order
 CRASHED = (0.01, 0.05, 0.2)
 
 
@@ -49,7 +48,7 @@ def tasks(fast: bool) -> list[Task]:
             for model in ("gaussian", "default") if version != "paper" else ("gaussian",):
                 planned.append(_task("curve", "adult", version, repeat, ("model", model), *measured, cost=3))
             if repeat < 2:
-                planned.append(_long(version, repeat, *measured))
+                planned.append(_task("long", "adult", version, repeat, ("model", "gaussian"), *measured, cost=6))
         for rule in RULES if repeat < 2 else ():
             for liars in LIARS:
                 planned.append(_task("liars", "adult", rule, repeat, ("liars", liars), *measured, cost=1))
@@ -67,17 +66,12 @@ def tasks(fast: bool) -> list[Task]:
         for repeat in range(size.repeats, TURNED):
             for version in ("published", "paper"):
                 planned.append(_task("curve", "adult", version, repeat, ("model", "gaussian"), *measured, cost=3))
-        planned += [_long(version, repeat, *measured) for repeat in range(2, LONG_REPEATS) for version in VERSIONS]
     for name in DATA:
-        times = size.repeats if size is FAST else DATA_REPEATS
+        times = size.repeats if size is FAST else SCATTERED.get(name, size.repeats)
         options: tuple[Option, ...] = (("model", "gaussian"), ("measured", 100), ("test", size.test_rows))
         planned += [_task("data", name, v, r, *options, cost=1) for r in range(times) for v in VERSIONS]
     planned.append(_task("speed", "adult", "push-sum", 0, ("nodes", NODES), cost=0.5))
     return sorted(planned, key=lambda task: (task.data, task.experiment))
-
-
-def _long(version: str, repeat: int, *measured: Option) -> Task:
-    return _task("long", "adult", version, repeat, ("model", "gaussian"), *measured, cost=6)
 
 
 def _task(experiment: str, data: str, method: str, repeat: int, *options: Option, cost: float) -> Task:
