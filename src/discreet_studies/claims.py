@@ -14,6 +14,7 @@ from discreet.files import write_text
 from discreet_studies.results import Estimate, MissingResultsError, Results, UndecidedError
 
 SANE = 0.01  # a point of accuracy
+MANY = 1000.0  # times as many measurements are not reckoned out: the mean lies on the border
 Found = dict[str, Estimate]
 
 
@@ -130,6 +131,16 @@ def attempt(check: Callable[[], bool]) -> Attempt:
         return Attempt(None, str(error))
 
 
+def reading(what: str, check: Callable[[], bool]) -> str:
+    """What another reading of a sentence would come to, for the reason of a finding.
+
+    >>> reading("the mean", lambda: True)
+    'the mean: shown'
+    """
+    told: dict[Outcome, str] = {True: "shown", False: "not shown", UNCLEAR: "undecided", None: "not measured"}
+    return f"{what}: {told[attempt(check).passed]}"
+
+
 def best_of(attempts: Iterable[Attempt]) -> Attempt:
     """Whether one of several readings shows a claim; not known as long as one of them could."""
     tried = list(attempts)
@@ -158,9 +169,20 @@ def undecided(what: str, unclear: Iterable[tuple[Estimate, tuple[float, ...]]]) 
     """
     listed = list(unclear)
     times, count = max((one.to_tell(*borders) / one.count, one.count) for one, borders in listed)
-    enough = f"about {times * count:.0f}" if math.isfinite(times) else "no number"
+    enough = f"about {times * count:.0f}" if times < MANY else f"more than {MANY * count:.0f}"
     text = f"too few repeats to tell {what} ({enough} instead of {count} measurements would)"
     return UndecidedError(text, {"unclear": [one for one, _ in listed]})
+
+
+def within(found: Iterable[Estimate], low: float, high: float, what: str) -> bool:
+    """Whether every estimate is between two borders; undecided as long as an error reaches over one of them."""
+    listed = list(found)
+    if any(one.mean + 2 * one.error < low or one.mean - 2 * one.error > high for one in listed):
+        return False
+    open_ = [one for one in listed if one.mean - 2 * one.error < low or one.mean + 2 * one.error > high]
+    if open_:
+        raise undecided(what, [(one, (min((low, high), key=lambda border: abs(border - one.mean)),)) for one in open_])
+    return True
 
 
 def better(found: Found) -> bool:

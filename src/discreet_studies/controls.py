@@ -13,6 +13,7 @@ from discreet.audit import AuditCase, Claim, Pair
 from discreet.schema import Numeric, Schema
 from discreet_studies.methods import Setting
 from discreet_studies.published import lopuhaa2021_controls as lopuhaa2021
+from discreet_studies.published import thesis2015_controls as thesis2015
 from discreet_studies.published.giaretta2022 import LocalRows, local_maxima, local_updates
 from discreet_studies.published.thesis2015_selection import iterative_sampling, mask_by_tables
 from discreet_studies.published.yilmaz2020 import prepared as projected
@@ -198,6 +199,7 @@ def audit_cases() -> list[AuditCase]:
         ),
         *_local_cases(),
         *_selection_cases(),
+        *thesis2015.audit_cases(),
         *lopuhaa2021.audit_cases(),
     ]
 

@@ -12,10 +12,13 @@ from discreet_studies.claims import (
     Claim,
     Finding,
     Verdict,
+    attempt,
     best_of,
     judge,
+    reading,
     undecided,
     verdict_of,
+    within,
     write_claims,
 )
 from discreet_studies.results import Estimate, MissingResultsError, Results, average, difference, slope
@@ -171,6 +174,9 @@ def test_weights():
     sides = {"synthetic-numeric": "3:1", "synthetic-categorical": "1:2"}
     assert by_weight(lambda data, weight: 0.05 * (sides.get(data) == weight))[depends] == Verdict.HOLDS
     assert by_weight(lambda data, weight: 0)[depends] == Verdict.FAILS
+    assert by_weight(lambda data, weight: 0.05 * (weight == "2:1"))[depends] == Verdict.FAILS  # one is best on both
+    inner = {("synthetic-numeric", "2:1"): 0.05, ("synthetic-categorical", "1:1"): 0.05}
+    assert by_weight(lambda data, weight: inner.get((data, weight), 0))[depends] == Verdict.HOLDS
 
 
 def test_run_time():
@@ -228,9 +234,31 @@ def test_too_few_repeats_leave_a_claim_undecided_and_say_how_many_would_do():
     assert "measurements would" in judged["reason"]
     # 0.02 ± 0.02 by ten measurements: four times as many put zero two errors away.
     assert "about 40 instead of 10" in str(undecided("it", [(Estimate(0.02, 0.02, 10), (0.0,))]))
-    assert "no number" in str(undecided("it", [(Estimate(0.0, 0.02, 10), (0.0,))]))
+    # A mean on the border itself: no number of repeats is named that nobody could run.
+    assert "more than 10000 instead of 10" in str(undecided("it", [(Estimate(0.0, 0.02, 10), (0.0,))]))
     assert best_of([Attempt(False), Attempt(UNCLEAR, "gap"), Attempt(None, "gone")]) == Attempt(UNCLEAR, "gap")
     assert best_of([Attempt(UNCLEAR, "gap"), Attempt(True)]).passed is True
+
+
+@pytest.mark.parametrize(
+    ("mean", "error", "outcome"),
+    [
+        (0.5, 0.1, True),
+        (0.5, 0.3, UNCLEAR),
+        (0.9, 0.1, UNCLEAR),
+        (1.3, 0.1, False),
+        (-0.3, 0.1, False),
+        (0.0, 0.0, True),
+    ],
+)
+def test_between_two_borders_by_two_errors(mean, error, outcome):
+    assert attempt(lambda: within([Estimate(0.5, 0.0, 9), Estimate(mean, error, 9)], 0, 1, "it")).passed is outcome
+
+
+def test_other_readings_are_told_in_words():
+    assert reading("one", lambda: False) == "one: not shown"
+    assert reading("two", lambda: within([Estimate(0.0, 1.0, 9)], 0, 1, "it")) == "two: undecided"
+    assert reading("three", lambda: bool(Results([]).estimate())) == "three: not measured"
 
 
 def test_estimates():

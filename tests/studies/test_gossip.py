@@ -8,22 +8,22 @@ import pytest
 from discreet.bayes.estimate import estimate
 from discreet.bayes.release import Release
 from discreet_studies import StudyError, find_study
-from discreet_studies.claims import Verdict
+from discreet_studies.claims import Verdict, judge
+from discreet_studies.giaretta2022.federated.experiments import DATA
 from discreet_studies.giaretta2022.gossip import trials
 from discreet_studies.giaretta2022.gossip.bench import AsPublished, Fitted, Sound
-from discreet_studies.giaretta2022.gossip.claims import (
-    CLAIMS,
-    DATA,
+from discreet_studies.giaretta2022.gossip.claims import CLAIMS, liars, logarithmic
+from discreet_studies.giaretta2022.gossip.curve_claims import (
     deviations_harmless,
-    liars,
-    logarithmic,
+    deviations_stay_off,
     low_at_first,
     priors_first,
     same_everywhere,
+    thirty_published,
     thirty_push_sum,
 )
 from discreet_studies.giaretta2022.linear import Linear
-from discreet_studies.results import MissingResultsError, Results
+from discreet_studies.results import Results
 from discreet_studies.study import reproduce
 
 
@@ -34,20 +34,19 @@ def test_parts_are_named():
 
 
 def test_claims_without_measurements_are_not_judged():
-    for claim in CLAIMS:
-        with pytest.raises(MissingResultsError):
-            claim.check(Results([]))
+    assert {one["verdict"] for one in judge(CLAIMS, Results([]))} == {Verdict.UNTESTED}
 
 
 def test_claims_can_fail():
     def row(reached):
-        return {"experiment": "curve", "method": "push-sum", "model": "gaussian", "reached": reached, "near_30": 0.5,
-                "at_30": 0.7, "federated": 0.8, "majority": majority}  # fmt: skip
+        share = 0.9 if reached else 0.1
+        return {"experiment": "curve", "method": "push-sum", "model": "gaussian", "reached": reached, "steps": "[35]",
+                "near": f"[{share}]", "at_30": 0.7, "federated": 0.8, "majority": majority}  # fmt: skip
 
     majority = 0.75
-    found = thirty_push_sum(Results([row(12)]))
+    found = thirty_push_sum(Results([row(12)] * 2))
     assert found.verdict is Verdict.HOLDS and "useless" not in found.reason
-    assert thirty_push_sum(Results([row(12), row(None)])).verdict is Verdict.FAILS
+    assert thirty_push_sum(Results([row(None)] * 2)).verdict is Verdict.FAILS
     rows = [
         {"experiment": "liars", "method": rule, "liars": n, "accuracy": 0.8}
         for rule in ("push-sum", "mean", "clipped", "trimmed", "median")
@@ -56,7 +55,8 @@ def test_claims_can_fail():
     assert liars(Results(rows)).verdict is Verdict.FAILS
     majority = 0.85
     assert (
-        "the goal itself is useless: 0.800 where the majority has 0.850" in thirty_push_sum(Results([row(12)])).reason
+        "the goal itself is useless: 0.800 where the majority has 0.850"
+        in thirty_push_sum(Results([row(12)] * 2)).reason
     )
 
 
@@ -108,6 +108,44 @@ def test_figure_6_from_its_first_iterations_to_its_last(first, last, low, harmle
     assert deviations_harmless(Results(rows)).verdict is harmless
 
 
+@pytest.mark.parametrize(
+    ("sound", "paper", "verdict"),
+    [
+        ((0.9, 0.92, 0.91), (0.1, 0.1, 0.1), Verdict.HOLDS),
+        ((0.1, 0.12, 0.1), (0.9, 0.92, 0.91), Verdict.UNSOUND),
+        ((0.1, 0.12, 0.1), (0.1, 0.1, 0.1), Verdict.FAILS),
+        ((0.1, 0.12, 0.1), (1.0, 0.6, 0.7), Verdict.UNDECIDED),
+    ],
+)
+def test_thirty_iterations_by_sound_updates_and_by_those_of_the_paper(sound, paper, verdict):
+    rows = [
+        {"experiment": "curve", "method": version, "model": "gaussian", "repeat": r, "steps": "[35]", "at_30": 0.8,
+         "near": f"[{share}]", "federated": 0.8, "majority": 0.7}
+        for version, shares in (("published", sound), ("paper", paper)) for r, share in enumerate(shares)
+    ]  # fmt: skip
+    found = thirty_published(Results(rows))
+    assert found.verdict is verdict and "default model by that rule: not measured" in found.reason
+
+
+@pytest.mark.parametrize(
+    ("sound", "paper", "verdict"),
+    [
+        ((0.02, 0.021), (0.001, 0.001), Verdict.HOLDS),
+        ((0.001, 0.001), (0.02, 0.021), Verdict.UNSOUND),
+        ((0.001, 0.001), (0.001, 0.002), Verdict.FAILS),
+        ((0.001, 0.02), (0.001, 0.002), Verdict.UNDECIDED),
+    ],
+)
+def test_deviations_that_stay_off_are_told_from_none_by_their_errors(sound, paper, verdict):
+    rows = [
+        {"experiment": "long", "method": version, "repeat": r,
+         "kinds": json.dumps([{"deviation": {"gap": bias, "bias": bias}}] * 4)}
+        for version, found in (("push-sum", (0.0, 0.0)), ("published", sound), ("paper", paper))
+        for r, bias in enumerate(found)
+    ]  # fmt: skip
+    assert deviations_stay_off(Results(rows)).verdict is verdict
+
+
 @pytest.mark.parametrize(("late", "verdict"), [(25, Verdict.HOLDS), (140, Verdict.FAILS), (None, Verdict.FAILS)])
 def test_growth_is_judged_on_the_published_rule(late, verdict):
     turns = {10: 5, 100: 10, 1000: 18, 10_000: late}
@@ -134,6 +172,22 @@ def test_the_order_of_figure_7_is_judged_as_drawn(gaps, verdict):
 
     rows = [row(version, repeat) for version in ("published", "paper") for repeat in range(3)]
     assert priors_first(Results(rows)).verdict is verdict
+
+
+def test_figure_7_is_read_by_its_panels_and_other_scales_are_told_beside_it():
+    """Deviations of 0.05 that are off by 0.01 are off by a fifth of their panel, means of 0.5 by less than that."""
+    gaps = {"prior": 0.001, "conditional": 0.01, "mean": 0.02, "deviation": 0.01}
+
+    def row(version, repeat):
+        goal = {kind: 0.05 if kind == "deviation" else 0.5 for kind in gaps}
+        shown = {kind: {"quartiles": [[goal[kind] + gap * (1 + 0.01 * repeat)]], "goal": [goal[kind]]}
+                 for kind, gap in gaps.items()}  # fmt: skip
+        kinds = {kind: {"gap": gap * (1 + 0.01 * repeat), "bias": 0.0} for kind, gap in gaps.items()}
+        return {"experiment": "curve", "method": version, "model": "gaussian", "repeat": repeat,
+                "steps": "[20, 100]", "shown": json.dumps([shown] * 2), "kinds": json.dumps([kinds] * 2)}  # fmt: skip
+
+    found = priors_first(Results([row(version, repeat) for version in ("published", "paper") for repeat in range(3)]))
+    assert found.verdict is Verdict.HOLDS and "in plain units, published rule: not shown" in found.reason
 
 
 def test_priors_and_deviations_are_compared_as_shares_of_their_own_kind():

@@ -24,6 +24,7 @@ from discreet_studies.lopuhaa2021.claims import (
     tree_rises_most,
 )
 from discreet_studies.lopuhaa2021.experiments import DATA, LARGE, PRINTED, SMALL, repeats, tasks
+from discreet_studies.lopuhaa2021.level_claims import middle_varies_more, svm_poor_at_tiny, trees_jump
 from discreet_studies.lopuhaa2021.methods import METHODS, THREE
 from discreet_studies.lopuhaa2021.methods import PAPER as PUBLISHED
 from discreet_studies.lopuhaa2021.wilcoxon import signed_ranks
@@ -98,7 +99,7 @@ def made_up(accuracy, scatter=0.002):
         }
         for data in DATA
         for method in (*METHODS_USED, "nb")
-        for epsilon in (1e-11, 0.001, 0.25, 1.0, math.inf)
+        for epsilon in (1e-11, 0.001, 0.05, 0.25, 1.0, math.inf)
         for repeat in range(9)
     )  # fmt: skip
 
@@ -128,6 +129,12 @@ def rises(slopes):
         # Ahead on average, and clearly behind at the smallest of the small ε.
         (little_at_tiny, lambda m, d, e: 0.6 + (-0.1 if e < 1e-6 else 0.2) * (METHODS_USED.index(m) % 3 != 1),
          Verdict.FAILS),
+        (svm_poor_at_tiny, lambda m, d, e: 0.7 - 0.2 * (METHODS_USED.index(m) % 3 == 1 and e < 0.01), Verdict.HOLDS),
+        (svm_poor_at_tiny, lambda m, d, e: 0.7 + 0.2 * (METHODS_USED.index(m) % 3 == 1 and e < 0.01), Verdict.FAILS),
+        (trees_jump, rises((0.1, 0.2, 0.3)), Verdict.HOLDS),
+        (trees_jump, rises((0.3, 0.2, 0.1)), Verdict.FAILS),
+        (middle_varies_more, lambda m, d, e: 0.6 + 0.05 * DATA.index(d) * (e < 0.2), Verdict.HOLDS),
+        (middle_varies_more, lambda m, d, e: 0.6 + 0.05 * DATA.index(d) * (0.2 < e < 9), Verdict.FAILS),
         (best_on_average, lambda m, d, e: 0.6 + 0.1 * (METHODS_USED.index(m) % 3 == 1 + (e > 9)), Verdict.HOLDS),
         (best_on_average, lambda m, d, e: 0.6 + 0.1 * (METHODS_USED.index(m) % 3 == 2), Verdict.FAILS),
     ],

@@ -148,6 +148,18 @@ def test_the_better_bound_is_judged_by_samples_where_they_suffice(one, two, verd
     assert found.verdict is verdict
 
 
+def test_other_readings_stand_beside_the_one_that_counts():
+    table = {("fm-sens1", 1, 0.1): reached(4096)}
+    for d in (1, 2):
+        table |= {("paper-objective", d, 0.1): reached(512), ("paper-objective", d, 0.01): reached(512 * 16)}
+    found = claims.sixteen_times(toys(table))
+    assert "10 times, as the thesis expects, to a factor of two: shown; table B.6 alone: shown" in found.reason
+    flat = {("fm-sens1", d, 0.1): {512: 0.5, 1024: 0.6} for d in (1, 20, 50)}
+    flat |= {("fm-sens2", d, 0.1): {512: 0.5, 1024: 0.7 if d < 50 else 0.4} for d in (1, 20, 50)}
+    found = claims.better_bound_helps(toys(flat))
+    assert found.verdict is Verdict.HOLDS and "all dimensions: not shown" in found.reason
+
+
 @pytest.mark.parametrize(("rows", "verdict"), [(512, Verdict.HOLDS), (2048, Verdict.FAILS)])
 def test_the_functional_mechanism_in_few_dimensions(rows, verdict):
     table = {("fm-sens1", 1, 0.1): reached(4096)}

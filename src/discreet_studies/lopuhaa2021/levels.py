@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import wraps
 from typing import Any
 
+import numpy as np
+
 from discreet_studies.claims import Finding, attempt, finding, undecided
 from discreet_studies.lopuhaa2021.experiments import DATA, NUMBERS, PRINTED
 from discreet_studies.lopuhaa2021.methods import BINNED, THREE
@@ -70,6 +72,14 @@ def ahead(gaps: Iterable[Estimate], what: str) -> bool:
     if open_:
         raise undecided(what, [(one, (0.0, CLEAR)) for one in open_])
     return True
+
+
+def resampled(found: Sequence[Estimate], statistic: Callable[[Any], Any], draws: int = 2000) -> Estimate:
+    """A statistic of several estimates, with the error that theirs leave it: the spread over draws of them all."""
+    means, errors = (np.array([getattr(one, name) for one in found]) for name in ("mean", "error"))
+    drawn = np.random.default_rng(0).normal(means, np.where(np.isfinite(errors), errors, 1.0), (draws, len(found)))
+    spread = np.std([float(statistic(row)) for row in drawn])
+    return Estimate(float(statistic(means)), float(spread), min(one.count for one in found))
 
 
 def lead(results: Results, names: Sequence[str], who: int, epsilon: float) -> Estimate:

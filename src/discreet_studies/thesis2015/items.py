@@ -146,7 +146,7 @@ ITEMS = (
     Item("algorithm", "Algorithm 7", "Objective perturbation.",
          (f"{LOGISTIC}:objective", "method:paper-objective", "method:objective", "proof:linear.md")),
     Item("experiment", "4.5", "λ by five-fold cross-validation without privacy.",
-         (f"{LOGISTIC}:tuned", "method:paper-objective")),
+         (f"{LOGISTIC}:tuned", "method:paper-objective", "audit:control-thesis2015-cross-validation")),
     Item("table", "Table 4.1", "Which branch is taken.", ("claim:table_four_one",)),
     Item("claim", "4.3 and 4.4.4", "Cross-validation prefers large λ (exponents of table 4.2).",
          ("claim:large_lambdas",)),

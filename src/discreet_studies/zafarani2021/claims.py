@@ -16,6 +16,7 @@ from discreet_studies.claims import (
     best_of,
     better,
     finding,
+    reading,
     undecided,
     words,
 )
@@ -125,8 +126,12 @@ def most_on_human_data(results: Results) -> Finding:
 
 @CLAIMS.says("(ε, δ) with δ = 1/n or 1/n² gives some improvement over pure ε.")
 def approximate_beats_pure(results: Results) -> Finding:
-    """Section 7.2: (ε, δ) gives some accuracy improvement."""
+    """Section 7.2: (ε, δ) "does give some accuracy improvement".
+
+    Some improvement is one over all data sets, and no loss of half a point on any of them.
+    """
     measured: dict[str, Any] = {}
+    strict: list[str] = []
 
     def check(loose: str, pure: str) -> bool:
         found: dict[str, Estimate] = {}
@@ -148,12 +153,18 @@ def approximate_beats_pure(results: Results) -> Finding:
         measured[f"{loose} - {pure}"] = found
         pooled = average(found.values())
         measured[f"{loose} - {pure}, all together"] = {"pooled": pooled}
-        # "Some improvement": in all, and nowhere the contrary.
-        return (pooled.above and not any(one.below for one in found.values())) or better(found)
+        nowhere_worse = reading(f"{loose}", lambda: pooled.above and not any(one.below for one in found.values()))
+        strict.append(nowhere_worse)
+        lost = any(one.mean + 2 * one.error < -ALIKE for one in found.values())
+        return (pooled.above and not lost) or better(found)
 
     sound = attempt(lambda: check("smooth-gaussian", "smooth"))
     published = _either(check, [("paper-gaussian", "paper-smooth"), ("paper-gaussian-swap", "paper-smooth")])
-    return finding(sound, published, measured, _words(measured))
+    return finding(
+        sound, published, measured,
+        f"{_words(measured)}; a loss of half a point on any data set would be no improvement. Another reading, a loss "
+        f"of any size: {'; '.join(strict)}",
+    )  # fmt: skip
 
 
 @CLAIMS.says("On Mushroom, which is all categorical, all methods are the same.")

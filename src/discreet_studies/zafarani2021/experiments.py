@@ -131,7 +131,7 @@ def _weights(size: Size) -> list[Task]:
         Task("weights", name, method, epsilon, repeat=repeat, fold=fold,
              options=(("folds", size.folds), ("weight", weight)), cost=0.05)
         for name in ("adult", *SYNTHETIC)
-        for repeat in range(size.weight_repeats)
+        for repeat in range(size.weight_repeats * (1 if name == "adult" or size is FAST else 2))
         for fold in range(size.folds)
         for method in (*WEIGHTED, *(BASES if name in SYNTHETIC else ()))
         for weight in (WEIGHTS if method in WEIGHTED else ("2:1",))

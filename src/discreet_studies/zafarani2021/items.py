@@ -85,7 +85,7 @@ ITEMS = (
     Item("table", "1", "Data sets: Wyoming, Nevada, Washington and Oregon of 1940", (), REFUSED, CENSUS),
     Item("experiment", "7.2", "Five iterations of ten folds, an ε sweep",
          ("experiment:sweep", "code:discreet_studies.data:cross_validation"),
-         MENDED, "the values of ε are not in the text: 0.05 to 10 in all; the page says how many repeats are stored"),
+         MENDED, "the values of ε are not in the text: 0.05 to 10 in all"),
     Item("figure", "4", "Accuracy on Adult", ("figure:accuracy-adult", "experiment:sweep")),
     Item("figure", "5", "Accuracy on Mushroom", ("figure:accuracy-mushroom", "experiment:sweep")),
     Item("figure", "6", "Accuracy on Glass", ("figure:accuracy-glass", "experiment:sweep")),

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 
 from discreet_studies.giaretta2022.federated.experiments import DATA
-from discreet_studies.giaretta2022.gossip.claims import CLAIMS, VERSIONS
+from discreet_studies.giaretta2022.gossip.claims import CLAIMS
+from discreet_studies.giaretta2022.gossip.curve_claims import VERSIONS
 from discreet_studies.giaretta2022.gossip.experiments import tasks
 from discreet_studies.giaretta2022.gossip.pictures import draw
 from discreet_studies.giaretta2022.gossip.trials import execute

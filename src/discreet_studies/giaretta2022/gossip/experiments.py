@@ -20,7 +20,7 @@ LINKS = (
     ("small-world", 0.0), ("ring", 0.0),
 )  # fmt: skip
 SCATTERED = {"votes": 15, "spect": 15}  # repeats of the small ones, which scatter most and take least
-TURNED = 15  # repeats of the curves of the published rule, whose parameters figure 7 puts in order
+TURNED = 40  # repeats of the curves of the published rule, whose nodes figure 6 counts and figure 7 puts in order
 CRASHED = (0.01, 0.05, 0.2)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from discreet_studies.figures import COLOURS, Line, add_legend, axes_of, draw_lines, save_figure
 from discreet_studies.giaretta2022.gossip.bench import KINDS
-from discreet_studies.giaretta2022.gossip.claims import VERSIONS
+from discreet_studies.giaretta2022.gossip.curve_claims import VERSIONS
 from discreet_studies.giaretta2022.gossip.experiments import LIARS, NODES, RULES
 from discreet_studies.results import Estimate, Results
 

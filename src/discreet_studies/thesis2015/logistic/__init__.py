@@ -28,8 +28,8 @@ TITLES = {
 }
 CHANGES = (
     "As published, λ is picked by five-fold cross-validation of the private classifier on the private rows, which the "
-    "budget does not pay for: those runs are marked as not private. The fast run tries five values and one fold. The "
-    "library's own methods take their regularisation from ε and the schema.",
+    "budget does not pay for: those runs are marked as not private, and an audit finds it. The fast run tries five "
+    "values and one fold. The library's own methods take their regularisation from ε and the schema.",
     "As published, rows are replaced and n is public; the library's methods hide n (add-remove).",
     "Numbers are scaled by public bounds, not by the data's own smallest and largest values.",
     "Features of two values are scaled to −1 and 1 as in the thesis; Mushroom and Adult are one-hot with every feature "
@@ -120,5 +120,5 @@ def tables(results: Results) -> str:
 
 STUDY = Study(
     "thesis2015", part="logistic", data=DATA, tasks=tasks, execute=execute, claims=(*CLAIMS, *chapter_claims.CLAIMS),
-    draw=draw, tables=tables, changes=CHANGES,
+    draw=draw, tables=tables, changes=CHANGES, unsound="audit:control-thesis2015-cross-validation",
 )  # fmt: skip
