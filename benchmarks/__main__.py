@@ -94,6 +94,7 @@ def _add_utility(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--limit", type=_whole, help="seconds after which a fit is given up (default: 900)")
     group.add_argument("--reuse", action="store_true", help="count results of earlier versions of our estimators")
     group.add_argument("--report", action="store_true", help="measure nothing more, report what there is")
+    group.add_argument("--beside", type=Path, help="a former report; keep its figures of methods without fits here")
     group.add_argument("--readme", action="store_true", help="put the tables into docs/")
 
 

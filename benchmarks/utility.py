@@ -14,6 +14,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from benchmarks.common import data_dir, line
 from benchmarks.peers import environments, figures, runner, splits
 from benchmarks.peers.bars import EPSILONS
+from benchmarks.peers.former import Former
 from benchmarks.peers.summary import summarise
 from benchmarks.peers.tables import Report, publish
 from benchmarks.peers.tasks import FAMILY, OURS, Entry, Journal, Task, chosen, tasks_for
@@ -36,13 +37,16 @@ def run(
     reuse: bool = False,
     report: bool = False,
     readme: bool = False,
+    beside: Path | None = None,
     **_: Any,
 ) -> list[dict[str, Any]]:
     """Measure what the journal in `folder` lacks, write tables and figures there, and tell what was reached.
 
     With `reuse`, results of other editions of our own estimators count, too; `report` measures nothing more;
     `readme` puts the tables into docs/index.md and docs/utility.md, and the figures into docs/figures/utility.
+    `beside` is a former report, whose figures are kept of all methods that the journal has no fits of.
     """
+    former = Former.none() if beside is None else Former.read(beside)
     place = data_dir(data)
     if place is None:
         return [line("all data sets", None, "the data are not here: pass --data DIR")]
@@ -73,12 +77,14 @@ def run(
             splits.prepare(place, name, range(seeds or sets[name].seeds)).save(prepared[name])
         bar = progress.add_task("fits", total=len(todo))
         runner.run(todo, journal, prepared, pythons, jobs=jobs, limit=limit, tell=lambda n: progress.advance(bar, n))
-    return _report([journal.rows[task] for task in tasks], sets, folder, readme)
+    return _report([journal.rows[task] for task in tasks], sets, folder, readme, former)
 
 
-def _report(rows: list[dict[str, Any]], sets: dict[str, Entry], folder: Path, readme: bool) -> list[dict[str, Any]]:
+def _report(
+    rows: list[dict[str, Any]], sets: dict[str, Entry], folder: Path, readme: bool, former: Former
+) -> list[dict[str, Any]]:
     """Write the tables, and give one line per cell of our estimator."""
-    results = summarise(rows, {name: sets[name].facts() for name in {row["data"]: None for row in rows}})
+    results = summarise(rows, {name: sets[name].facts() for name in {row["data"]: None for row in rows}}, former)
     shown = Report(results)
     text = encoded(results)
     write_text(folder / "utility.json", text)

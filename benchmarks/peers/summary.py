@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from benchmarks.peers.bars import bars
-from benchmarks.peers.tasks import FAMILY, OURS, PEERS, Task
+from benchmarks.peers.former import Former
+from benchmarks.peers.tasks import FAMILY, OURS, PEERS
 
 Row = Mapping[str, Any]
 LEADERS = ("auto", "nb")  # the estimator that a user who chooses nothing gets: the first of these that was measured
@@ -19,14 +20,26 @@ FEWEST = 3  # seeds that a verdict needs
 LARGE = 5_000
 
 
-def summarise(rows: Sequence[Row], sets: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """All that the report says, from the lines of the journal and the facts of the data sets."""
+def summarise(
+    rows: Sequence[Row], sets: Mapping[str, Mapping[str, Any]], former: Former | None = None
+) -> dict[str, Any]:
+    """All that the report says, from the lines of the journal and the facts of the data sets.
+
+    Methods that no line is about keep the cells of a former report.
+    """
+    former = former or Former.none()
     fits = _by_cell(rows)
-    cells = [_cell(key, found, sets[key[0]]) for key, found in fits.items()]
-    ours = next((name for name in LEADERS if any(method == name for _, method, _ in fits)), None)
-    contests = [] if ours is None else list(_contests(ours, fits, cells, sets))
-    editions = sorted({row["edition"] for row in rows})
-    return {"editions": editions, "ours": ours, "datasets": dict(sets), "cells": cells, "contests": contests}
+    fresh = {method for _, method, _ in fits}
+    kept = former.kept(fresh, sets)
+    cells = [_cell(key, found, sets[key[0]]) for key, found in fits.items()] + kept
+    if kept:
+        cells.sort(key=lambda cell: _place(cell["data"], cell["method"], cell["epsilon"]))
+    ours = next((name for name in LEADERS if any(cell["method"] == name for cell in cells)), None)
+    contests = [] if ours is None else list(_contests(ours, fits, cells, sets, former))
+    told = former.editions({cell["method"] for cell in kept})
+    editions = sorted({row["edition"] for row in rows}.union(*told.values()))
+    found = {"editions": editions, "ours": ours, "datasets": dict(sets), "cells": cells, "contests": contests}
+    return found | ({"kept": told} if kept else {})
 
 
 Key = tuple[str, str, float | None]
@@ -35,15 +48,19 @@ Fits = dict[Key, list[Row]]
 
 def _by_cell(rows: Iterable[Row]) -> Fits:
     """The fits of every data set, method and ε, in the order of the seeds."""
-    methods = list(FAMILY)
     result: Fits = {}
 
     def place(row: Row) -> tuple[Any, ...]:
-        return row["data"], methods.index(row["method"]), Task.of(dict(row)).epsilon, row["seed"]
+        return *_place(row["data"], row["method"], row["epsilon"]), row["seed"]
 
     for row in sorted(rows, key=place):
         result.setdefault((row["data"], row["method"], row["epsilon"]), []).append(row)
     return result
+
+
+def _place(data: str, method: str, epsilon: float | None) -> tuple[str, int, float]:
+    """Where a cell stands among others."""
+    return data, list(FAMILY).index(method), math.inf if epsilon is None else epsilon
 
 
 def _cell(key: Key, rows: list[Row], facts: Mapping[str, Any]) -> dict[str, Any]:
@@ -79,22 +96,30 @@ def metric_of(facts: Mapping[str, Any]) -> str:
 
 
 def _contests(
-    ours: str, fits: Fits, cells: list[dict[str, Any]], sets: Mapping[str, Mapping[str, Any]]
+    ours: str, fits: Fits, cells: list[dict[str, Any]], sets: Mapping[str, Mapping[str, Any]], former: Former
 ) -> Iterable[dict[str, Any]]:
     """Our estimator against itself with a δ, the best model of each other library, and Naive Bayes without privacy."""
-    for name, method, epsilon in fits:
+    means = {(cell["data"], cell["method"], cell["epsilon"]): cell for cell in cells}
+
+    def held(one: Key, other: Key, against: str, metric: str) -> dict[str, Any]:
+        if one in fits and other in fits:
+            return _contest(fits, one, other, against, metric)
+        known = former.contest(one, other, against) if one not in fits and other not in fits else None
+        return known or _apart(means, one, other, against, metric)
+
+    for name, method, epsilon in means:
         if method != ours:
             continue
         metric = metric_of(sets[name])
-        if (name, "auto-delta", epsilon) in fits and ours == "auto":
-            yield _contest(fits, (name, "auto-delta", epsilon), (name, ours, epsilon), "pure", metric)
+        if (name, "auto-delta", epsilon) in means and ours == "auto":
+            yield held((name, "auto-delta", epsilon), (name, ours, epsilon), "pure", metric)
         for library in PEERS:
             best = _best(cells, name, library, epsilon, metric)
             if best is not None:
-                yield _contest(fits, (name, ours, epsilon), (name, best, epsilon), library, metric)
+                yield held((name, ours, epsilon), (name, best, epsilon), library, metric)
         best = _best(cells, name, "sklearn/bayes", None, "accuracy")
         if best is not None:
-            yield _contest(fits, (name, ours, epsilon), (name, best, None), "bayes", "accuracy")
+            yield held((name, ours, epsilon), (name, best, None), "bayes", "accuracy")
 
 
 def _best(cells: list[dict[str, Any]], name: str, library: str, epsilon: float | None, metric: str) -> str | None:
@@ -115,7 +140,27 @@ def _contest(fits: Fits, one: Key, other: Key, against: str, metric: str) -> dic
     if other[2] is None and len(right) == 1:
         right = dict.fromkeys(left, next(iter(right.values())))
     gaps = [left[seed] - right[seed] for seed in left if seed in right]
-    mean, error = mean_and_error(gaps)
+    return _told(one, other, against, metric, *mean_and_error(gaps), len(gaps))
+
+
+def _apart(means: Mapping[Key, Mapping[str, Any]], one: Key, other: Key, against: str, metric: str) -> dict[str, Any]:
+    """The difference of two means of which one is a former report's, with the errors of both as independent.
+
+    Where both have the same random splits that error is larger than that of the differences seed by seed.
+    """
+    left, right = means[one], means[other]
+    alone = other[2] is None and right["seeds"] == 1  # without noise on a fixed split, it stands for all seeds
+    errors = [left[f"{metric}_error"], 0.0 if alone else right[f"{metric}_error"]]
+    known = left[metric] is not None and right[metric] is not None
+    mean = round(left[metric] - right[metric], 5) if known else None
+    error = None if None in errors else round(math.hypot(*errors), 5)
+    seeds = left["seeds"] if alone else min(left["seeds"], right["seeds"])
+    return _told(one, other, against, metric, mean, error, seeds) | {"paired": False}
+
+
+def _told(
+    one: Key, other: Key, against: str, metric: str, mean: float | None, error: float | None, seeds: int
+) -> dict[str, Any]:
     return {
         "data": one[0],
         "epsilon": one[2],
@@ -124,7 +169,7 @@ def _contest(fits: Fits, one: Key, other: Key, against: str, metric: str) -> dic
         "metric": metric,
         "difference": mean,
         "error": error,
-        "verdict": verdict(mean, error) if len(gaps) >= FEWEST else "unknown",
+        "verdict": verdict(mean, error) if seeds >= FEWEST else "unknown",
     }
 
 

@@ -182,8 +182,17 @@ class Report:
         failed = [f"- {self._what(c)}: {'; '.join(c['failed'])}" for c in self.results["cells"] if c.get("failed")]
         if failed:
             blocks += ["### Not measured", "\n".join(failed)]
-        blocks += ["Measured with " + ", ".join(self.results["editions"]) + "."]
+        blocks += ["Measured with " + ", ".join(self.results["editions"]) + "." + self._kept()]
         return "\n\n".join(blocks)
+
+    def _kept(self) -> str:
+        """Which figures are a former report's."""
+        kept: Mapping[str, Sequence[str]] = self.results.get("kept", {})
+        by_edition: dict[str, list[str]] = {}
+        for method, editions in kept.items():
+            by_edition.setdefault(" or ".join(editions), []).append(method)
+        told = "; ".join(f"{', '.join(methods)} ({edition})" for edition, methods in by_edition.items())
+        return f" Kept from the report before this one: {told}." if told else ""
 
     def _detail(self, metric: str) -> str:
         ours = [

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from benchmarks.peers import environments, figures, runner, worker
 from benchmarks.peers.bars import EPSILONS, bars
+from benchmarks.peers.former import Former
 from benchmarks.peers.summary import mean_and_error, reached, summarise, verdict
 from benchmarks.peers.tables import Report, block_of, figure, replace_block
 from benchmarks.peers.tasks import FAMILY, Entry, Journal, Task, applies, chosen, tasks_for
@@ -182,6 +183,52 @@ def test_tables_name_wins_and_losses(results):
     full = report.full()
     assert full.startswith(short) and "TimeoutError: longer than 9 s" in full
     assert "| Toy | 4 | .850 ± .006 | .870 ± .006 | .910 ± .006 | .710 ± .006 | bayes | tan, joint | 3 |" in full
+
+
+def test_figures_of_methods_without_fits_are_kept_from_a_former_report(results):
+    new = [row("auto", e, s, 0.9 + s / 100) | {"edition": "two"} for e in (1.0, 4.0) for s in range(3)]
+    old = {**results, "editions": ["discreet one", "interpret-core==0.7.8", "scikit-learn==1.0"]}
+    found = summarise(new, {"toy": ENTRY.facts()}, Former(old))
+    cells = {(c["method"], c["epsilon"]): c for c in found["cells"]}
+    before = {(c["method"], c["epsilon"]): c for c in results["cells"]}
+    assert list(cells) == list(before)  # in the same order
+    assert {key for key in cells if cells[key] != before[key]} == {("auto", 1.0), ("auto", 4.0)}
+    assert found["editions"] == ["discreet one", "interpret-core==0.7.8", "scikit-learn==1.0", "two"]
+    assert found["kept"]["auto-delta"] == ["discreet one"] and found["kept"]["dp-ebm"] == ["interpret-core==0.7.8"]
+    assert "auto" not in found["kept"]
+    contests = {(c["epsilon"], c["against"]): c for c in found["contests"]}
+    assert not any(contest["paired"] for contest in contests.values()) and len(contests) == len(results["contests"])
+    level = contests[4.0, "dp-ebm"]  # .91 and .91, each with an error of .01 / sqrt(3)
+    assert (level["difference"], level["verdict"]) == (0.0, "level") and level["error"] == pytest.approx(0.00816)
+    assert contests[4.0, "pure"]["difference"] == -0.04 and contests[4.0, "pure"]["verdict"] == "behind"
+    assert "Kept from the report before this one: auto-delta (discreet one); sklearn/bayes" in Report(found).full()
+    # What is kept twice keeps its edition, and both sides of a contest that are kept keep their verdict.
+    again = summarise([row("logistic", 1.0, s, 0.9) for s in range(3)], {"toy": ENTRY.facts()}, Former(found))
+    assert again["contests"] == found["contests"] and again["kept"]["auto-delta"] == ["discreet one"]
+    assert summarise(new, {"toy": ENTRY.facts()}, Former.none()).get("kept") is None
+
+
+def test_a_kept_fit_without_noise_on_a_fixed_split_stands_for_all_seeds():
+    ours = [row("auto", 1.0, s, 0.9 + s / 100) for s in range(3)]
+    alone = [row("sklearn/bayes", math.inf, 0, 0.8)]
+    old = summarise([*ours, *alone], {"toy": ENTRY.facts()})
+    found = summarise(ours, {"toy": ENTRY.facts()}, Former(old))
+    assert found["contests"] == [{**old["contests"][0], "paired": False}]
+    few = summarise(ours[:2], {"toy": ENTRY.facts()}, Former(old))
+    assert few["contests"][0]["verdict"] == "unknown"
+
+
+def test_a_former_report_must_be_one_of_the_same_data(results, tmp_path):
+    file = tmp_path / "utility.json"
+    with pytest.raises(DataError, match="cannot be read"):
+        Former.read(file)
+    file.write_text("[]")
+    with pytest.raises(DataError, match="no report"):
+        Former.read(file)
+    file.write_text(encoded(results))
+    other = {"toy": {**ENTRY.facts(), "rows": 1}}
+    with pytest.raises(DataError, match="other rows of 'toy'"):
+        summarise([row("auto", 1.0, 0, 0.9)], other, Former.read(file))
 
 
 def test_figures_are_small_and_the_same_again(results, tmp_path):
