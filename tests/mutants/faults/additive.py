@@ -94,6 +94,10 @@ plant("newton-one-row-per-person", "additive/newton.py",
       "return Fraction(worst_rate() * square * self.moves**2) / (2 * self.step_rho)",
       "return Fraction(worst_rate() * square * self.moves) / (2 * self.step_rho)",
       "rows that come and go together move a sum farther than its noise is for", STEPPED)
+plant("newton-replaced-a-fifth-less", "additive/newton.py",
+      "return Fraction(worst_rate() * square * self.moves**2) / (2 * self.step_rho)",
+      "return Fraction(worst_rate() * square * self.moves**2 * (25 - 9 * (self.adjacency == 'replace')), 50) / self.step_rho",
+      "of a row that is replaced four fifths are paid for", STEPPED)
 plant("newton-square-forgotten", "additive/newton.py",
       "return sum(int(np.max(column**2)) for column in self.columns)",
       "return max(int(np.max(column**2)) for column in self.columns)",
