@@ -230,10 +230,27 @@ class Composition:
         if self.rule != "zcdp" and new.delta > self.tail:
             half = ", half of its delta" if self.rule == "either" else ""
             why = f" (the deltas would add up to {float(new.delta):g} of {float(self.tail):g}{half})"
+        elif self.rule != "basic":
+            why = self._dearer(now, new, grant)
         left = max(limit - self.spent(now), ZERO)
         return (
             f"the {noun} has {below(left)} of {self.budget} left, and this fit asks for {grant}{why}: "
             f"what would still fit is {self.room(now)}"
+        )
+
+    def _dearer(self, now: Totals, new: Totals, grant: Budget) -> str:
+        """Why a rule that adds up ρ refuses releases that are worth more of it than the conversion of their grant."""
+        if new.rho is None or now.rho is None or grant.epsilon is None or not grant.delta:
+            return ""
+        from discreet.privacy.calibrate import zcdp_rho
+
+        own, worth = new.rho - now.rho, zcdp_rho(grant.epsilon, grant.delta)
+        if own <= worth:
+            return ""
+        other = ", or a budget that composes by 'basic'" if self.budget.epsilon is not None else ""
+        return (
+            f" (its rho is {float(own):.3g}, more than the {float(worth):.3g} that a conversion gives for that: "
+            f"take a smaller epsilon{other})"
         )
 
 
