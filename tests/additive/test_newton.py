@@ -180,7 +180,8 @@ def test_noise_is_paid_for_as_normal_where_it_all_but_is_and_as_discrete_elsewhe
     assert far.accounting == newton.CONCENTRATED and far.rho == zcdp_rho(Fraction(30), Fraction(1, 10**6))
 
 
-def test_the_distance_is_that_of_all_integers_that_are_drawn(monkeypatch):
+@pytest.mark.parametrize("cells", [3, 5000])
+def test_the_distance_is_that_of_all_integers_that_are_drawn(monkeypatch, cells):
     """Every call of a fit, its size and its variance: together they are as far from normal noise as the plan says."""
     calls = []
 
@@ -189,9 +190,21 @@ def test_the_distance_is_that_of_all_integers_that_are_drawn(monkeypatch):
             calls.append((variance, values.size))
             return super().gaussian(values, variance)
 
-    plan = plan_of()
-    newton.fit_newton(held(ROWS * 9), plan, ClassCounts(np.full(2, 54.0), 2.0, None), Counting(0))
-    assert 0.2 * plan.distance < rounding_distance(calls) <= plan.distance
+    schema = Schema([Categorical("a", [0, 1]), Categorical("b", range(cells))], "y", [0, 1])
+    people = {"adjacency": Adjacency.ADD_REMOVE, "contributions": 1, "unexpected": "refuse"}
+    plan = plan_newton(schema, Budget(1, 1e-5), **people)
+    table = np.array(ROWS * 9, np.int64)
+    rows = sources.open(table[:, :2], schema, table[:, 2]).held()
+    newton.fit_newton(rows, plan, ClassCounts(np.full(2, 54.0), 2.0, None), Counting(0))
+    assert rounding_distance(calls) <= plan.distance
+    planned = []
+    monkeypatch.setattr(newton, "rounding_distance", lambda draws: planned.extend(draws) or 0.0)
+    assert plan.distance == 0.0
+    # Tables are what the plan says; derivatives are drawn for columns no shorter than it says.
+    tables, steps = calls[: -3 * newton.STEPS], calls[-3 * newton.STEPS :]
+    assert rounding_distance(tables) == pytest.approx(rounding_distance(planned[:-2]), rel=1e-9)
+    assert sum(count for _, count in steps) == sum(count for _, count in planned[-2:])
+    assert rounding_distance(planned[-2:]) / 25 < rounding_distance(steps) <= rounding_distance(planned[-2:])
 
 
 def test_weights_find_what_features_say_together(monkeypatch):

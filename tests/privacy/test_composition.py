@@ -320,14 +320,14 @@ def test_weights_of_shapes_are_granted_what_they_plan_where_epsilon_is_far_below
 
 
 def test_releases_that_are_worth_more_rho_than_their_grant_are_refused_by_a_sentence_that_says_so():
-    """Answers by their worst losses cost more ρ than (ε, δ) converts to: a budget that adds up ρ cannot pay for them."""
+    """Answers by their worst losses cost more ρ than (ε, δ) converts to: a budget of ρ cannot pay for them."""
     schema = Schema([Categorical("a", [0, 1])], "y", [0, 1])
     node = PrivatePredictor(1, "1e-6", schema=schema, queries=20).plan().node
     whole, limit = Budget(1, "1e-6"), zcdp_rho(Fraction(1), TAIL)
     assert limit < amounts(node, whole).rho < Fraction(3, 2) * limit
     Ledger(whole, "basic").charge(node, whole)
     for ledger in (Ledger(whole, "zcdp"), Ledger(Budget(rho=limit))):
-        with pytest.raises(BudgetError, match="more than the .* that a conversion gives for that") as refused:
+        with pytest.raises(BudgetError, match=r"more than the .* that a conversion gives for that") as refused:
             ledger.charge(node, whole)
         assert ("composes by 'basic'" in str(refused.value)) == (ledger.budget.epsilon is not None)
     with pytest.raises(BudgetError) as plain:

@@ -42,7 +42,7 @@ def rounding_distance(draws: Iterable[tuple[Fraction, int]]) -> float:
 
 
 class FineSampler:
-    """A sampler whose Gaussian noise has a lattice finer than integers, by the cells of a table; the rest is as it was."""
+    """A sampler whose Gaussian noise has a lattice finer than integers, by a table's cells; the rest is as it was."""
 
     def __init__(self, inner: Sampler) -> None:
         self.inner, self.name, self.simulation = inner, inner.name, inner.simulation

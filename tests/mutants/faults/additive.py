@@ -142,6 +142,9 @@ plant("newton-distance-unpaid", "additive/newton.py",
 plant("newton-distance-of-tables-alone", "additive/newton.py",
       "        draws += [(first, STEPS * size), (second, STEPS * size * (size + 1) // 2)]\n", "",
       "derivatives are taken for exactly normal", FAR)
+plant("newton-tables-finer-than-drawn", "additive/newton.py",
+      "finer(cells * cells * charge.spread / weight, cells)", "finer(cells * cells * charge.spread / weight, 1)",
+      "tables of many cells are taken for nearer to normal noise than their lattice is", FAR)
 plant("newton-tables-on-whole-rows", "additive/newton.py",
       "plan.tables, FineSampler(sampler))", "plan.tables, sampler)",
       "noise of tables on whole rows is accounted for as normal", FAR)
