@@ -147,8 +147,9 @@ def test_the_quieter_noise_is_taken_by_what_is_public(adjacency, contributions):
     assert ways == {True, False}
 
 
-def test_no_delta_of_a_millionth_pays():
-    """What docs/dependence.md says of δ at most a hundred-thousandth."""
+def test_no_delta_of_a_hundred_thousandth_pays_from_an_epsilon_of_a_hundredth_on():
+    """What docs/dependence.md says of δ at most 10⁻⁵ for ε from .01 on; where ε is far smaller, it may pay."""
+    assert plan_joint(SCHEMA, Budget("1e-4", "1e-5"), adjacency=Adjacency.REPLACE).budget.delta
     for epsilon, delta in itertools.product((0.01, 0.1, 1, 10), ("1e-5", "1e-6", "1e-9")):
         for adjacency in Adjacency:
             assert not plan_joint(SCHEMA, Budget(epsilon, delta), adjacency=adjacency).budget.delta

@@ -7,7 +7,16 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from discreet.mechanisms.normal import FINER, FineSampler, finer, held_delta, rounding_distance
+from discreet.mechanisms.normal import (
+    FINER,
+    LARGEST,
+    FineSampler,
+    fineness,
+    finer,
+    held_delta,
+    rounding_distance,
+)
+from discreet.mechanisms.residual import Residual
 from discreet.privacy.calibrate import normal_delta, normal_rho
 
 
@@ -71,6 +80,37 @@ def test_the_finer_lattice_keeps_the_noise_and_what_neighbours_are_apart():
     values = np.array([5, -3, 2**62])
     found = FineSampler(Handed()).gaussian(values, Fraction(7, 2))
     (seen, variance), step = calls[0], 2.0**-FINER
-    assert variance == finer(Fraction(7, 2)) == Fraction(7, 2) * 4**FINER
+    assert variance == finer(Fraction(7, 2), 3) == Fraction(7, 2) * 4**FINER
     assert seen[:2].tolist() == [5 << FINER, -3 << FINER] and 0 < seen[2] <= 2**61
     assert found[:2].tolist() == [5 + step, -3 + step]
+
+
+class Silent:
+    """A sampler that adds nothing."""
+
+    name, simulation = "silent", True
+
+    def gaussian(self, values, variance):
+        return values
+
+
+@pytest.mark.parametrize("cells", [2, 1023, 1024, 3000, 200_000])
+def test_large_cells_of_large_tables_are_held_whole(cells):
+    """The sampler is handed as many bits more than rows as 10^8 rows in one cell leave; nothing of them is cut off."""
+    rows = 80_000_000
+    table = np.zeros((1, cells), np.int64)
+    table[0, cells // 2] = rows
+    found = Residual((cells,)).released([table], Fraction(10**6), FineSampler(Silent()))[0][0]
+    assert found[cells // 2] == pytest.approx(rows, rel=1e-12)
+    assert np.abs(np.delete(found, cells // 2)).max() < 1e-3
+    assert LARGEST * cells << fineness(cells) <= 2**61
+    assert fineness(cells) == FINER or LARGEST * cells << fineness(cells) + 1 > 2**60
+    assert LARGEST > 10**8
+
+
+def test_tables_of_many_cells_are_no_farther_from_normal_noise_than_small_ones():
+    """Their lattice is coarser by as much as their noise is wider; the coarsest is that of whole rows."""
+    spread = Fraction(10)
+    small, *rest = (rounding_distance([(finer(s * s * spread, s), 1)]) for s in (1000, 3000, 10**5, 10**7, 10**12))
+    assert max(rest) <= 4 * small < 1e-19
+    assert fineness(1 << 40) == 0

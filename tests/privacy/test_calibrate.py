@@ -55,6 +55,14 @@ def test_the_chosen_rho_stays_within_and_a_larger_one_does_not(epsilon, delta):
     assert zcdp_epsilon(float(rho), float(delta)) == pytest.approx(float(epsilon), rel=1e-5)
 
 
+@pytest.mark.parametrize(("rho", "epsilon"), [(1e-4, 1e-4), (1e-10, 1e-7), (1e-4, 1e-6), (0.5, 1e-4), (1e-6, 0.0)])
+def test_conversion_finds_the_best_order_where_epsilon_is_far_below_delta(rho, epsilon):
+    orders = 1 + np.exp(np.linspace(-6, 16, 20_001))
+    logs = (orders - 1) * (orders * rho - epsilon) + orders * np.log1p(-1 / orders) - np.log(orders - 1)
+    delta = zcdp_delta(rho, epsilon)
+    assert gaussian_delta(rho, epsilon) <= delta <= math.exp(logs.min()) * (1 + 1e-4)
+
+
 def test_counting_is_tighter_than_zcdp_and_no_better_than_the_gaussian():
     epsilon, delta, parts = Fraction(1), Fraction(1, 10**6), ((Fraction(1, 5), 1),) * 5
     plain, tight = zcdp_rho(epsilon, delta), counting_rho(epsilon, delta, parts)

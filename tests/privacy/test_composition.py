@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from discreet import Budget, BudgetError, Ledger
+from discreet import Adjacency, Budget, BudgetError, Categorical, Ledger, PrivatePredictor, Schema
+from discreet.additive.newton import plan_newton
 from discreet.privacy import Charge, Sequential, SmoothCharge
 from discreet.privacy.calibrate import zcdp_delta, zcdp_epsilon, zcdp_rho
 from discreet.privacy.composition import Composition, Totals, amounts, below
@@ -292,7 +293,7 @@ def test_a_charge_cannot_say_less_than_it_costs():
                 Ledger(budget).charge(node, grant)
 
 
-@pytest.mark.parametrize("epsilon", [0.001, 0.01, 0.1, 1, 10, 100])
+@pytest.mark.parametrize("epsilon", [1e-6, 1e-4, 0.001, 0.01, 0.1, 1, 10, 100])
 @pytest.mark.parametrize("delta", [1e-12, 1e-6, 1e-5, 1.1e-5, 1e-3, 0.05, 0.5])
 def test_normal_noise_is_never_refused_a_grant_that_it_keeps(epsilon, delta):
     """The most noise that a grant may pay for is not below what exact calibration of one normal law would ask."""
@@ -307,6 +308,34 @@ def test_normal_noise_is_never_refused_a_grant_that_it_keeps(epsilon, delta):
     amounts(gauss(Fraction(low**2 / 2)), Budget(epsilon, delta))
     with pytest.raises(BudgetError, match="cost more than"):
         amounts(gauss(Fraction(low**2 / 2 * 2.5)), Budget(epsilon, delta))
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [("1e-4", "1e-5"), ("1e-4", "1e-2"), ("1e-3", "1e-6"), (1, "0.5")])
+def test_weights_of_shapes_are_granted_what_they_plan_where_epsilon_is_far_below_delta(epsilon, delta):
+    grant = Budget(epsilon, delta)
+    schema = Schema([Categorical(f"f{j}", [0, 1, 2]) for j in range(30)], "y", [0, 1])
+    for adjacency in Adjacency:
+        plan = plan_newton(schema, grant, adjacency=adjacency, contributions=1, unexpected="refuse")
+        assert amounts(plan.node, grant).rho > zcdp_rho(grant.epsilon, grant.delta)
+
+
+def test_releases_that_are_worth_more_rho_than_their_grant_are_refused_by_a_sentence_that_says_so():
+    """Answers by their worst losses cost more ρ than (ε, δ) converts to: a budget of ρ cannot pay for them."""
+    schema = Schema([Categorical("a", [0, 1])], "y", [0, 1])
+    node = PrivatePredictor(1, "1e-6", schema=schema, queries=20).plan().node
+    whole, limit = Budget(1, "1e-6"), zcdp_rho(Fraction(1), TAIL)
+    assert limit < amounts(node, whole).rho < Fraction(3, 2) * limit
+    Ledger(whole, "basic").charge(node, whole)
+    for ledger in (Ledger(whole, "zcdp"), Ledger(Budget(rho=limit))):
+        with pytest.raises(BudgetError, match=r"more than the .* that a conversion gives for that") as refused:
+            ledger.charge(node, whole)
+        assert ("composes by 'basic'" in str(refused.value)) == (ledger.budget.epsilon is not None)
+    with pytest.raises(BudgetError) as plain:
+        Ledger(Budget(rho=limit / 2)).charge(gauss(limit), whole)
+    assert "conversion" not in str(plain.value)
+    less = Budget("0.8", "1e-6")
+    fitting = PrivatePredictor("0.8", "1e-6", schema=schema, queries=20).plan().node
+    Ledger(whole, "zcdp").charge(fitting, less)
 
 
 def test_equal_charges_are_charged_twice():

@@ -102,6 +102,38 @@ def test_a_grid_that_is_cut_short_still_covers():
         assert (ranged._step(value[cut:], chance, none, none) >= whole[cut:]).all()
 
 
+def test_a_grid_that_ends_below_the_largest_loss_still_covers():
+    """Losses above the grid count in full, whatever its highest point holds: here that is far below one."""
+    value = np.maximum(-np.expm1(0.5 - np.linspace(-3, 3, 61)), 0)  # points a tenth apart
+    chance, none = (math.e - np.exp(np.arange(11) / 10)) / math.expm1(1), np.zeros(10)
+    whole = ranged._step(value, chance, none, none)
+    for cut in (38, 42, 46):
+        short = value[:cut]
+        assert short[-1] < 0.7
+        assert (ranged._step(short, chance, none, none) >= whole[:cut]).all()
+
+
+def test_small_ranges_lose_no_digits(monkeypatch):
+    """Chances of the two ends are those of a law to the last digits, however narrow the range is."""
+    seen = []
+    monkeypatch.setattr(ranged, "_step", lambda value, chance, *_: (seen.append(chance), value)[1])
+    for each in (1e-9, 1e-6, 1e-3, 1.0):
+        ranged_delta(each, 5, each)
+        apart = [Fraction(each) * j / ranged.FINE for j in range(ranged.FINE + 1)]
+        top, whole = series(Fraction(each)), series(Fraction(each)) - 1
+        exact = [float((top - series(t)) / whole) for t in apart]
+        np.testing.assert_allclose(seen[-1], exact, rtol=0, atol=2e-15)
+
+
+def series(value):
+    """The exponential of a number up to one, to some forty digits."""
+    term, total = Fraction(1), Fraction(1)
+    for n in range(1, 40):
+        term = term * value / n
+        total += term
+    return total
+
+
 def test_what_is_impossible_has_no_chance():
     assert ranged_delta(0.1, 10, 1.01) < 1e-12
     assert ranged_delta(0.1, 10, 0.0) < 0.7

@@ -50,8 +50,9 @@ START = 0.25  # of that weight in the first step: all of it may put scores where
 KEPT = 0.7  # of what earlier steps count for, with every step
 UNSEEN = 0.25  # the variance of a score that features may have only together, shared out over their shapes
 ACCOUNTING = (
-    "rho of normal noise, costs added up exactly, then the profile of one normal variable; noise is discrete Gaussian "
-    "on lattices so fine that its distance from rounded normal noise is paid for in delta"
+    "rho of zCDP for the discrete noise, costs added up exactly, then the profile of one normal variable; only this "
+    "conversion takes noise for normal: it is discrete Gaussian on lattices so fine that its distance from rounded "
+    "normal noise is paid for in delta"
 )
 CONCENTRATED = "rho of zCDP, costs added up exactly, then the tight conversion to (epsilon, delta)"
 
@@ -98,9 +99,9 @@ class NewtonPlan(Protected):
         charge = items[0].charge
         assert isinstance(charge, Charge)
         classes = len(self.schema.classes)
-        draws = [(finer(charge.spread / basis.common), classes)]
+        draws = [(finer(charge.spread / basis.common, 1), classes)]
         for cells, weight in zip(basis.sizes, basis.weights, strict=True):
-            draws += [(finer(cells * cells * charge.spread / weight), classes * cells)] * (cells > 1)
+            draws += [(finer(cells * cells * charge.spread / weight, cells), classes * cells)] * (cells > 1)
         least = math.floor(CONSTANT * UNIT**2) - 2 * UNIT  # of a row's square: that of the constant alone
         first, second = self.spread(least), self.spread(least) * least / FREE / 2
         draws += [(first, STEPS * size), (second, STEPS * size * (size + 1) // 2)]

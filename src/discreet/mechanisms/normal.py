@@ -18,7 +18,13 @@ from discreet.mechanisms.noise import Sampler
 from discreet.privacy.calibrate import float_up
 
 Integers = NDArray[np.int64]
-FINER = 24  # bits by which the lattice of count tables is finer than whole rows
+FINER = 24  # bits by which the lattice of count tables is finer than whole rows, of up to 1,023 cells
+LARGEST = 1 << 27  # rows of a class that are held whole, whatever the number of cells
+
+
+def fineness(cells: int) -> int:
+    """The bits of the lattice of a table of so many cells: LARGEST·cells, or as many rows, stay within 61 bits."""
+    return max(0, FINER - max(0, cells.bit_length() - 10))
 
 
 def rounding_distance(draws: Iterable[tuple[Fraction, int]]) -> float:
@@ -36,16 +42,21 @@ def rounding_distance(draws: Iterable[tuple[Fraction, int]]) -> float:
 
 
 class FineSampler:
-    """A sampler whose Gaussian noise on integers has a lattice of 2**−FINER; the rest is as it was."""
+    """A sampler whose Gaussian noise has a lattice finer than integers, by a table's cells; the rest is as it was."""
 
     def __init__(self, inner: Sampler) -> None:
         self.inner, self.name, self.simulation = inner, inner.name, inner.simulation
 
     def gaussian(self, values: Integers, variance: Fraction) -> Any:
-        """values + noise, as doubles; what cannot be held is cut off first, which moves neighbours no farther apart."""
-        most = 1 << (61 - FINER)
-        held = np.clip(values, -most, most) << FINER
-        return np.ldexp(self.inner.gaussian(held, variance * (1 << 2 * FINER)).astype(np.float64), -FINER)
+        """values + noise, as doubles; the last axis is that of the cells of a table.
+
+        What cannot be held is cut off first, which moves neighbours no farther apart.
+        """
+        cells = values.shape[-1]
+        bits = fineness(cells)
+        most = 1 << (61 - bits)
+        held = np.clip(values, -most, most) << bits
+        return np.ldexp(self.inner.gaussian(held, finer(variance, cells)).astype(np.float64), -bits)
 
     def laplace(self, values: Integers, scale: Fraction) -> Integers:
         """As it was."""
@@ -56,9 +67,9 @@ class FineSampler:
         return self.inner.tables(values, rate)
 
 
-def finer(variance: Fraction) -> Fraction:
-    """The variance in units of the finer lattice."""
-    return variance * (1 << 2 * FINER)
+def finer(variance: Fraction, cells: int) -> Fraction:
+    """The variance in units of the finer lattice of a table of so many cells."""
+    return variance * (1 << 2 * fineness(cells))
 
 
 def held_delta(delta: Fraction, epsilon: Fraction, distance: float) -> float:

@@ -67,8 +67,8 @@ def zcdp_delta(rho: float, epsilon: float) -> float:
     def logarithm(order: float) -> float:
         return (order - 1) * (order * rho - epsilon) + order * math.log1p(-1 / order) - math.log(order - 1)
 
-    # The unconstrained optimum of the first term lies at (ε/ρ + 1)/2; the others move it a little.
-    middle = max((epsilon / rho + 1) / 2, 1.01)
+    # The optimum of the first term lies at (ε/ρ + 1)/2; the others move it a little, or for ε below √(2ρ) to 1/√(2ρ).
+    middle = max((epsilon / rho + 1) / 2, 1 / math.sqrt(2 * rho), 1.01)
     best = minimize_scalar(
         lambda t: logarithm(1 + math.exp(t)),
         bounds=(math.log(1e-4), math.log(10 * middle + 10)),

@@ -65,7 +65,7 @@ def ranged_delta(each: float, times: int, epsilon: float) -> float:
     value = -np.expm1(np.minimum(epsilon - np.arange(low, high + 1) * step, 0.0))
     whole, bend = math.expm1(each), math.exp(step / 2)
     places = np.arange(cells + 1) * step
-    chance = (math.exp(each) - np.exp(places)) / whole  # of the upper of two ends, so that losses are those of a law
+    chance = np.exp(places) * np.expm1(each - places) / whole  # of the upper of two ends: losses are those of a law
     slope = np.exp(places[:-1]) / whole
     for _ in range(times):
         value = _step(value, chance, slope * (bend - 1) ** 2, slope * math.expm1(step) * (bend / (1 + bend)) ** 2)

@@ -94,6 +94,10 @@ plant("newton-one-row-per-person", "additive/newton.py",
       "return Fraction(worst_rate() * square * self.moves**2) / (2 * self.step_rho)",
       "return Fraction(worst_rate() * square * self.moves) / (2 * self.step_rho)",
       "rows that come and go together move a sum farther than its noise is for", STEPPED)
+plant("newton-replaced-a-fifth-less", "additive/newton.py",
+      "return Fraction(worst_rate() * square * self.moves**2) / (2 * self.step_rho)",
+      "return Fraction(worst_rate() * square * self.moves**2 * (25 - 9 * (self.adjacency == 'replace')), 50) / self.step_rho",
+      "of a row that is replaced four fifths are paid for", STEPPED)
 plant("newton-square-forgotten", "additive/newton.py",
       "return sum(int(np.max(column**2)) for column in self.columns)",
       "return max(int(np.max(column**2)) for column in self.columns)",
@@ -138,6 +142,9 @@ plant("newton-distance-unpaid", "additive/newton.py",
 plant("newton-distance-of-tables-alone", "additive/newton.py",
       "        draws += [(first, STEPS * size), (second, STEPS * size * (size + 1) // 2)]\n", "",
       "derivatives are taken for exactly normal", FAR)
+plant("newton-tables-finer-than-drawn", "additive/newton.py",
+      "finer(cells * cells * charge.spread / weight, cells)", "finer(cells * cells * charge.spread / weight, 1)",
+      "tables of many cells are taken for nearer to normal noise than their lattice is", FAR)
 plant("newton-tables-on-whole-rows", "additive/newton.py",
       "plan.tables, FineSampler(sampler))", "plan.tables, sampler)",
       "noise of tables on whole rows is accounted for as normal", FAR)

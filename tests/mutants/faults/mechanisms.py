@@ -217,7 +217,7 @@ plant("distance-of-one-draw", "mechanisms/normal.py",
       "found += count * float_up(1 / (23 * variance))", "found += float_up(1 / (23 * variance))",
       "many draws are as far from normal noise as one", f"{NORMAL}::test_distances_add_up_and_small_variances_have_none")
 plant("fine-lattice-with-less-noise", "mechanisms/normal.py",
-      "self.inner.gaussian(held, variance * (1 << 2 * FINER))", "self.inner.gaussian(held, variance * (1 << 2 * FINER - 1))",
+      "self.inner.gaussian(held, finer(variance, cells))", "self.inner.gaussian(held, finer(variance, cells) / 2)",
       "integers grow more than their noise", f"{NORMAL}::test_the_finer_lattice_keeps_the_noise_and_what_neighbours_are_apart")
 plant("distance-paid-by-one-side", "mechanisms/normal.py",
       "- (1 + math.exp(min(float(epsilon), 700.0))) * distance", "- distance",

@@ -330,7 +330,7 @@ plant("ranged-a-fifth-narrower", "privacy/ranged.py",
       "    step = each / cells\n", "    each = each * 4 / 5\n    step = each / cells\n",
       "the losses of a choice are taken to lie in four fifths of their interval", COVERED)
 plant("ranged-even-chances", "privacy/ranged.py",
-      "chance = (math.exp(each) - np.exp(places)) / whole", "chance = 1 - places / each",
+      "chance = np.exp(places) * np.expm1(each - places) / whole", "chance = 1 - places / each",
       "two losses are weighted as if they were those of no law", BETWEEN)
 plant("ranged-ends-on-the-grid", "privacy/ranged.py",
       "np.maximum(before, here) + turned[j - 1] * apart + opened[j - 1] * np.maximum(gap - apart, 0.0)",
@@ -339,6 +339,9 @@ plant("ranged-ends-on-the-grid", "privacy/ranged.py",
 plant("ranged-nothing-below", "privacy/ranged.py",
       "np.full(cells, value[0])", "np.zeros(cells)",
       "what lies below the grid adds nothing to delta", f"{RANGED}::test_a_grid_that_is_cut_short_still_covers")
+plant("ranged-lowest-above", "privacy/ranged.py",
+      "np.ones(cells)", "np.full(cells, value[-1])",
+      "losses beyond the grid count as its last value", f"{RANGED}::test_a_grid_that_ends_below_the_largest_loss_still_covers")
 plant("ranged-by-the-middle", "privacy/ranged.py",
       "np.maximum(best, bound, out=best)", "best += bound / cells",
       "the mean of all laws stands for the worst", COVERED)
