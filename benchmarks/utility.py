@@ -44,7 +44,7 @@ def run(
 
     With `reuse`, results of other editions of our own estimators count, too; `report` measures nothing more;
     `readme` puts the tables into docs/index.md and docs/utility.md, and the figures into docs/figures/utility.
-    `beside` is a former report, whose figures are kept of all methods that the journal has no fits of.
+    `beside` is a former report, whose figures are kept where the journal has no fits of a method on a data set.
     """
     former = Former.none() if beside is None else Former.read(beside)
     place = data_dir(data)

@@ -41,10 +41,10 @@ class Former:
             raise DataError(f"{path} is no report of 'benchmarks utility': pass its utility.json")
         return cls(found)
 
-    def kept(self, fresh: Set[str], sets: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
-        """The cells, on these data sets, of methods that were not measured again."""
-        found = [c for c in self.results["cells"] if c["method"] not in fresh and c["method"] in FAMILY]
-        found = [cell for cell in found if cell["data"] in sets]
+    def kept(self, fresh: Set[tuple[str, str]], sets: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
+        """The cells, on these data sets, of methods that were not measured again on them."""
+        found = [one for one in self.results["cells"] if one["data"] in sets and one["method"] in FAMILY]
+        found = [cell for cell in found if (cell["data"], cell["method"]) not in fresh]
         for name in dict.fromkeys(cell["data"] for cell in found):
             if self.results["datasets"].get(name) != dict(sets[name]):
                 raise DataError(

@@ -25,11 +25,11 @@ def summarise(
 ) -> dict[str, Any]:
     """All that the report says, from the lines of the journal and the facts of the data sets.
 
-    Methods that no line is about keep the cells of a former report.
+    Methods keep the cells of a former report on data sets on which no line is about them.
     """
     former = former or Former.none()
     fits = _by_cell(rows)
-    fresh = {method for _, method, _ in fits}
+    fresh = {(name, method) for name, method, _ in fits}
     kept = former.kept(fresh, sets)
     cells = [_cell(key, found, sets[key[0]]) for key, found in fits.items()] + kept
     if kept:
@@ -39,7 +39,14 @@ def summarise(
     told = former.editions({cell["method"] for cell in kept})
     editions = sorted({row["edition"] for row in rows}.union(*told.values()))
     found = {"editions": editions, "ours": ours, "datasets": dict(sets), "cells": cells, "contests": contests}
-    return found | ({"kept": told} if kept else {})
+    if not kept:
+        return found
+    partly = {method for _, method in fresh}
+    where: dict[str, list[str]] = {}
+    for cell in kept:
+        if cell["method"] in partly and cell["data"] not in where.setdefault(cell["method"], []):
+            where[cell["method"]].append(cell["data"])
+    return found | {"kept": told, "kept_on": where}
 
 
 Key = tuple[str, str, float | None]

@@ -190,9 +190,11 @@ class Report:
         kept: Mapping[str, Sequence[str]] = self.results.get("kept", {})
         by_edition: dict[str, list[str]] = {}
         for method, editions in kept.items():
-            by_edition.setdefault(" or ".join(editions), []).append(method)
-        told = "; ".join(f"{', '.join(methods)} ({edition})" for edition, methods in by_edition.items())
-        return f" Kept from the report before this one: {told}." if told else ""
+            some = [self.results["datasets"][name]["title"] for name in self.results.get("kept_on", {}).get(method, ())]
+            told = f"{method} on {' and '.join(some)}" if some else method
+            by_edition.setdefault(" or ".join(editions), []).append(told)
+        every = "; ".join(f"{', '.join(methods)} ({edition})" for edition, methods in by_edition.items())
+        return f" Kept from the report before this one: {every}." if every else ""
 
     def _detail(self, metric: str) -> str:
         ours = [

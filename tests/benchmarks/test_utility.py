@@ -202,10 +202,22 @@ def test_figures_of_methods_without_fits_are_kept_from_a_former_report(results):
     assert (level["difference"], level["verdict"]) == (0.0, "level") and level["error"] == pytest.approx(0.00816)
     assert contests[4.0, "pure"]["difference"] == -0.04 and contests[4.0, "pure"]["verdict"] == "behind"
     assert "Kept from the report before this one: auto-delta (discreet one); sklearn/bayes" in Report(found).full()
+    assert found["kept_on"] == {}
     # What is kept twice keeps its edition, and both sides of a contest that are kept keep their verdict.
     again = summarise([row("logistic", 1.0, s, 0.9) for s in range(3)], {"toy": ENTRY.facts()}, Former(found))
     assert again["contests"] == found["contests"] and again["kept"]["auto-delta"] == ["discreet one"]
     assert summarise(new, {"toy": ENTRY.facts()}, Former.none()).get("kept") is None
+
+
+def test_a_method_that_was_measured_on_some_data_sets_keeps_its_cells_on_others(results):
+    sets = {"toy": ENTRY.facts(), "more": ENTRY.facts() | {"title": "More"}}
+    old = {**results, "editions": ["discreet one"], "datasets": sets}
+    old["cells"] = [{**cell, "data": name} for name in sets for cell in results["cells"]]
+    new = [row("nb", 1.0, s, 0.9) for s in range(3)]
+    more = [row("auto", 1.0, s, 0.9) | {"data": "more"} for s in range(3)]
+    found = summarise([*new, *more], sets, Former(old))
+    assert len(found["cells"]) == len({(c["data"], c["method"], c["epsilon"]) for c in found["cells"]})
+    assert found["kept_on"]["auto"] == ["toy"] and "auto on Toy" in Report(found).full()
 
 
 def test_a_kept_fit_without_noise_on_a_fixed_split_stands_for_all_seeds():
