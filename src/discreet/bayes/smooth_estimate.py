@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -17,7 +18,8 @@ Floats = NDArray[np.float64]
 _SIZES = np.geomspace(2.0**-14, 0.75, 80)  # standard deviations to weigh, as shares of the half range
 _FAR = np.sinh(np.linspace(-9, 9, 181)) / 4  # distances from a released mean, in units of its noise
 TILT = 0.5  # the prior leans towards wide bells: one too narrow costs far more than one too wide
-_NO_BELL = 0.01  # a released variance that bells of the expected width have less often is not of a bell
+_RARE = 0.01  # what noise does less often than this is not put down to noise
+_APART = 32.0  # bells of one feature do not differ in width by more than this, unless noise cannot have done it
 _ALIKE = 0.8  # how much of the prior says that classes resemble each other; the rest rules nothing out
 
 
@@ -47,21 +49,23 @@ def trimmed_moments(release: Release, feature: Numeric, rows: Floats) -> tuple[F
         return means * half, released / shrink * half**2
     scales = [_scale(plan, size) for plan, size in zip(release.smooth[first], sizes, strict=True)]
     expected = release.ratios.get(feature.name) or UNKNOWN_RATIO
-    likelihoods, bells = [], True
+    likelihoods, noises, bells = [], [], True
     for group, (plan, size) in enumerate(zip(release.smooth[second], sizes, strict=True)):
         scale = _scale(plan, size, 2 if squares else 1)
         if squares:
             scale = scale / 2 + 2 * abs(means[group]) * scales[group]
+        noises.append(scale)
         centres = shrink[group] * _SIZES**2
         if released[group] <= 0:
             usual = np.interp(expected, _SIZES, centres) / np.interp(expected, _SIZES, scale)
-            bells = bells and float(plan.law.cdf(-usual)) >= _NO_BELL
+            bells = bells and float(plan.law.cdf(-usual)) >= _RARE
         likelihoods.append(_likelihood(plan, float(released[group]), centres, scale))
     if not bells:
         return _one_bell(means, rows, expected, half)
     spreads = np.array([_posterior(likelihoods, group) @ _SIZES**2 for group in range(len(sizes))])
     # A spread far below the declared or bought one is what trimming makes of a spike with tails, not of a bell.
     spreads = np.maximum(spreads, (release.ratios.get(feature.name, 0.0) / 2) ** 2)
+    spreads = _no_spikes(spreads, released, release.smooth[second], noises)
     noise = np.array([np.interp(math.sqrt(v), _SIZES, scale) for v, scale in zip(spreads, scales, strict=True)])
     settled = [
         _mean(release.smooth[first][group], means, spreads, noise, group) if len(sizes) > 1 else (means[0], 0.0)
@@ -79,6 +83,22 @@ def _one_bell(means: Floats, rows: Floats, expected: float, half: int) -> tuple[
     """
     centre = float(means @ rows / rows.sum())
     return np.full(len(means), centre * half), np.full(len(means), (expected * half) ** 2)
+
+
+def _no_spikes(spreads: Floats, released: Floats, plans: Sequence[SmoothPlan], noises: list[Floats]) -> Floats:
+    """Spreads in which no class is far narrower than the widest one because noise fell just above zero.
+
+    Trimming leaves no spread of a spike with tails, and noise of the tails' size. Half of the draws are below zero; one
+    just above it would be a needle of a bell, which outvotes all else. If a class is out of proportion, and noise of
+    the size that tails like the widest class's bring explains its variance, it takes the widest class's spread; its
+    mean is then held to be as uncertain as such tails make it.
+    """
+    widest = float(spreads.max())
+    needles = spreads * _APART**2 < widest
+    for group in np.flatnonzero(needles):
+        noise = float(np.interp(math.sqrt(widest), _SIZES, noises[group]))
+        needles[group] = float(plans[group].law.cdf(-released[group] / noise)) >= _RARE
+    return np.where(needles, widest, spreads)
 
 
 def _shares(release: Release, key: tuple[str, str]) -> Floats:
