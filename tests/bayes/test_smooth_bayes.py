@@ -2,6 +2,7 @@
 
 import math
 import pickle
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -24,6 +25,7 @@ from discreet import (
 )
 from discreet.bayes.choice import bought_spread
 from discreet.bayes.release import lattice_moments
+from discreet.bayes.smooth_estimate import trimmed_moments
 from discreet.mechanisms.trimming import kept_variance
 from discreet.privacy.ledger import SmoothCharge, concentrated, cost
 
@@ -330,3 +332,32 @@ def test_a_spike_with_tails_is_not_taken_for_a_narrow_bell():
     for seed in range(6):
         private = PrivateNB(1.5, schema=schema, numeric="gaussian", split="equal", smooth=smooth, random_state=seed)
         assert private.fit(X, y).score(X, y) > 0.75, seed
+
+
+def released(values, shares, rows=(30_000, 10_000)):
+    """A release of one number in two classes, on which made-up means and variances stand in for the drawn ones."""
+    schema = Schema([Numeric("x", -1, 1)], "y", [0, 1])
+    rng = np.random.default_rng(3)
+    y = np.repeat([0, 1], rows)
+    model = smoothed(10.0, schema=schema, split="equal", noise="student-t", random_state=0)
+    release = model.fit(rng.normal(0, 0.1, (len(y), 1)), y).release_
+    drawn = dict(release.values)
+    for key, parts in ((("mean", "x"), values), (("variance", "x"), shares)):
+        units = [p.fineness * (p.half_range ** (2 if key[0] == "variance" else 1)) for p in release.smooth[key]]
+        drawn[key] = np.array([[round(part * unit)] for part, unit in zip(parts, units, strict=True)])
+    return trimmed_moments(replace(release, values=drawn), schema.features[0], np.array(rows, float))
+
+
+def test_a_variance_that_noise_leaves_barely_above_zero_is_no_needle():
+    """Between a needle and a bell that is 150 times wider, one class would take every row."""
+    mean, variance = released((-0.994, -0.973), (3e-7, 0.0072))
+    assert variance[0] == variance[1] and mean[0] == mean[1]
+    below, _ = released((-0.994, -0.973), (-3e-7, 0.0072))
+    assert np.array_equal(mean, below)  # just above zero says no more than just below
+
+
+def test_needles_that_noise_cannot_explain_and_bells_of_any_usual_width_stay():
+    for ratio in (1.0, 2.0, 5.0, 20.0):
+        wide = 0.0072
+        _, variance = released((0.1, 0.2), (wide / ratio**2, wide))
+        assert math.sqrt(variance[1] / variance[0]) == pytest.approx(ratio, rel=0.1)

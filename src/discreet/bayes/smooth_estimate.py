@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -18,6 +19,8 @@ _SIZES = np.geomspace(2.0**-14, 0.75, 80)  # standard deviations to weigh, as sh
 _FAR = np.sinh(np.linspace(-9, 9, 181)) / 4  # distances from a released mean, in units of its noise
 TILT = 0.5  # the prior leans towards wide bells: one too narrow costs far more than one too wide
 _NO_BELL = 0.01  # a released variance that bells of the expected width have less often is not of a bell
+_APART = 32.0  # bells of one feature differ less in width than this, unless noise is unlikely to have done it
+_LIKELY = 0.25  # noise that is above a released variance so often is as often as not farther from zero than it
 _ALIKE = 0.8  # how much of the prior says that classes resemble each other; the rest rules nothing out
 
 
@@ -47,11 +50,12 @@ def trimmed_moments(release: Release, feature: Numeric, rows: Floats) -> tuple[F
         return means * half, released / shrink * half**2
     scales = [_scale(plan, size) for plan, size in zip(release.smooth[first], sizes, strict=True)]
     expected = release.ratios.get(feature.name) or UNKNOWN_RATIO
-    likelihoods, bells = [], True
+    likelihoods, noises, bells = [], [], True
     for group, (plan, size) in enumerate(zip(release.smooth[second], sizes, strict=True)):
         scale = _scale(plan, size, 2 if squares else 1)
         if squares:
             scale = scale / 2 + 2 * abs(means[group]) * scales[group]
+        noises.append(scale)
         centres = shrink[group] * _SIZES**2
         if released[group] <= 0:
             usual = np.interp(expected, _SIZES, centres) / np.interp(expected, _SIZES, scale)
@@ -62,6 +66,8 @@ def trimmed_moments(release: Release, feature: Numeric, rows: Floats) -> tuple[F
     spreads = np.array([_posterior(likelihoods, group) @ _SIZES**2 for group in range(len(sizes))])
     # A spread far below the declared or bought one is what trimming makes of a spike with tails, not of a bell.
     spreads = np.maximum(spreads, (release.ratios.get(feature.name, 0.0) / 2) ** 2)
+    if _needle(spreads, released, release.smooth[second], noises):
+        return _one_bell(means, rows, expected, half)
     noise = np.array([np.interp(math.sqrt(v), _SIZES, scale) for v, scale in zip(spreads, scales, strict=True)])
     settled = [
         _mean(release.smooth[first][group], means, spreads, noise, group) if len(sizes) > 1 else (means[0], 0.0)
@@ -74,11 +80,27 @@ def trimmed_moments(release: Release, feature: Numeric, rows: Floats) -> tuple[F
 def _one_bell(means: Floats, rows: Floats, expected: float, half: int) -> tuple[Floats, Floats]:
     """The same bell for all classes: a feature that tells nothing.
 
-    A variance of zero or less from many rows is what trimming leaves of a spike with tails. Its noise, and that of the
+    A variance of about zero from many rows is what trimming leaves of a spike with tails. Its noise, and that of the
     mean, has the size of the tails, which is private: neither number may be taken for a class's own.
     """
     centre = float(means @ rows / rows.sum())
     return np.full(len(means), centre * half), np.full(len(means), (expected * half) ** 2)
+
+
+def _needle(spreads: Floats, released: Floats, plans: Sequence[SmoothPlan], noises: list[Floats]) -> bool:
+    """Whether some class is far narrower than the widest one because noise fell just above zero.
+
+    Noise around no spread is above zero as often as below. What lies just above it would be a needle of a bell, which
+    outvotes all else. It is not believed if noise of the size that a bell as wide as the widest class's brings explains
+    it: a variance just above zero says no more than one just below.
+    """
+    widest = float(spreads.max())
+    for spread, value, plan, noise in zip(spreads, released, plans, noises, strict=True):
+        if spread * _APART**2 < widest:
+            size = np.interp(math.sqrt(widest), _SIZES, noise)
+            if float(plan.law.cdf(-value / size)) >= _LIKELY:
+                return True
+    return False
 
 
 def _shares(release: Release, key: tuple[str, str]) -> Floats:
