@@ -24,7 +24,7 @@ from discreet.sources import pagecode
 from discreet.sources.blocks import SMALL, workers
 from discreet.sources.columns import Codes, make_column
 from discreet.sources.count import BINS, joint_tables
-from discreet.sources.pagecode import DATA_2, DICTIONARY, RAW, WRONG
+from discreet.sources.pagecode import BODY, DATA_2, DICTIONARY, LEVELS, PACKED, RAW, SQUEEZED, WHOLE, WRONG
 from discreet.sources.program import Program
 from discreet.sources.sweep import COMPILING, EVEN, LAST, LOADING, RULE, compiled_bins, kept_on_disk
 from discreet.statistics import Detail, Statistics
@@ -35,6 +35,7 @@ _TYPES = {"INT32": "<i4", "INT64": "<i8", "FLOAT": "<f4", "DOUBLE": "<f8"}
 _PLAIN, _INDICES = 0, (2, 8)  # encodings
 _CHUNKS, _CODED = 1 << 29, 1 << 28  # bytes of column chunks and of coded rows that threads hold together
 _PAGE, _PAGES = 1 << 26, 1 << 16  # bytes of a page unpacked, pages of a column chunk
+_TOGETHER = 1 << 20  # bytes unpacked from which on pages are not unpacked together
 _LANES = 8
 
 
@@ -185,15 +186,11 @@ class _File:
         many = headers(data, size, _CODECS[codec], places)
         if many < 0:
             raise _UnknownError
-        unpack, table, done = _unpacker(codec, data), None, 0
+        table, done = None, 0
         valid = self._room("valid", len(out))
-        for kind, whole, packed, values, encoding, body, front, _, squeezed in places[:many].tolist():
-            if whole > _PAGE or (kind == DICTIONARY and (table is not None or encoding not in (_PLAIN, 2))):
-                raise _UnknownError
-            first, last = body + front, body + packed
-            page = unpack(first, last, whole - front) if squeezed else data[first:last]
+        for kind, values, encoding, body, front, page in _unpacked(codec, data, places[:many].tolist()):
             if kind == DICTIONARY:
-                if values * column.stored.itemsize > len(page):
+                if table is not None or encoding not in (_PLAIN, 2) or values * column.stored.itemsize > len(page):
                     raise _UnknownError
                 table = np.full(max(256, values + 1), WRONG, np.uint8)
                 column.code(page, 0, table[:values])
@@ -231,15 +228,33 @@ class _File:
         column.code(page, at, out)
 
 
-def _unpacker(name: str, data: Array) -> Callable[[int, int, int], Array]:
-    """What unpacks some of the bytes to so many as their header says."""
+def _unpacked(name: str, data: Array, places: list[list[int]]) -> Iterator[tuple[int, int, int, int, int, Array]]:
+    """The pages of a column chunk: kind, values, encoding, where body and values begin, and the bytes unpacked.
+
+    Pages of Zstandard that follow each other are unpacked together, some hundreds of kilobytes at a time: headers
+    between them were made into frames that are skipped.
+    """
     import pyarrow as pa
 
-    if name == "UNCOMPRESSED":
-        return lambda start, stop, size: data[start:stop]
-    codec, raw = pa.Codec(name.lower()), data.data
-
-    def unpack(start: int, stop: int, size: int) -> Array:
-        return np.frombuffer(codec.decompress(raw[start:stop], decompressed_size=size), np.uint8)
-
-    return unpack
+    codec = None if name == "UNCOMPRESSED" else pa.Codec(name.lower())
+    raw, most = data.data, _TOGETHER if name == "ZSTD" else 0
+    first = 0
+    while first < len(places):
+        start = places[first][BODY] + places[first][LEVELS]
+        last, size = first, 0
+        while last < len(places) and (last == first or (places[last][SQUEEZED] and size < most)):
+            if places[last][WHOLE] > _PAGE:
+                raise _UnknownError
+            size += places[last][WHOLE] - places[last][LEVELS]
+            last += 1
+            if not places[first][SQUEEZED]:
+                break
+        stop = places[last - 1][BODY] + places[last - 1][PACKED]
+        page = data[start:stop]
+        if places[first][SQUEEZED] and codec is not None:
+            page = np.frombuffer(codec.decompress(raw[start:stop], decompressed_size=size), np.uint8)
+        at = 0
+        for kind, whole, _, values, encoding, body, front, *_ in places[first:last]:
+            yield kind, values, encoding, body, front, page[at : at + whole - front]
+            at += whole - front
+        first = last
