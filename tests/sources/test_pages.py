@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import tracemalloc
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -230,6 +233,10 @@ def test_no_place_outside_the_bytes_is_read(data, size, entries, width):
         assert found in (-1, size)
         present = pagecode._page_levels(start, 0, len(start), size, guarded(np.zeros(size)))
         assert -1 <= present <= size
+        frame = guarded([0x28, 0xB5, 0x2F, 0xFD, *data])
+        unpacked, is_frame = (getattr(one, "py_func", one) for one in (pagecode._unpacked, pagecode._is_frame))
+        if unpacked(frame, 0, len(frame), pagecode.ZSTD) >= 0:
+            assert is_frame(frame, 0, len(frame)) in (True, False)
         for codec in range(4):
             places = np.zeros((4, 9), np.int64)
             many = pagecode._page_headers(start, len(start), codec, places)
@@ -248,23 +255,120 @@ def test_an_index_beyond_its_dictionary_is_refused():
         assert indexed(packed, 0, 4, table, out) == (8 if code > 0 else -1)
 
 
-def test_a_page_that_unpacks_to_more_than_it_says_is_refused(tmp_path):
+def number(value: int) -> bytes:
+    """A whole number as headers of pages write it."""
+    value, out = value << 1, b""
+    while value > 127:
+        value, out = value >> 7, out + bytes([value & 127 | 128])
+    return out + bytes([value])
+
+
+def page_of(body: bytes, whole: int, values: int = 125, kind: int = 0) -> bytes:
+    """A page of plain values with its header, which says to how many bytes the body unpacks."""
+    head = b"\x15" + number(kind) + b"\x15" + number(whole) + b"\x15" + number(len(body))
+    head += b"\x2c" if kind == 0 else b"\x4c"
+    tail = b"\x15" + number(3) + b"\x15" + number(3) if kind == 0 else b""
+    return head + b"\x15" + number(values) + b"\x15" + number(0) + tail + b"\0\0" + body
+
+
+def headers_of(*pages: bytes) -> tuple[int, Any, Any]:
+    """How many pages are found in a chunk of them, its bytes and what is known of each."""
+    data, places = np.frombuffer(b"".join(pages), np.uint8).copy(), np.zeros((8, 9), np.int64)
+    return pagecode.compiled_pages()[0](data, len(data), pagecode.ZSTD, places), data, places
+
+
+def packed(values: bytes) -> bytes:
+    return pa.Codec("zstd").compress(values, asbytes=True)
+
+
+def test_a_page_that_unpacks_to_more_than_it_says_is_refused():
     """Headers and packed bytes both say how much there will be; where they differ nothing is unpacked here."""
-    headers, codec = pagecode.compiled_pages()[0], pa.Codec("zstd")
-    body = codec.compress(bytes(1000), asbytes=True)
-
-    def page(whole: int) -> Any:
-        def number(value: int) -> bytes:
-            value, out = value << 1, b""
-            while value > 127:
-                value, out = value >> 7, out + bytes([value & 127 | 128])
-            return out + bytes([value])
-
-        head = b"\x15" + number(0) + b"\x15" + number(whole) + b"\x15" + number(len(body))
-        head += b"\x2c\x15" + number(125) + b"\x15" + number(0) + b"\x15" + number(3) + b"\x15" + number(3) + b"\0\0"
-        return np.frombuffer(head + body, np.uint8).copy()
-
-    places = np.zeros((4, 9), np.int64)
     for whole, expected in ((1000, 1), (999, -1), (1 << 30, -1)):
-        data = page(whole)
-        assert headers(data, len(data), pagecode.ZSTD, places) == expected
+        assert headers_of(page_of(packed(bytes(1000)), whole))[0] == expected
+
+
+def test_a_page_is_one_frame_from_end_to_end():
+    """Neighbours are unpacked together: bytes of one must not be taken for those of another."""
+    noise = np.random.default_rng(0).bytes(300_000)  # of several blocks
+    body = packed(noise)
+    assert headers_of(page_of(body, len(noise)))[0] == 1
+    for wrong in (body + b"\0", body[:-1], body + packed(b""), body + packed(noise), body[: len(body) // 2]):
+        assert headers_of(page_of(wrong, len(noise)))[0] == -1
+    # A frame that ends in the next page, and one more frame there so that the whole is as long as it should be.
+    assert headers_of(page_of(body[:-1], len(noise)), page_of(body[-1:] + body, len(noise)))[0] == -1
+
+
+def test_neighbours_are_unpacked_together_to_their_own_bytes():
+    rng = np.random.default_rng(0)
+    bodies = [rng.bytes(size) for size in (800, 300_000, 8, 500_000, 700_000)]
+    many, data, places = headers_of(*(page_of(packed(one), len(one)) for one in bodies), page_of(b"", 0, 0))
+    assert many == 6
+    assert [page.tobytes() for *_, page in pages._unpacked("ZSTD", data, places[:6].tolist())] == [*bodies, b""]
+
+
+def test_a_page_of_absurd_size_is_refused_before_it_is_unpacked():
+    """A few packed bytes may say that they unpack to a lot, and truly do."""
+    size = pages._PAGE + 8
+    many, data, places = headers_of(page_of(packed(bytes(800)), 800), page_of(packed(bytes(size)), size))
+    assert many == 2 and len(data) < 1 << 15
+    tracemalloc.start()
+    try:
+        with pytest.raises(pages._UnknownError):
+            list(pages._unpacked("ZSTD", data, places[:2].tolist()))
+        assert tracemalloc.get_traced_memory()[1] < 1 << 20
+    finally:
+        tracemalloc.stop()
+
+
+def reader(path: Path) -> Any:
+    """What counts a file, and its column of numbers."""
+    facts, fields = parquet.read_metadata(path), list(parquet.read_schema(path))
+    column = pages._wanted(facts.schema.column(1), 1, fields[1].type, SCHEMA.features[1])
+    return pages._File(str(path), facts, SCHEMA, [column]), column
+
+
+@pytest.mark.parametrize("values", [1 << 40, 126])
+def test_a_dictionary_of_more_values_than_its_page_holds_is_refused_before_there_is_room_for_it(tmp_path, values):
+    path = tmp_path / "rows.parquet"
+    parquet.write_table(good(), path)
+    one, column = reader(path)
+    page = page_of(packed(bytes(1000)), 1000, values, pagecode.DICTIONARY)
+    path.write_bytes(b"PAR1" + page)
+    chunk = {"total_compressed_size": len(page), "dictionary_page_offset": None, "data_page_offset": 4}
+    tracemalloc.start()
+    try:
+        with open(path, "rb") as file, pytest.raises(pages._UnknownError):
+            one._chunk(file.fileno(), SimpleNamespace(**chunk, compression="ZSTD"), column, np.zeros(125, np.uint8))
+        assert tracemalloc.get_traced_memory()[1] < 1 << 24
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("size", [1 << 62, 1 << 27, 1 << 16])
+def test_a_chunk_that_is_larger_than_its_file_is_refused_before_there_is_room_for_it(tmp_path, size):
+    path = tmp_path / "rows.parquet"
+    parquet.write_table(good(), path, compression="zstd")
+    one, column = reader(path)
+    chunk = {"total_compressed_size": size, "dictionary_page_offset": None, "data_page_offset": 4}
+    with open(path, "rb") as file, pytest.raises(pages._UnknownError):
+        one._chunk(file.fileno(), SimpleNamespace(**chunk, compression="ZSTD"), column, np.zeros(3000, np.uint8))
+    assert not hasattr(one.own, "data")
+
+
+def test_files_that_end_too_early_are_refused_as_before(tmp_path):
+    path = tmp_path / "rows.parquet"
+    parquet.write_table(good(gone=True), path, row_group_size=1000)
+    whole = path.read_bytes()
+    for size in (*range(1, len(whole), len(whole) // 40), len(whole) - 1):
+        path.write_bytes(whole[:size])
+        assert outcome(path, SCHEMA) == decoded(path, SCHEMA) and isinstance(outcome(path, SCHEMA), str)
+
+
+def test_a_file_that_is_cut_after_it_was_opened_is_not_counted_beyond_its_end(tmp_path):
+    path = tmp_path / "rows.parquet"
+    parquet.write_table(good(), path, row_group_size=1000)
+    facts = parquet.read_metadata(path)
+    fields = list(parquet.read_schema(path))
+    found = pages.counted(str(path), fields, SCHEMA, BINS)
+    os.truncate(path, facts.row_group(1).column(1).data_page_offset + 8)
+    assert [one is None for *_, one in found] == [False, True, True]

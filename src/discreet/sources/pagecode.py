@@ -345,7 +345,9 @@ def compiled_pages() -> Any:
         return make(loop)
 
     inner = numba.njit(nogil=True, error_model="numpy")
-    globals().update(_unpacked=inner(_unpacked), _is_frame=inner(_is_frame), _varint=inner(_varint), _eight=inner(_eight))
+    globals().update(
+        _unpacked=inner(_unpacked), _is_frame=inner(_is_frame), _varint=inner(_varint), _eight=inner(_eight)
+    )
     data, codes = "uint8[::1],int64,int64", "uint8[::1]"
     return (
         made(_page_headers, "int64(uint8[::1],int64,int64,int64[:,::1])"),

@@ -11,7 +11,7 @@ import os
 import threading
 import zlib
 from collections import deque
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import islice
@@ -206,7 +206,8 @@ class _File:
         headers, levels, indexed, spread, _ = pagecode.compiled_pages()
         size, codec = facts.total_compressed_size, facts.compression
         start = min(one for one in (facts.dictionary_page_offset, facts.data_page_offset) if one)
-        if not 0 < size * self.threads <= _CHUNKS or codec not in _CODECS:
+        # What the footer says of its size is not believed before there is room for it.
+        if not 0 < size * self.threads <= _CHUNKS or size > os.fstat(file).st_size - start or codec not in _CODECS:
             raise _UnknownError
         if (facts.physical_type, facts.path_in_schema, facts.num_values) != (column.type, column.name, len(out)):
             raise _UnknownError
@@ -262,8 +263,8 @@ class _File:
 def _unpacked(name: str, data: Array, places: list[list[int]]) -> Iterator[tuple[int, int, int, int, int, Array]]:
     """The pages of a column chunk: kind, values, encoding, where body and values begin, and the bytes unpacked.
 
-    Pages of Zstandard that follow each other are unpacked together, some hundreds of kilobytes at a time: headers
-    between them were made into frames that are skipped.
+    Pages of Zstandard that follow each other are unpacked together, about a megabyte at a time: headers between them
+    were made into frames that are skipped.
     """
     import pyarrow as pa
 
