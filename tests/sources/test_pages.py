@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import tracemalloc
+import zlib
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -17,8 +17,9 @@ from hypothesis import strategies as st
 
 from discreet.errors import DataError
 from discreet.schema import Categorical, Numeric, Schema
-from discreet.sources import collect, pagecode, pages
+from discreet.sources import collect, opened, pagecode, pages
 from discreet.sources.absorb import watching
+from discreet.sources.footer import Chunk
 from discreet.statistics import Statistics
 
 BINS: Any = ("bins",)
@@ -185,7 +186,7 @@ def test_what_is_said_of_progress_does_not_change(tmp_path):
 
 @pytest.mark.parametrize("codec", ["none", "snappy", "zstd", "gzip"])
 @pytest.mark.parametrize("version", ["1.0", "2.0"])
-def test_damaged_files_are_read_or_refused_as_before(tmp_path, codec, version):
+def test_files_whose_pages_are_damaged_are_read_or_refused_as_before(tmp_path, codec, version):
     path, rng = tmp_path / "rows.parquet", np.random.default_rng(1)
     parquet.write_table(
         good(400, gone=True), path, compression=codec, data_page_version=version, data_page_size=500,
@@ -322,9 +323,14 @@ def test_a_page_of_absurd_size_is_refused_before_it_is_unpacked():
 
 def reader(path: Path) -> Any:
     """What counts a file, and its column of numbers."""
-    facts, fields = parquet.read_metadata(path), list(parquet.read_schema(path))
-    column = pages._wanted(facts.schema.column(1), 1, fields[1].type, SCHEMA.features[1])
-    return pages._File(str(path), facts, SCHEMA, [column]), column
+    with open(path, "rb", buffering=0) as file:
+        one: Any = pages._known(file, list(parquet.read_schema(path)), SCHEMA)
+    return one, one.wanted[2]
+
+
+def chunk_of(size: int, values: int) -> Chunk:
+    """What a footer says of a chunk of the column of numbers that begins after the mark of its file."""
+    return Chunk("DOUBLE", "x", "ZSTD", values, size, size, 4, None)
 
 
 @pytest.mark.parametrize("values", [1 << 40, 126])
@@ -334,11 +340,10 @@ def test_a_dictionary_of_more_values_than_its_page_holds_is_refused_before_there
     one, column = reader(path)
     page = page_of(packed(bytes(1000)), 1000, values, pagecode.DICTIONARY)
     path.write_bytes(b"PAR1" + page)
-    chunk = {"total_compressed_size": len(page), "dictionary_page_offset": None, "data_page_offset": 4}
     tracemalloc.start()
     try:
         with open(path, "rb") as file, pytest.raises(pages._UnknownError):
-            one._chunk(file.fileno(), SimpleNamespace(**chunk, compression="ZSTD"), column, np.zeros(125, np.uint8))
+            one._chunk(file.fileno(), chunk_of(len(page), 125), column, np.zeros(125, np.uint8))
         assert tracemalloc.get_traced_memory()[1] < 1 << 24
     finally:
         tracemalloc.stop()
@@ -349,9 +354,8 @@ def test_a_chunk_that_is_larger_than_its_file_is_refused_before_there_is_room_fo
     path = tmp_path / "rows.parquet"
     parquet.write_table(good(), path, compression="zstd")
     one, column = reader(path)
-    chunk = {"total_compressed_size": size, "dictionary_page_offset": None, "data_page_offset": 4}
     with open(path, "rb") as file, pytest.raises(pages._UnknownError):
-        one._chunk(file.fileno(), SimpleNamespace(**chunk, compression="ZSTD"), column, np.zeros(3000, np.uint8))
+        one._chunk(file.fileno(), chunk_of(size, 3000), column, np.zeros(3000, np.uint8))
     assert not hasattr(one.own, "data")
 
 
@@ -372,3 +376,61 @@ def test_a_file_that_is_cut_after_it_was_opened_is_not_counted_beyond_its_end(tm
     found = pages.counted(str(path), fields, SCHEMA, BINS)
     os.truncate(path, facts.row_group(1).column(1).data_page_offset + 8)
     assert [one is None for *_, one in found] == [False, True, True]
+
+
+@pytest.mark.parametrize("kinds", [("float64", "float32"), ("float32", "float64"), ("int64", "uint64")])
+def test_a_file_that_another_takes_the_place_of_is_counted_by_its_own_types(tmp_path, kinds):
+    """What was known of a file when it was opened says nothing of the one that is there when it is counted."""
+    path, table, schema = tmp_path / "rows.parquet", good(), Schema([Numeric("x", 0, 7, bins=9)], "y", [0, 1])
+    first, then = (
+        table.set_column(1, "x", pa.array(np.clip(np.abs(table["x"].to_numpy()), 0, 7).astype(kind))) for kind in kinds
+    )
+    parquet.write_table(first, path)
+    with opened(path) as stream:
+        parquet.write_table(then, path)
+        assert collect(stream, schema, detail=BINS) == decoded(path, schema)[0]
+    fields = list(first.schema)
+    assert pages.counted(str(path), fields, schema, BINS) is None
+
+
+def test_values_are_of_the_width_and_family_that_their_type_says(tmp_path):
+    kinds = {"INT32": "i1 u1 i2 u2 i4 u4", "INT64": "i8 u8", "FLOAT": "f4", "DOUBLE": "f8"}
+    for stored, like in (("INT32", "i4"), ("INT64", "i8"), ("FLOAT", "f4"), ("DOUBLE", "f8")):
+        path = tmp_path / f"{stored}.parquet"
+        parquet.write_table(pa.table({"x": np.zeros(3, like)}), path)
+        column = parquet.read_metadata(path).schema.column(0)
+        for kind in ["i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "f4", "f8"]:
+            found = pages._wanted(column, 0, pa.from_numpy_dtype(kind), SCHEMA.features[1])
+            assert (found is not None) == (kind in kinds[stored].split()), (stored, kind)
+
+
+@pytest.mark.parametrize("counting", [True, False])
+def test_rows_do_not_vanish_where_a_column_has_too_few_values(tmp_path, counting):
+    """A page that says that it has fewer values than it has rows: Arrow leaves rows out without a word."""
+    path, fewer = tmp_path / "rows.parquet", 0
+    parquet.write_table(good(3), path, compression="none", row_group_size=1, write_statistics=False)
+    whole = path.read_bytes()
+    end = len(whole) - 8 - int.from_bytes(whole[-8:-4], "little")
+    for spot in range(4, end):
+        for value in {0, 1, 5, 20} - {whole[spot]}:
+            path.write_bytes(whole[:spot] + bytes([value]) + whole[spot + 1 :])
+            found = outcome(path, SCHEMA) if counting else decoded(path, SCHEMA)
+            if isinstance(found, str):
+                fewer += "rows are there where the file says 3" in found or "rows are there where" in found
+            else:
+                assert found[0].counts.sum() == 3
+    assert fewer
+
+
+def test_a_page_of_gzip_is_one_member_and_nothing_else():
+    """Arrow takes other things for Gzip, and does not say how many bytes it wrote: the rest would be anything."""
+    values = bytes(range(200))
+    body = pa.Codec("gzip").compress(values, asbytes=True)
+    assert pages._inflated(body, 200) == values
+    stream = zlib.compress(values)
+    size = int.from_bytes(stream[-4:], "little")
+    wrong = [(stream, 200), (stream, size), (body + body, 200), (body + b"\0", 200), (body[:-1], 200), (body, 199),
+             (body, 201), (pa.Codec("gzip").compress(bytes(50), asbytes=True) + stream, 250), (b"", 0)]  # fmt: skip
+    for page, whole in wrong:
+        with pytest.raises(pages._UnknownError):
+            pages._inflated(page, whole)

@@ -90,7 +90,7 @@ def counted(
     if tuple(detail) != BINS:
         return None
     try:
-        file = open(path, "rb", buffering=0)  # until its last row group is counted, even if another takes its place
+        file = open(path, "rb", buffering=0)  # noqa: SIM115 - it is held until its last row group is counted
     except OSError:  # whoever decodes it says what is wrong
         return None
     found = _known(file, fields, schema)
@@ -284,21 +284,19 @@ def _unpacked(name: str, data: Array, places: list[list[int]]) -> Iterator[tuple
         stop = places[last - 1][BODY] + places[last - 1][PACKED]
         page = data[start:stop]
         if places[first][SQUEEZED] and codec is not None:
-            # As many bytes are written as are counted: of Snappy and Zstandard both the page and the packed bytes, which
-            # their libraries hold to it, were found to say this size; what Arrow makes of Gzip does not tell its own.
+            # As many bytes are written as are counted. Packed by Snappy and Zstandard they name this size themselves, as
+            # was seen, and their libraries hold them to it; Arrow does not say how much of it Gzip has written.
             squeezed = raw[start:stop]
-            page = np.frombuffer(
-                _inflated(squeezed, size) if name == "GZIP" else codec.decompress(squeezed, decompressed_size=size),
-                np.uint8,
-            )
+            whole = _inflated(squeezed, size) if name == "GZIP" else codec.decompress(squeezed, decompressed_size=size)
+            page = np.frombuffer(whole, np.uint8)
         at = 0
-        for kind, whole, _, values, encoding, body, front, *_ in places[first:last]:
-            yield kind, values, encoding, body, front, page[at : at + whole - front]
-            at += whole - front
+        for kind, long, _, values, encoding, body, front, *_ in places[first:last]:
+            yield kind, values, encoding, body, front, page[at : at + long - front]
+            at += long - front
         first = last
 
 
-def _inflated(squeezed: Any, size: int) -> bytes:
+def _inflated(squeezed: Any, size: int) -> bytearray:
     """The bytes of a page that is one member of Gzip and nothing else."""
     reader = zlib.decompressobj(wbits=31)
     try:
@@ -307,4 +305,4 @@ def _inflated(squeezed: Any, size: int) -> bytes:
         raise _UnknownError from None
     if len(page) != size or not reader.eof or reader.unused_data:
         raise _UnknownError
-    return page
+    return bytearray(page)  # the loops take arrays that may be written
