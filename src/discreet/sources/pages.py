@@ -284,8 +284,8 @@ def _unpacked(name: str, data: Array, places: list[list[int]]) -> Iterator[tuple
         stop = places[last - 1][BODY] + places[last - 1][PACKED]
         page = data[start:stop]
         if places[first][SQUEEZED] and codec is not None:
-            # As many bytes are written as are counted. Packed by Snappy and Zstandard they name this size themselves, as
-            # was seen, and their libraries hold them to it; Arrow does not say how much of it Gzip has written.
+            # As many bytes are written as are counted. What Snappy and Zstandard have packed names this size itself, as
+            # was seen, and their libraries hold it to that; Arrow does not say how much Gzip has written.
             squeezed = raw[start:stop]
             whole = _inflated(squeezed, size) if name == "GZIP" else codec.decompress(squeezed, decompressed_size=size)
             page = np.frombuffer(whole, np.uint8)
