@@ -3,15 +3,34 @@
 from __future__ import annotations
 
 import functools
+import gc
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any
 
 
+@contextmanager
+def loading() -> Iterator[None]:
+    """A block that loads what stays loaded: Python does not look through all of it for garbage again and again."""
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collecting:
+            gc.enable()
+
+
 def once(build: Callable[..., Any]) -> Callable[..., Any]:
     """What `build` gives, built by one thread for all: whoever comes meanwhile waits, as `functools.cache` does not."""
-    lock, kept = threading.RLock(), functools.cache(build)
+    lock = threading.RLock()
+
+    @functools.cache
+    def kept(*arguments: Any) -> Any:
+        with loading():
+            return build(*arguments)
 
     @functools.wraps(build)
     def built(*arguments: Any) -> Any:

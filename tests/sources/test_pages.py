@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import tracemalloc
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +17,9 @@ from hypothesis import strategies as st
 
 from discreet.errors import DataError
 from discreet.schema import Categorical, Numeric, Schema
-from discreet.sources import collect, pagecode, pages
+from discreet.sources import collect, opened, pagecode, pages
 from discreet.sources.absorb import watching
+from discreet.sources.footer import Chunk
 from discreet.statistics import Statistics
 
 BINS: Any = ("bins",)
@@ -182,7 +186,7 @@ def test_what_is_said_of_progress_does_not_change(tmp_path):
 
 @pytest.mark.parametrize("codec", ["none", "snappy", "zstd", "gzip"])
 @pytest.mark.parametrize("version", ["1.0", "2.0"])
-def test_damaged_files_are_read_or_refused_as_before(tmp_path, codec, version):
+def test_files_whose_pages_are_damaged_are_read_or_refused_as_before(tmp_path, codec, version):
     path, rng = tmp_path / "rows.parquet", np.random.default_rng(1)
     parquet.write_table(
         good(400, gone=True), path, compression=codec, data_page_version=version, data_page_size=500,
@@ -230,6 +234,10 @@ def test_no_place_outside_the_bytes_is_read(data, size, entries, width):
         assert found in (-1, size)
         present = pagecode._page_levels(start, 0, len(start), size, guarded(np.zeros(size)))
         assert -1 <= present <= size
+        frame = guarded([0x28, 0xB5, 0x2F, 0xFD, *data])
+        unpacked, is_frame = (getattr(one, "py_func", one) for one in (pagecode._unpacked, pagecode._is_frame))
+        if unpacked(frame, 0, len(frame), pagecode.ZSTD) >= 0:
+            assert is_frame(frame, 0, len(frame)) in (True, False)
         for codec in range(4):
             places = np.zeros((4, 9), np.int64)
             many = pagecode._page_headers(start, len(start), codec, places)
@@ -248,23 +256,181 @@ def test_an_index_beyond_its_dictionary_is_refused():
         assert indexed(packed, 0, 4, table, out) == (8 if code > 0 else -1)
 
 
-def test_a_page_that_unpacks_to_more_than_it_says_is_refused(tmp_path):
+def number(value: int) -> bytes:
+    """A whole number as headers of pages write it."""
+    value, out = value << 1, b""
+    while value > 127:
+        value, out = value >> 7, out + bytes([value & 127 | 128])
+    return out + bytes([value])
+
+
+def page_of(body: bytes, whole: int, values: int = 125, kind: int = 0) -> bytes:
+    """A page of plain values with its header, which says to how many bytes the body unpacks."""
+    head = b"\x15" + number(kind) + b"\x15" + number(whole) + b"\x15" + number(len(body))
+    head += b"\x2c" if kind == 0 else b"\x4c"
+    tail = b"\x15" + number(3) + b"\x15" + number(3) if kind == 0 else b""
+    return head + b"\x15" + number(values) + b"\x15" + number(0) + tail + b"\0\0" + body
+
+
+def headers_of(*pages: bytes) -> tuple[int, Any, Any]:
+    """How many pages are found in a chunk of them, its bytes and what is known of each."""
+    data, places = np.frombuffer(b"".join(pages), np.uint8).copy(), np.zeros((8, 9), np.int64)
+    return pagecode.compiled_pages()[0](data, len(data), pagecode.ZSTD, places), data, places
+
+
+def packed(values: bytes) -> bytes:
+    return pa.Codec("zstd").compress(values, asbytes=True)
+
+
+def test_a_page_that_unpacks_to_more_than_it_says_is_refused():
     """Headers and packed bytes both say how much there will be; where they differ nothing is unpacked here."""
-    headers, codec = pagecode.compiled_pages()[0], pa.Codec("zstd")
-    body = codec.compress(bytes(1000), asbytes=True)
-
-    def page(whole: int) -> Any:
-        def number(value: int) -> bytes:
-            value, out = value << 1, b""
-            while value > 127:
-                value, out = value >> 7, out + bytes([value & 127 | 128])
-            return out + bytes([value])
-
-        head = b"\x15" + number(0) + b"\x15" + number(whole) + b"\x15" + number(len(body))
-        head += b"\x2c\x15" + number(125) + b"\x15" + number(0) + b"\x15" + number(3) + b"\x15" + number(3) + b"\0\0"
-        return np.frombuffer(head + body, np.uint8).copy()
-
-    places = np.zeros((4, 9), np.int64)
     for whole, expected in ((1000, 1), (999, -1), (1 << 30, -1)):
-        data = page(whole)
-        assert headers(data, len(data), pagecode.ZSTD, places) == expected
+        assert headers_of(page_of(packed(bytes(1000)), whole))[0] == expected
+
+
+def test_a_page_is_one_frame_from_end_to_end():
+    """Neighbours are unpacked together: bytes of one must not be taken for those of another."""
+    noise = np.random.default_rng(0).bytes(300_000)  # of several blocks
+    body = packed(noise)
+    assert headers_of(page_of(body, len(noise)))[0] == 1
+    for wrong in (body + b"\0", body[:-1], body + packed(b""), body + packed(noise), body[: len(body) // 2]):
+        assert headers_of(page_of(wrong, len(noise)))[0] == -1
+    # A frame that ends in the next page, and one more frame there so that the whole is as long as it should be.
+    assert headers_of(page_of(body[:-1], len(noise)), page_of(body[-1:] + body, len(noise)))[0] == -1
+
+
+def test_neighbours_are_unpacked_together_to_their_own_bytes():
+    rng = np.random.default_rng(0)
+    bodies = [rng.bytes(size) for size in (800, 300_000, 8, 500_000, 700_000)]
+    many, data, places = headers_of(*(page_of(packed(one), len(one)) for one in bodies), page_of(b"", 0, 0))
+    assert many == 6
+    assert [page.tobytes() for *_, page in pages._unpacked("ZSTD", data, places[:6].tolist())] == [*bodies, b""]
+
+
+def test_a_page_of_absurd_size_is_refused_before_it_is_unpacked():
+    """A few packed bytes may say that they unpack to a lot, and truly do."""
+    size = pages._PAGE + 8
+    many, data, places = headers_of(page_of(packed(bytes(800)), 800), page_of(packed(bytes(size)), size))
+    assert many == 2 and len(data) < 1 << 15
+    tracemalloc.start()
+    try:
+        with pytest.raises(pages._UnknownError):
+            list(pages._unpacked("ZSTD", data, places[:2].tolist()))
+        assert tracemalloc.get_traced_memory()[1] < 1 << 20
+    finally:
+        tracemalloc.stop()
+
+
+def reader(path: Path) -> Any:
+    """What counts a file, and its column of numbers."""
+    with open(path, "rb", buffering=0) as file:
+        one: Any = pages._known(file, list(parquet.read_schema(path)), SCHEMA)
+    return one, one.wanted[2]
+
+
+def chunk_of(size: int, values: int) -> Chunk:
+    """What a footer says of a chunk of the column of numbers that begins after the mark of its file."""
+    return Chunk("DOUBLE", "x", "ZSTD", values, size, size, 4, None)
+
+
+@pytest.mark.parametrize("values", [1 << 40, 126])
+def test_a_dictionary_of_more_values_than_its_page_holds_is_refused_before_there_is_room_for_it(tmp_path, values):
+    path = tmp_path / "rows.parquet"
+    parquet.write_table(good(), path)
+    one, column = reader(path)
+    page = page_of(packed(bytes(1000)), 1000, values, pagecode.DICTIONARY)
+    path.write_bytes(b"PAR1" + page)
+    tracemalloc.start()
+    try:
+        with open(path, "rb") as file, pytest.raises(pages._UnknownError):
+            one._chunk(file.fileno(), chunk_of(len(page), 125), column, np.zeros(125, np.uint8))
+        assert tracemalloc.get_traced_memory()[1] < 1 << 24
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("size", [1 << 62, 1 << 27, 1 << 16])
+def test_a_chunk_that_is_larger_than_its_file_is_refused_before_there_is_room_for_it(tmp_path, size):
+    path = tmp_path / "rows.parquet"
+    parquet.write_table(good(), path, compression="zstd")
+    one, column = reader(path)
+    with open(path, "rb") as file, pytest.raises(pages._UnknownError):
+        one._chunk(file.fileno(), chunk_of(size, 3000), column, np.zeros(3000, np.uint8))
+    assert not hasattr(one.own, "data")
+
+
+def test_files_that_end_too_early_are_refused_as_before(tmp_path):
+    path = tmp_path / "rows.parquet"
+    parquet.write_table(good(gone=True), path, row_group_size=1000)
+    whole = path.read_bytes()
+    for size in (*range(1, len(whole), len(whole) // 40), len(whole) - 1):
+        path.write_bytes(whole[:size])
+        assert outcome(path, SCHEMA) == decoded(path, SCHEMA) and isinstance(outcome(path, SCHEMA), str)
+
+
+def test_a_file_that_is_cut_after_it_was_opened_is_not_counted_beyond_its_end(tmp_path):
+    path = tmp_path / "rows.parquet"
+    parquet.write_table(good(), path, row_group_size=1000)
+    facts = parquet.read_metadata(path)
+    fields = list(parquet.read_schema(path))
+    found = pages.counted(str(path), fields, SCHEMA, BINS)
+    os.truncate(path, facts.row_group(1).column(1).data_page_offset + 8)
+    assert [one is None for *_, one in found] == [False, True, True]
+
+
+@pytest.mark.parametrize("kinds", [("float64", "float32"), ("float32", "float64"), ("int64", "uint64")])
+def test_a_file_that_another_takes_the_place_of_is_counted_by_its_own_types(tmp_path, kinds):
+    """What was known of a file when it was opened says nothing of the one that is there when it is counted."""
+    path, table, schema = tmp_path / "rows.parquet", good(), Schema([Numeric("x", 0, 7, bins=9)], "y", [0, 1])
+    first, then = (
+        table.set_column(1, "x", pa.array(np.clip(np.abs(table["x"].to_numpy()), 0, 7).astype(kind))) for kind in kinds
+    )
+    parquet.write_table(first, path)
+    with opened(path) as stream:
+        parquet.write_table(then, path)
+        assert collect(stream, schema, detail=BINS) == decoded(path, schema)[0]
+    fields = list(first.schema)
+    assert pages.counted(str(path), fields, schema, BINS) is None
+
+
+def test_values_are_of_the_width_and_family_that_their_type_says(tmp_path):
+    kinds = {"INT32": "i1 u1 i2 u2 i4 u4", "INT64": "i8 u8", "FLOAT": "f4", "DOUBLE": "f8"}
+    for stored, like in (("INT32", "i4"), ("INT64", "i8"), ("FLOAT", "f4"), ("DOUBLE", "f8")):
+        path = tmp_path / f"{stored}.parquet"
+        parquet.write_table(pa.table({"x": np.zeros(3, like)}), path)
+        column = parquet.read_metadata(path).schema.column(0)
+        for kind in ["i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "f4", "f8"]:
+            found = pages._wanted(column, 0, pa.from_numpy_dtype(kind), SCHEMA.features[1])
+            assert (found is not None) == (kind in kinds[stored].split()), (stored, kind)
+
+
+@pytest.mark.parametrize("counting", [True, False])
+def test_rows_do_not_vanish_where_a_column_has_too_few_values(tmp_path, counting):
+    """A page that says that it has fewer values than it has rows: Arrow leaves rows out without a word."""
+    path, fewer = tmp_path / "rows.parquet", 0
+    parquet.write_table(good(3), path, compression="none", row_group_size=1, write_statistics=False)
+    whole = path.read_bytes()
+    end = len(whole) - 8 - int.from_bytes(whole[-8:-4], "little")
+    for spot in range(4, end):
+        for value in {0, 1, 5, 20} - {whole[spot]}:
+            path.write_bytes(whole[:spot] + bytes([value]) + whole[spot + 1 :])
+            found = outcome(path, SCHEMA) if counting else decoded(path, SCHEMA)
+            if isinstance(found, str):
+                fewer += "rows are there where the file says 3" in found or "rows are there where" in found
+            else:
+                assert found[0].counts.sum() == 3
+    assert fewer
+
+
+def test_a_page_of_gzip_is_one_member_and_nothing_else():
+    """Arrow takes other things for Gzip, and does not say how many bytes it wrote: the rest would be anything."""
+    values = bytes(range(200))
+    body = pa.Codec("gzip").compress(values, asbytes=True)
+    assert pages._inflated(body, 200) == values
+    stream = zlib.compress(values)
+    size = int.from_bytes(stream[-4:], "little")
+    wrong = [(stream, 200), (stream, size), (body + body, 200), (body + b"\0", 200), (body[:-1], 200), (body, 199),
+             (body, 201), (pa.Codec("gzip").compress(bytes(50), asbytes=True) + stream, 250), (b"", 0)]  # fmt: skip
+    for page, whole in wrong:
+        with pytest.raises(pages._UnknownError):
+            pages._inflated(page, whole)

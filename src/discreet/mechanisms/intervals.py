@@ -9,6 +9,8 @@ from fractions import Fraction
 from importlib import import_module
 from typing import Any
 
+from discreet.loops import loading
+
 # mpmath's interval numbers carry no types; they are opaque here and leave only as pairs of fractions.
 Interval = Any
 
@@ -20,7 +22,8 @@ _TABLES = 64
 def context(bits: int) -> Any:
     """Return this thread's interval arithmetic, set to `bits` of precision (a later call changes it)."""
     if not hasattr(_LOCAL, "context"):
-        _LOCAL.context = import_module("mpmath.ctx_iv").MPIntervalContext()
+        with loading():
+            _LOCAL.context = import_module("mpmath.ctx_iv").MPIntervalContext()
     _LOCAL.context.prec = bits
     return _LOCAL.context
 

@@ -168,7 +168,8 @@ def _decoded(path: str, wanted: list[str], first: int = 0) -> Iterator[Any]:
             found = file.iter_batches(most, row_groups=groups, columns=wanted, use_threads=not alone)
             return found, pool.submit(next, found, None)
 
-        runs = _runs([facts.row_group(group).num_rows for group in range(first, facts.num_row_groups)], most, first)
+        rows = [facts.row_group(group).num_rows for group in range(first, facts.num_row_groups)]
+        runs, missing = _runs(rows, most, first), sum(rows)
         lanes = deque(lane(run) for run in islice(runs, threads))
         while lanes:
             found, ahead = lanes.popleft()
@@ -177,7 +178,10 @@ def _decoded(path: str, wanted: list[str], first: int = 0) -> Iterator[Any]:
                 lanes.extend(lane(run) for run in islice(runs, 1))
                 continue
             lanes.appendleft((found, pool.submit(next, found, None)))
+            missing -= batch.num_rows
             yield batch
+    if missing:  # Arrow ends without a word where a column has fewer values than its row group has rows
+        raise pa.ArrowInvalid(f"{sum(rows) - missing} rows are there where the file says {sum(rows)}")
 
 
 def _runs(rows: list[int], most: int, first: int = 0) -> Iterator[list[int]]:

@@ -26,14 +26,18 @@ def _page_headers(data: Any, size: int, codec: int, found: Any) -> Any:
 
     Headers are structs of Thrift's compact protocol, at most three deep. Where values are packed, the packed bytes say
     to how many they unpack; that must be what the header says, for nobody compares them later.
+
+    Of Zstandard a page must be one frame, from end to end, so that neighbouring pages can be unpacked in one go: once
+    it is read, a header is made into a frame that is to be skipped.
     """
     at: Any = 0
     many: Any = 0
+    begin: Any = 0
     last = np.zeros(4, np.int64)
     while at < size:
         if many == len(found):
             return -1
-        page = found[many]
+        page, begin = found[many], at
         page[:] = -1
         page[LEVELS], page[REPEATS], page[SQUEEZED] = 0, 0, 1
         depth, under = 0, 0
@@ -123,6 +127,12 @@ def _page_headers(data: Any, size: int, codec: int, found: Any) -> Any:
                 return -1
         elif _unpacked(data, start, at, codec) != whole:
             return -1
+        elif codec == ZSTD:
+            if not _is_frame(data, start, at) or page[BODY] - begin < 8:
+                return -1
+            skipped = np.uint64(start - begin - 8) << np.uint64(32) | np.uint64(0x184D2A50)
+            for k in range(8):
+                data[begin + k] = np.uint8(skipped >> np.uint64(8 * k) & np.uint64(255))
         many += 1
     return many
 
@@ -156,6 +166,27 @@ def _unpacked(data: Any, at: Any, stop: int, codec: int) -> Any:
     for k in range(places):
         result |= np.int64(data[at + k]) << (8 * k)
     return result + 256 if codec == ZSTD and places == 2 else result
+
+
+def _is_frame(data: Any, at: Any, stop: int) -> Any:
+    """Whether the blocks of a frame of Zstandard, whose head was looked at by `_unpacked`, end where its bytes do."""
+    said = np.int64(data[at + 4])
+    single, kind, named = (said >> 5) & 1, said >> 6, said & 3
+    places = 1 << kind
+    if places == 1 and not single:
+        return False
+    at += 5 + (1 - single) + ((1 << named) >> 1) + places
+    last: Any = np.int64(0)
+    while not last:
+        if stop - at < 3:
+            return False
+        block = np.int64(data[at]) | np.int64(data[at + 1]) << 8 | np.int64(data[at + 2]) << 16
+        last, form = block & 1, (block >> 1) & 3
+        size = np.int64(1) if form == 1 else block >> 3
+        if form == 3 or size > stop - at - 3:
+            return False
+        at += 3 + size
+    return at + (4 if said & 4 else 0) == stop
 
 
 def _page_levels(data: Any, at: Any, stop: int, size: int, valid: Any) -> Any:
@@ -314,7 +345,9 @@ def compiled_pages() -> Any:
         return make(loop)
 
     inner = numba.njit(nogil=True, error_model="numpy")
-    globals().update(_unpacked=inner(_unpacked), _varint=inner(_varint), _eight=inner(_eight))
+    globals().update(
+        _unpacked=inner(_unpacked), _is_frame=inner(_is_frame), _varint=inner(_varint), _eight=inner(_eight)
+    )
     data, codes = "uint8[::1],int64,int64", "uint8[::1]"
     return (
         made(_page_headers, "int64(uint8[::1],int64,int64,int64[:,::1])"),

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import os
 import threading
+import zlib
 from collections import deque
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import islice
@@ -24,7 +25,8 @@ from discreet.sources import pagecode
 from discreet.sources.blocks import SMALL, workers
 from discreet.sources.columns import Codes, make_column
 from discreet.sources.count import BINS, joint_tables
-from discreet.sources.pagecode import DATA_2, DICTIONARY, RAW, WRONG
+from discreet.sources.footer import Chunk, Group, footer_bytes, row_groups
+from discreet.sources.pagecode import BODY, DATA_2, DICTIONARY, LEVELS, PACKED, RAW, SQUEEZED, WHOLE, WRONG
 from discreet.sources.program import Program
 from discreet.sources.sweep import COMPILING, EVEN, LAST, LOADING, RULE, compiled_bins, kept_on_disk
 from discreet.statistics import Detail, Statistics
@@ -35,6 +37,7 @@ _TYPES = {"INT32": "<i4", "INT64": "<i8", "FLOAT": "<f4", "DOUBLE": "<f8"}
 _PLAIN, _INDICES = 0, (2, 8)  # encodings
 _CHUNKS, _CODED = 1 << 29, 1 << 28  # bytes of column chunks and of coded rows that threads hold together
 _PAGE, _PAGES = 1 << 26, 1 << 16  # bytes of a page unpacked, pages of a column chunk
+_TOGETHER = 1 << 20  # bytes unpacked from which on pages are not unpacked together
 _LANES = 8
 
 
@@ -46,13 +49,18 @@ class _UnknownError(Exception):
 class _Wanted:
     """A column: where it lies in the file, how its values are stored and what codes them."""
 
+    name: str
     place: int
-    stored: np.dtype[Any]
+    type: str  # of the values as they are stored
     kind: np.dtype[Any]  # of the values that the file says it holds
     feature: Any
     optional: bool
     gone: int  # the code of a missing value
     bins: tuple[Array, float] | None  # for bins of equal width, what the machine code knows of them
+
+    @property
+    def stored(self) -> np.dtype[Any]:
+        return np.dtype(_TYPES[self.type])
 
     def code(self, page: Array, at: int, out: Array) -> None:
         """The codes of values that lie in bytes from a place on, as many as there is room for."""
@@ -79,30 +87,49 @@ def counted(
     """Each row group of a file, its rows and their statistics, or None where it must be decoded; None for any file
     of which nothing can be counted so, or for which it does not pay.
     """
-    import pyarrow as pa
-    import pyarrow.parquet as parquet
-
     if tuple(detail) != BINS:
         return None
     try:
-        facts = parquet.read_metadata(path)
-    except (pa.ArrowException, OSError):  # whoever decodes it says what is wrong
+        file = open(path, "rb", buffering=0)  # noqa: SIM115 - it is held until its last row group is counted
+    except OSError:  # whoever decodes it says what is wrong
+        return None
+    found = _known(file, fields, schema)
+    if found is None:
+        file.close()
+    return None if found is None else found.groups()
+
+
+def _known(file: Any, fields: Collection[Any], schema: Schema) -> _File | None:
+    """What counts a file, by one footer for types, places and sizes; None if it must be decoded, or had better be."""
+    import pyarrow as pa
+    import pyarrow.parquet as parquet
+
+    try:
+        footer = footer_bytes(file)
+        if footer is None:
+            return None
+        facts = parquet.read_metadata(pa.BufferReader(footer))
+        now = list(facts.schema.to_arrow_schema())
+    except (pa.ArrowException, OSError):
         return None
     features = [schema.label, *schema.features]
-    size, groups = facts.num_rows * len(features), max(1, facts.num_row_groups)
+    size, many = facts.num_rows * len(features), max(1, facts.num_row_groups)
     paying = size > LOADING and kept_on_disk(pagecode.__file__, "_page_headers")
-    if facts.num_rows < SMALL * groups or not (paying or size > 10 * COMPILING):
+    if facts.num_rows < SMALL * many or not (paying or size > 10 * COMPILING):
         return None
-    if max(one.cells for one in features) + 3 > WRONG or facts.num_columns != len(fields):
+    if max(one.cells for one in features) + 3 > WRONG or facts.num_columns != len(now) or now != list(fields):
         return None
-    kinds = {field.name: (place, field.type) for place, field in enumerate(fields)}
+    groups = row_groups(footer)
+    if not groups or any(len(one.chunks) != len(now) for one in groups):
+        return None
+    kinds = {field.name: (place, field.type) for place, field in enumerate(now)}
     wanted = [_wanted(facts.schema.column(place), place, kind, feature)
               for feature in features for place, kind in [kinds[feature.name]]]  # fmt: skip
     known = [one for one in wanted if one is not None]
-    first = facts.row_group(0)
+    first = groups[0].chunks
     # What has neither a dictionary nor bins of equal width is counted as fast by the other reader.
-    quick = all(one.bins is not None or first.column(one.place).has_dictionary_page for one in known)
-    return _File(path, facts, schema, known).groups() if len(known) == len(wanted) and quick else None
+    quick = all(one.bins is not None or first[one.place].dictionary_page_offset is not None for one in known)
+    return _File(file, groups, schema, known) if len(known) == len(wanted) and quick else None
 
 
 def _wanted(column: Any, place: int, kind: Any, feature: Any) -> _Wanted | None:
@@ -113,7 +140,11 @@ def _wanted(column: Any, place: int, kind: Any, feature: Any) -> _Wanted | None:
     simple = known.is_integer(kind) or known.is_float32(kind) or known.is_float64(kind)
     stored = _TYPES.get(column.physical_type)
     flat = column.max_repetition_level == 0 and column.max_definition_level <= 1
-    if not simple or stored is None or not flat or known.is_integer(kind) != (stored[1] == "i"):
+    if not simple or stored is None or not flat or column.path != column.name:
+        return None
+    holds = np.dtype(kind.to_pandas_dtype())
+    # Whole numbers of up to four bytes are stored in four; all else is stored as it is.
+    if stored[1] != ("i" if holds.kind in "iu" else "f") or int(stored[2]) != max(4, holds.itemsize):
         return None
     gone = int(_codes(feature, np.array([np.nan]))[0])
     bins = None
@@ -122,43 +153,42 @@ def _wanted(column: Any, place: int, kind: Any, feature: Any) -> _Wanted | None:
         if program.whole[1, RULE] == EVEN:
             bins = program.real[1].copy(), float(program.whole[1, LAST])
     optional = column.max_definition_level == 1
-    return _Wanted(place, np.dtype(stored), np.dtype(kind.to_pandas_dtype()), feature, optional, gone, bins)
+    return _Wanted(column.name, place, column.physical_type, holds, feature, optional, gone, bins)
 
 
 class _File:
     """A Parquet file whose row groups are counted, one by each thread."""
 
-    def __init__(self, path: str, facts: Any, schema: Schema, wanted: list[_Wanted]) -> None:
-        self.path, self.facts, self.schema, self.wanted = path, facts, schema, wanted
+    def __init__(self, file: Any, found: list[Group], schema: Schema, wanted: list[_Wanted]) -> None:
+        self.file, self.found, self.schema, self.wanted = file, found, schema, wanted
         self.own, self.threads = threading.local(), min(workers(), _LANES)
 
     def groups(self) -> Iterator[tuple[int, int, Statistics | None]]:
         threads = self.threads
-        with open(self.path, "rb", buffering=0) as file, ThreadPoolExecutor(threads) as pool:
+        with self.file, ThreadPoolExecutor(threads) as pool:
 
             def begun(group: int) -> Any:
-                return group, pool.submit(self._group, file.fileno(), group)
+                return group, pool.submit(self._group, self.file.fileno(), self.found[group])
 
-            order = iter(range(self.facts.num_row_groups))
+            order = iter(range(len(self.found)))
             ahead = deque(begun(group) for group in islice(order, 2 * threads))
             while ahead:
                 group, found = ahead.popleft()
                 statistics = found.result()
                 ahead.extend(begun(one) for one in islice(order, 1))
-                yield group, self.facts.row_group(group).num_rows, statistics
+                yield group, self.found[group].num_rows, statistics
 
-    def _group(self, file: int, group: int) -> Statistics | None:
+    def _group(self, file: int, group: Group) -> Statistics | None:
         """The statistics of a row group; None if they are not for us to count."""
         import pyarrow as pa
 
-        facts = self.facts.row_group(group)
-        rows = facts.num_rows
+        rows = group.num_rows
         if not 0 < rows * len(self.wanted) * self.threads <= _CODED:
             return None
         codes = self._room("codes", rows * len(self.wanted)).reshape(-1, rows)
         try:
             for column, out in zip(self.wanted, codes, strict=True):
-                self._chunk(file, facts.column(column.place), column, out)
+                self._chunk(file, group.chunks[column.place], column, out)
         except (_UnknownError, pa.ArrowException, OSError, ValueError, KeyError):
             return None
         return joint_tables(self.schema, codes)
@@ -171,12 +201,15 @@ class _File:
             setattr(self.own, name, found)
         return np.asarray(found[:size])
 
-    def _chunk(self, file: int, facts: Any, column: _Wanted, out: Array) -> None:
+    def _chunk(self, file: int, facts: Chunk, column: _Wanted, out: Array) -> None:
         """The codes of a column chunk."""
         headers, levels, indexed, spread, _ = pagecode.compiled_pages()
         size, codec = facts.total_compressed_size, facts.compression
         start = min(one for one in (facts.dictionary_page_offset, facts.data_page_offset) if one)
-        if not 0 < size * self.threads <= _CHUNKS or codec not in _CODECS:
+        # What the footer says of its size is not believed before there is room for it.
+        if not 0 < size * self.threads <= _CHUNKS or size > os.fstat(file).st_size - start or codec not in _CODECS:
+            raise _UnknownError
+        if (facts.physical_type, facts.path_in_schema, facts.num_values) != (column.type, column.name, len(out)):
             raise _UnknownError
         data = self._room("data", size)
         if os.preadv(file, [data.data], start) != size:
@@ -185,15 +218,11 @@ class _File:
         many = headers(data, size, _CODECS[codec], places)
         if many < 0:
             raise _UnknownError
-        unpack, table, done = _unpacker(codec, data), None, 0
+        table, done = None, 0
         valid = self._room("valid", len(out))
-        for kind, whole, packed, values, encoding, body, front, _, squeezed in places[:many].tolist():
-            if whole > _PAGE or (kind == DICTIONARY and (table is not None or encoding not in (_PLAIN, 2))):
-                raise _UnknownError
-            first, last = body + front, body + packed
-            page = unpack(first, last, whole - front) if squeezed else data[first:last]
+        for kind, values, encoding, body, front, page in _unpacked(codec, data, places[:many].tolist()):
             if kind == DICTIONARY:
-                if values * column.stored.itemsize > len(page):
+                if table is not None or encoding not in (_PLAIN, 2) or values * column.stored.itemsize > len(page):
                     raise _UnknownError
                 table = np.full(max(256, values + 1), WRONG, np.uint8)
                 column.code(page, 0, table[:values])
@@ -231,15 +260,49 @@ class _File:
         column.code(page, at, out)
 
 
-def _unpacker(name: str, data: Array) -> Callable[[int, int, int], Array]:
-    """What unpacks some of the bytes to so many as their header says."""
+def _unpacked(name: str, data: Array, places: list[list[int]]) -> Iterator[tuple[int, int, int, int, int, Array]]:
+    """The pages of a column chunk: kind, values, encoding, where body and values begin, and the bytes unpacked.
+
+    Pages of Zstandard that follow each other are unpacked together, about a megabyte at a time: headers between them
+    were made into frames that are skipped.
+    """
     import pyarrow as pa
 
-    if name == "UNCOMPRESSED":
-        return lambda start, stop, size: data[start:stop]
-    codec, raw = pa.Codec(name.lower()), data.data
+    codec = None if name == "UNCOMPRESSED" else pa.Codec(name.lower())
+    raw, most = data.data, _TOGETHER if name == "ZSTD" else 0
+    first = 0
+    while first < len(places):
+        start = places[first][BODY] + places[first][LEVELS]
+        last, size = first, 0
+        while last < len(places) and (last == first or (places[last][SQUEEZED] and size < most)):
+            if places[last][WHOLE] > _PAGE:
+                raise _UnknownError
+            size += places[last][WHOLE] - places[last][LEVELS]
+            last += 1
+            if not places[first][SQUEEZED]:
+                break
+        stop = places[last - 1][BODY] + places[last - 1][PACKED]
+        page = data[start:stop]
+        if places[first][SQUEEZED] and codec is not None:
+            # As many bytes are written as are counted. What Snappy and Zstandard have packed names this size itself, as
+            # was seen, and their libraries hold it to that; Arrow does not say how much Gzip has written.
+            squeezed = raw[start:stop]
+            whole = _inflated(squeezed, size) if name == "GZIP" else codec.decompress(squeezed, decompressed_size=size)
+            page = np.frombuffer(whole, np.uint8)
+        at = 0
+        for kind, long, _, values, encoding, body, front, *_ in places[first:last]:
+            yield kind, values, encoding, body, front, page[at : at + long - front]
+            at += long - front
+        first = last
 
-    def unpack(start: int, stop: int, size: int) -> Array:
-        return np.frombuffer(codec.decompress(raw[start:stop], decompressed_size=size), np.uint8)
 
-    return unpack
+def _inflated(squeezed: Any, size: int) -> bytearray:
+    """The bytes of a page that is one member of Gzip and nothing else."""
+    reader = zlib.decompressobj(wbits=31)
+    try:
+        page = reader.decompress(squeezed, size + 1)
+    except zlib.error:
+        raise _UnknownError from None
+    if len(page) != size or not reader.eof or reader.unused_data:
+        raise _UnknownError
+    return bytearray(page)  # the loops take arrays that may be written

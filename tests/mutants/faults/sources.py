@@ -202,6 +202,18 @@ plant("pages-unpack-to-any-size", "sources/pagecode.py",
       "elif _unpacked(data, start, at, codec) != whole:", "elif _unpacked(data, start, at, codec) < 0:",
       "bytes that nobody wrote are counted as values",
       f"{PAGES}_a_page_that_unpacks_to_more_than_it_says_is_refused")
+plant("frames-that-end-in-the-next-page", "sources/pagecode.py",
+      "if not _is_frame(data, start, at) or page[BODY] - begin < 8:", "if page[BODY] - begin < 8:",
+      "bytes of one page are taken for those of another",
+      f"{PAGES}_a_page_is_one_frame_from_end_to_end")
+plant("room-for-any-page", "sources/pages.py",
+      "if places[last][WHOLE] > _PAGE:", "if places[last][WHOLE] < 0:",
+      "a few bytes of a file take all memory",
+      f"{PAGES}_a_page_of_absurd_size_is_refused_before_it_is_unpacked")
+plant("room-for-any-chunk", "sources/pages.py",
+      " or size > os.fstat(file).st_size - start", "",
+      "a footer takes memory for bytes that its file does not have",
+      f"{PAGES}_a_chunk_that_is_larger_than_its_file_is_refused_before_there_is_room_for_it")
 
 # ---- counting inside engines
 
