@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet.sources.footer import Chunk, footer_bytes, row_groups
+from discreet.sources.footer import Chunk, Group, footer_bytes, row_groups
 
 ROOT = Path(__file__).parents[2]
 
@@ -101,6 +101,18 @@ def test_lists_of_lists_and_lists_of_absurd_length_are_refused():
     assert row_groups(b"\x1c" * 5000 + b"\0" * 5001 + ends) is None
     assert row_groups(b"\x49\xfc\xff\xff\xff\xff\x07" + b"\0" * 9 + ends) is None
     assert row_groups(b"\x19\xf1\xff\xff\xff\xff\x07" + b"\0" * 9 + ends) is None
+
+
+def test_chunks_in_other_files_and_encrypted_ones_are_not_for_us():
+    ends, elsewhere = b"\0\0\0\0PAR1", b"\x18\x01f"
+    known = b"\x15\x0a\x29\x18\x01x\x15\0" + b"\x16\x02" * 3 + b"\x26\x08\0"
+    for before, after, read in ((b"\x3c", b"", True), (elsewhere + b"\x2c", b"", False), (b"\x3c", b"\x5c\0", False)):
+        chunk = before + known + after + b"\0"
+        footer = b"\x36\x02\x19\x1c\x19\x1c" + chunk + b"\x26\x02\0\0" + ends
+        expected = [Group(1, [Chunk("DOUBLE", "x", "UNCOMPRESSED", 1, 1, 1, 4, None)])]
+        assert row_groups(footer) == (expected if read else None)
+    assert row_groups(b"\x36\0\x19\x0c\0" + ends) == []
+    assert row_groups(b"\x36\0\x19\x0c\x4c\0\0" + ends) is None
 
 
 DAMAGE = """

@@ -214,6 +214,26 @@ plant("room-for-any-chunk", "sources/pages.py",
       " or size > os.fstat(file).st_size - start", "",
       "a footer takes memory for bytes that its file does not have",
       f"{PAGES}_a_chunk_that_is_larger_than_its_file_is_refused_before_there_is_room_for_it")
+plant("types-of-the-file-that-was-there", "sources/pages.py",
+      " or now != list(fields)", "",
+      "a file that took another's place is counted by columns that it does not have",
+      f"{PAGES}_a_file_that_another_takes_the_place_of_is_counted_by_its_own_types")
+plant("values-of-another-width", "sources/pages.py",
+      " or int(stored[2]) != max(4, holds.itemsize)", "",
+      "bytes beyond a page are counted as values",
+      f"{PAGES}_values_are_of_the_width_and_family_that_their_type_says")
+plant("gzip-of-any-length", "sources/pages.py",
+      "if len(page) != size or not reader.eof or reader.unused_data:", "if len(page) > size:",
+      "memory that nobody wrote is counted as values",
+      f"{PAGES}_a_page_of_gzip_is_one_member_and_nothing_else")
+plant("rows-vanish-from-damaged-files", "sources/files.py",
+      "    if missing:  #", "    if False:  #",
+      "rows of a damaged file are left out without a word",
+      f"{PAGES}_rows_do_not_vanish_where_a_column_has_too_few_values")
+plant("footers-of-chunks-elsewhere", "sources/footer.py",
+      "_CHUNK: _Shape = {1: (_NEVER, None), 3:", "_CHUNK: _Shape = {3:",
+      "bytes of this file are counted for those of another",
+      "sources/test_footer.py::test_chunks_in_other_files_and_encrypted_ones_are_not_for_us")
 
 # ---- counting inside engines
 
