@@ -16,7 +16,7 @@ _MAGIC = b"PAR1"
 
 # What is wanted of a struct: by field its kind and what is wanted inside. Fields of no kind must not be there: they
 # tell of encryption, or of chunks that lie in other files.
-_NUMBER, _LONG, _TEXT, _LIST, _STRUCT, _NEVER = 5, 6, 8, 9, 12, 0
+_NUMBER, _LONG, _TEXT, _LIST, _STRUCT, _NEVER = 5, 6, 8, 9, 12, -1
 _Shape = dict[int, tuple[int, Any]]
 _DATA: _Shape = {
     1: (_NUMBER, None), 3: (_LIST, (_TEXT, None)), 4: (_NUMBER, None), 5: (_LONG, None), 6: (_LONG, None),
