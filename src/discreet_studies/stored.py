@@ -107,7 +107,8 @@ def same_tasks(folder: Path, run: Mapping[str, Any], tasks: Sequence[Task]) -> d
     other = recall(file)
     if any(other.run.get(name) != run.get(name) for name in SAME_RUN if name != "fast"):
         return {}
-    return other.known(tasks)
+    options = sorted({*other.run["options"], *run["options"]})  # one run alone may have fewer rows, say
+    return Stored(other.rows, {**other.run, "options": options}, other.commands).known(tasks)
 
 
 def refuse_another_run(path: Path, stored: Stored, run: Mapping[str, Any]) -> None:

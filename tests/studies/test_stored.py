@@ -9,7 +9,7 @@ from discreet_studies import StudyError
 from discreet_studies.claims import Claim, Finding, verdict_of
 from discreet_studies.figures import Line, accuracy_against_epsilon
 from discreet_studies.results import Estimate
-from discreet_studies.stored import LEFT_OUT, Stored, file_of, merged, recall, store
+from discreet_studies.stored import LEFT_OUT, Stored, file_of, merged, recall, same_tasks, store
 from discreet_studies.study import Study, reproduce, retell
 from discreet_studies.tasks import Task, chosen_tasks
 
@@ -84,6 +84,15 @@ def test_a_task_of_both_kinds_of_run_is_measured_once(data):
     assert len(kept.rows) == 4 and kept.commands[0]["tasks"] == 4
     run(data, "c", fast=True, seed=1, results_folder=None)
     assert len(DONE) == 12  # another seed is another task
+
+
+def test_a_task_on_fewer_rows_is_not_the_one_on_all(tmp_path):
+    facts = {"study": "made", "part": None, "data": {}, "seed": 0}
+    whole, part = Task("one", "made", "m", 1.0), Task("one", "made", "m", 1.0, options=(("rows", 40),))
+    full = Stored([{**whole.columns(), "accuracy": 0.5}], {**facts, "fast": False, "options": []}, ({"command": "c"},))
+    store(file_of(tmp_path, "made", None, fast=False), full)
+    asked = {**facts, "fast": True, "options": ["rows"]}
+    assert same_tasks(tmp_path, asked, [whole, part]).keys() == {whole.key}
 
 
 def test_another_run_is_refused_before_anything_is_measured(data):
