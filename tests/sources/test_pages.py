@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import importlib.util
 import os
 import tracemalloc
 import zlib
@@ -17,9 +19,11 @@ from hypothesis import strategies as st
 
 from discreet.errors import DataError
 from discreet.schema import Categorical, Numeric, Schema
-from discreet.sources import collect, opened, pagecode, pages
+from discreet.sources import collect, opened, pagecode, pages, sweep
 from discreet.sources.absorb import watching
+from discreet.sources.columns import make_column
 from discreet.sources.footer import Chunk
+from discreet.sources.program import Program
 from discreet.statistics import Statistics
 
 BINS: Any = ("bins",)
@@ -223,9 +227,20 @@ def guarded(values: Any) -> Any:
     return np.array(values, np.uint8).view(Guarded)
 
 
+@functools.cache
+def as_written() -> Any:
+    """The loops as plain Python, whatever has been compiled by now."""
+    spec: Any = importlib.util.spec_from_file_location("loops_as_written", pagecode.__file__)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    module._even = sweep._even_bin
+    return module
+
+
 @settings(max_examples=300, deadline=None)
 @given(st.binary(max_size=60), st.integers(0, 70), st.integers(1, 300), st.integers(0, 40))
 def test_no_place_outside_the_bytes_is_read(data, size, entries, width):
+    pagecode = as_written()
     start = guarded([width % 33, *data]) if width < 40 else guarded(list(data))
     table = np.full(max(256, entries + 1), pagecode.WRONG, np.uint8)
     table[:entries] = np.arange(entries) % 200
@@ -235,9 +250,8 @@ def test_no_place_outside_the_bytes_is_read(data, size, entries, width):
         present = pagecode._page_levels(start, 0, len(start), size, guarded(np.zeros(size)))
         assert -1 <= present <= size
         frame = guarded([0x28, 0xB5, 0x2F, 0xFD, *data])
-        unpacked, is_frame = (getattr(one, "py_func", one) for one in (pagecode._unpacked, pagecode._is_frame))
-        if unpacked(frame, 0, len(frame), pagecode.ZSTD) >= 0:
-            assert is_frame(frame, 0, len(frame)) in (True, False)
+        if pagecode._unpacked(frame, 0, len(frame), pagecode.ZSTD) >= 0:
+            assert pagecode._is_frame(frame, 0, len(frame)) in (True, False)
         for codec in range(4):
             places = np.zeros((4, 9), np.int64)
             many = pagecode._page_headers(start, len(start), codec, places)
@@ -246,8 +260,58 @@ def test_no_place_outside_the_bytes_is_read(data, size, entries, width):
                 assert min(whole, packed, values, body, front) >= 0 and body + packed <= len(start)
 
 
+PLAINS = [(0, 0, 0), (8, 0, 0), (4, 0, 0), (4, 8, 1), (4, 32, 0), (8, 64, 0)]
+REALS = np.array([0.0, 1.0, -9.0, 9.0, 0.5, 4.5])
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.binary(max_size=90), st.lists(st.integers(0, 30), max_size=4), st.integers(0, 12), st.data())
+def test_no_place_outside_the_pages_unpacked_together_is_read(data, cuts, values, draw):
+    """Whatever headers say: places are those that were found wrong or right by their reader, values any number."""
+    pagecode = as_written()
+    ends = np.minimum(np.cumsum([0, *cuts]), len(data))
+    places = np.zeros((len(cuts), 9), np.int64)
+    for place, start, stop in zip(places, ends, ends[1:], strict=False):
+        kind, way = draw.draw(st.sampled_from([0, 3])), draw.draw(st.sampled_from([0, 2, 8, 5]))
+        place[pagecode.KIND], place[pagecode.ENCODING] = kind, way
+        place[pagecode.VALUES] = draw.draw(st.integers(0, 12))
+        place[pagecode.LEVELS] = draw.draw(st.integers(0, stop - start)) if kind == 3 else 0
+        place[pagecode.WHOLE] = stop - start + place[pagecode.LEVELS] + draw.draw(st.integers(0, 1))
+        place[pagecode.BODY] = draw.draw(st.integers(0, len(data) - place[pagecode.LEVELS]))
+    table = np.full(256, pagecode.WRONG, np.uint8)
+    table[:9] = range(9)
+    table = table if draw.draw(st.booleans()) else table[:0]
+    page, out = guarded(list(data)), guarded(np.zeros(values))
+    with np.errstate(all="ignore"):
+        found = pagecode._coded(
+            page, page, places, draw.draw(st.booleans()), table.view(Guarded),
+            np.array(draw.draw(st.sampled_from(PLAINS))), REALS, 9.0, 10, guarded(np.zeros(values)), out,
+        )  # fmt: skip
+    assert found in (-1, places[:, pagecode.VALUES].sum())
+
+
+@pytest.mark.parametrize("kind", ["f8", "f4", "i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8"])
+def test_plain_values_of_every_type_fall_into_the_bins_of_their_doubles(kind):
+    stored = {"f": kind, "i": "i4", "u": "u4"}[kind[0]] if np.dtype(kind).itemsize <= 4 else kind
+    rng = np.random.default_rng(0)
+    raw = rng.bytes(5000 * np.dtype(stored).itemsize)
+    with np.errstate(all="ignore"):
+        values = np.frombuffer(raw, stored).astype(kind)
+        low, high = {1: (-90, 170), 2: (-9e3, 2e4), 4: (-1e9, 2e9), 8: (-4e18, 1e19)}[np.dtype(kind).itemsize]
+        feature = Numeric("x", low, high, bins=9)
+        expected = pages._codes(feature, values)
+    program = Program([make_column(feature, np.zeros(1))])
+    bins = program.real[1].copy(), float(program.whole[1, sweep.LAST])
+    types = {"f8": "DOUBLE", "f4": "FLOAT", "i4": "INT32", "u4": "INT32", "i8": "INT64", "u8": "INT64"}
+    column = pages._Wanted("x", 0, types[stored], np.dtype(kind), feature, False, bins)
+    page, out = np.frombuffer(b"?" + raw, np.uint8).copy(), np.zeros(5000, np.uint8)
+    pagecode.compiled_pages()[2](page, 1, column.plain, *bins, out)
+    assert np.array_equal(out, expected) and len(set(out.tolist())) > 3
+
+
 def test_an_index_beyond_its_dictionary_is_refused():
-    indexed, table, out = pagecode.compiled_pages()[2], np.full(256, pagecode.WRONG, np.uint8), np.zeros(8, np.uint8)
+    pagecode.compiled_pages()
+    indexed, table, out = pagecode._indexed, np.full(256, pagecode.WRONG, np.uint8), np.zeros(8, np.uint8)
     table[:3] = 7, 8, 9
     for index, code in ((2, 9), (3, -1)):
         page = np.array([2, 8 << 1, index], np.uint8)
@@ -301,10 +365,19 @@ def test_a_page_is_one_frame_from_end_to_end():
 
 def test_neighbours_are_unpacked_together_to_their_own_bytes():
     rng = np.random.default_rng(0)
-    bodies = [rng.bytes(size) for size in (800, 300_000, 8, 500_000, 700_000)]
+    bodies = [rng.bytes(size) for size in (800, 300_000, 8, 800_000, 700_000)]
     many, data, places = headers_of(*(page_of(packed(one), len(one)) for one in bodies), page_of(b"", 0, 0))
     assert many == 6
-    assert [page.tobytes() for *_, page in pages._unpacked("ZSTD", data, places[:6].tolist())] == [*bodies, b""]
+    found = list(pages._unpacked("ZSTD", data, places[:6]))
+    assert [len(rows) for rows, _ in found] == [4, 1, 1]  # from a megabyte on they are not, nor what is not packed
+    assert b"".join(page.tobytes() for _, page in found) == b"".join(bodies)
+
+
+def test_a_dictionary_is_unpacked_by_itself():
+    bodies = [(bytes(800), pagecode.DICTIONARY), (bytes(8), 0), (bytes(16), 0)]
+    many, data, places = headers_of(*(page_of(packed(one), len(one), len(one) // 8, kind) for one, kind in bodies))
+    found = list(pages._unpacked("ZSTD", data, places[:many]))
+    assert [(len(rows), len(page)) for rows, page in found] == [(1, 800), (2, 24)]
 
 
 def test_a_page_of_absurd_size_is_refused_before_it_is_unpacked():
@@ -315,7 +388,7 @@ def test_a_page_of_absurd_size_is_refused_before_it_is_unpacked():
     tracemalloc.start()
     try:
         with pytest.raises(pages._UnknownError):
-            list(pages._unpacked("ZSTD", data, places[:2].tolist()))
+            list(pages._unpacked("ZSTD", data, places[:2]))
         assert tracemalloc.get_traced_memory()[1] < 1 << 20
     finally:
         tracemalloc.stop()

@@ -2,6 +2,8 @@
 
 No length that a file states is believed: every place is held against the end of the bytes before it is read, every
 index against its dictionary. What does not fit, or is not known here, is answered by −1, and other readers see to it.
+
+The rule of bins is the sweep's own. The compiler looks at the age of this file alone: touch it where that rule changes.
 """
 
 from __future__ import annotations
@@ -11,13 +13,15 @@ from typing import Any
 import numpy as np
 
 from discreet.loops import once
-from discreet.sources.sweep import TILE
+from discreet.sources import sweep
+from discreet.sources.sweep import BASE, BOTTOM, FACTOR, INVERSE, MIDDLE, TILE, TOP
 
 # What is found of a page: its kind, bytes packed and not, values, encoding, where its body begins, and of pages of the
 # second version the bytes of levels and whether values are packed.
 KIND, WHOLE, PACKED, VALUES, ENCODING, BODY, LEVELS, REPEATS, SQUEEZED = range(9)
 DATA, DICTIONARY, DATA_2 = 0, 2, 3  # kinds of pages
 RAW, SNAPPY, ZSTD, GZIP = range(4)
+BYTES, BITS, SIGNED = range(3)  # of a plain value: how long it is in a page, and of whole numbers the bits that count
 WRONG = 255  # no column has so many codes
 
 
@@ -189,6 +193,85 @@ def _is_frame(data: Any, at: Any, stop: int) -> Any:
     return at + (4 if said & 4 else 0) == stop
 
 
+def _coded(
+    data: Any, page: Any, places: Any, optional: Any, table: Any, plain: Any, column: Any, end: float, gone: Any,
+    valid: Any, out: Any,
+) -> Any:  # fmt: skip
+    """The codes of rows of pages, whose bytes lie unpacked one after the other; how many rows they are.
+
+    `table` has the code of each entry of the dictionary, and is empty where there is none; `plain` says what values
+    are that lie there themselves, BYTES of 0 that those have no bins of equal width, which `column` and `end` are of.
+    `gone` is the code of a missing value. Levels of pages of the second version lie in `data`, the column chunk.
+    """
+    at: Any = 0
+    done: Any = 0
+    for p in range(len(places)):
+        values, size, front = places[p, VALUES], places[p, WHOLE] - places[p, LEVELS], places[p, LEVELS]
+        if values > len(out) - done or size > len(page) - at:
+            return -1
+        mine = out[done : done + values]
+        first, stop, present = at, at + size, values
+        if optional:
+            if places[p, KIND] == DATA_2:
+                present = _page_levels(data, places[p, BODY], places[p, BODY] + front, values, valid)
+            else:
+                if size < 4:
+                    return -1
+                first = at + 4
+                for k in range(4):
+                    first += np.int64(page[at + k]) << (8 * k)
+                if first > stop:
+                    return -1
+                present = _page_levels(page, at + 4, first, values, valid)
+        if present < 0:
+            return -1
+        way = places[p, ENCODING]
+        if (way == 2 or way == 8) and len(table) > 0:
+            if _indexed(page, first, stop, table, mine[:present]) < 0:
+                return -1
+        elif way == 0 and plain[BYTES] > 0 and present * plain[BYTES] <= stop - first:
+            _binned(page, first, plain, column, end, mine[:present])
+        else:
+            return -1
+        if present < values:
+            _spread(valid, present, gone, mine)
+        at, done = stop, done + values
+    return done
+
+
+def _binned(page: Any, at: Any, plain: Any, column: Any, end: float, out: Any) -> None:
+    """The bins of numbers that lie in bytes from a place on, wherever it is, by the reals of a column."""
+    values = np.empty(TILE, np.float64)
+    raw, wholes, halves, singles = (
+        values.view(np.uint8),
+        values.view(np.int64),
+        values.view(np.int32),
+        values.view(np.float32),
+    )
+    size, bits = plain[BYTES], plain[BITS]
+    for start in range(0, len(out), TILE):
+        many = min(TILE, len(out) - start)
+        near, mine, each = page[at + size * start :], out[start:], np.uint64(many)
+        for i in range(np.uint64(size * many)):
+            raw[i] = near[i]
+        if size == 4 and bits == 0:
+            for i in range(many - 1, -1, -1):
+                values[i] = np.float64(singles[i])
+        elif bits > 0:
+            for i in range(many - 1, -1, -1):
+                number = np.int64(halves[i]) if size == 4 else wholes[i]
+                number = number << np.int64(64 - bits)
+                if plain[SIGNED]:
+                    values[i] = np.float64(number >> np.int64(64 - bits))
+                else:
+                    values[i] = np.float64(np.uint64(number) >> np.uint64(64 - bits))
+        for i in range(each):
+            mine[i] = _even(
+                values[i], column[MIDDLE], column[INVERSE], column[BOTTOM], column[TOP], column[FACTOR], column[BASE],
+                end,
+            )  # fmt: skip
+
+
 def _page_levels(data: Any, at: Any, stop: int, size: int, valid: Any) -> Any:
     """How many of so many values are there, −1 if the levels are wrong; which, if some are not."""
     done: Any = 0
@@ -335,9 +418,12 @@ def _tallied(codes: Any, cells: Any, ends: Any, firsts: Any, joint: Any) -> None
                 counts[index[i]] += np.uint32(1)
 
 
+_even: Any = None
+
+
 @once
 def compiled_pages() -> Any:
-    """(page_headers, page_levels, indexed, spread, tallied) as machine code, which is kept on disk."""
+    """(page_headers, coded, binned, tallied) as machine code, which is kept on disk."""
     import numba
 
     def made(loop: Any, signature: str) -> Any:
@@ -345,14 +431,16 @@ def compiled_pages() -> Any:
         return make(loop)
 
     inner = numba.njit(nogil=True, error_model="numpy")
-    globals().update(
-        _unpacked=inner(_unpacked), _is_frame=inner(_is_frame), _varint=inner(_varint), _eight=inner(_eight)
-    )
-    data, codes = "uint8[::1],int64,int64", "uint8[::1]"
+    loops = (_unpacked, _is_frame, _varint, _eight, _page_levels, _indexed, _spread)
+    globals().update({loop.__name__: inner(loop) for loop in loops})
+    globals().update(_even=numba.njit(inline="always", error_model="numpy")(sweep._even_bin))
+    bytes_, numbers = "uint8[::1]", "int64[::1],float64[::1],float64"
+    binned = made(_binned, f"void({bytes_},int64,{numbers},{bytes_})")
+    globals().update(_binned=binned)
+    each = f"{bytes_},{bytes_},int64[:,::1],boolean,{bytes_},{numbers},uint8,{bytes_},{bytes_}"
     return (
-        made(_page_headers, "int64(uint8[::1],int64,int64,int64[:,::1])"),
-        made(_page_levels, f"int64({data},int64,{codes})"),
-        made(_indexed, f"int64({data},{codes},{codes})"),
-        made(_spread, f"void({codes},int64,uint8,{codes})"),
+        made(_page_headers, f"int64({bytes_},int64,int64,int64[:,::1])"),
+        made(_coded, f"int64({each})"),
+        binned,
         made(_tallied, "void(uint8[:,::1],int64[::1],int64[::1],int64[::1],uint32[::1])"),
     )

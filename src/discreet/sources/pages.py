@@ -14,6 +14,7 @@ from collections import deque
 from collections.abc import Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import islice
 from typing import Any
 
@@ -26,19 +27,19 @@ from discreet.sources.blocks import SMALL, workers
 from discreet.sources.columns import Codes, make_column
 from discreet.sources.count import BINS, joint_tables
 from discreet.sources.footer import Chunk, Group, footer_bytes, row_groups
-from discreet.sources.pagecode import BODY, DATA_2, DICTIONARY, LEVELS, PACKED, RAW, SQUEEZED, WHOLE, WRONG
+from discreet.sources.pagecode import BODY, DICTIONARY, KIND, LEVELS, PACKED, RAW, SQUEEZED, VALUES, WHOLE, WRONG
 from discreet.sources.program import Program
-from discreet.sources.sweep import COMPILING, EVEN, LAST, LOADING, RULE, compiled_bins, kept_on_disk
+from discreet.sources.sweep import COMPILING, EVEN, LAST, LOADING, RULE, kept_on_disk
 from discreet.statistics import Detail, Statistics
 
 Array = NDArray[Any]
 _CODECS = {"UNCOMPRESSED": RAW, "SNAPPY": pagecode.SNAPPY, "ZSTD": pagecode.ZSTD, "GZIP": pagecode.GZIP}
 _TYPES = {"INT32": "<i4", "INT64": "<i8", "FLOAT": "<f4", "DOUBLE": "<f8"}
-_PLAIN, _INDICES = 0, (2, 8)  # encodings
 _CHUNKS, _CODED = 1 << 29, 1 << 28  # bytes of column chunks and of coded rows that threads hold together
 _PAGE, _PAGES = 1 << 26, 1 << 16  # bytes of a page unpacked, pages of a column chunk
 _TOGETHER = 1 << 20  # bytes unpacked from which on pages are not unpacked together
 _LANES = 8
+_DOUBLES, _NO_BINS, _NOTHING = np.array([8, 0, 0]), np.zeros(6), np.zeros(0, np.uint8)
 
 
 class _UnknownError(Exception):
@@ -55,23 +56,32 @@ class _Wanted:
     kind: np.dtype[Any]  # of the values that the file says it holds
     feature: Any
     optional: bool
-    gone: int  # the code of a missing value
     bins: tuple[Array, float] | None  # for bins of equal width, what the machine code knows of them
 
     @property
     def stored(self) -> np.dtype[Any]:
         return np.dtype(_TYPES[self.type])
 
-    def code(self, page: Array, at: int, out: Array) -> None:
-        """The codes of values that lie in bytes from a place on, as many as there is room for."""
-        if self.bins is not None and self.kind == np.float64:
-            compiled_bins()(page, at, *self.bins, out)
-            return
-        values = np.frombuffer(page, self.stored, len(out), at).astype(self.kind)
-        if self.bins is not None:
-            compiled_bins()(values.astype(np.float64).view(np.uint8), 0, *self.bins, out)
-        else:
-            out[:] = _codes(self.feature, values)
+    @cached_property
+    def plain(self) -> Array:
+        """What the machine code knows of values that lie in pages themselves."""
+        whole = self.kind.kind in "iu"
+        bits = 8 * self.kind.itemsize if whole else 0
+        return np.array([0 if self.bins is None else self.stored.itemsize, bits, self.kind.kind == "i"], np.int64)
+
+    @cached_property
+    def gone(self) -> int:
+        """The code of a missing value."""
+        return int(self.code(np.array([np.nan]))[0])
+
+    def code(self, values: Array) -> Array:
+        """The codes of some values."""
+        if self.bins is None:
+            return _codes(self.feature, values)
+        out = np.empty(len(values), np.uint8)
+        doubles = values.astype(np.float64).view(np.uint8)
+        pagecode.compiled_pages()[2](doubles, 0, _DOUBLES, *self.bins, out)
+        return out
 
 
 def _codes(feature: Any, values: Array) -> NDArray[np.uint8]:
@@ -146,14 +156,13 @@ def _wanted(column: Any, place: int, kind: Any, feature: Any) -> _Wanted | None:
     # Whole numbers of up to four bytes are stored in four; all else is stored as it is.
     if stored[1] != ("i" if holds.kind in "iu" else "f") or int(stored[2]) != max(4, holds.itemsize):
         return None
-    gone = int(_codes(feature, np.array([np.nan]))[0])
     bins = None
     if isinstance(feature, Numeric) and feature.plain:
         program = Program([make_column(feature, np.zeros(1))])
         if program.whole[1, RULE] == EVEN:
             bins = program.real[1].copy(), float(program.whole[1, LAST])
     optional = column.max_definition_level == 1
-    return _Wanted(column.name, place, column.physical_type, holds, feature, optional, gone, bins)
+    return _Wanted(column.name, place, column.physical_type, holds, feature, optional, bins)
 
 
 class _File:
@@ -203,7 +212,7 @@ class _File:
 
     def _chunk(self, file: int, facts: Chunk, column: _Wanted, out: Array) -> None:
         """The codes of a column chunk."""
-        headers, levels, indexed, spread, _ = pagecode.compiled_pages()
+        headers, coded, *_ = pagecode.compiled_pages()
         size, codec = facts.total_compressed_size, facts.compression
         start = min(one for one in (facts.dictionary_page_offset, facts.data_page_offset) if one)
         # What the footer says of its size is not believed before there is room for it.
@@ -218,50 +227,30 @@ class _File:
         many = headers(data, size, _CODECS[codec], places)
         if many < 0:
             raise _UnknownError
-        table, done = None, 0
+        table, done = _NOTHING, 0
         valid = self._room("valid", len(out))
-        for kind, values, encoding, body, front, page in _unpacked(codec, data, places[:many].tolist()):
-            if kind == DICTIONARY:
-                if table is not None or encoding not in (_PLAIN, 2) or values * column.stored.itemsize > len(page):
+        reals, end = column.bins if column.bins is not None else (_NO_BINS, 0.0)
+        for found, page in _unpacked(codec, data, places[:many]):
+            if found[0, KIND] == DICTIONARY:
+                values = int(found[0, VALUES])
+                known = found[0, pagecode.ENCODING] in (0, 2) and values * column.stored.itemsize <= len(page)
+                if len(table) or not known:
                     raise _UnknownError
                 table = np.full(max(256, values + 1), WRONG, np.uint8)
-                column.code(page, 0, table[:values])
+                table[:values] = column.code(np.frombuffer(page, column.stored, values).astype(column.kind))
                 continue
-            if values > len(out) - done:
+            rows = coded(
+                data, page, found, column.optional, table, column.plain, reals, end, column.gone, valid, out[done:]
+            )  # fmt: skip
+            if rows < 0:
                 raise _UnknownError
-            mine, at, present = out[done : done + values], 0, values
-            done += values
-            if column.optional:
-                if kind == DATA_2:
-                    present = levels(data, body, body + front, values, valid)
-                else:
-                    at = 4 + int.from_bytes(page[:4].tobytes(), "little")
-                    if at > len(page):
-                        raise _UnknownError
-                    present = levels(page, 4, at, values, valid)
-            if present < 0:
-                raise _UnknownError
-            self._values(column, page, at, encoding, table, mine[:present], indexed)
-            if present < values:
-                spread(valid, present, column.gone, mine)
+            done += rows
         if done != len(out):
             raise _UnknownError
 
-    def _values(
-        self, column: _Wanted, page: Array, at: int, encoding: int, table: Array | None, out: Array, indexed: Any
-    ) -> None:  # fmt: skip
-        """The codes of the values of a page that are there."""
-        if encoding in _INDICES and table is not None:
-            if indexed(page, at, len(page), table, out) < 0:
-                raise _UnknownError
-            return
-        if encoding != _PLAIN or column.bins is None or len(out) * column.stored.itemsize > len(page) - at:
-            raise _UnknownError
-        column.code(page, at, out)
 
-
-def _unpacked(name: str, data: Array, places: list[list[int]]) -> Iterator[tuple[int, int, int, int, int, Array]]:
-    """The pages of a column chunk: kind, values, encoding, where body and values begin, and the bytes unpacked.
+def _unpacked(name: str, data: Array, places: Array) -> Iterator[tuple[Array, Array]]:
+    """The pages of a column chunk: those whose bytes were unpacked together, and the bytes; a dictionary is by itself.
 
     Pages of Zstandard that follow each other are unpacked together, about a megabyte at a time: headers between them
     were made into frames that are skipped.
@@ -270,29 +259,26 @@ def _unpacked(name: str, data: Array, places: list[list[int]]) -> Iterator[tuple
 
     codec = None if name == "UNCOMPRESSED" else pa.Codec(name.lower())
     raw, most = data.data, _TOGETHER if name == "ZSTD" else 0
+    if (places[:, WHOLE] > _PAGE).any():
+        raise _UnknownError
+    sizes = (places[:, WHOLE] - places[:, LEVELS]).tolist()
+    alone = ((places[:, SQUEEZED] == 0) | (places[:, KIND] == DICTIONARY)).tolist()
     first = 0
     while first < len(places):
-        start = places[first][BODY] + places[first][LEVELS]
-        last, size = first, 0
-        while last < len(places) and (last == first or (places[last][SQUEEZED] and size < most)):
-            if places[last][WHOLE] > _PAGE:
-                raise _UnknownError
-            size += places[last][WHOLE] - places[last][LEVELS]
+        last, size = first + 1, sizes[first]
+        while last < len(places) and not alone[first] and not alone[last] and size < most:
+            size += sizes[last]
             last += 1
-            if not places[first][SQUEEZED]:
-                break
-        stop = places[last - 1][BODY] + places[last - 1][PACKED]
+        start = int(places[first, BODY] + places[first, LEVELS])
+        stop = int(places[last - 1, BODY] + places[last - 1, PACKED])
         page = data[start:stop]
-        if places[first][SQUEEZED] and codec is not None:
+        if places[first, SQUEEZED] and codec is not None:
             # As many bytes are written as are counted. What Snappy and Zstandard have packed names this size itself, as
             # was seen, and their libraries hold it to that; Arrow does not say how much Gzip has written.
             squeezed = raw[start:stop]
             whole = _inflated(squeezed, size) if name == "GZIP" else codec.decompress(squeezed, decompressed_size=size)
             page = np.frombuffer(whole, np.uint8)
-        at = 0
-        for kind, long, _, values, encoding, body, front, *_ in places[first:last]:
-            yield kind, values, encoding, body, front, page[at : at + long - front]
-            at += long - front
+        yield places[first:last], page
         first = last
 
 

@@ -246,22 +246,6 @@ def _even_bin(
     return np.uint32(np.int32(even))
 
 
-def _binned(data: Any, at: int, column: Any, end: float, out: Any) -> None:
-    """The bins of doubles that lie in bytes from a place on, wherever it is, by the reals of a column."""
-    values = np.empty(TILE, np.float64)
-    raw = values.view(np.uint8)
-    for start in range(0, len(out), TILE):
-        size = np.uint64(min(TILE, len(out) - start))
-        near, mine = data[at + 8 * start :], out[start:]
-        for i in range(np.uint64(8) * size):
-            raw[i] = near[i]
-        for i in range(size):
-            mine[i] = _even(
-                values[i], column[MIDDLE], column[INVERSE], column[BOTTOM], column[TOP], column[FACTOR], column[BASE],
-                end,
-            )  # fmt: skip
-
-
 # ---- machine code
 
 _even: Any = None
@@ -320,16 +304,6 @@ def compiled_sweep() -> Any:
         _whole_view=_viewing(types.int64), _real_view=_viewing(types.float64),
     )  # fmt: skip
     return numba.njit(_SIGNATURE, nogil=True, cache=True, error_model="numpy", no_cfunc_wrapper=True)(_sweep)
-
-
-@once
-def compiled_bins() -> Any:
-    """Bins of equal width as machine code, for doubles as they lie in pages of files."""
-    import numba
-
-    compiled_sweep()  # which sets the rule
-    signature = "void(uint8[::1],int64,float64[::1],float64,uint8[::1])"
-    return numba.njit(signature, nogil=True, cache=True, error_model="numpy", no_cfunc_wrapper=True)(_binned)
 
 
 def _fetching() -> Any:

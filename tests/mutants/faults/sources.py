@@ -190,7 +190,7 @@ plant("indices-beyond-their-dictionary", "sources/pagecode.py",
       "an index that no dictionary has is counted somewhere",
       f"{PAGES}_an_index_beyond_its_dictionary_is_refused")
 plant("missing-in-pages-is-the-first-cell", "sources/pages.py",
-      "spread(valid, present, column.gone, mine)", "spread(valid, present, 0, mine)",
+      "column.gone, valid, out[done:]", "0, valid, out[done:]",
       "missing values of Parquet files count for the first cell",
       f"{PAGES}_usual_files_are_counted_without_decoding")
 plant("cells-that-no-schema-has", "sources/count.py",
@@ -207,7 +207,7 @@ plant("frames-that-end-in-the-next-page", "sources/pagecode.py",
       "bytes of one page are taken for those of another",
       f"{PAGES}_a_page_is_one_frame_from_end_to_end")
 plant("room-for-any-page", "sources/pages.py",
-      "if places[last][WHOLE] > _PAGE:", "if places[last][WHOLE] < 0:",
+      "if (places[:, WHOLE] > _PAGE).any():", "if (places[:, WHOLE] < 0).any():",
       "a few bytes of a file take all memory",
       f"{PAGES}_a_page_of_absurd_size_is_refused_before_it_is_unpacked")
 plant("room-for-any-chunk", "sources/pages.py",
