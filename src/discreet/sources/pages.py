@@ -79,7 +79,7 @@ class _Wanted:
         if self.bins is None:
             return _codes(self.feature, values)
         out = np.empty(len(values), np.uint8)
-        doubles = values.astype(np.float64).view(np.uint8)
+        doubles = values.astype(np.float64, copy=False).view(np.uint8)
         pagecode.compiled_pages()[2](doubles, 0, _DOUBLES, *self.bins, out)
         return out
 
@@ -237,7 +237,8 @@ class _File:
                 if len(table) or not known:
                     raise _UnknownError
                 table = np.full(max(256, values + 1), WRONG, np.uint8)
-                table[:values] = column.code(np.frombuffer(page, column.stored, values).astype(column.kind))
+                entries = np.frombuffer(page, column.stored, values).astype(column.kind, copy=False)
+                table[:values] = column.code(entries)
                 continue
             rows = coded(
                 data, page, found, column.optional, table, column.plain, reals, end, column.gone, valid, out[done:]
