@@ -40,6 +40,7 @@ def main() -> None:
     parser.add_argument("names", nargs="*", help=f"which to run (default: all of {', '.join(ALL)})")
     parser.add_argument("--rows", type=int, default=5_000_000, help="rows of the speed benchmark")
     parser.add_argument("--file-rows", type=int, help="rows of the files of 'memory', 'large', 'table' and 'before'")
+    parser.add_argument("--compression", default="zstd", help="of the file of 'before' (default: zstd)")
     parser.add_argument("--kinds", help="kinds of models of the benchmarks 'large' (default: auto) and 'wide' (all)")
     parser.add_argument("--repeats", type=int, default=5, help="runs of which the best counts")
     parser.add_argument("--source", type=Path, help="another version's directory, for the benchmark 'before'")

@@ -1,6 +1,7 @@
 """Before and after: the same tasks by another version of the source and by this one, in turns of fresh processes.
 
-`--file-rows N` compares fits of a Parquet file of so many rows alone, also with the time of readers that decode it.
+`--file-rows N` compares fits of a Parquet file of so many rows alone, also with the time of readers that decode it, and
+`--compression` says how it is packed.
 """
 
 from __future__ import annotations
@@ -61,13 +62,14 @@ TASKS = {
 
 
 def run(
-    source: Path | None = None, rows: int = 1_000_000, repeats: int = 3, file_rows: int | None = None, **_: Any
-) -> list[dict[str, Any]]:
+    source: Path | None = None, rows: int = 1_000_000, repeats: int = 3, file_rows: int | None = None,
+    compression: str = "zstd", **_: Any
+) -> list[dict[str, Any]]:  # fmt: skip
     """One line per task: this version's time as a share of the other's."""
     if source is None or not (source / "src" / "discreet").is_dir():
         raise DataError("name the other version with --source DIR: a directory that holds its src/discreet")
     if file_rows is not None:
-        return _of_a_file(source, file_rows, repeats)
+        return _of_a_file(source, file_rows, repeats, compression)
     results = []
     with tempfile.TemporaryDirectory() as folder:
         _run(ROOT, rows, folder, "X, y = made(rows); X['y'] = y; X.to_csv(folder + '/d.csv', index=False);"
@@ -82,11 +84,11 @@ def run(
     return results
 
 
-def _of_a_file(source: Path, file_rows: int, repeats: int) -> list[dict[str, Any]]:
+def _of_a_file(source: Path, file_rows: int, repeats: int, compression: str) -> list[dict[str, Any]]:
     """Rows per second beside the other version, memory, and the time beside one decoding of the file."""
     with tempfile.TemporaryDirectory() as folder:
         path, schema = Path(folder) / "rows.parquet", Path(folder) / "schema.json"
-        memory.write_file(path, file_rows)
+        memory.write_file(path, file_rows, compression=compression)
         made_up_schema().save(schema)
         turns = [("before", source, memory.CODE), ("after", ROOT, memory.CODE)]
         turns += [(name, ROOT, code) for name, code in memory.DECODERS.items()]
@@ -97,7 +99,7 @@ def _of_a_file(source: Path, file_rows: int, repeats: int) -> list[dict[str, Any
             if name == "after":
                 peaks.append(peak)
     before, after = (min(times.pop(name)) for name in ("before", "after"))
-    what = f"fit {file_rows / 1e6:g} M rows of Parquet ({before:.3g} s before, {after:.3g} s now)"
+    what = f"fit {file_rows / 1e6:g} M rows of Parquet, {compression} ({before:.3g} s before, {after:.3g} s now)"
     return [
         line(what, before / after, "times the rows per second before", ">= 2", before / after >= 2),
         *(line(what, after / min(took), f"of the time in which a reader decodes it: {name}, {min(took):.3g} s")

@@ -50,7 +50,7 @@ print(0, time.perf_counter() - start)
 }
 
 
-def write_file(path: Path, rows: int, seed: int = 0) -> None:
+def write_file(path: Path, rows: int, seed: int = 0, compression: str = "zstd") -> None:
     """A Parquet file of made-up rows, written piece by piece."""
     import pyarrow as pa
     import pyarrow.parquet as parquet
@@ -61,7 +61,7 @@ def write_file(path: Path, rows: int, seed: int = 0) -> None:
         columns = {name: pa.array(codes[:, j].astype("int8")) for j, name in enumerate(names[: codes.shape[1]])}
         columns |= {name: pa.array(numbers[:, j]) for j, name in enumerate(names[codes.shape[1] :])}
         table = pa.table({**columns, "y": pa.array(y.astype("int8"))})
-        writer = writer or parquet.ParquetWriter(path, table.schema, compression="zstd")
+        writer = writer or parquet.ParquetWriter(path, table.schema, compression=compression)
         writer.write_table(table)
     if writer:
         writer.close()

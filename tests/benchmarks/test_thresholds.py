@@ -107,6 +107,6 @@ def test_versions_are_compared_by_tasks_unless_a_file_is_asked_for(tmp_path, mon
     monkeypatch.setattr(before, "_run", lambda *_: 1.0)
     assert len(before.run(source=tmp_path)) == len(before.TASKS)
     monkeypatch.setattr(before, "_of_a_file", lambda *given: given)
-    assert before.run(source=tmp_path, file_rows=5, repeats=2) == (tmp_path, 5, 2)
+    assert before.run(source=tmp_path, file_rows=5, repeats=2) == (tmp_path, 5, 2, "zstd")
     with pytest.raises(DataError, match="--source"):
         before.run()
