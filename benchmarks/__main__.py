@@ -27,6 +27,7 @@ LONG = {
     "large",
     "regret",
     "row_rule",
+    "spending",
     "table",
     "thresholds",
     "utility",

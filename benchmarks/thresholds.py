@@ -78,8 +78,7 @@ def run(
 
 def _measured(place: Path, table: DataSet, epsilon: float, seed: int, arms: Sequence[str]) -> Cell:
     """What is public of a fit, and the score of each arm on training rows that were held back."""
-    own = splits.split(place, table.name, len(table), seed)[0]
-    fit, test = (part[:MOST] for part in train_test_split(own, test_size=HELD, random_state=seed))
+    fit, test = held_back(place, table, seed)
     X, y, schema = table.X, table.y, table.schema
     scores: dict[str, float] = {}
     facts: Constants = {"numbers": len(schema.numeric)}
@@ -90,15 +89,28 @@ def _measured(place: Path, table: DataSet, epsilon: float, seed: int, arms: Sequ
         try:
             with forced(arm.forced), _promised(facts):
                 made = PrivateClassifier(epsilon, schema, arm.kind, random_state=seed, delta=arm.delta)
-                P = made.fit(X[fit], y[fit]).predict_proba(X[test])
+                made.fit(X[fit], y[fit])
         except DiscreetError:  # this kind of model has no room for such a table
             continue
-        hits = float((made.classes_[P.argmax(axis=1)] == y[test]).mean())
-        ranks = float(roc_auc_score(y[test], P[:, 1])) if len(schema.classes) == 2 else hits
+        ranks, hits = ranked(made, table, test)
         # A calibration of two classes leaves ranks as they are: what it is for counts as much as what it takes away.
         scores[name] = (ranks + hits) / 2 if name.startswith("calibrated") else ranks
         facts |= {**made.choice_.facts, "largest": float(made.counts_.shares.max())}
     return {"scores": scores, "facts": facts}
+
+
+def held_back(place: Path, table: DataSet, seed: int) -> tuple[Any, Any]:
+    """Training rows to fit on, and those that are held back to score."""
+    own = splits.split(place, table.name, len(table), seed)[0]
+    fit, test = (part[:MOST] for part in train_test_split(own, test_size=HELD, random_state=seed))
+    return fit, test
+
+
+def ranked(made: Any, table: DataSet, test: Any) -> tuple[float, float]:
+    """AUC of two classes, else accuracy; and accuracy."""
+    P, y = made.predict_proba(table.X[test]), table.y[test]
+    hits = float((made.classes_[P.argmax(axis=1)] == y).mean())
+    return (float(roc_auc_score(y, P[:, 1])) if len(table.schema.classes) == 2 else hits), hits
 
 
 @contextmanager
