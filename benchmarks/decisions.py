@@ -15,8 +15,10 @@ import numpy as np
 from discreet import kinds
 from discreet.additive import newton
 from discreet.additive import plan as additive
+from discreet.auto import classifier
 from discreet.bayes import bins
 from discreet.calibration import plan as calibration
+from discreet.estimators import counts
 from discreet.resolution import fine, pooled
 from discreet.selection import kinds as selective
 
@@ -70,6 +72,8 @@ ARMS = {
     "counted": Arm("naive-bayes", EVEN),
     "counted, pooled": Arm("naive-bayes", _together(math.inf)),
     "counted, densely pooled": Arm("naive-bayes", _together(ALWAYS)),
+    "counted, as it is": Arm("naive-bayes", {}),
+    "fitted, as it is": Arm("additive", {}),
     "selective": Arm("selective", {}),
     "fitted": Arm("additive", EVEN),
     "fitted, pooled": Arm("additive", EVEN | _together(math.inf)),
@@ -90,6 +94,10 @@ ARMS |= {
 
 PARTS = tuple(Fraction(part, 1000) for part in (25, 50, 100))  # of a budget, that a calibration may get
 ARMS |= {f"calibrated {float(part):.1%}": _calibrated(part) for part in (Fraction(0), *PARTS)}
+ARMS |= {
+    f"counts of {float(share):.0%}": Arm("auto", {(classifier, "FIRST"): share, (counts, "ROUGH"): math.inf})
+    for share in (counts.FIRST, counts.FIRST + counts.MORE)
+}
 FED, LEAST, LOW = (0.6, 1.0, 1.7), (2, 3), (1.0, 1.5, 2.0)
 ARMS |= {
     f"counted, {fed:g} and {least} or more low {low:g} bins": Arm(
@@ -142,7 +150,7 @@ def fitted_together(
     """The line of `discreet.additive.kinds`."""
     two, numbers = facts["classes"] == 2, 2 * facts["numbers"] >= facts["features"]
     bar = (BINARY_NUMBERS if two else SEVERAL_NUMBERS) if numbers else (BINARY if two else SEVERAL)
-    return "fitted" if facts["support"] >= bar else "counted"
+    return "fitted, as it is" if facts["support"] >= bar else "counted, as it is"
 
 
 def pooled_first(facts: Constants, what: str, NUMBERS: float, LEAST: float, DENSE: float) -> str:
@@ -159,6 +167,13 @@ def calibrated_after(facts: Constants, START: float, ENOUGH: float) -> str:
         return "calibrated 0.0%"
     share = ENOUGH * facts["classes"] / max(weight, 1.0)
     return f"calibrated {float(min(PARTS, key=lambda part: abs(math.log(float(part) / share)))):.1%}"
+
+
+def counted_again(facts: Constants, ROUGH: float) -> str:
+    """The line of `discreet.estimators.counts`: the noise of a first count beside the rows."""
+    spread = 1 / (float(counts.FIRST) * facts["epsilon"])
+    rough = counts.is_rough(facts["rows"], 2 * spread**2, int(facts["classes"]), ROUGH)
+    return "counts of 4%" if rough else "counts of 1%"
 
 
 def looked_closely(facts: Constants, RICH: float, RICHER: float, LEAN: float, SHARE: float) -> str:
@@ -205,12 +220,12 @@ RULES = {
         selective,
     ),
     "additive": Rule(
-        ("counted", "fitted"),
+        ("counted, as it is", "fitted, as it is"),
         {
-            "BINARY": (4, 6, 8, 10, 15, 20, 25, 30),
+            "BINARY": (6, 8, 10, 15, 20, 25, 30, 40, 50, 60),
             "SEVERAL": (12, 20, 30, 40, 60, 100),
-            "BINARY_NUMBERS": (1, 2, 3, 4, 6, 8, 12, 20),
-            "SEVERAL_NUMBERS": (4, 8, 12, 20, 30),
+            "BINARY_NUMBERS": (1, 2, 3, 4, 6, 8, 12, 20, 25, 30, 40, 60),
+            "SEVERAL_NUMBERS": (4, 8, 12, 20, 30, 40),
         },
         fitted_together,
         kinds,
@@ -258,6 +273,12 @@ RULES = {
         },
         calibrated_after,
         calibration,
+    ),
+    "counts": Rule(
+        ("counts of 4%", "counts of 1%"),
+        {"ROUGH": (0.0, 0.05, 0.1, 0.2, 0.4, 0.8, math.inf)},
+        counted_again,
+        counts,
     ),
     "normal noise": Rule(
         ("fitted, K-norm", "fitted, normal"),

@@ -23,7 +23,8 @@ from discreet import PrivateClassifier
 from discreet.auto import classifier
 from discreet.calibration import plan as calibration
 from discreet.errors import DataError, DiscreetError
-from discreet.estimators.counts import SHARE, ClassCounts, CountPlan, bought_counts
+from discreet.estimators import counts
+from discreet.estimators.counts import ClassCounts, CountPlan, bought_counts
 from discreet.mechanisms.noise import Sampler
 from discreet.privacy.budget import Budget
 from discreet.resolution import fine
@@ -31,14 +32,18 @@ from discreet_studies.data import DataSet, load
 
 LEVELS = (0.1, 0.5, 1.0, 4.0)
 USUAL = "as it is"
-FREE = 1 / (1 - float(SHARE))  # so many times ε leaves the model what it would have if counts cost nothing
+FREE = float(1 / (1 - counts.FIRST - counts.MORE))  # times ε: the model has what it would have if counts cost nothing
 
 
 @dataclass(frozen=True)
 class Way:
-    """A way to spend a budget: so many times ε, constants and functions that are forced, and settings of the fit."""
+    """A way to spend a budget: so many times ε, constants and functions that are forced, and settings of the fit.
+
+    With several `kinds` each is fitted with an equal part of ε, and their probabilities are averaged.
+    """
 
     times: float = 1.0
+    kinds: tuple[str, ...] = ("auto",)
     forced: Mapping[tuple[Any, str], Any] = field(default_factory=dict)
     settings: Mapping[str, Any] = field(default_factory=dict)
 
@@ -50,14 +55,17 @@ def _exact(values: Any, plan: CountPlan, sampler: Sampler) -> ClassCounts:
 
 WAYS = {
     USUAL: Way(),
-    "counts for nothing": Way(FREE),
+    "counts for nothing": Way(FREE, forced={(counts, "ROUGH"): 0.0}),
     "counts without noise": Way(forced={(classifier, "bought_counts"): _exact}),
     "no calibration": Way(forced={(calibration, "START"): math.inf}),
     "looks for nothing": Way(forced={(fine, "shared"): lambda epsilon, share: (Budget(epsilon * share), epsilon)}),
     "bins of the schema": Way(settings={"bins": "schema"}),
+    "two kinds averaged": Way(kinds=("naive-bayes", "additive")),
+    "two fits averaged": Way(kinds=("auto", "auto")),
 }
 WAYS |= {
-    f"counts by {share:.1%}": Way(forced={(classifier, "SHARE"): Fraction(str(share))}) for share in (0.01, 0.02, 0.08)
+    f"counts by {float(share):.0%}": Way(forced={(classifier, "FIRST"): share, (counts, "ROUGH"): math.inf})
+    for share in (Fraction(1, 100), Fraction(1, 50), Fraction(1, 25), Fraction(2, 25))
 }
 
 
@@ -101,13 +109,17 @@ def _measured(place: Path, table: DataSet, epsilon: float, seed: int, name: str)
     """The score of one fit, how many rows it had and what was chosen."""
     fit, test = held_back(place, table, seed)
     way = WAYS[name]
+    rng, answers = np.random.default_rng([seed, 29]), []
     try:
         with forced(dict(way.forced)):
-            made = PrivateClassifier(epsilon * way.times, table.schema, random_state=seed, **way.settings)
-            made.fit(table.X[fit], table.y[fit])
-            score = ranked(made, table, test)[0]
+            for kind in way.kinds:
+                state = seed if len(way.kinds) == 1 else rng  # fits of one way have noise of their own
+                each = epsilon * way.times / len(way.kinds)
+                made = PrivateClassifier(each, table.schema, kind, random_state=state, **way.settings)
+                answers.append(made.fit(table.X[fit], table.y[fit]).predict_proba(table.X[test]))
     except DiscreetError as error:
         return {"score": None, "rows": len(fit), "why": str(error)}
+    score = ranked(np.mean(answers, axis=0), made.classes_, table.y[test])[0]
     return {"score": score, "rows": len(fit), "chose": made.choice_.model}
 
 
@@ -128,4 +140,22 @@ def judged(known: list[dict[str, Any]]) -> list[dict[str, Any]]:
         error = float(np.std(spread, ddof=1)) / math.sqrt(len(spread)) if len(spread) > 1 else math.nan
         which = f"{len(means)} tables of {'at least' if large else 'less than'} {FEW:,} rows"
         results.append(line(f"{way}, {which}, epsilon {epsilon:g}", float(np.mean(means)), f"gained ± {error:.4f}"))
-    return results or [line("all data sets", None, "nothing was measured yet")]
+    return results + worth(told) or [line("all data sets", None, "nothing was measured yet")]
+
+
+def worth(told: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """What the second part of the counts' budget is worth to a model, by how scores rise from one ε to the next."""
+    scores: dict[tuple[str, bool], dict[float, list[float]]] = {}
+    for one in told:
+        if one["way"] == USUAL:
+            scores.setdefault((one["data"], one["rows"] >= FEW), {}).setdefault(one["epsilon"], []).append(one["score"])
+    levels, part, results = sorted({one["epsilon"] for one in told}), float(counts.MORE), []
+    for large, (low, high) in itertools.product((False, True), itertools.pairwise(levels)):
+        cells = [found for (_, many), found in scores.items() if many == large and low in found and high in found]
+        rises = [part * float(np.mean(one[high]) - np.mean(one[low])) / math.log(high / low) for one in cells]
+        if len(rises) > 1:
+            which = f"{len(rises)} tables of {'at least' if large else 'less than'} {FEW:,} rows"
+            error = float(np.std(rises, ddof=1)) / math.sqrt(len(rises))
+            what = f"{part:.0%} of epsilon between {low:g} and {high:g}, {which}"
+            results.append(line(what, float(np.mean(rises)), f"worth ± {error:.5f}"))
+    return results

@@ -89,10 +89,10 @@ def _measured(place: Path, table: DataSet, epsilon: float, seed: int, arms: Sequ
         try:
             with forced(arm.forced), _promised(facts):
                 made = PrivateClassifier(epsilon, schema, arm.kind, random_state=seed, delta=arm.delta)
-                made.fit(X[fit], y[fit])
+                P = made.fit(X[fit], y[fit]).predict_proba(X[test])
         except DiscreetError:  # this kind of model has no room for such a table
             continue
-        ranks, hits = ranked(made, table, test)
+        ranks, hits = ranked(P, made.classes_, y[test])
         # A calibration of two classes leaves ranks as they are: what it is for counts as much as what it takes away.
         scores[name] = (ranks + hits) / 2 if name.startswith("calibrated") else ranks
         facts |= {**made.choice_.facts, "largest": float(made.counts_.shares.max())}
@@ -106,11 +106,10 @@ def held_back(place: Path, table: DataSet, seed: int) -> tuple[Any, Any]:
     return fit, test
 
 
-def ranked(made: Any, table: DataSet, test: Any) -> tuple[float, float]:
+def ranked(P: Any, classes: Any, y: Any) -> tuple[float, float]:
     """AUC of two classes, else accuracy; and accuracy."""
-    P, y = made.predict_proba(table.X[test]), table.y[test]
-    hits = float((made.classes_[P.argmax(axis=1)] == y).mean())
-    return (float(roc_auc_score(y, P[:, 1])) if len(table.schema.classes) == 2 else hits), hits
+    hits = float((classes[P.argmax(axis=1)] == y).mean())
+    return (float(roc_auc_score(y, P[:, 1])) if len(classes) == 2 else hits), hits
 
 
 @contextmanager

@@ -11,6 +11,7 @@ from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from discreet import Budget, BudgetError, Categorical, DataError, Ledger, Numeric, PrivateClassifier, PrivateNB, Schema
+from discreet.estimators.counts import ClassCounts, count_charge
 from discreet.kinds import kinds
 from discreet.models import load_model
 from discreet.sources.files import open_files
@@ -138,14 +139,40 @@ def test_bins_and_calibration_follow_the_epsilon_of_one_row(adjacency, times, st
     monkeypatch.setattr(bins, "binned", lambda s, n, e: told.setdefault("bins", float(e)) and binned(s, n, e))
     settings = {"adjacency": adjacency, "contributions": times, "random_state": 1}
     fitted = PrivateClassifier(2, schema, "naive-bayes", **settings).fit(X, y)
-    rest = 2 * 0.96
+    rest = 2 - float(fitted.counts_.cost)
     assert told["share"] == pytest.approx(rest / steps)
     fixed = float(share(fitted.counts_.rows, rest / steps, 3))
     assert told["bins"] == pytest.approx(rest * (1 - fixed) / steps)
 
 
+@pytest.mark.parametrize(("rows", "share"), [(150, 4), (3000, 1)])
+def test_few_rows_are_counted_again_and_many_are_not(rows, share):
+    """At ε = 1 the noise of a first count is 200 rows of two classes: more than a fifth of 150, and less of 3000."""
+    X, y, schema = people(rows)
+    fitted = PrivateClassifier(1, schema, "naive-bayes", random_state=3).fit(X, y)
+    costs = [Fraction(charge.cost) for charge in fitted.certificate_.charges() if charge.what == "rows by class"]
+    assert costs == [Fraction(1, 100), Fraction(3, 100)][: 1 + (share > 1)]
+    assert fitted.counts_.cost == Fraction(share, 100) == sum(costs)
+    assert fitted.counts_.certificate.epsilon == str(Fraction(share, 100))
+    assert sum(Fraction(charge.cost) for charge in fitted.certificate_.charges()) == 1
+
+
+def test_two_counts_are_as_sure_as_their_weighted_mean():
+    rough = ClassCounts(np.array([100.0, 0.0]), 90.0, count_charge(Fraction(1, 100)))
+    both = rough.with_more(ClassCounts(np.array([200.0, 10.0]), 10.0, count_charge(Fraction(3, 100))))
+    assert both.values.tolist() == pytest.approx([190.0, 9.0]) and both.variance == pytest.approx(9.0)
+    assert both.cost == Fraction(1, 25) and len(both.charges) == 2
+
+
+def test_a_plan_leaves_to_the_model_what_that_many_rows_leave():
+    schema = people(60)[2]
+    small, large = (choice.facts["epsilon"] for _, choice in PrivateClassifier(1, schema).plan().choices([100, 5000]))
+    assert (small, large) == pytest.approx((0.96, 0.99))
+    assert [row["share"] for row in PrivateClassifier(1, schema).plan().rows()] == pytest.approx([0.01, 0.03, 0.96])
+
+
 def test_a_calibration_is_not_bought_where_neighbours_leave_too_little():
-    """3000 rows at ε = 0.48 are above 300 per class for one row more or less, and far below for four of them."""
+    """3000 rows at ε = 0.495 are above 300 per class for one row more or less, and far below for four of them."""
     X, y, schema = people(classes=("a", "b", "c"))
     for times, bought in ((1, True), (4, False)):
         settings = {"contributions": times, "random_state": 1}

@@ -24,8 +24,8 @@ def fitted(name):
 
 def test_counts_for_nothing_leave_the_model_all_of_epsilon():
     usual, free = (fitted(name)[0] for name in (spending.USUAL, "counts for nothing"))
-    spent = [float(Fraction(one.certificate_.epsilon)) - float(one.counts_.charge.cost) for one in (usual, free)]
-    assert spent == pytest.approx([0.96, 1.0])
+    left = [float(Fraction(one.certificate_.epsilon) - one.counts_.cost) for one in (usual, free)]
+    assert left == pytest.approx([0.99, 1.0])
 
 
 def test_counts_without_noise_are_the_rows():
@@ -36,14 +36,17 @@ def test_counts_without_noise_are_the_rows():
 
 def test_looks_for_nothing_and_no_calibration_spend_as_they_say():
     looks, plain = fitted("looks for nothing")[0], fitted("no calibration")[0]
-    assert float(Fraction(looks.certificate_.epsilon)) == pytest.approx(1 + 0.96 * 0.04)
+    assert float(Fraction(looks.certificate_.epsilon)) == pytest.approx(1 + 0.99 * 0.04)
     text = str(fitted(spending.USUAL)[0].certificate_.model_dump())
     assert "scores in bins, by class" in text
     assert "scores in bins, by class" not in str(plain.certificate_.model_dump())
 
 
-def test_the_share_of_counts_is_what_the_way_is_called():
-    assert float(fitted("counts by 1.0%")[0].counts_.charge.cost) == pytest.approx(0.01)
+@pytest.mark.parametrize("share", [1, 2, 4, 8])
+def test_the_share_of_counts_is_what_the_way_is_called(share):
+    made = fitted(f"counts by {share}%")[0]
+    assert made.counts_.cost == Fraction(share, 100) and len(made.counts_.charges) == 1
+    assert made.certificate_.epsilon == "1"
 
 
 def test_the_bins_of_the_schema_are_kept():
@@ -69,3 +72,15 @@ def test_gains_are_means_over_tables_of_means_over_seeds(tmp_path):
 def test_a_way_that_nobody_knows_is_refused():
     with pytest.raises(DataError, match="no part"):
         spending.run(methods=["prayer"])
+
+
+def test_a_part_of_epsilon_is_worth_what_scores_rise_by():
+    told = [
+        {"way": way, "data": data, "rows": 2000, "seed": 0, "epsilon": epsilon, "score": 0.5 + rise * np.log(epsilon)}
+        for data, rise in (("a", 0.1), ("b", 0.3))
+        for epsilon in (1.0, 2.0)
+        for way in (spending.USUAL, "no calibration")
+    ]
+    (found,) = spending.worth(told)
+    assert (found["measured"], found["unit"]) == (0.006, "worth ± 0.00300")
+    assert found["what"] == "3% of epsilon between 1 and 2, 2 tables of at least 1,000 rows"

@@ -48,7 +48,7 @@ def test_every_line_decides_as_the_library_does():
         )
         picked = {what: rule.pick(facts, **rule.own()) for what, rule in RULES.items() if what != "normal noise"}
         assert (picked["selective"] == "selective") == (selection.promise(known).merit is not None)
-        assert (picked["additive"] == "fitted") == (additive.single(known).merit is not None)
+        assert (picked["additive"] == "fitted, as it is") == (additive.single(known).merit is not None)
         half = 2 * numbers >= len(schema.features)
         looks = pooled.worth_pooled(schema, facts["rows"], facts["epsilon"])
         assert ("pooled" in picked["pooled bins"] and half) == looks == ("pooled" in picked["pooled knots"] and half)
@@ -61,6 +61,7 @@ def test_every_line_decides_as_the_library_does():
         "selective",
         "counted",
         "fitted",
+        "fitted, as it is",
         "fitted, pooled",
         *product(("fine",), (False, True), (False, True)),
     } <= seen

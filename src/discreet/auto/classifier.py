@@ -16,11 +16,10 @@ from discreet.auto.rule import Choice, choose, draws
 from discreet.bayes.model import NaiveBayesModel
 from discreet.errors import BudgetError, ModelError
 from discreet.estimators.base import ScoreEstimator
-from discreet.estimators.counts import SHARE, ClassCounts, CountPlan, bought_counts, count_charge
+from discreet.estimators.counts import FIRST, MORE, ClassCounts, CountPlan, bought_counts, count_charge, is_rough
 from discreet.kinds import Kind, find
-from discreet.mechanisms.noise import Sampler, sampler_for
+from discreet.mechanisms.noise import Sampler, laplace_variance, sampler_for
 from discreet.models import ReleasedModel
-from discreet.privacy.budget import Budget
 from discreet.privacy.ledger import Charge, Node, Sequential, SmoothCharge
 from discreet.privacy.payer import PAID, Payer
 from discreet.privacy.plan import Protected, checked_contributions
@@ -28,6 +27,7 @@ from discreet.schema import Schema
 from discreet.selection.kbest import narrowed
 from discreet.sources import Progress, Source, check_lasting, is_outside
 
+TOGETHER = "class counts, then the model"
 ROWS = (1_000, 10_000, 100_000, 1_000_000)  # for which a plan says what would be chosen
 
 
@@ -39,19 +39,34 @@ class AutoPlan(Protected):
     generative: bool = False
 
     @property
-    def charge(self) -> Charge | None:
-        """The cost of the class counts; None without privacy."""
+    def counts(self) -> CountPlan:
+        """The purchase of class counts: once, and again where they are rough."""
+        return CountPlan(
+            self.schema, self.budget, self.adjacency, self.contributions, self._counting(FIRST),
+            further=self._counting(MORE), unexpected=self.unexpected,
+        )  # fmt: skip
+
+    def _counting(self, share: Fraction) -> Charge | None:
+        """What counts cost with that share of the budget; None without privacy."""
         if self.budget.epsilon is None:
             return None
-        return count_charge(self.budget.epsilon * SHARE, self.adjacency, self.contributions)
+        return count_charge(self.budget.epsilon * share, self.adjacency, self.contributions)
 
     @property
     def node(self) -> Sequential:
         """The ledger entry, as far as it is known before the counts are."""
-        if self.charge is None or self.budget.epsilon is None:
-            return Sequential("class counts, then the model", ())
-        rest = _rest(self.budget.epsilon - self.charge.cost, self.budget.delta)
-        return Sequential("class counts, then the model", (self.charge, rest))
+        if self.budget.epsilon is None:
+            return Sequential(TOGETHER, ())
+        return Sequential(TOGETHER, self._parts(self.budget.epsilon))
+
+    def _parts(self, epsilon: Fraction) -> tuple[Charge | SmoothCharge, ...]:
+        again, rest = epsilon * MORE, epsilon * (1 - FIRST - MORE)
+        return (
+            count_charge(epsilon * FIRST, self.adjacency, self.contributions),
+            SmoothCharge("discrete Laplace, or that of the model", "rows by class again, or the model",
+                         "epsilon", again),
+            SmoothCharge("that of the chosen kind of model", "the model", "epsilon", rest, self.budget.delta),
+        )  # fmt: skip
 
     def rows(self) -> list[dict[str, Any]]:
         """The steps as a list of plain records, for people and machines."""
@@ -59,28 +74,35 @@ class AutoPlan(Protected):
         return [
             {
                 "step": part.what,
-                "share": float(share),
-                "cost": None if whole is None else float(share * whole),
+                "share": float(part.cost),
+                "cost": None if whole is None else float(part.cost * whole),
                 "mechanism": part.mechanism if whole is not None else "none",
             }
-            for part, share in ((count_charge(SHARE), SHARE), (_rest(1 - SHARE), 1 - SHARE))
+            for part in self._parts(Fraction(1))
         ]
 
     def choices(self, rows: Sequence[int] = ROWS) -> list[tuple[int, Choice]]:
         """What would be chosen if there were that many rows, alike in number for every class: a public computation."""
-        rest = math.inf if self.budget.epsilon is None else (1 - SHARE) * self.budget.epsilon
         classes = len(self.schema.classes)
         return [
             (
                 size,
                 choose(
-                    self.schema, ClassCounts(np.full(classes, size / classes), 0.0, None), rest,
+                    self.schema, ClassCounts(np.full(classes, size / classes), 0.0, None), self._left(size),
                     adjacency=self.adjacency, contributions=self.contributions, model=self.model,
                     delta=self.budget.delta, generative=self.generative,
                 ),
             )
             for size in rows
         ]  # fmt: skip
+
+    def _left(self, rows: int) -> Fraction | float:
+        """The budget of a model of so many rows."""
+        first = self._counting(FIRST)
+        if first is None or self.budget.epsilon is None:
+            return math.inf
+        again = is_rough(rows, laplace_variance(float(first.spread)), len(self.schema.classes))
+        return self.budget.epsilon * (1 - FIRST - MORE * again)
 
     def to_dict(self) -> dict[str, Any]:
         """The plan as plain values."""
@@ -96,10 +118,6 @@ class AutoPlan(Protected):
     def __str__(self) -> str:
         lines = [f"{row['step']:<14}  {row['share']:>6.1%}  {row['mechanism']}" for row in self.rows()]
         return "\n".join([f"{self.budget}, {self.adjacency} neighbours, model {self.model}", *lines])
-
-
-def _rest(epsilon: Fraction, delta: Fraction = Fraction(0)) -> SmoothCharge:
-    return SmoothCharge("that of the chosen kind of model", "the model", "epsilon", epsilon, delta)
 
 
 class PrivateClassifier(ScoreEstimator):
@@ -174,12 +192,8 @@ class PrivateClassifier(ScoreEstimator):
 
     def _release(self, source: Source, plan: AutoPlan, sampler: Sampler, *_: Any) -> ReleasedModel:
         schema, budget = plan.schema, plan.budget
-        buying = CountPlan(
-            schema, budget if plan.charge is None else Budget(plan.charge.cost), plan.adjacency, plan.contributions,
-            plan.charge, unexpected=plan.unexpected,
-        )  # fmt: skip
-        counts = bought_counts(source.class_counts(), buying, sampler)
-        rest = math.inf if budget.epsilon is None else budget.epsilon - _spent(counts)
+        counts = bought_counts(source.class_counts(), plan.counts, sampler)
+        rest = math.inf if budget.epsilon is None else budget.epsilon - counts.cost
         choice = choose(
             schema, counts, rest, adjacency=plan.adjacency, contributions=plan.contributions, model=self.model,
             delta=budget.delta if self.bins == "auto" else 0, generative=bool(self.generative),
@@ -218,10 +232,6 @@ class PrivateClassifier(ScoreEstimator):
     def _narrowed(self, X: Any) -> Any:
         asked = self.model_.schema.names  # fewer than those of the fit, where features were chosen
         return X if asked == getattr(self, "_among", asked) or is_outside(X) else narrowed(X, asked, self._among)
-
-
-def _spent(counts: ClassCounts) -> Fraction:
-    return Fraction(0) if counts.charge is None else counts.charge.cost
 
 
 def _one_stream(random_state: Any) -> Any:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import ClassVar
 
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 
 from discreet.errors import BudgetError
 from discreet.mechanisms.noise import Sampler, laplace_variance
-from discreet.privacy.budget import Adjacency
+from discreet.privacy.budget import Adjacency, Budget
 from discreet.privacy.certificate import Certificate
 from discreet.privacy.certifier import certify
 from discreet.privacy.ledger import Charge, Sequential
@@ -19,21 +20,25 @@ from discreet.privacy.plan import Planned, Protected, moved_rows
 
 Floats = NDArray[np.float64]
 SHARE = Fraction(1, 25)  # of the budget: at 4 % the count errs by less than a hundredth wherever a model can be learnt
+# The automatic choice counts with little of the budget first, and with more where noise is not small beside the rows.
+FIRST, MORE = Fraction(1, 100), Fraction(3, 100)
+ROUGH = 0.2  # the deviation of a number of rows, as a part of it, above which it is bought again
 WHAT = "the class counts that settings follow from"
 COVERS = "the number of rows in each class and everything computed from it"
 
 
 @dataclass(frozen=True)
 class CountPlan(Protected):
-    """The purchase of class counts alone."""
+    """The purchase of class counts alone; `further` is what counts may cost that are bought again, being rough."""
 
     charge: Charge | None
+    further: Charge | None = field(default=None, kw_only=True)
     what: ClassVar[str] = "rows by class"
 
     @property
     def node(self) -> Sequential:
         """The ledger entry."""
-        return Sequential(self.what, () if self.charge is None else (self.charge,))
+        return Sequential(self.what, tuple(one for one in (self.charge, self.further) if one is not None))
 
 
 @dataclass(frozen=True)
@@ -44,6 +49,28 @@ class ClassCounts:
     variance: float
     charge: Charge | None
     certificate: Certificate | None = None
+    further: Charge | None = None  # of a second release, which is part of the values
+
+    @property
+    def charges(self) -> tuple[Charge, ...]:
+        """What was paid, in order."""
+        return tuple(one for one in (self.charge, self.further) if one is not None)
+
+    @property
+    def cost(self) -> Fraction:
+        """What all of that comes to."""
+        return sum((one.cost for one in self.charges), Fraction(0))
+
+    @property
+    def rough(self) -> bool:
+        """Whether the noise of the number of rows is not small beside it."""
+        return is_rough(self.rows, self.variance, len(self.values))
+
+    def with_more(self, more: ClassCounts) -> ClassCounts:
+        """These and a second release of the same counts as one, each weighted by how sure it is."""
+        part = self.variance / (self.variance + more.variance)
+        values = (1 - part) * self.values + part * more.values
+        return ClassCounts(values, part * more.variance, self.charge, further=more.charge)
 
     @property
     def positive(self) -> Floats:
@@ -65,6 +92,11 @@ class ClassCounts:
         return [] if self.certificate is None else [(WHAT, self.certificate)]
 
 
+def is_rough(rows: float, variance: float, classes: int, most: float | None = None) -> bool:
+    """Whether the noise of a sum over classes is more than a small part of a number of rows."""
+    return math.sqrt(classes * variance) > (ROUGH if most is None else most) * rows
+
+
 def count_charge(epsilon: Fraction, adjacency: Adjacency = Adjacency.ADD_REMOVE, contributions: int = 1) -> Charge:
     """The cost of the class counts: one number per class moves by one for each row that comes or goes."""
     reach = moved_rows(adjacency, contributions)
@@ -80,12 +112,20 @@ def noisy_counts(exact: NDArray[np.int64], charge: Charge | None, sampler: Sampl
 
 
 def bought_counts(exact: NDArray[np.int64], plan: CountPlan, sampler: Sampler) -> ClassCounts:
-    """Release the counts as a purchase of their own, with a certificate. The caller has entered its charge."""
+    """Release the counts as a purchase of their own, with a certificate of what was spent of its plan.
+
+    The caller has entered the whole charge. Whether rough counts are bought again follows from the first release.
+    """
     counts = noisy_counts(exact, plan.charge, sampler)
+    if plan.further is not None and counts.rough:
+        counts = counts.with_more(noisy_counts(exact, plan.further, sampler))
+    spent = replace(plan, budget=Budget(counts.cost) if counts.charges else plan.budget)
+    node = Sequential(plan.what, counts.charges)
     made = certify(
-        plan, sampler=sampler.name, simulation=sampler.simulation, covers=COVERS, kind="these counts are", named=True
-    )
-    return ClassCounts(counts.values, counts.variance, counts.charge, made)
+        spent, node=node, sampler=sampler.name, simulation=sampler.simulation, covers=COVERS, kind="these counts are",
+        named=True,
+    )  # fmt: skip
+    return replace(counts, certificate=made)
 
 
 def checked_counts(counts: ClassCounts | None, plan: Planned, *, simulation: bool = False) -> None:
@@ -101,7 +141,7 @@ def checked_counts(counts: ClassCounts | None, plan: Planned, *, simulation: boo
     if counts.charge is None:
         raise BudgetError("the given class counts were not bought: a private fit cannot follow exact counts")
     made = counts.certificate
-    if made is None or made.epsilon is None or Fraction(made.epsilon) != counts.charge.cost:
+    if made is None or made.epsilon is None or Fraction(made.epsilon) != counts.cost:
         raise BudgetError(
             "the given class counts have no certificate of their cost, so nobody can tell whom they protect: leave "
             "counts out, and they are bought"

@@ -7,27 +7,39 @@ WATCHED = "auto/test_watched.py"
 WHOLE = f"{WATCHED}::test_counts_and_model_cost_epsilon_together"
 
 plant("counts-exact", "auto/classifier.py",
-      "counts = bought_counts(source.class_counts(), buying, sampler)\n",
-      "counts = bought_counts(source.class_counts(), buying, sampler)\n"
+      "counts = bought_counts(source.class_counts(), plan.counts, sampler)\n",
+      "counts = bought_counts(source.class_counts(), plan.counts, sampler)\n"
       "        counts = ClassCounts(source.class_counts() * 1.0, 1.0, counts.charge, counts.certificate)\n",
       "kind, bins and calibration follow exact class counts", f"{WATCHED}::test_the_choice_follows_the_noisy_counts")
 plant("counts-noise-halved", "estimators/counts.py",
       "noisy = sampler.laplace(exact, charge.spread)", "noisy = sampler.laplace(exact, charge.spread / 2)",
       "class counts have half of their noise", WHOLE)
 plant("counts-free", "auto/classifier.py",
-      "rest = math.inf if budget.epsilon is None else budget.epsilon - _spent(counts)",
+      "rest = math.inf if budget.epsilon is None else budget.epsilon - counts.cost",
       "rest = math.inf if budget.epsilon is None else budget.epsilon",
       "class counts are bought with budget that the model spends again", WHOLE)
+plant("second-counts-free", "estimators/counts.py",
+      "return sum((one.cost for one in self.charges), Fraction(0))",
+      "return Fraction(0) if self.charge is None else self.charge.cost",
+      "counts that are bought again cost what the first ones did", WHOLE)
+plant("second-counts-by-exact-rows", "estimators/counts.py",
+      "if plan.further is not None and counts.rough:",
+      "if plan.further is not None and is_rough(exact.sum(), counts.variance, len(exact)):",
+      "whether counts are bought again follows the exact number of rows",
+      f"{WATCHED}::test_whether_counts_are_bought_again_follows_the_first_ones")
+plant("second-counts-not-certified", "estimators/counts.py",
+      "node = Sequential(plan.what, counts.charges)", "node = Sequential(plan.what, counts.charges[:1])",
+      "the certificate leaves out counts that were bought again", WHOLE)
 plant("counts-not-charged", "auto/classifier.py",
-      'return Sequential("class counts, then the model", (self.charge, rest))',
-      'return Sequential("class counts, then the model", (rest,))',
+      "return Sequential(TOGETHER, self._parts(self.budget.epsilon))",
+      "return Sequential(TOGETHER, self._parts(self.budget.epsilon)[1:])",
       "the entry in the ledger leaves out the class counts", WHOLE)
 plant("not-charged", "estimators/base.py",
       "self._tab = charge(payer, plan, X, self, schema=schema)", "self._tab = payer.afford(plan.budget, plan.node)",
       "neither the class counts nor the model cost anything in the ledger", WHOLE)
 plant("counts-add-remove", "auto/classifier.py",
-      "return count_charge(self.budget.epsilon * SHARE, self.adjacency, self.contributions)",
-      "return count_charge(self.budget.epsilon * SHARE)",
+      "return count_charge(self.budget.epsilon * share, self.adjacency, self.contributions)",
+      "return count_charge(self.budget.epsilon * share)",
       "class counts are noised for one row that comes or goes, not for replaced or several", WHOLE)
 plant("count-charge-sensitivity", "estimators/counts.py",
       "reach = moved_rows(adjacency, contributions)\n    return Charge", "reach = 1\n    return Charge",
@@ -72,10 +84,9 @@ plant("selective-bins-by-exact-rows", "auto/families.py",
       "public = binned(public, counts.rows, half,", "public = binned(public, len(X), half,",
       "the bins that features are chosen by follow the exact number of rows", SELECTED)
 plant("selection-spends-the-counts-again", "auto/families.py",
-      "schema=public, counts=counts, epsilon=epsilon,", "schema=public, counts=counts, epsilon=epsilon + counts.charge.cost,",
+      "schema=public, counts=counts, epsilon=epsilon,", "schema=public, counts=counts, epsilon=epsilon + counts.cost,",
       "a selection is given what the class counts have spent", WHOLE)
 
 plant("the-rest-is-charged-without-delta", "auto/classifier.py",
-      "rest = _rest(self.budget.epsilon - self.charge.cost, self.budget.delta)",
-      "rest = _rest(self.budget.epsilon - self.charge.cost)",
+      '"the model", "epsilon", rest, self.budget.delta)', '"the model", "epsilon", rest)',
       "a model that spends delta is charged as pure epsilon", "privacy/test_delta.py")

@@ -26,7 +26,7 @@ plant("counts-of-another-unit", "estimators/counts.py",
       "if (made.adjacency, made.contributions) != (plan.adjacency, plan.contributions):", "if False:",
       "class counts bought for weaker neighbours size a model of stronger ones", GIVEN)
 plant("counts-without-certificate", "estimators/counts.py",
-      "    if made is None or made.epsilon is None or Fraction(made.epsilon) != counts.charge.cost:\n", "    if made is None:\n        return\n    if made.epsilon is None:\n",
+      "    if made is None or made.epsilon is None or Fraction(made.epsilon) != counts.cost:\n", "    if made is None:\n        return\n    if made.epsilon is None:\n",
       "nobody can tell whom the counts protect that a model follows from", GIVEN)
 plant("counts-elsewhere-not-said", "estimators/counts.py",
       "return [] if self.certificate is None else [(WHAT, self.certificate)]", "return []",
