@@ -96,7 +96,7 @@ PARTS = tuple(Fraction(part, 1000) for part in (25, 50, 100))  # of a budget, th
 ARMS |= {f"calibrated {float(part):.1%}": _calibrated(part) for part in (Fraction(0), *PARTS)}
 ARMS |= {
     f"counts of {float(share):.0%}": Arm("auto", {(classifier, "FIRST"): share, (counts, "ROUGH"): math.inf})
-    for share in (counts.FIRST, counts.FIRST + counts.MORE)
+    for share in (counts.FIRST, counts.SHARE)
 }
 FED, LEAST, LOW = (0.6, 1.0, 1.7), (2, 3), (1.0, 1.5, 2.0)
 ARMS |= {

@@ -144,12 +144,12 @@ def judged(known: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def worth(told: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """What the second part of the counts' budget is worth to a model, by how scores rise from one ε to the next."""
+    """What counting with less is worth to a model, by how scores rise from one ε to the next."""
     scores: dict[tuple[str, bool], dict[float, list[float]]] = {}
     for one in told:
         if one["way"] == USUAL:
             scores.setdefault((one["data"], one["rows"] >= FEW), {}).setdefault(one["epsilon"], []).append(one["score"])
-    levels, part, results = sorted({one["epsilon"] for one in told}), float(counts.MORE), []
+    levels, part, results = sorted({one["epsilon"] for one in told}), float(counts.SHARE - counts.FIRST), []
     for large, (low, high) in itertools.product((False, True), itertools.pairwise(levels)):
         cells = [found for (_, many), found in scores.items() if many == large and low in found and high in found]
         rises = [part * float(np.mean(one[high]) - np.mean(one[low])) / math.log(high / low) for one in cells]

@@ -20,8 +20,9 @@ from discreet.privacy.plan import Planned, Protected, moved_rows
 
 Floats = NDArray[np.float64]
 SHARE = Fraction(1, 25)  # of the budget: at 4 % the count errs by less than a hundredth wherever a model can be learnt
-# The automatic choice counts with little of the budget first, and with more where noise is not small beside the rows.
-FIRST, MORE = Fraction(1, 100), Fraction(3, 100)
+# The automatic choice counts with little of the budget first, and with more where noise is not small beside the rows:
+# both counts together err no more than one that has SHARE.
+FIRST, MORE = Fraction(1, 100), Fraction(4, 100)
 ROUGH = 0.2  # the deviation of a number of rows, as a part of it, above which it is bought again
 WHAT = "the class counts that settings follow from"
 COVERS = "the number of rows in each class and everything computed from it"
