@@ -2,7 +2,8 @@
 
 Two unknowns stand behind a cell: its share q of all rows, and the log-odds β of a class in it beside the odds of that
 class at large. β has a normal prior whose width is inferred for each feature from all its cells, so that a feature that
-is all noise gets a width near zero and says next to nothing.
+is all noise gets a width near zero and says next to nothing. Along the bins of a number β is a chain: neighbours are
+alike, as far as the counts do not speak against it.
 """
 
 from __future__ import annotations
@@ -12,12 +13,20 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.bayes.denoising.chain import chains
 from discreet.bayes.denoising.segments import segments
 from discreet.bayes.denoising.tables import NoisyTable
 
 Floats = NDArray[np.float64]
 ODDS = 0.8 * np.sinh(np.linspace(-3, 3, 61))  # a grid for β, finer near zero
 WIDTHS = np.array([0.02, 0.1, 0.2, 0.4, 0.7, 1.1, 1.7, 2.5, 4.0])  # of the prior of β, all equally likely
+NEAR, FAR = 0.15, 0.6  # how far chains remember, as a share of all bins
+OWN = (
+    0.3  # of a chain's variance may be each bin's own, or nothing of it: with two memories, four chains, equally likely
+)
+FEWEST = 3  # bins that make a chain: of two, whose β are tied by the class's rows, one would pull the other wrong
+CLEAR = 2  # the narrowest of the widths whose prior the grid for β resolves
+CHAINED = True  # whether ordered bins are read as a chain, or also in segments
 POINTS, REACH = 15, 4.5  # of a grid for q, and how many standard deviations it reaches
 NARROW = 0.25  # log-odds known this well are no longer looked for on the grid
 CHUNK = 32  # cells whose grids are looked at together, in a core's own cache
@@ -36,11 +45,12 @@ def shrunk(tables: Sequence[NoisyTable], plain: Sequence[Floats], rows: Floats) 
     """
     shares = rows / rows.sum()
     scores = _scores(tables, [np.arange(table.cells) for table in tables], rows)
-    groups = [segments(table, shares) for table in tables]
-    runs = [place for place, table in enumerate(tables) if groups[place][-1] + 1 < table.cells]
-    again = _scores([tables[place] for place in runs], [groups[place] for place in runs], rows)
-    for place, other in zip(runs, again, strict=True):
-        scores[place] = (scores[place] + other) / 2
+    if not CHAINED:
+        groups = [segments(table, shares) for table in tables]
+        runs = [place for place, table in enumerate(tables) if groups[place][-1] + 1 < table.cells]
+        again = _scores([tables[place] for place in runs], [groups[place] for place in runs], rows)
+        for place, other in zip(runs, again, strict=True):
+            scores[place] = (scores[place] + other) / 2
     return [_read(*each, shares, float(rows.sum())) for each in zip(tables, scores, plain, strict=True)]
 
 
@@ -89,21 +99,60 @@ def _scores_at_once(tables: Sequence[NoisyTable], groups: Sequence[NDArray[np.in
     sizes = np.tile(np.concatenate([sizes for _, _, sizes in merged]), len(kept))
     wide = np.tile(np.repeat([float(table.cells) for table in tables], lengths), len(kept))
     shares = np.repeat(rows[kept] / rows.sum(), cells)
-    evidence, means = (part.reshape(len(kept), cells, -1)
-                       for part in _posterior(seen, spread, sizes, wide, float(rows.sum()), shares))  # fmt: skip
+    read = _posterior(seen, spread, sizes, wide, float(rows.sum()), shares)
+    evidence, means, variances = (part.reshape(len(kept), cells, -1) for part in read)
+    bins = [table.ordered if CHAINED and table.ordered >= FEWEST else 0 for table in tables]
+    chained = np.concatenate([np.arange(size) < count for size, count in zip(lengths, bins, strict=True)])
+    scores = np.zeros(values.shape)
+    if chained.any():
+        ordered = np.array([count for count in bins if count])
+        evidence[:, chained], means[:, chained] = _chained(
+            evidence[:, chained], means[:, chained], variances[:, chained], ordered
+        )
     weights = np.add.reduceat(evidence, starts, axis=1)  # class, table, width
     weights = np.exp(weights - weights.max(axis=2, keepdims=True))
     weights /= weights.sum(axis=2, keepdims=True)
-    scores = np.zeros(values.shape)
     scores[kept] = (means * np.repeat(weights, lengths, axis=1)).sum(axis=2)
     return [scores[:, start : start + size][:, group]
             for start, size, group in zip(starts, lengths, groups, strict=True)]  # fmt: skip
 
 
+def _chained(evidence: Floats, means: Floats, variances: Floats, lengths: NDArray[np.intp]) -> tuple[Floats, Floats]:
+    """By class, cell and width as `_posterior`, of chains of such lengths: a chain's evidence stands in its first cell.
+
+    What the counts of a cell say is taken for the normal likelihood by which a prior of its own, of this width, would
+    have had this posterior. A width that the grid does not resolve takes that of the narrowest one that it does.
+    """
+    classes, cells, widths = evidence.shape
+    prior = WIDTHS**2
+    known = np.maximum(1 / variances - 1 / prior, 0.0)
+    told = means * (known + 1 / prior)
+    alone = 0.5 * (told**2 * prior / (1 + known * prior) - np.log1p(known * prior))
+    starts = np.cumsum(lengths) - lengths
+    rest = np.add.reduceat(evidence - alone, starts, axis=1)  # what no prior changes: class, table, width
+    tries = np.array([(far, own) for far in (NEAR, FAR) for own in (0.0, OWN)])
+    shape = (len(tries), classes, len(lengths))
+    tied = np.broadcast_to(np.exp(-1 / (lengths * tries[:, :1]))[:, None], shape).ravel()
+    own = np.broadcast_to(tries[:, 1, None, None], shape).ravel()
+    many = np.tile(lengths, len(tries) * classes)
+    found, averaged = np.zeros_like(evidence), np.empty_like(means)
+    for k in range(widths):
+        near = max(k, CLEAR)
+        told_of, known_of = (np.tile(one[:, :, near].ravel(), len(tries)) for one in (told, known))
+        logs, read = chains(told_of, known_of, many, prior[k] * (1 - own), tied, prior[k] * own)
+        logs = logs.reshape(shape) + rest[:, :, near]
+        top = logs.max(axis=0)
+        weights = np.exp(logs - top)
+        found[:, starts, k] = np.log(weights.mean(axis=0)) + top
+        weights = np.repeat(weights / weights.sum(axis=0), lengths, axis=2)
+        averaged[:, :, k] = (weights * read.reshape(len(tries), classes, cells)).sum(axis=0)
+    return found, averaged
+
+
 def _posterior(
     seen: Floats, noise: Floats, size: Floats, cells: Floats, rows: float, share: Floats
-) -> tuple[Floats, Floats]:
-    """By cell and width, the log-evidence of the width and the posterior mean of the log-odds.
+) -> tuple[Floats, Floats, Floats]:
+    """By cell and width, the log-evidence of the width and the posterior mean and variance of the log-odds.
 
     `seen` are the noisy rows of the class and of all others. Any shares of the cells are equally likely beforehand, so
     that of a run of `size` of them has a beta law. No class can have more rows in a cell than it has at all.
@@ -120,13 +169,15 @@ def _posterior(
     total = WIDTHS**2 + width[:, None] ** 2
     evidence = np.maximum(-0.5 * odds[:, None] ** 2 / total, -600) - 0.5 * np.log(total)
     means = odds[:, None] * WIDTHS**2 / total
+    variances = width[:, None] ** 2 * WIDTHS**2 / total
     far = np.flatnonzero(~close)
     if not len(far):
-        return evidence, means
+        return evidence, means, variances
     facts, same = _distinct(np.stack([*seen, *noise, size, cells, share, base])[:, far])
     found = [_on_grid(facts[:, at : at + CHUNK], rows) for at in range(0, facts.shape[1], CHUNK)]
-    evidence[far], means[far] = (np.concatenate([part[k] for part in found])[same] for k in (0, 1))
-    return evidence, means
+    for k, one in enumerate((evidence, means, variances)):
+        one[far] = np.concatenate([part[k] for part in found])[same]
+    return evidence, means, variances
 
 
 def _distinct(facts: Floats) -> tuple[Floats, NDArray[np.intp] | slice]:
@@ -141,8 +192,9 @@ def _distinct(facts: Floats) -> tuple[Floats, NDArray[np.intp] | slice]:
     return facts[:, first], same
 
 
-def _on_grid(facts: Floats, rows: float) -> tuple[Floats, Floats]:
-    """The log-evidence of each width and the posterior mean, by cell and width, from a grid of odds and shares.
+def _on_grid(facts: Floats, rows: float) -> tuple[Floats, Floats, Floats]:
+    """The log-evidence of each width and the posterior mean and variance, by cell and width, from a grid of odds and
+    shares.
 
     Logarithms of likelihoods are wanted to a few digits: four bytes hold them, in half of the time.
     """
@@ -170,4 +222,5 @@ def _on_grid(facts: Floats, rows: float) -> tuple[Floats, Floats]:
     logs *= 0.5
     likely = np.exp(logs, out=logs).sum(axis=1).astype(np.float64)
     evidence = np.maximum(likely @ _PRIOR, 1e-300)
-    return np.log(evidence), (likely * ODDS) @ _PRIOR / evidence
+    mean = (likely * ODDS) @ _PRIOR / evidence
+    return np.log(evidence), mean, np.maximum((likely * ODDS**2) @ _PRIOR / evidence - mean**2, 1e-9)
