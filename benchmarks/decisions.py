@@ -100,7 +100,7 @@ ARMS |= {
 }
 PLENTY = (30.0, 100.0, 300.0)  # rows·ε per feature and class, from which on there are more than FEW bins
 ARMS |= {f"counted, more from {plenty:g}": Arm("naive-bayes", EVEN | {(bins, "PLENTY"): plenty}) for plenty in PLENTY}
-NEAR, FAR, OWN = (0.05, 0.15, 0.3), (0.6, 2.0), (0.1, 0.3)  # how a chain along bins may be averaged
+NEAR, FAR, OWN = (0.15, 0.3), (0.3, 0.6, 2.0), (0.0, 0.1, 0.3)  # how a chain along bins may be averaged
 ARMS |= {
     "counted, read cell by cell": Arm("naive-bayes", EVEN | {(shrink, "FEWEST"): NEVER}),
     "counted, read in segments": Arm("naive-bayes", EVEN | {(shrink, "CHAINED"): False}),

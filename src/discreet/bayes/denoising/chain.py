@@ -36,4 +36,4 @@ def chains(
     mean = lapack.dpttrs(pivots, ties, told / less)[0]
     gained = told * (mean + white * told) / less - np.log(pivots * less)
     evidence = np.add.reduceat(gained, starts) - np.log(spread) - (lengths - 1) * np.log(fresh)
-    return 0.5 * evidence, mean + white * (told - known * mean) / less
+    return np.asarray(0.5 * evidence), mean + white * (told - known * mean) / less
