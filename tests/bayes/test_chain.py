@@ -1,4 +1,4 @@
-"""Reading bins as a chain: exact where it can be checked, ahead of cells alone on smooth shapes, no worse on any others."""
+"""Reading bins as a chain: exact where it can be checked, ahead of single cells on smooth shapes."""
 
 from __future__ import annotations
 
@@ -61,6 +61,28 @@ def test_chains_are_read_as_by_full_matrices() -> None:
         whole = np.linalg.slogdet(np.eye(length) + prior @ np.diag(known[part]))[1]
         assert np.allclose(means[part], after @ told[part], atol=1e-10)
         assert evidence[i] == pytest.approx(0.5 * (told[part] @ after @ told[part] - whole), abs=1e-9)
+
+
+def test_widths_are_weighted_as_normal_likelihoods_say() -> None:
+    """Where cells are known up to normal errors, evidence and mean are those of all chains by full matrices."""
+    from scipy.stats import multivariate_normal, norm
+
+    rng = np.random.default_rng(6)
+    lengths, prior = np.array([5, 3]), shrink.WIDTHS**2
+    seen, error = rng.normal(0.5, 0.6, (2, 8, 1)), rng.gamma(2, 0.1, (2, 8, 1))
+    alone = norm.logpdf(seen, 0, np.sqrt(prior + error))
+    evidence, means = shrink._chained(alone, seen * prior / (prior + error), 1 / (1 / prior + 1 / error), lengths)
+    for part, length in ((slice(0, 5), 5), (slice(5, 8), 3)):
+        far = np.abs(np.subtract.outer(np.arange(length), np.arange(length))) / length
+        for k, width in enumerate(prior):
+            tries = [(width * ((1 - own) * np.exp(-far / reach) + own * np.eye(length)))
+                     for reach in (shrink.NEAR, shrink.FAR) for own in (0.0, shrink.OWN)]  # fmt: skip
+            for group in range(2):
+                y, noise = seen[group, part, 0], np.diag(error[group, part, 0])
+                likely = np.array([multivariate_normal.pdf(y, cov=one + noise) for one in tries])
+                assert evidence[group, part, k].sum() == pytest.approx(np.log(likely.mean()), abs=1e-8)
+                by_full = likely / likely.sum() @ [one @ np.linalg.solve(one + noise, y) for one in tries]
+                assert np.allclose(means[group, part, k], by_full, atol=1e-8)
 
 
 @pytest.mark.parametrize("deviation", [20.0, 60.0, 150.0])
@@ -145,15 +167,26 @@ def test_extremes_are_laws(bins: int, deviation: float) -> None:
         assert np.allclose(np.exp(found).sum(axis=1), 1)
 
 
-@pytest.mark.parametrize("settings", [{}, {"mechanism": "laplace"}, {"delta": 1e-6}, {"mechanism": "gaussian", "delta": 1e-6},
-                                      {"adjacency": "replace"}, {"strategy": "partition"}, {"epsilon": 1e6}, {"epsilon": 1e-6}])  # fmt: skip
+NOISES: list[dict[str, Any]] = [
+    {},
+    {"mechanism": "laplace"},
+    {"delta": 1e-6},
+    {"mechanism": "gaussian", "delta": 1e-6},
+    {"adjacency": "replace"},
+    {"strategy": "partition"},
+    {"epsilon": 1e6},
+    {"epsilon": 1e-6},
+]
+
+
+@pytest.mark.parametrize("settings", NOISES)
 def test_every_noise_of_counts_can_be_read_along_bins(settings: dict[str, Any]) -> None:
     rng = np.random.default_rng(5)
     y = rng.integers(0, 3, 900)
     schema = Schema([Numeric("x", 0, 1, missing="bin"), Categorical("c", [0, 1])], target="y", classes=[0, 1, 2])
     X = [[None if rng.random() < 0.1 else float(rng.beta(1 + k, 2)), int(rng.integers(2))] for k in y.tolist()]
-    tables = [PrivateNB(**{"epsilon": 1.0, "schema": schema, "random_state": 1, **settings}).fit(X, y).model_.likelihoods
-              for _ in range(2)]  # fmt: skip
+    given = {"epsilon": 1.0, "schema": schema, "random_state": 1, **settings}
+    tables = [PrivateNB(**given).fit(X, y).model_.likelihoods for _ in range(2)]
     assert all(np.array_equal(one.log_prob, other.log_prob) for one, other in zip(*tables, strict=True))
     assert all(np.isfinite(one.log_prob).all() for one in tables[0])
 
