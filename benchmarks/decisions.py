@@ -101,10 +101,7 @@ ARMS |= {
 PLENTY = (30.0, 100.0, 300.0)  # rows·ε per feature and class, from which on there are more than FEW bins
 ARMS |= {f"counted, more from {plenty:g}": Arm("naive-bayes", EVEN | {(bins, "PLENTY"): plenty}) for plenty in PLENTY}
 NEAR, FAR, OWN = (0.15, 0.3), (0.3, 0.6, 2.0), (0.0, 0.1, 0.3)  # how a chain along bins may be averaged
-ARMS |= {
-    "counted, read cell by cell": Arm("naive-bayes", EVEN | {(shrink, "FEWEST"): NEVER}),
-    "counted, read in segments": Arm("naive-bayes", EVEN | {(shrink, "CHAINED"): False}),
-}
+ARMS["counted, read cell by cell"] = Arm("naive-bayes", EVEN | {(shrink, "FEWEST"): NEVER})
 ARMS |= {
     f"counted, read along {near:g} and {far:g} with {own:g}": Arm(
         "naive-bayes", EVEN | {(shrink, "NEAR"): near, (shrink, "FAR"): far, (shrink, "OWN"): own}
@@ -180,10 +177,8 @@ def looked_closely(facts: Constants, RICH: float, RICHER: float, LEAN: float, SH
     return f"fitted, fine {SHARE:.0%}".replace("%", " %") if worth else "fitted"
 
 
-def read_along(facts: Constants, CHAINED: float, FEWEST: float, NEAR: float, FAR: float, OWN: float) -> str:
+def read_along(facts: Constants, FEWEST: float, NEAR: float, FAR: float, OWN: float) -> str:
     """The reading of `discreet.bayes.denoising.shrink`."""
-    if not CHAINED:
-        return "counted, read in segments"
     along = f"counted, read along {NEAR:g} and {FAR:g} with {OWN:g}"
     return along if FEWEST < NEVER else "counted, read cell by cell"
 
@@ -272,7 +267,7 @@ RULES = {
     ),
     "reading": Rule(
         tuple(name for name in ARMS if name.startswith("counted, read")),
-        {"CHAINED": (0, 1), "FEWEST": (3, NEVER), "NEAR": NEAR, "FAR": FAR, "OWN": OWN},
+        {"FEWEST": (3, NEVER), "NEAR": NEAR, "FAR": FAR, "OWN": OWN},
         read_along,
         shrink,
     ),

@@ -100,7 +100,7 @@ def test_a_smooth_shape_is_read_better_along_its_bins_than_cell_by_cell(deviatio
 
 
 def test_neighbours_that_have_nothing_in_common_cost_little() -> None:
-    """Shares that jump at random from bin to bin: a chain may be read worse than cells alone by a fifth, not more."""
+    """Shares that jump at random from bin to bin: a chain may be read worse than cells alone by three tenths, not more."""
     rng = np.random.default_rng(1)
     errors = np.zeros(2)
     for seed in range(40):
@@ -109,7 +109,7 @@ def test_neighbours_that_have_nothing_in_common_cost_little() -> None:
         for k, ordered in enumerate((0, 16)):
             found = read(values, 30.0, ordered)
             errors[k] += laws.mean(axis=0) @ (found[1] - found[0] - truth) ** 2
-    assert errors[1] < 1.2 * errors[0]
+    assert errors[1] < 1.3 * errors[0]
 
 
 def test_noise_says_less_along_bins_than_cell_by_cell() -> None:

@@ -14,19 +14,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.bayes.denoising.chain import chains
-from discreet.bayes.denoising.segments import segments
 from discreet.bayes.denoising.tables import NoisyTable
 
 Floats = NDArray[np.float64]
 ODDS = 0.8 * np.sinh(np.linspace(-3, 3, 61))  # a grid for β, finer near zero
 WIDTHS = np.array([0.02, 0.1, 0.2, 0.4, 0.7, 1.1, 1.7, 2.5, 4.0])  # of the prior of β, all equally likely
-NEAR, FAR = 0.15, 0.6  # how far chains remember, as a share of all bins
-OWN = (
-    0.3  # of a chain's variance may be each bin's own, or nothing of it: with two memories, four chains, equally likely
-)
+NEAR, FAR = 0.3, 0.6  # how far chains remember, as a share of all bins
+OWN = 0.1  # of a chain's variance is each bin's own, or nothing of it: four chains in all, equally likely
 FEWEST = 3  # bins that make a chain: of two, whose β are tied by the class's rows, one would pull the other wrong
 CLEAR = 2  # the narrowest of the widths whose prior the grid for β resolves
-CHAINED = True  # whether ordered bins are read as a chain, or also in segments
 POINTS, REACH = 15, 4.5  # of a grid for q, and how many standard deviations it reaches
 NARROW = 0.25  # log-odds known this well are no longer looked for on the grid
 CHUNK = 32  # cells whose grids are looked at together, in a core's own cache
@@ -40,17 +36,9 @@ _PRIOR = (_PRIOR / _PRIOR.sum(axis=1, keepdims=True)).T
 def shrunk(tables: Sequence[NoisyTable], plain: Sequence[Floats], rows: Floats) -> list[Floats]:
     """log P(cell | class), read with shrinkage; `plain` are readings without, towards which it tends as noise fades.
 
-    `rows` are the rows of each class, none zero. Bins of a number are read twice, each on its own and in segments whose
-    bins noise does not let one tell apart; the two readings are averaged.
+    `rows` are the rows of each class, none zero. Bins of a number are read along a chain, other cells each on its own.
     """
-    shares = rows / rows.sum()
-    scores = _scores(tables, [np.arange(table.cells) for table in tables], rows)
-    if not CHAINED:
-        groups = [segments(table, shares) for table in tables]
-        runs = [place for place, table in enumerate(tables) if groups[place][-1] + 1 < table.cells]
-        again = _scores([tables[place] for place in runs], [groups[place] for place in runs], rows)
-        for place, other in zip(runs, again, strict=True):
-            scores[place] = (scores[place] + other) / 2
+    shares, scores = rows / rows.sum(), _scores(tables, rows)
     return [_read(*each, shares, float(rows.sum())) for each in zip(tables, scores, plain, strict=True)]
 
 
@@ -76,32 +64,31 @@ def _marginal(cells: Floats, variance: float, rows: float) -> Floats:
     return np.asarray(found / found.sum())
 
 
-def _scores(tables: Sequence[NoisyTable], groups: Sequence[NDArray[np.intp]], rows: Floats) -> list[Floats]:
-    """For each table, class and cell the posterior mean of β, with cells of one group read as one."""
+def _scores(tables: Sequence[NoisyTable], rows: Floats) -> list[Floats]:
+    """For each table, class and cell the posterior mean of β."""
     result: list[Floats] = []
     first, room = 0, 0
-    for stop, group in enumerate([*groups, None]):  # so many tables at once that memory does not matter
-        if group is None or (room and room + len(group) * len(rows) > ROOM):
-            result += _scores_at_once(tables[first:stop], groups[first:stop], rows) if stop > first else []
+    for stop, table in enumerate([*tables, None]):  # so many tables at once that memory does not matter
+        if table is None or (room and room + table.cells * len(rows) > ROOM):
+            result += _scores_at_once(tables[first:stop], rows) if stop > first else []
             first, room = stop, 0
-        room += 0 if group is None else len(group) * len(rows)
+        room += 0 if table is None else table.cells * len(rows)
     return result
 
 
-def _scores_at_once(tables: Sequence[NoisyTable], groups: Sequence[NDArray[np.intp]], rows: Floats) -> list[Floats]:
-    merged = [table.merged(group) for table, group in zip(tables, groups, strict=True)]
-    lengths = [len(sizes) for _, _, sizes in merged]
+def _scores_at_once(tables: Sequence[NoisyTable], rows: Floats) -> list[Floats]:
+    lengths = [table.cells for table in tables]
     starts = np.cumsum([0, *lengths[:-1]])
-    values, variance = (np.concatenate([each[k] for each in merged], axis=1) for k in (0, 1))
+    values = np.concatenate([table.values for table in tables], axis=1)
+    variance = np.repeat(np.stack([table.variance for table in tables], axis=1), lengths, axis=1)
     classes, cells = values.shape
     kept = np.array([1]) if classes == 2 else np.arange(classes)  # with two classes the second tells all
     seen, spread = (np.stack([one[kept], one.sum(axis=0) - one[kept]]).reshape(2, -1) for one in (values, variance))
-    sizes = np.tile(np.concatenate([sizes for _, _, sizes in merged]), len(kept))
-    wide = np.tile(np.repeat([float(table.cells) for table in tables], lengths), len(kept))
+    wide = np.tile(np.repeat(np.array(lengths, np.float64), lengths), len(kept))
     shares = np.repeat(rows[kept] / rows.sum(), cells)
-    read = _posterior(seen, spread, sizes, wide, float(rows.sum()), shares)
+    read = _posterior(seen, spread, wide, float(rows.sum()), shares)
     evidence, means, variances = (part.reshape(len(kept), cells, -1) for part in read)
-    bins = [table.ordered if CHAINED and table.ordered >= FEWEST else 0 for table in tables]
+    bins = [table.ordered if table.ordered >= FEWEST else 0 for table in tables]
     chained = np.concatenate([np.arange(size) < count for size, count in zip(lengths, bins, strict=True)])
     scores = np.zeros(values.shape)
     if chained.any():
@@ -113,8 +100,7 @@ def _scores_at_once(tables: Sequence[NoisyTable], groups: Sequence[NDArray[np.in
     weights = np.exp(weights - weights.max(axis=2, keepdims=True))
     weights /= weights.sum(axis=2, keepdims=True)
     scores[kept] = (means * np.repeat(weights, lengths, axis=1)).sum(axis=2)
-    return [scores[:, start : start + size][:, group]
-            for start, size, group in zip(starts, lengths, groups, strict=True)]  # fmt: skip
+    return [scores[:, start : start + size] for start, size in zip(starts, lengths, strict=True)]
 
 
 def _chained(evidence: Floats, means: Floats, variances: Floats, lengths: NDArray[np.intp]) -> tuple[Floats, Floats]:
@@ -149,13 +135,11 @@ def _chained(evidence: Floats, means: Floats, variances: Floats, lengths: NDArra
     return found, averaged
 
 
-def _posterior(
-    seen: Floats, noise: Floats, size: Floats, cells: Floats, rows: float, share: Floats
-) -> tuple[Floats, Floats, Floats]:
+def _posterior(seen: Floats, noise: Floats, cells: Floats, rows: float, share: Floats) -> tuple[Floats, Floats, Floats]:
     """By cell and width, the log-evidence of the width and the posterior mean and variance of the log-odds.
 
-    `seen` are the noisy rows of the class and of all others. Any shares of the cells are equally likely beforehand, so
-    that of a run of `size` of them has a beta law. No class can have more rows in a cell than it has at all.
+    `seen` are the noisy rows of the class and of all others. Any shares of the `cells` of a table are equally likely
+    beforehand, so that of one has a beta law. No class can have more rows in a cell than it has at all.
     """
     base = np.log(share) - np.log1p(-share)
     # Where the data fix the odds within a step or two of the grid, the likelihood is a normal one.
@@ -173,7 +157,7 @@ def _posterior(
     far = np.flatnonzero(~close)
     if not len(far):
         return evidence, means, variances
-    facts, same = _distinct(np.stack([*seen, *noise, size, cells, share, base])[:, far])
+    facts, same = _distinct(np.stack([*seen, *noise, cells, share, base])[:, far])
     found = [_on_grid(facts[:, at : at + CHUNK], rows) for at in range(0, facts.shape[1], CHUNK)]
     for k, one in enumerate((evidence, means, variances)):
         one[far] = np.concatenate([part[k] for part in found])[same]
@@ -198,14 +182,14 @@ def _on_grid(facts: Floats, rows: float) -> tuple[Floats, Floats, Floats]:
 
     Logarithms of likelihoods are wanted to a few digits: four bytes hold them, in half of the time.
     """
-    seen, noise, (size, cells, share, base) = facts[:2], facts[2:4], facts[4:]
+    seen, noise, (cells, share, base) = facts[:2], facts[2:4], facts[4:]
     chance = 1 / (1 + np.exp(-(base[:, None] + ODDS)))
     whole, spread = seen.sum(axis=0), noise.sum(axis=0)
     unsure = np.sqrt(spread + np.minimum(np.maximum(whole, 0.0), rows) + 1.0)
     low = np.minimum(np.maximum(whole - REACH * unsure, 0.0), rows * 0.999) + 0.25
     high = np.minimum(np.maximum(whole + REACH * unsure, low + 1.0), rows + 1.0)
     q = (low[:, None] + (high - low)[:, None] * _STEPS) / (rows + 1.25)
-    prior = (size[:, None] - 1) * np.log(q) + (cells - size - 1)[:, None] * np.log1p(-q)
+    prior = (cells - 2)[:, None] * np.log1p(-q)
     prior -= prior.max(axis=1, keepdims=True)
     logs = np.repeat((2 * prior).astype(np.float32)[:, :, None], len(ODDS), axis=2)  # twice the logarithms, at first
     all_rows = (rows * q).astype(np.float32)[:, :, None]
