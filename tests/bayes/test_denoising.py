@@ -128,7 +128,7 @@ def test_tables_read_together_are_read_as_each_alone(classes: int, monkeypatch: 
             assert np.allclose(one, other, atol=1e-5)
 
 
-def test_a_hundred_features_are_read_within_a_second_or_so() -> None:
+def test_a_hundred_features_are_read_within_half_a_second() -> None:
     schema = Schema([Numeric(f"x{i}", 0, 1) for i in range(100)], target="y", classes=[0, 1])
     rng = np.random.default_rng(7)
     y = rng.integers(0, 2, 2000)
@@ -136,7 +136,7 @@ def test_a_hundred_features_are_read_within_a_second_or_so() -> None:
     released = release(collect(rng.random((2000, 100)), schema, y), plan, SimulationSampler(1))
     start = time.process_time()
     estimate(released, 1.0, "shrunk")
-    assert time.process_time() - start < 3  # half a second on an idle machine
+    assert time.process_time() - start < 0.5  # 20 ms on an idle machine
 
 
 @pytest.mark.parametrize("given", ["loud", "", None, 3])
