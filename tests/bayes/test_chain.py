@@ -11,7 +11,7 @@ from scipy.linalg import toeplitz
 
 from discreet import Budget, Categorical, Numeric, PrivateNB, Schema, collect
 from discreet.bayes.denoising import noisy_table, shrink, shrunk
-from discreet.bayes.denoising.chain import chains
+from discreet.bayes.denoising.chain import cavities, chains
 from discreet.bayes.estimate import Released, estimate
 from discreet.bayes.plan import make_plan
 from discreet.bayes.release import release
@@ -61,6 +61,20 @@ def test_chains_are_read_as_by_full_matrices() -> None:
         whole = np.linalg.slogdet(np.eye(length) + prior @ np.diag(known[part]))[1]
         assert np.allclose(means[part], after @ told[part], atol=1e-10)
         assert evidence[i] == pytest.approx(0.5 * (told[part] @ after @ told[part] - whole), abs=1e-9)
+
+
+def test_what_others_say_of_a_cell_is_what_is_read_without_it() -> None:
+    rng = np.random.default_rng(8)
+    lengths = np.array([4, 1, 7])
+    told, known = rng.normal(0, 2, 12), rng.gamma(1, 2, 12)
+    facts = rng.random(3) + 0.1, rng.random(3), rng.random(3)
+    evidence, centre, doubt = cavities(told, known, lengths, *facts)
+    assert np.allclose(evidence, chains(told, known, lengths, *facts)[0])
+    for cell in range(12):
+        other = np.arange(12) != cell
+        assert centre[cell] == pytest.approx(chains(told * other, known * other, lengths, *facts)[1][cell], abs=1e-9)
+        more = chains(told * other + ~other, known * other, lengths, *facts)[1][cell]
+        assert doubt[cell] == pytest.approx(more - centre[cell], abs=1e-9)  # by which a linear tilt moves the mean
 
 
 def test_widths_are_weighted_as_normal_likelihoods_say() -> None:

@@ -8,12 +8,13 @@ alike, as far as the counts do not speak against it.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.bayes.denoising.chain import chains
+from discreet.bayes.denoising.chain import cavities, chains
 from discreet.bayes.denoising.tables import NoisyTable
 
 Floats = NDArray[np.float64]
@@ -23,6 +24,12 @@ NEAR, FAR = 0.3, 0.6  # how far chains remember, as a share of all bins
 OWN = 0.1  # of a chain's variance is each bin's own, or nothing of it: four chains in all, equally likely
 FEWEST = 3  # bins that make a chain: of two, whose β are tied by the class's rows, one would pull the other wrong
 CLEAR = 2  # the narrowest of the widths whose prior the grid for β resolves
+SHARES = (
+    (0.3, 1.0, 2.0, 4.0),
+    (0.05, 0.15, 0.6),
+    (0.05, 0.5, 2.0, 8.0),
+)  # of chains of shares: deviations, as multiples of
+# an even share, memories, and deviations of each bin's own
 POINTS, REACH = 15, 4.5  # of a grid for q, and how many standard deviations it reaches
 NARROW = 0.25  # log-odds known this well are no longer looked for on the grid
 CHUNK = 32  # cells whose grids are looked at together, in a core's own cache
@@ -84,12 +91,16 @@ def _scores_at_once(tables: Sequence[NoisyTable], rows: Floats) -> list[Floats]:
     classes, cells = values.shape
     kept = np.array([1]) if classes == 2 else np.arange(classes)  # with two classes the second tells all
     seen, spread = (np.stack([one[kept], one.sum(axis=0) - one[kept]]).reshape(2, -1) for one in (values, variance))
-    wide = np.tile(np.repeat(np.array(lengths, np.float64), lengths), len(kept))
     shares = np.repeat(rows[kept] / rows.sum(), cells)
-    read = _posterior(seen, spread, wide, float(rows.sum()), shares)
-    evidence, means, variances = (part.reshape(len(kept), cells, -1) for part in read)
     bins = [table.ordered if table.ordered >= FEWEST else 0 for table in tables]
     chained = np.concatenate([np.arange(size) < count for size, count in zip(lengths, bins, strict=True)])
+    wide, sizes = np.repeat(np.array(lengths, np.float64), lengths), np.stack([np.zeros(cells), np.full(cells, np.inf)])
+    if chained.any():
+        wide[chained] = 2.0  # whose shares have no law but that by their neighbours
+        sizes[:, chained] = _sizes([table for table, count in zip(tables, bins, strict=True) if count], rows)
+    wide, centre, doubt = (np.tile(one, len(kept)) for one in (wide, *sizes))
+    read = _posterior(seen, spread, wide, centre, doubt, float(rows.sum()), shares)
+    evidence, means, variances = (part.reshape(len(kept), cells, -1) for part in read)
     scores = np.zeros(values.shape)
     if chained.any():
         ordered = np.array([count for count in bins if count])
@@ -101,6 +112,23 @@ def _scores_at_once(tables: Sequence[NoisyTable], rows: Floats) -> list[Floats]:
     weights /= weights.sum(axis=2, keepdims=True)
     scores[kept] = (means * np.repeat(weights, lengths, axis=1)).sum(axis=2)
     return [scores[:, start : start + size] for start, size in zip(starts, lengths, strict=True)]
+
+
+def _sizes(tables: Sequence[NoisyTable], rows: Floats) -> Floats:
+    """Of every bin the rows that all other bins of its table lead one to expect, and their standard deviation."""
+    lengths = np.array([table.ordered for table in tables])
+    even = np.array([rows.sum() / table.cells for table in tables])
+    noise = np.repeat(np.array([table.variance.sum() for table in tables]) + even, lengths)
+    seen = np.concatenate([table.values[:, : table.ordered].sum(axis=0) for table in tables]) - np.repeat(even, lengths)
+    told, known = seen / noise, 1 / noise
+    found = [cavities(told, known, lengths, (width * even) ** 2, np.exp(-1 / (lengths * far)), (own * even) ** 2)
+             for width, far, own in itertools.product(*SHARES)]  # fmt: skip
+    logs, centres, doubts = (np.array(one) for one in zip(*found, strict=True))
+    weights = np.exp(logs - logs.max(axis=0))
+    weights = np.repeat(weights / weights.sum(axis=0), lengths, axis=1)
+    centre = (weights * centres).sum(axis=0)
+    doubt = (weights * (doubts + (centres - centre) ** 2)).sum(axis=0)
+    return np.stack([centre + np.repeat(even, lengths), np.sqrt(doubt)])
 
 
 def _chained(evidence: Floats, means: Floats, variances: Floats, lengths: NDArray[np.intp]) -> tuple[Floats, Floats]:
@@ -135,7 +163,9 @@ def _chained(evidence: Floats, means: Floats, variances: Floats, lengths: NDArra
     return found, averaged
 
 
-def _posterior(seen: Floats, noise: Floats, cells: Floats, rows: float, share: Floats) -> tuple[Floats, Floats, Floats]:
+def _posterior(
+    seen: Floats, noise: Floats, cells: Floats, centre: Floats, doubt: Floats, rows: float, share: Floats
+) -> tuple[Floats, Floats, Floats]:
     """By cell and width, the log-evidence of the width and the posterior mean and variance of the log-odds.
 
     `seen` are the noisy rows of the class and of all others. Any shares of the `cells` of a table are equally likely
@@ -146,8 +176,8 @@ def _posterior(seen: Floats, noise: Floats, cells: Floats, rows: float, share: F
     whole, spread = seen.sum(axis=0), noise.sum(axis=0)
     mass = np.maximum(whole, 0.5)
     p = np.minimum(np.maximum(seen[0] / mass, 1e-6), 1 - 1e-6)
-    doubt = (1 - p) ** 2 * noise[0] + p**2 * noise[1] + mass * p * (1 - p)
-    width = np.sqrt(doubt) / (mass * p * (1 - p))
+    error = (1 - p) ** 2 * noise[0] + p**2 * noise[1] + mass * p * (1 - p)
+    width = np.sqrt(error) / (mass * p * (1 - p))
     odds = np.log(p) - np.log1p(-p) - base
     close = (width < NARROW) & (np.abs(odds) < 6) & (whole > 6 * np.sqrt(spread))
     total = WIDTHS**2 + width[:, None] ** 2
@@ -157,7 +187,7 @@ def _posterior(seen: Floats, noise: Floats, cells: Floats, rows: float, share: F
     far = np.flatnonzero(~close)
     if not len(far):
         return evidence, means, variances
-    facts, same = _distinct(np.stack([*seen, *noise, cells, share, base])[:, far])
+    facts, same = _distinct(np.stack([*seen, *noise, cells, centre, doubt, share, base])[:, far])
     found = [_on_grid(facts[:, at : at + CHUNK], rows) for at in range(0, facts.shape[1], CHUNK)]
     for k, one in enumerate((evidence, means, variances)):
         one[far] = np.concatenate([part[k] for part in found])[same]
@@ -182,14 +212,17 @@ def _on_grid(facts: Floats, rows: float) -> tuple[Floats, Floats, Floats]:
 
     Logarithms of likelihoods are wanted to a few digits: four bytes hold them, in half of the time.
     """
-    seen, noise, (cells, share, base) = facts[:2], facts[2:4], facts[4:]
+    seen, noise, (cells, centre, doubt, share, base) = facts[:2], facts[2:4], facts[4:]
     chance = 1 / (1 + np.exp(-(base[:, None] + ODDS)))
     whole, spread = seen.sum(axis=0), noise.sum(axis=0)
     unsure = np.sqrt(spread + np.minimum(np.maximum(whole, 0.0), rows) + 1.0)
     low = np.minimum(np.maximum(whole - REACH * unsure, 0.0), rows * 0.999) + 0.25
+    low = np.maximum(low, np.minimum(centre - REACH * doubt, rows * 0.99))
     high = np.minimum(np.maximum(whole + REACH * unsure, low + 1.0), rows + 1.0)
+    high = np.minimum(high, np.maximum(centre + REACH * doubt, low + 1.0))
     q = (low[:, None] + (high - low)[:, None] * _STEPS) / (rows + 1.25)
     prior = (cells - 2)[:, None] * np.log1p(-q)
+    prior -= 0.5 * ((q * (rows + 1.25) - centre[:, None]) / doubt[:, None]) ** 2
     prior -= prior.max(axis=1, keepdims=True)
     logs = np.repeat((2 * prior).astype(np.float32)[:, :, None], len(ODDS), axis=2)  # twice the logarithms, at first
     all_rows = (rows * q).astype(np.float32)[:, :, None]
