@@ -114,7 +114,7 @@ def test_a_smooth_shape_is_read_better_along_its_bins_than_cell_by_cell(deviatio
 
 
 def test_neighbours_that_have_nothing_in_common_cost_little() -> None:
-    """Shares that jump at random from bin to bin: a chain may be read worse than cells alone by three tenths, not more."""
+    """Shares that jump at random from bin to bin: a chain may be read worse than single cells by three tenths."""
     rng = np.random.default_rng(1)
     errors = np.zeros(2)
     for seed in range(40):
