@@ -17,6 +17,7 @@ from discreet.additive import newton
 from discreet.additive import plan as additive
 from discreet.auto import classifier
 from discreet.bayes import bins
+from discreet.bayes.denoising import shrink
 from discreet.calibration import plan as calibration
 from discreet.estimators import counts
 from discreet.resolution import fine, pooled
@@ -107,6 +108,14 @@ ARMS |= {
 }
 PLENTY = (30.0, 100.0, 300.0)  # rows·ε per feature and class, from which on there are more than FEW bins
 ARMS |= {f"counted, more from {plenty:g}": Arm("naive-bayes", EVEN | {(bins, "PLENTY"): plenty}) for plenty in PLENTY}
+NEAR, FAR, OWN = (0.15, 0.3), (0.3, 0.6, 2.0), (0.0, 0.1, 0.3)  # how a chain along bins may be averaged
+ARMS["counted, read cell by cell"] = Arm("naive-bayes", EVEN | {(shrink, "FEWEST"): NEVER})
+ARMS |= {
+    f"counted, read along {near:g} and {far:g} with {own:g}": Arm(
+        "naive-bayes", EVEN | {(shrink, "NEAR"): near, (shrink, "FAR"): far, (shrink, "OWN"): own}
+    )
+    for near, far, own in itertools.product(NEAR, FAR, OWN)
+}
 USUAL = "counted, 0.6 and 3 or more low 1 bins"  # as they were before edges stood low
 
 
@@ -181,6 +190,12 @@ def looked_closely(facts: Constants, RICH: float, RICHER: float, LEAN: float, SH
     numbers, bar = facts["numbers"], RICH if facts["classes"] == 2 else RICHER
     worth = numbers >= LEAN * facts["features"] and facts["rows"] * facts["epsilon"] >= bar * max(numbers, 1)
     return f"fitted, fine {SHARE:.0%}".replace("%", " %") if worth else "fitted"
+
+
+def read_along(facts: Constants, FEWEST: float, NEAR: float, FAR: float, OWN: float) -> str:
+    """The reading of `discreet.bayes.denoising.shrink`."""
+    along = f"counted, read along {NEAR:g} and {FAR:g} with {OWN:g}"
+    return along if FEWEST < NEVER else "counted, read cell by cell"
 
 
 def normal_noise(facts: Constants, GAIN: float) -> str:
@@ -264,6 +279,12 @@ RULES = {
         {"PLENTY": PLENTY},
         lambda facts, PLENTY: f"counted, more from {PLENTY:g}",
         bins,
+    ),
+    "reading": Rule(
+        tuple(name for name in ARMS if name.startswith("counted, read")),
+        {"FEWEST": (3, NEVER), "NEAR": NEAR, "FAR": FAR, "OWN": OWN},
+        read_along,
+        shrink,
     ),
     "calibration": Rule(
         ("calibrated 0.0%", *(f"calibrated {float(part):.1%}" for part in PARTS)),

@@ -129,7 +129,7 @@ def _promised(facts: Constants) -> Iterator[None]:
 def _asked(name: str, schema: Any, weight: float) -> bool:
     """Whether an arm may decide anything on such a table; `weight` is rows times ε."""
     two, numbers = len(schema.classes) == 2, len(schema.numeric)
-    if name.endswith(" bins"):
+    if name.endswith(" bins") or name.startswith("counted, read"):
         return numbers > 0
     if "more from" in name:
         return numbers > 0 and weight >= PLENTY[0] * len(schema.classes) * len(schema.features)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 import time
 import tracemalloc
@@ -14,7 +13,6 @@ import pytest
 from discreet import Budget, BudgetError, Categorical, Numeric, PrivateNB, Schema, collect
 from discreet.bayes.denoising import READINGS, NoisyTable, noisy_table, posterior
 from discreet.bayes.denoising import shrunk as all_shrunk
-from discreet.bayes.denoising.segments import segments
 from discreet.bayes.estimate import estimate
 from discreet.bayes.plan import make_plan
 from discreet.bayes.release import release
@@ -111,43 +109,6 @@ def test_every_reading_is_a_law_and_the_classes_average_to_the_marginal() -> Non
         assert np.allclose(np.exp(found).sum(axis=1), 1)
 
 
-def test_bins_with_one_step_are_two_segments_and_the_missing_bin_is_its_own() -> None:
-    counts = np.array([[500.0] * 8 + [100.0] * 8 + [10.0], [100.0] * 8 + [500.0] * 8 + [10.0]])
-    rows = counts.sum(axis=1)
-    one = noisy_table(counts, 400.0, 17 * 400.0, rows, 1.0, 16)
-    assert segments(one, rows / rows.sum()).tolist() == [0] * 8 + [1] * 8 + [2]
-    assert segments(noisy_table(counts, 400.0, 6800.0, rows, 1.0, 0), rows / rows.sum()).tolist() == list(range(17))
-
-
-def test_segments_are_the_best_of_all_ways_to_cut() -> None:
-    """The dynamic programme against all 2^(n−1) ways, by its own costs."""
-    from discreet.bayes.denoising import segments as room
-
-    rng = np.random.default_rng(5)
-    for _ in range(5):
-        counts = rng.integers(0, 200, (2, 7)).astype(float)
-        rows = counts.sum(axis=1)
-        one = noisy_table(counts, 300.0, 2100.0, rows, 1.0, 7)
-        cost = room._costs(one, rows / rows.sum(), np.arange(8))
-        best = math.inf
-        for mask in range(2**6):
-            ends = [0, *(i + 1 for i in range(6) if mask >> i & 1), 7]
-            total = sum(cost[a, b] + room.PENALTY for a, b in itertools.pairwise(ends))
-            if total < best:
-                best, kept = total, ends
-        groups = segments(one, rows / rows.sum())
-        assert groups.tolist() == [i for i, (a, b) in enumerate(itertools.pairwise(kept)) for _ in range(b - a)]
-
-
-def test_very_many_bins_of_noise_are_read_in_runs() -> None:
-    rng = np.random.default_rng(6)
-    values = rng.normal(5, 100, (2, 300))
-    one = noisy_table(values, 10_000.0, 3e6, ROWS, 1.0, 300)
-    groups = segments(one, ROWS / ROWS.sum())
-    assert (np.diff(groups) >= 0).all()
-    assert shrunk(one, plain_of(values), ROWS).shape == (2, 300)
-
-
 @pytest.mark.parametrize("classes", [2, 3])
 def test_tables_read_together_are_read_as_each_alone(classes: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Near to what four bytes hold, however many are read at once, and whatever stands beside a table."""
@@ -167,7 +128,7 @@ def test_tables_read_together_are_read_as_each_alone(classes: int, monkeypatch: 
             assert np.allclose(one, other, atol=1e-5)
 
 
-def test_a_hundred_features_are_read_within_a_second_or_so() -> None:
+def test_a_hundred_features_are_read_within_half_a_second() -> None:
     schema = Schema([Numeric(f"x{i}", 0, 1) for i in range(100)], target="y", classes=[0, 1])
     rng = np.random.default_rng(7)
     y = rng.integers(0, 2, 2000)
@@ -175,7 +136,7 @@ def test_a_hundred_features_are_read_within_a_second_or_so() -> None:
     released = release(collect(rng.random((2000, 100)), schema, y), plan, SimulationSampler(1))
     start = time.process_time()
     estimate(released, 1.0, "shrunk")
-    assert time.process_time() - start < 3  # half a second on an idle machine
+    assert time.process_time() - start < 0.5  # 20 ms on an idle machine
 
 
 @pytest.mark.parametrize("given", ["loud", "", None, 3])
@@ -188,7 +149,7 @@ def test_unknown_readings_are_refused(given: Any) -> None:
 def test_the_posterior_of_many_cells_needs_little_memory() -> None:
     """Cells are read in parts: neither the memory nor what is read depends on how many there are at once."""
     rng = np.random.default_rng(0)
-    table = NoisyTable(rng.normal(3, 5, (4, 8_000)), np.full(4, 25.0), np.zeros(4))
+    table = NoisyTable(rng.normal(3, 5, (4, 8_000)), np.full(4, 25.0))
     rows = np.full(4, 24_000.0)
     tracemalloc.start()
     try:
@@ -197,5 +158,5 @@ def test_the_posterior_of_many_cells_needs_little_memory() -> None:
     finally:
         tracemalloc.stop()
     assert read.shape == (4, 8_000) and np.allclose(np.exp(read).sum(axis=1), 1)
-    same = NoisyTable(np.full((4, 8_000), 3.0), table.variance, table.shared)
+    same = NoisyTable(np.full((4, 8_000), 3.0), table.variance)
     assert np.ptp(posterior(same, rows, 1.0)) < 1e-12

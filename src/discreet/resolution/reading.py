@@ -8,45 +8,37 @@ by their evidence, so that noise pools many cells and signal few.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import lapack
+
+from discreet.bayes.denoising.chain import chains
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 LEVELS = 12  # of a number's excess, at most
 PRICE = 1.0  # of a level, beside the logarithm of the number of cells
+ROOM = 2048  # cells that are read together, in a core's own cache
 
 
-def chain(seen: Floats, size: Floats, noise: Floats, spread: float, memory: float, own: float) -> tuple[float, Floats]:
-    """Log-evidence of seen = size·(f + w) + noise, f a chain and w white, and the posterior mean of f + w.
+def _averaged(seen: Floats, size: Floats, noise: Floats, tries: Sequence[tuple[float, float, float]]) -> Floats:
+    """The posterior mean of f + w by seen = size·(f + w) + noise, of these variances, averaged over what is tried.
 
-    `noise` are variances, `spread` and `own` those of f and w, `memory` is the correlation of f between neighbours.
-    There are two cells or more, so what f depends on has three diagonals (its precision, and that of what was seen),
-    and one factorisation finds all.
+    Each try is a variance of the chain f, its memory, and a variance of w; they are weighted by their evidence.
     """
-    cells, fresh = len(seen), spread * (1 - memory * memory)
-    within = size * size * own + noise
-    diagonal = np.full(cells, (1 + memory * memory) / fresh)
-    diagonal[0] = diagonal[-1] = 1 / fresh
-    told = size * seen / within
-    pivots, ties, _ = lapack.dpttrf(diagonal + size * size / within, np.full(cells - 1, -memory / fresh))
-    mean = lapack.dpttrs(pivots, ties, told)[0]
-    known = math.log(spread) + (cells - 1) * math.log(fresh)  # minus the logarithm of the precision's determinant
-    spent = float(np.log(within).sum() + np.log(pivots).sum()) + known
-    evidence = -0.5 * (spent + float(seen @ (seen / within)) - float(told @ mean))
-    return evidence, mean + own * size * (seen - size * mean) / within
-
-
-def _averaged(seen: Floats, size: Floats, noise: Floats, tries: Iterable[tuple[float, float, float]]) -> Floats:
-    """Readings weighted by their evidence; each try is a variance of the chain, its memory, a variance of cells."""
-    found = [chain(seen, size, noise, *one) for one in tries]
-    evidence = np.array([one for one, _ in found])
+    told, known = size * seen / noise, size * size / noise
+    found = []
+    step = max(1, ROOM // len(seen))
+    for at in range(0, len(tries), step):
+        spread, memory, own = np.array(tries[at : at + step]).T
+        many = len(own)
+        seen_of, lengths = (np.tile(told, many), np.tile(known, many)), np.full(many, len(seen))
+        found.append(chains(*seen_of, lengths, spread, memory, own))
+    evidence, means = (np.concatenate(parts) for parts in zip(*found, strict=True))
     weights = np.exp(evidence - evidence.max())
-    return np.asarray(np.average([out for _, out in found], axis=0, weights=weights))
+    return np.asarray(weights @ means.reshape(len(tries), -1) / weights.sum())
 
 
 def shares(table: Floats, variance: float, rows: float) -> Floats:

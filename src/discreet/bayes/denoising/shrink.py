@@ -2,22 +2,34 @@
 
 Two unknowns stand behind a cell: its share q of all rows, and the log-odds β of a class in it beside the odds of that
 class at large. β has a normal prior whose width is inferred for each feature from all its cells, so that a feature that
-is all noise gets a width near zero and says next to nothing.
+is all noise gets a width near zero and says next to nothing. Along the bins of a number β is a chain: neighbours are
+alike, as far as the counts do not speak against it.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.bayes.denoising.segments import segments
+from discreet.bayes.denoising.chain import cavities, chains
 from discreet.bayes.denoising.tables import NoisyTable
 
 Floats = NDArray[np.float64]
 ODDS = 0.8 * np.sinh(np.linspace(-3, 3, 61))  # a grid for β, finer near zero
 WIDTHS = np.array([0.02, 0.1, 0.2, 0.4, 0.7, 1.1, 1.7, 2.5, 4.0])  # of the prior of β, all equally likely
+NEAR, FAR = 0.3, 0.6  # how far chains remember, as a share of all bins
+OWN = 0.1  # of a chain's variance is each bin's own, or nothing of it: four chains in all, equally likely
+FEWEST = 3  # bins that make a chain: of two, whose β are tied by the class's rows, one would pull the other wrong
+CLEAR = 2  # the narrowest of the widths whose prior the grid for β resolves
+SHARES = (
+    (0.3, 1.0, 2.0, 4.0),
+    (0.05, 0.15, 0.6),
+    (0.05, 0.5, 2.0, 8.0),
+)  # of chains of shares: deviations, as multiples of
+# an even share, memories, and deviations of each bin's own
 POINTS, REACH = 15, 4.5  # of a grid for q, and how many standard deviations it reaches
 NARROW = 0.25  # log-odds known this well are no longer looked for on the grid
 CHUNK = 32  # cells whose grids are looked at together, in a core's own cache
@@ -31,16 +43,9 @@ _PRIOR = (_PRIOR / _PRIOR.sum(axis=1, keepdims=True)).T
 def shrunk(tables: Sequence[NoisyTable], plain: Sequence[Floats], rows: Floats) -> list[Floats]:
     """log P(cell | class), read with shrinkage; `plain` are readings without, towards which it tends as noise fades.
 
-    `rows` are the rows of each class, none zero. Bins of a number are read twice, each on its own and in segments whose
-    bins noise does not let one tell apart; the two readings are averaged.
+    `rows` are the rows of each class, none zero. Bins of a number are read along a chain, other cells each on its own.
     """
-    shares = rows / rows.sum()
-    scores = _scores(tables, [np.arange(table.cells) for table in tables], rows)
-    groups = [segments(table, shares) for table in tables]
-    runs = [place for place, table in enumerate(tables) if groups[place][-1] + 1 < table.cells]
-    again = _scores([tables[place] for place in runs], [groups[place] for place in runs], rows)
-    for place, other in zip(runs, again, strict=True):
-        scores[place] = (scores[place] + other) / 2
+    shares, scores = rows / rows.sum(), _scores(tables, rows)
     return [_read(*each, shares, float(rows.sum())) for each in zip(tables, scores, plain, strict=True)]
 
 
@@ -66,67 +71,127 @@ def _marginal(cells: Floats, variance: float, rows: float) -> Floats:
     return np.asarray(found / found.sum())
 
 
-def _scores(tables: Sequence[NoisyTable], groups: Sequence[NDArray[np.intp]], rows: Floats) -> list[Floats]:
-    """For each table, class and cell the posterior mean of β, with cells of one group read as one."""
+def _scores(tables: Sequence[NoisyTable], rows: Floats) -> list[Floats]:
+    """For each table, class and cell the posterior mean of β."""
     result: list[Floats] = []
     first, room = 0, 0
-    for stop, group in enumerate([*groups, None]):  # so many tables at once that memory does not matter
-        if group is None or (room and room + len(group) * len(rows) > ROOM):
-            result += _scores_at_once(tables[first:stop], groups[first:stop], rows) if stop > first else []
+    for stop, table in enumerate([*tables, None]):  # so many tables at once that memory does not matter
+        if table is None or (room and room + table.cells * len(rows) > ROOM):
+            result += _scores_at_once(tables[first:stop], rows) if stop > first else []
             first, room = stop, 0
-        room += 0 if group is None else len(group) * len(rows)
+        room += 0 if table is None else table.cells * len(rows)
     return result
 
 
-def _scores_at_once(tables: Sequence[NoisyTable], groups: Sequence[NDArray[np.intp]], rows: Floats) -> list[Floats]:
-    merged = [table.merged(group) for table, group in zip(tables, groups, strict=True)]
-    lengths = [len(sizes) for _, _, sizes in merged]
+def _scores_at_once(tables: Sequence[NoisyTable], rows: Floats) -> list[Floats]:
+    lengths = [table.cells for table in tables]
     starts = np.cumsum([0, *lengths[:-1]])
-    values, variance = (np.concatenate([each[k] for each in merged], axis=1) for k in (0, 1))
+    values = np.concatenate([table.values for table in tables], axis=1)
+    variance = np.repeat(np.stack([table.variance for table in tables], axis=1), lengths, axis=1)
     classes, cells = values.shape
     kept = np.array([1]) if classes == 2 else np.arange(classes)  # with two classes the second tells all
     seen, spread = (np.stack([one[kept], one.sum(axis=0) - one[kept]]).reshape(2, -1) for one in (values, variance))
-    sizes = np.tile(np.concatenate([sizes for _, _, sizes in merged]), len(kept))
-    wide = np.tile(np.repeat([float(table.cells) for table in tables], lengths), len(kept))
     shares = np.repeat(rows[kept] / rows.sum(), cells)
-    evidence, means = (part.reshape(len(kept), cells, -1)
-                       for part in _posterior(seen, spread, sizes, wide, float(rows.sum()), shares))  # fmt: skip
+    bins = [table.ordered if table.ordered >= FEWEST else 0 for table in tables]
+    chained = np.concatenate([np.arange(size) < count for size, count in zip(lengths, bins, strict=True)])
+    wide, sizes = np.repeat(np.array(lengths, np.float64), lengths), np.stack([np.zeros(cells), np.full(cells, np.inf)])
+    if chained.any():
+        wide[chained] = 2.0  # whose shares have no law but that by their neighbours
+        sizes[:, chained] = _sizes([table for table, count in zip(tables, bins, strict=True) if count], rows)
+    wide, centre, doubt = (np.tile(one, len(kept)) for one in (wide, *sizes))
+    read = _posterior(seen, spread, wide, centre, doubt, float(rows.sum()), shares)
+    evidence, means, variances = (part.reshape(len(kept), cells, -1) for part in read)
+    scores = np.zeros(values.shape)
+    if chained.any():
+        ordered = np.array([count for count in bins if count])
+        evidence[:, chained], means[:, chained] = _chained(
+            evidence[:, chained], means[:, chained], variances[:, chained], ordered
+        )
     weights = np.add.reduceat(evidence, starts, axis=1)  # class, table, width
     weights = np.exp(weights - weights.max(axis=2, keepdims=True))
     weights /= weights.sum(axis=2, keepdims=True)
-    scores = np.zeros(values.shape)
     scores[kept] = (means * np.repeat(weights, lengths, axis=1)).sum(axis=2)
-    return [scores[:, start : start + size][:, group]
-            for start, size, group in zip(starts, lengths, groups, strict=True)]  # fmt: skip
+    return [scores[:, start : start + size] for start, size in zip(starts, lengths, strict=True)]
+
+
+def _sizes(tables: Sequence[NoisyTable], rows: Floats) -> Floats:
+    """Of every bin the rows that all other bins of its table lead one to expect, and their standard deviation."""
+    lengths = np.array([table.ordered for table in tables])
+    even = np.array([rows.sum() / table.cells for table in tables])
+    noise = np.repeat(np.array([table.variance.sum() for table in tables]) + even, lengths)
+    seen = np.concatenate([table.values[:, : table.ordered].sum(axis=0) for table in tables]) - np.repeat(even, lengths)
+    told, known = seen / noise, 1 / noise
+    found = [cavities(told, known, lengths, (width * even) ** 2, np.exp(-1 / (lengths * far)), (own * even) ** 2)
+             for width, far, own in itertools.product(*SHARES)]  # fmt: skip
+    logs, centres, doubts = (np.array(one) for one in zip(*found, strict=True))
+    weights = np.exp(logs - logs.max(axis=0))
+    weights = np.repeat(weights / weights.sum(axis=0), lengths, axis=1)
+    centre = (weights * centres).sum(axis=0)
+    doubt = (weights * (doubts + (centres - centre) ** 2)).sum(axis=0)
+    return np.stack([centre + np.repeat(even, lengths), np.sqrt(doubt)])
+
+
+def _chained(evidence: Floats, means: Floats, variances: Floats, lengths: NDArray[np.intp]) -> tuple[Floats, Floats]:
+    """By class, cell and width as `_posterior`, of chains of such lengths: a chain's evidence stands in its first cell.
+
+    What the counts of a cell say is taken for the normal likelihood by which a prior of its own, of this width, would
+    have had this posterior. A width that the grid does not resolve takes that of the narrowest one that it does.
+    """
+    classes, cells, widths = evidence.shape
+    prior = WIDTHS**2
+    known = np.maximum(1 / variances - 1 / prior, 0.0)
+    told = means * (known + 1 / prior)
+    alone = 0.5 * (told**2 * prior / (1 + known * prior) - np.log1p(known * prior))
+    starts = np.cumsum(lengths) - lengths
+    rest = np.add.reduceat(evidence - alone, starts, axis=1)  # what no prior changes: class, table, width
+    tries = np.array([(far, own) for far in (NEAR, FAR) for own in (0.0, OWN)])
+    shape = (len(tries), classes, len(lengths))
+    tied = np.broadcast_to(np.exp(-1 / (lengths * tries[:, :1]))[:, None], shape).ravel()
+    own = np.broadcast_to(tries[:, 1, None, None], shape).ravel()
+    many = np.tile(lengths, len(tries) * classes)
+    found, averaged = np.zeros_like(evidence), np.empty_like(means)
+    for k in range(widths):
+        near = max(k, CLEAR)
+        told_of, known_of = (np.tile(one[:, :, near].ravel(), len(tries)) for one in (told, known))
+        logs, read = chains(told_of, known_of, many, prior[k] * (1 - own), tied, prior[k] * own)
+        logs = logs.reshape(shape) + rest[:, :, near]
+        top = logs.max(axis=0)
+        weights = np.exp(logs - top)
+        found[:, starts, k] = np.log(weights.mean(axis=0)) + top
+        weights = np.repeat(weights / weights.sum(axis=0), lengths, axis=2)
+        averaged[:, :, k] = (weights * read.reshape(len(tries), classes, cells)).sum(axis=0)
+    return found, averaged
 
 
 def _posterior(
-    seen: Floats, noise: Floats, size: Floats, cells: Floats, rows: float, share: Floats
-) -> tuple[Floats, Floats]:
-    """By cell and width, the log-evidence of the width and the posterior mean of the log-odds.
+    seen: Floats, noise: Floats, cells: Floats, centre: Floats, doubt: Floats, rows: float, share: Floats
+) -> tuple[Floats, Floats, Floats]:
+    """By cell and width, the log-evidence of the width and the posterior mean and variance of the log-odds.
 
-    `seen` are the noisy rows of the class and of all others. Any shares of the cells are equally likely beforehand, so
-    that of a run of `size` of them has a beta law. No class can have more rows in a cell than it has at all.
+    `seen` are the noisy rows of the class and of all others. Any shares of the `cells` of a table are equally likely
+    beforehand, so that of one has a beta law. No class can have more rows in a cell than it has at all.
     """
     base = np.log(share) - np.log1p(-share)
     # Where the data fix the odds within a step or two of the grid, the likelihood is a normal one.
     whole, spread = seen.sum(axis=0), noise.sum(axis=0)
     mass = np.maximum(whole, 0.5)
     p = np.minimum(np.maximum(seen[0] / mass, 1e-6), 1 - 1e-6)
-    doubt = (1 - p) ** 2 * noise[0] + p**2 * noise[1] + mass * p * (1 - p)
-    width = np.sqrt(doubt) / (mass * p * (1 - p))
+    error = (1 - p) ** 2 * noise[0] + p**2 * noise[1] + mass * p * (1 - p)
+    width = np.sqrt(error) / (mass * p * (1 - p))
     odds = np.log(p) - np.log1p(-p) - base
     close = (width < NARROW) & (np.abs(odds) < 6) & (whole > 6 * np.sqrt(spread))
     total = WIDTHS**2 + width[:, None] ** 2
     evidence = np.maximum(-0.5 * odds[:, None] ** 2 / total, -600) - 0.5 * np.log(total)
     means = odds[:, None] * WIDTHS**2 / total
+    variances = width[:, None] ** 2 * WIDTHS**2 / total
     far = np.flatnonzero(~close)
     if not len(far):
-        return evidence, means
-    facts, same = _distinct(np.stack([*seen, *noise, size, cells, share, base])[:, far])
+        return evidence, means, variances
+    facts, same = _distinct(np.stack([*seen, *noise, cells, centre, doubt, share, base])[:, far])
     found = [_on_grid(facts[:, at : at + CHUNK], rows) for at in range(0, facts.shape[1], CHUNK)]
-    evidence[far], means[far] = (np.concatenate([part[k] for part in found])[same] for k in (0, 1))
-    return evidence, means
+    for k, one in enumerate((evidence, means, variances)):
+        one[far] = np.concatenate([part[k] for part in found])[same]
+    return evidence, means, variances
 
 
 def _distinct(facts: Floats) -> tuple[Floats, NDArray[np.intp] | slice]:
@@ -141,19 +206,23 @@ def _distinct(facts: Floats) -> tuple[Floats, NDArray[np.intp] | slice]:
     return facts[:, first], same
 
 
-def _on_grid(facts: Floats, rows: float) -> tuple[Floats, Floats]:
-    """The log-evidence of each width and the posterior mean, by cell and width, from a grid of odds and shares.
+def _on_grid(facts: Floats, rows: float) -> tuple[Floats, Floats, Floats]:
+    """The log-evidence of each width and the posterior mean and variance, by cell and width, from a grid of odds and
+    shares.
 
     Logarithms of likelihoods are wanted to a few digits: four bytes hold them, in half of the time.
     """
-    seen, noise, (size, cells, share, base) = facts[:2], facts[2:4], facts[4:]
+    seen, noise, (cells, centre, doubt, share, base) = facts[:2], facts[2:4], facts[4:]
     chance = 1 / (1 + np.exp(-(base[:, None] + ODDS)))
     whole, spread = seen.sum(axis=0), noise.sum(axis=0)
     unsure = np.sqrt(spread + np.minimum(np.maximum(whole, 0.0), rows) + 1.0)
     low = np.minimum(np.maximum(whole - REACH * unsure, 0.0), rows * 0.999) + 0.25
+    low = np.maximum(low, np.minimum(centre - REACH * doubt, rows * 0.99))
     high = np.minimum(np.maximum(whole + REACH * unsure, low + 1.0), rows + 1.0)
+    high = np.minimum(high, np.maximum(centre + REACH * doubt, low + 1.0))
     q = (low[:, None] + (high - low)[:, None] * _STEPS) / (rows + 1.25)
-    prior = (size[:, None] - 1) * np.log(q) + (cells - size - 1)[:, None] * np.log1p(-q)
+    prior = (cells - 2)[:, None] * np.log1p(-q)
+    prior -= 0.5 * ((q * (rows + 1.25) - centre[:, None]) / doubt[:, None]) ** 2
     prior -= prior.max(axis=1, keepdims=True)
     logs = np.repeat((2 * prior).astype(np.float32)[:, :, None], len(ODDS), axis=2)  # twice the logarithms, at first
     all_rows = (rows * q).astype(np.float32)[:, :, None]
@@ -170,4 +239,5 @@ def _on_grid(facts: Floats, rows: float) -> tuple[Floats, Floats]:
     logs *= 0.5
     likely = np.exp(logs, out=logs).sum(axis=1).astype(np.float64)
     evidence = np.maximum(likely @ _PRIOR, 1e-300)
-    return np.log(evidence), (likely * ODDS) @ _PRIOR / evidence
+    mean = (likely * ODDS) @ _PRIOR / evidence
+    return np.log(evidence), mean, np.maximum((likely * ODDS**2) @ _PRIOR / evidence - mean**2, 1e-9)

@@ -14,30 +14,17 @@ Floats = NDArray[np.float64]
 class NoisyTable:
     """Rows by class and cell with noise that is alike in all cells of a class and independent between classes.
 
-    `variance` is that of one cell and `shared` the covariance of two, each by class; the first `ordered` cells are
-    bins in the order of a number.
+    `variance` is that of one cell, by class; the first `ordered` cells are bins in the order of a number.
     """
 
     values: Floats
     variance: Floats
-    shared: Floats
     ordered: int = 0
 
     @property
     def cells(self) -> int:
         """The number of cells."""
         return int(self.values.shape[1])
-
-    def merged(self, groups: NDArray[np.intp]) -> tuple[Floats, Floats, Floats]:
-        """Sums over groups of cells, the variance of each, and the number of cells in it."""
-        if groups[-1] + 1 == self.cells:
-            alone = np.ones(self.cells)
-            return self.values, np.maximum(self.variance[:, None] * alone, 1e-12), alone
-        sizes = np.bincount(groups).astype(np.float64)
-        starts = np.flatnonzero(np.diff(groups, prepend=-1))
-        sums = np.add.reduceat(self.values, starts, axis=1)
-        spread = sizes * self.variance[:, None] + sizes * (sizes - 1) * self.shared[:, None]
-        return sums, np.maximum(spread, 1e-12), sizes
 
 
 def noisy_table(
@@ -56,7 +43,6 @@ def noisy_table(
     each = np.ones(classes)
     one, whole = each * variance, each * own
     known = np.minimum(each * total_variance, whole)
-    between = (whole - cells * one) / (cells * (cells - 1)) if cells > 1 else np.zeros(classes)
     moved = values + ((totals - values.sum(axis=1)) / cells)[:, None]
     change = (known - whole) / cells**2
-    return NoisyTable(moved, np.maximum(one + change, 1e-12), between + change, ordered)
+    return NoisyTable(moved, np.maximum(one + change, 1e-12), ordered)
