@@ -15,7 +15,7 @@ import numpy as np
 from discreet import kinds
 from discreet.additive import newton
 from discreet.additive import plan as additive
-from discreet.auto import classifier
+from discreet.auto import classifier, rule
 from discreet.bayes import bins
 from discreet.bayes.denoising import shrink
 from discreet.calibration import plan as calibration
@@ -99,6 +99,8 @@ ARMS |= {
     f"counts of {float(share):.0%}": Arm("auto", {(classifier, "FIRST"): share, (counts, "ROUGH"): math.inf})
     for share in (counts.FIRST, counts.SHARE)
 }
+DOUBTS = (0.0, 0.5, 1.0, 2.0)  # deviations of noise that the share of the largest class is taken to be less
+ARMS |= {f"share less {doubt:g}": Arm("auto", {(rule, "DOUBT"): doubt}) for doubt in DOUBTS}
 FED, LEAST, LOW = (0.6, 1.0, 1.7), (2, 3), (1.0, 1.5, 2.0)
 ARMS |= {
     f"counted, {fed:g} and {least} or more low {low:g} bins": Arm(
@@ -300,6 +302,12 @@ RULES = {
         {"ROUGH": (0.0, 0.05, 0.1, 0.2, 0.4, 0.8, math.inf)},
         counted_again,
         counts,
+    ),
+    "doubt": Rule(
+        tuple(f"share less {doubt:g}" for doubt in DOUBTS),
+        {"DOUBT": DOUBTS},
+        lambda facts, DOUBT: f"share less {DOUBT:g}",
+        rule,
     ),
     "normal noise": Rule(
         ("fitted, K-norm", "fitted, normal"),

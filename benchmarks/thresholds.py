@@ -20,6 +20,7 @@ from benchmarks.peers import environments, splits
 from discreet import PrivateClassifier
 from discreet.additive import plan as additive
 from discreet.errors import DataError, DiscreetError
+from discreet.selection.kinds import WIDE
 from discreet_studies.data import DataSet, load
 
 MOST = 40_000  # rows of a table that are looked at: larger ones are far from all thresholds
@@ -131,6 +132,8 @@ def _asked(name: str, schema: Any, weight: float) -> bool:
     two, numbers = len(schema.classes) == 2, len(schema.numeric)
     if name.endswith(" bins") or name.startswith("counted, read"):
         return numbers > 0
+    if name.startswith("share less"):
+        return len(schema.features) >= WIDE
     if "more from" in name:
         return numbers > 0 and weight >= PLENTY[0] * len(schema.classes) * len(schema.features)
     if "fine" in name:

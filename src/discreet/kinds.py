@@ -28,9 +28,10 @@ class Facts:
     """What a choice among kinds may go by: the schema, ε for one row, and the noisy number of rows.
 
     `weights` are those that an additive model would have to find for each class, and `support` is rows times ε for
-    each weight of all classes, less for two classes of unequal size. `largest` is the noisy share of the largest class.
-    `clear` says, with a δ, how many times its noise a mean cell is under Gaussian noise, and `table` the ε for one row
-    at which pure noise is as loud as what one table over all features gets; without a δ both are zero.
+    each weight of all classes, less for two classes of unequal size. `largest` is the share of the largest class, less
+    what noise may have added. `clear` says, with a δ, how many times its noise a mean cell is under Gaussian noise, and
+    `table` the ε for one row at which pure noise is as loud as what one table over all features gets; without a δ both
+    are zero.
     """
 
     schema: Any

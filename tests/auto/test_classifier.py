@@ -11,9 +11,11 @@ from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from discreet import Budget, BudgetError, Categorical, DataError, Ledger, Numeric, PrivateClassifier, PrivateNB, Schema
-from discreet.estimators.counts import ClassCounts, count_charge
+from discreet.estimators.counts import bought_counts, noisy_counts
 from discreet.kinds import kinds
+from discreet.mechanisms.noise import sampler_for
 from discreet.models import load_model
+from discreet.privacy.nodes import concentrated
 from discreet.sources.files import open_files
 
 KINDS = [kind.name for kind in kinds() if kind.promise]
@@ -157,11 +159,37 @@ def test_few_rows_are_counted_again_and_many_are_not(rows, share):
     assert sum(Fraction(charge.cost) for charge in fitted.certificate_.charges()) == 1
 
 
-def test_two_counts_are_as_sure_as_their_weighted_mean():
-    rough = ClassCounts(np.array([100.0, 0.0]), 90.0, count_charge(Fraction(1, 100)))
-    both = rough.with_more(ClassCounts(np.array([200.0, 10.0]), 10.0, count_charge(Fraction(4, 100))))
-    assert both.values.tolist() == pytest.approx([190.0, 9.0]) and both.variance == pytest.approx(9.0)
-    assert both.cost == Fraction(1, 20) and len(both.charges) == 2
+def test_a_second_count_takes_the_place_of_the_first():
+    """What is left of a rough count, given that it is rough, is not centred at the rows."""
+    plan = PrivateClassifier(1, people(150)[2]).plan()
+    exact, second = np.array([100, 50]), noisy_counts(np.array([100, 50]), plan.counts.further, sampler_for(1))
+    found = bought_counts(exact, plan.counts, Second(sampler_for(1)))
+    assert found.values.tolist() == second.values.tolist() and found.variance == second.variance
+    assert [charge.cost for charge in found.charges] == [Fraction(1, 100), Fraction(4, 100)]
+
+
+class Second:
+    """A sampler whose first answer is without noise."""
+
+    def __init__(self, sampler):
+        self.sampler, self.asked = sampler, 0
+
+    def __getattr__(self, name):
+        return getattr(self.sampler, name)
+
+    def laplace(self, values, *settings):
+        self.asked += 1
+        return np.asarray(values) if self.asked == 1 else self.sampler.laplace(values, *settings)
+
+
+@pytest.mark.parametrize("rows", [150, 3000])
+@pytest.mark.parametrize("model", ["naive-bayes", "selective", "additive"])
+def test_the_entry_costs_what_any_fit_may_in_rho(rows, model):
+    """Whether or not counts are bought again: squares of parts add up to less than the square of their sum."""
+    X, y, schema = people(rows)
+    fitted = PrivateClassifier(1, schema, model, random_state=3).fit(X, y)
+    spent = sum(Fraction(charge.cost) ** 2 / 2 for charge in fitted.certificate_.charges())
+    assert spent <= concentrated(PrivateClassifier(1, schema, model).plan().node) <= Fraction(1, 2)
 
 
 def test_a_plan_leaves_to_the_model_what_that_many_rows_leave():

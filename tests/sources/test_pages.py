@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import functools
+import hashlib
 import importlib.util
+import inspect
 import os
 import tracemalloc
 import zlib
@@ -507,3 +509,18 @@ def test_a_page_of_gzip_is_one_member_and_nothing_else():
     for page, whole in wrong:
         with pytest.raises(pages._UnknownError):
             pages._inflated(page, whole)
+
+
+def test_the_machine_code_knows_the_rule_of_bins_as_it_is():
+    """The compiler keeps its work for as long as a file stays as it is, and the rule stands in another one."""
+    written = hashlib.sha256(inspect.getsource(sweep._even_bin).encode()).hexdigest()[:12]
+    assert written == pagecode.EVEN_BIN, f"write {written} there"
+
+
+def test_a_run_that_says_more_groups_than_there_are_bytes_is_refused():
+    """Readers that decode refuse it, too, whether or not values that are wanted reach so far."""
+    loops, table, out = as_written(), np.zeros(256, np.uint8), np.zeros(8, np.uint8)
+    for groups, expected in ((1, 8), (2, -1)):
+        run = np.array([groups << 1 | 1, 0], np.uint8)
+        assert loops._page_levels(run, 0, 2, 8, out) == (0 if expected > 0 else -1)
+        assert loops._indexed(np.array([1, *run], np.uint8), 0, 3, table, out) == expected

@@ -28,6 +28,11 @@ from discreet.selection.kbest import narrowed
 from discreet.sources import Progress, Source, check_lasting, is_outside
 
 TOGETHER = "class counts, then the model"
+STEPS = (
+    ("rows by class", FIRST, "discrete Laplace"),
+    ("again, if rough", MORE, "discrete Laplace, or that of the model"),
+    ("the model", 1 - FIRST - MORE, "that of the chosen kind of model"),
+)
 ROWS = (1_000, 10_000, 100_000, 1_000_000)  # for which a plan says what would be chosen
 
 
@@ -57,28 +62,25 @@ class AutoPlan(Protected):
         """The ledger entry, as far as it is known before the counts are."""
         if self.budget.epsilon is None:
             return Sequential(TOGETHER, ())
-        return Sequential(TOGETHER, self._parts(self.budget.epsilon))
-
-    def _parts(self, epsilon: Fraction) -> tuple[Charge | SmoothCharge, ...]:
-        again, rest = epsilon * MORE, epsilon * (1 - FIRST - MORE)
-        return (
-            count_charge(epsilon * FIRST, self.adjacency, self.contributions),
-            SmoothCharge("discrete Laplace, or that of the model", "rows by class again, or the model",
-                         "epsilon", again),
-            SmoothCharge("that of the chosen kind of model", "the model", "epsilon", rest, self.budget.delta),
-        )  # fmt: skip
+        # The rest is one part: a model of many rows has all of it, and squares of epsilon add up to less than its own.
+        first, rest = self.budget.epsilon * FIRST, self.budget.epsilon * (1 - FIRST)
+        return Sequential(TOGETHER, (
+            count_charge(first, self.adjacency, self.contributions),
+            SmoothCharge("that of the chosen kind of model", "rows by class again if need be, and the model", "epsilon",
+                         rest, self.budget.delta),
+        ))  # fmt: skip
 
     def rows(self) -> list[dict[str, Any]]:
         """The steps as a list of plain records, for people and machines."""
         whole = self.budget.epsilon
         return [
             {
-                "step": part.what,
-                "share": float(part.cost),
-                "cost": None if whole is None else float(part.cost * whole),
-                "mechanism": part.mechanism if whole is not None else "none",
+                "step": step,
+                "share": float(share),
+                "cost": None if whole is None else float(share * whole),
+                "mechanism": mechanism if whole is not None else "none",
             }
-            for part in self._parts(Fraction(1))
+            for step, share, mechanism in STEPS
         ]
 
     def choices(self, rows: Sequence[int] = ROWS) -> list[tuple[int, Choice]]:

@@ -16,6 +16,7 @@ from discreet.privacy.plan import moved_rows
 from discreet.schema import Schema
 
 PLENTY = 100.0  # the ε that stands for a fit without privacy
+DOUBT = 1.0  # deviations of noise that the share of the largest class is taken to be less
 
 
 @dataclass(frozen=True)
@@ -79,7 +80,7 @@ def known_facts(
     worth = min(float(epsilon), PLENTY) / steps
     rows, classes = counts.rows, len(schema.classes)
     weights = sum(cells - 1 for cells in _cells(schema, rows, worth))
-    largest = float(counts.shares.max())
+    largest = counts.largest()
     # Of two classes a row tells p(1 − p) about a weight: as much as fewer rows of classes of equal size.
     balance = 4 * largest * (1 - largest) if classes == 2 else 1.0
     support = rows * worth * balance / max(weights * (1 if classes == 2 else classes), 1)
@@ -90,7 +91,7 @@ def known_facts(
         noise = steps * math.sqrt(features / (2 * float(zcdp_rho(Fraction(epsilon), Fraction(delta)))))
         clear = rows * features / (weights + features) / noise
         table = min(_table_epsilon(Budget(epsilon, delta), adjacency, contributions), PLENTY)
-    return Facts(schema, rows, worth, weights, support, largest, clear, table)
+    return Facts(schema, rows, worth, weights, support, counts.largest(DOUBT), clear, table)
 
 
 def _table_epsilon(budget: Budget, adjacency: Adjacency, contributions: int) -> float:

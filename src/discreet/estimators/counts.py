@@ -20,9 +20,8 @@ from discreet.privacy.plan import Planned, Protected, moved_rows
 
 Floats = NDArray[np.float64]
 SHARE = Fraction(1, 25)  # of the budget: at 4 % the count errs by less than a hundredth wherever a model can be learnt
-# The automatic choice counts with little of the budget first, and with more where noise is not small beside the rows:
-# both counts together err no more than one that has SHARE.
-FIRST, MORE = Fraction(1, 100), Fraction(4, 100)
+# The automatic choice counts with little of the budget first, and with SHARE where noise is not small beside the rows.
+FIRST, MORE = Fraction(1, 100), SHARE
 ROUGH = 0.2  # the deviation of a number of rows, as a part of it, above which it is bought again
 WHAT = "the class counts that settings follow from"
 COVERS = "the number of rows in each class and everything computed from it"
@@ -50,7 +49,7 @@ class ClassCounts:
     variance: float
     charge: Charge | None
     certificate: Certificate | None = None
-    further: Charge | None = None  # of a second release, which is part of the values
+    further: Charge | None = None  # of a second release, whose values these are
 
     @property
     def charges(self) -> tuple[Charge, ...]:
@@ -67,12 +66,6 @@ class ClassCounts:
         """Whether the noise of the number of rows is not small beside it."""
         return is_rough(self.rows, self.variance, len(self.values))
 
-    def with_more(self, more: ClassCounts) -> ClassCounts:
-        """These and a second release of the same counts as one, each weighted by how sure it is."""
-        part = self.variance / (self.variance + more.variance)
-        values = (1 - part) * self.values + part * more.values
-        return ClassCounts(values, part * more.variance, self.charge, further=more.charge)
-
     @property
     def positive(self) -> Floats:
         """The counts as a prior may use them: never negative, and never surer than the noise lets them be."""
@@ -87,6 +80,12 @@ class ClassCounts:
     def shares(self) -> Floats:
         """The share of each class, none of them zero."""
         return np.asarray(self.positive / self.positive.sum())
+
+    def largest(self, doubt: float = 0.0) -> float:
+        """The share of the largest class, so many deviations of its noise less, but no less than one of equal ones."""
+        share, classes = float(self.shares.max()), len(self.values)
+        deviation = math.sqrt(self.variance * (1 - 2 * share + classes * share**2)) / self.rows
+        return max(1 / classes, share - doubt * deviation)
 
     def elsewhere(self) -> list[tuple[str, Certificate]]:
         """What a certificate of a model that follows from these counts, and did not buy them, says of them."""
@@ -119,7 +118,8 @@ def bought_counts(exact: NDArray[np.int64], plan: CountPlan, sampler: Sampler) -
     """
     counts = noisy_counts(exact, plan.charge, sampler)
     if plan.further is not None and counts.rough:
-        counts = counts.with_more(noisy_counts(exact, plan.further, sampler))
+        # The first are left aside: the noise of counts that turned out rough is no longer centred.
+        counts = replace(noisy_counts(exact, plan.further, sampler), charge=plan.charge, further=plan.further)
     spent = replace(plan, budget=Budget(counts.cost) if counts.charges else plan.budget)
     node = Sequential(plan.what, counts.charges)
     made = certify(

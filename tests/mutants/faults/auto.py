@@ -31,9 +31,14 @@ plant("second-counts-not-certified", "estimators/counts.py",
       "node = Sequential(plan.what, counts.charges)", "node = Sequential(plan.what, counts.charges[:1])",
       "the certificate leaves out counts that were bought again", WHOLE)
 plant("counts-not-charged", "auto/classifier.py",
-      "return Sequential(TOGETHER, self._parts(self.budget.epsilon))",
-      "return Sequential(TOGETHER, self._parts(self.budget.epsilon)[1:])",
+      "            count_charge(first, self.adjacency, self.contributions),\n", "",
       "the entry in the ledger leaves out the class counts", WHOLE)
+plant("squares-of-parts", "auto/classifier.py",
+      "rest, self.budget.delta),",
+      "rest - self.budget.epsilon * MORE, self.budget.delta),"
+      " count_charge(self.budget.epsilon * MORE, self.adjacency, self.contributions),",
+      "a second count and the model are squared apart where the model has both parts",
+      "auto/test_classifier.py::test_the_entry_costs_what_any_fit_may_in_rho")
 plant("not-charged", "estimators/base.py",
       "self._tab = charge(payer, plan, X, self, schema=schema)", "self._tab = payer.afford(plan.budget, plan.node)",
       "neither the class counts nor the model cost anything in the ledger", WHOLE)
@@ -88,5 +93,5 @@ plant("selection-spends-the-counts-again", "auto/families.py",
       "a selection is given what the class counts have spent", WHOLE)
 
 plant("the-rest-is-charged-without-delta", "auto/classifier.py",
-      '"the model", "epsilon", rest, self.budget.delta)', '"the model", "epsilon", rest)',
+      "                         rest, self.budget.delta),", "                         rest),",
       "a model that spends delta is charged as pure epsilon", "privacy/test_delta.py")
