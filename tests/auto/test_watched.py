@@ -153,11 +153,11 @@ def test_bins_follow_the_noisy_counts(monkeypatch):
 @pytest.mark.parametrize("schema", [BITS, FREE])
 def test_how_many_features_are_chosen_follows_the_noisy_counts(monkeypatch, schema):
     """The draw and the tables are alike for a row more, where an exact number of rows would change them."""
-    features, half = len(schema.features), Fraction(48, 100)
+    features, half = len(schema.features), Fraction(95, 200)
 
     def shape(n):
         kept = features_worth(n, half, 1, features)
-        return kept, bin_count(n, 0.48, kept, 2) if schema is FREE else 0
+        return kept, bin_count(n, 0.475, kept, 2) if schema is FREE else 0
 
     turns = [n for n in range(30, 400) if shape(n) != shape(n + 1)]
     assert turns
