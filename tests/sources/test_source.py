@@ -160,6 +160,25 @@ def test_a_file_that_is_written_after_its_ids_were_counted_is_refused(tmp_path, 
     assert sources.open(str(path), IDENTIFIED, contributions=1).statistics().counts.sum() == 12
 
 
+@pytest.mark.parametrize("suffix", [".csv", ".parquet", ".arrow"])
+@pytest.mark.parametrize("unexpected", ["refuse", "absorb"])
+@pytest.mark.parametrize("ask", ["statistics", "held", "class_counts"])
+def test_a_file_that_is_written_while_it_is_read_is_refused(tmp_path, suffix, unexpected, ask):
+    """A row that moves behind the place of the reader would count twice."""
+    path, told = tmp_path / f"rows{suffix}", []
+    plain = Schema(IDENTIFIED.features, "y", [0, 1])
+
+    def written_meanwhile(done, total):
+        if not told:
+            _written(path, 12)
+        told.append(done)
+
+    source = sources.open(_written(path, 9), plain, unexpected=unexpected, progress=written_meanwhile)
+    with pytest.raises(DataError, match="changed while they were read"):
+        getattr(source, ask)()
+    assert source.statistics().counts.sum() == 12
+
+
 @pytest.mark.parametrize("other", [False, True])
 def test_a_table_of_sqlite_that_is_written_after_its_ids_were_counted_is_refused(tmp_path, other, monkeypatch):
     connection = sqlite3.connect(tmp_path / "rows.db")

@@ -175,16 +175,17 @@ class Source:
     def _opened(self, *, ordered: bool = False) -> Iterator[Stream]:
         """The rows' stream; from here on, before any row is here, it is told how far it is.
 
-        Where people have a limit ids are read first, which needs rows that stay as they are.
+        Files must stay as they are while they are read, or a row that moves in them counts twice. Where people have a
+        limit ids are read first, which needs that of any rows.
         """
         with opened(self.data, self.labels, ordered=ordered, lenient=self.total) as stream:
+            limited = self.contributions is not None and self.schema.id is not None
+            before = stream.state() if limited else stream.stamps()
             stream.progress = self.progress
             if self.progress:
                 self.progress(0, stream.total)
-            limited = self.contributions is not None and self.schema.id is not None
-            before = stream.state() if limited else None
             yield stream
-            if limited and _state(stream) != before:
+            if _state(stream, limited) != before:
                 raise DataError("the data changed while they were read: try again when nobody writes to them")
 
     def _there(self, ask: Callable[[Stream, Absorbed], Read | None]) -> Read | None:
@@ -293,9 +294,9 @@ class Source:
         return Fewer(counts, most, self.draw, unknown=unknown)
 
 
-def _state(stream: Stream) -> Any:
+def _state(stream: Stream, limited: bool) -> Any:
     try:
-        return stream.state()
+        return stream.state() if limited else stream.stamps()
     except OSError:  # a file is gone
         return None
 

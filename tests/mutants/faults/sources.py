@@ -50,9 +50,13 @@ plant("trust-of-batches-lost", "bayes/release.py",
       "(*self.plan.trusts, *other.plan.trusts)", "(*self.plan.trusts,)",
       "what a later batch takes on trust is in no certificate", TRUST)
 plant("changed-files-read", "sources/source.py",
-      "if limited and _state(stream) != before:", "if False:",
+      "if _state(stream, limited) != before:", "if not limited and _state(stream, limited) != before:",
       "people have more rows than were counted, in a file that is written meanwhile",
       f"{SOURCE}::test_a_file_that_is_written_after_its_ids_were_counted_is_refused")
+plant("changed-files-counted", "sources/source.py",
+      "if _state(stream, limited) != before:", "if limited and _state(stream, limited) != before:",
+      "a row that moves while a file is read counts twice",
+      f"{SOURCE}::test_a_file_that_is_written_while_it_is_read_is_refused")
 plant("changing-statements-read", "sources/postgres.py",
       "        if not self.steady:\n            raise DataError(\n", "        if False:\n            raise DataError(\n",
       "ids and rows come from two states of a table",
