@@ -118,6 +118,9 @@ ARMS |= {
     )
     for near, far, own in itertools.product(NEAR, FAR, OWN)
 }
+BLUNT = (4, 5, 6, 8)  # the widest prior by which a cell's counts are taken for a normal likelihood
+ARMS["counted, blunt to none"] = Arm("naive-bayes", EVEN | {(shrink, "FEWEST"): NEVER})
+ARMS |= {f"counted, blunt to {blunt}": Arm("naive-bayes", EVEN | {(shrink, "BLUNT"): blunt}) for blunt in BLUNT}
 USUAL = "counted, 0.6 and 3 or more low 1 bins"  # as they were before edges stood low
 
 
@@ -198,6 +201,11 @@ def read_along(facts: Constants, FEWEST: float, NEAR: float, FAR: float, OWN: fl
     """The reading of `discreet.bayes.denoising.shrink`."""
     along = f"counted, read along {NEAR:g} and {FAR:g} with {OWN:g}"
     return along if FEWEST < NEVER else "counted, read cell by cell"
+
+
+def blunted(facts: Constants, BLUNT: float) -> str:
+    """How `discreet.bayes.denoising.shrink` lets cells speak to a chain."""
+    return f"counted, blunt to {BLUNT:g}" if BLUNT < NEVER else "counted, blunt to none"
 
 
 def normal_noise(facts: Constants, GAIN: float) -> str:
@@ -286,6 +294,12 @@ RULES = {
         tuple(name for name in ARMS if name.startswith("counted, read")),
         {"FEWEST": (3, NEVER), "NEAR": NEAR, "FAR": FAR, "OWN": OWN},
         read_along,
+        shrink,
+    ),
+    "likelihood": Rule(
+        ("counted, blunt to none", *(f"counted, blunt to {blunt}" for blunt in BLUNT)),
+        {"BLUNT": (*BLUNT, NEVER)},
+        blunted,
         shrink,
     ),
     "calibration": Rule(

@@ -19,6 +19,7 @@ from benchmarks.decisions import ARMS, PLENTY, RULES, Cell, Constants, Rule, for
 from benchmarks.peers import environments, splits
 from discreet import PrivateClassifier
 from discreet.additive import plan as additive
+from discreet.auto import rule as auto
 from discreet.errors import DataError, DiscreetError
 from discreet.selection.kinds import WIDE
 from discreet_studies.data import DataSet, load
@@ -96,7 +97,10 @@ def _measured(place: Path, table: DataSet, epsilon: float, seed: int, arms: Sequ
         ranks, hits = ranked(P, made.classes_, y[test])
         # A calibration of two classes leaves ranks as they are: what it is for counts as much as what it takes away.
         scores[name] = (ranks + hits) / 2 if name.startswith("calibrated") else ranks
-        facts |= {**made.choice_.facts, "largest": float(made.counts_.shares.max())}
+        if name.startswith("counted, blunt"):  # probabilities are what that is about
+            sure = np.clip(P[np.arange(len(test)), np.searchsorted(made.classes_, y[test])], 1e-6, 1)
+            scores[name] += float(np.log(sure).mean())
+        facts |= {**made.choice_.facts, "largest": made.counts_.largest(auto.DOUBT)}
     return {"scores": scores, "facts": facts}
 
 
@@ -130,7 +134,7 @@ def _promised(facts: Constants) -> Iterator[None]:
 def _asked(name: str, schema: Any, weight: float) -> bool:
     """Whether an arm may decide anything on such a table; `weight` is rows times ε."""
     two, numbers = len(schema.classes) == 2, len(schema.numeric)
-    if name.endswith(" bins") or name.startswith("counted, read"):
+    if name.endswith(" bins") or name.startswith(("counted, read", "counted, blunt")):
         return numbers > 0
     if name.startswith("share less"):
         return len(schema.features) >= WIDE

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ from scipy.linalg import toeplitz
 from discreet import Budget, Categorical, Numeric, PrivateNB, Schema, collect
 from discreet.bayes.denoising import noisy_table, shrink, shrunk
 from discreet.bayes.denoising.chain import cavities, chains
-from discreet.bayes.estimate import Released, estimate
+from discreet.bayes.estimate import Released
 from discreet.bayes.plan import make_plan
 from discreet.bayes.release import release
 from discreet.mechanisms.noise import SimulationSampler
@@ -39,9 +38,9 @@ def bump(at: float) -> Any:
     return shape / shape.sum()
 
 
-def drawn(laws: Any, deviation: float, seed: int) -> Any:
+def drawn(laws: Any, deviation: float, seed: int, rows: Any = ROWS) -> Any:
     rng = np.random.default_rng(seed)
-    counts = np.stack([rng.multinomial(int(n), law) for n, law in zip(ROWS, laws, strict=True)])
+    counts = np.stack([rng.multinomial(int(n), law) for n, law in zip(rows, laws, strict=True)])
     return counts + rng.normal(0, deviation, counts.shape)
 
 
@@ -101,7 +100,7 @@ def test_widths_are_weighted_as_normal_likelihoods_say() -> None:
 
 @pytest.mark.parametrize("deviation", [20.0, 60.0, 150.0])
 def test_a_smooth_shape_is_read_better_along_its_bins_than_cell_by_cell(deviation: float) -> None:
-    """Paired over 60 draws; were both readings alike, this would fail by chance once in a thousand runs (one-sided)."""
+    """Paired over 60 draws of fixed seeds, so that nothing fails by chance: ahead by three errors of the mean."""
     laws = np.stack([bump(0.4), bump(0.6)])
     truth = np.log(laws[1] / laws[0])
     gains = []
@@ -111,6 +110,25 @@ def test_a_smooth_shape_is_read_better_along_its_bins_than_cell_by_cell(deviatio
                   for found in (read(values, deviation, 0), read(values, deviation, 16))]  # fmt: skip
         gains.append(errors[0] - errors[1])
     assert np.mean(gains) > 3.1 * np.std(gains, ddof=1) / np.sqrt(len(gains))
+
+
+@pytest.mark.parametrize("rows", [(30, 3000), (100, 100, 5000), (500, 500, 5000)])
+@pytest.mark.parametrize("told", [0.0, 1.0])
+def test_few_rows_of_a_class_are_read_no_worse_along_bins(rows: tuple[int, ...], told: float) -> None:
+    """Noise of 10 to 100 hides how rare a class is in a bin: that many bins have few rows of it is said but once."""
+    sizes, errors = np.array(rows, float), []
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        slopes = np.outer(np.arange(len(rows)) - 1.0, told * np.sin(np.arange(64) / 64 * 3))
+        laws = rng.dirichlet(np.full(64, 0.3)) * np.exp(slopes)
+        laws /= laws.sum(axis=1, keepdims=True)
+        truth, share = np.log(laws[:-1]) - np.log(laws[-1]), sizes / sizes.sum() @ laws
+        for deviation in (10.0, 30.0, 100.0):
+            values = drawn(laws, deviation, seed, sizes)
+            both = (read(values, deviation, ordered, sizes) for ordered in (0, 64))
+            errors.append([((found[:-1] - found[-1] - truth) ** 2 @ share).mean() ** 0.5 for found in both])
+    apart, along = np.mean(errors, axis=0)
+    assert along < 0.95 * apart
 
 
 def test_neighbours_that_have_nothing_in_common_cost_little() -> None:
@@ -203,17 +221,3 @@ def test_every_noise_of_counts_can_be_read_along_bins(settings: dict[str, Any]) 
     tables = [PrivateNB(**given).fit(X, y).model_.likelihoods for _ in range(2)]
     assert all(np.array_equal(one.log_prob, other.log_prob) for one, other in zip(*tables, strict=True))
     assert all(np.isfinite(one.log_prob).all() for one in tables[0])
-
-
-def test_fourteen_numbers_are_read_in_some_milliseconds() -> None:
-    schema = Schema([Numeric(f"x{i}", 0, 1) for i in range(14)], target="y", classes=[0, 1])
-    rng = np.random.default_rng(7)
-    y = rng.integers(0, 2, 20_000)
-    plan = make_plan(schema, Budget(1), together=True)
-    released = release(collect(rng.random((20_000, 14)), schema, y), plan, SimulationSampler(1))
-    times = []
-    for _ in range(5):
-        start = time.process_time()
-        estimate(released, 1.0, "shrunk")
-        times.append(time.process_time() - start)
-    assert min(times) < 0.05  # 6 to 12 ms on an idle machine

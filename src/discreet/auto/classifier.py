@@ -20,6 +20,7 @@ from discreet.estimators.counts import FIRST, MORE, ClassCounts, CountPlan, boug
 from discreet.kinds import Kind, find
 from discreet.mechanisms.noise import Sampler, laplace_variance, sampler_for
 from discreet.models import ReleasedModel
+from discreet.privacy.budget import Budget
 from discreet.privacy.ledger import Charge, Node, Sequential, SmoothCharge
 from discreet.privacy.payer import PAID, Payer
 from discreet.privacy.plan import Protected, checked_contributions
@@ -118,7 +119,7 @@ class AutoPlan(Protected):
         }
 
     def __str__(self) -> str:
-        lines = [f"{row['step']:<14}  {row['share']:>6.1%}  {row['mechanism']}" for row in self.rows()]
+        lines = [f"{row['step']:<15}  {row['share']:>6.1%}  {row['mechanism']}" for row in self.rows()]
         return "\n".join([f"{self.budget}, {self.adjacency} neighbours, model {self.model}", *lines])
 
 
@@ -175,10 +176,13 @@ class PrivateClassifier(ScoreEstimator):
             asked.make(epsilon=self.epsilon, schema=schema, **self._people()).plan()
         if self.bins not in {"auto", "schema"}:
             raise BudgetError(f"bins must be 'auto' or 'schema', not {self.bins!r}")
+        budget = self._budget()
+        if budget.epsilon is not None:
+            Budget(budget.epsilon * FIRST)  # a part of what is hardly anything may be out of reach
         people = self._people()
         contributions = checked_contributions(people["contributions"])
         return AutoPlan(
-            schema, self._budget(), people["adjacency"], contributions, str(self.model), bool(self.generative),
+            schema, budget, people["adjacency"], contributions, str(self.model), bool(self.generative),
             unexpected=people["unexpected"],
         )  # fmt: skip
 

@@ -97,7 +97,7 @@ def counted(
     """Each row group of a file, its rows and their statistics, or None where it must be decoded; None for any file
     of which nothing can be counted so, or for which it does not pay.
     """
-    if tuple(detail) != BINS:
+    if tuple(detail) != BINS or not hasattr(os, "preadv"):  # which not every system has
         return None
     try:
         file = open(path, "rb", buffering=0)  # noqa: SIM115 - it is held until its last row group is counted
@@ -150,7 +150,7 @@ def _wanted(column: Any, place: int, kind: Any, feature: Any) -> _Wanted | None:
     simple = known.is_integer(kind) or known.is_float32(kind) or known.is_float64(kind)
     stored = _TYPES.get(column.physical_type)
     flat = column.max_repetition_level == 0 and column.max_definition_level <= 1
-    if not simple or stored is None or not flat or column.path != column.name:
+    if not simple or stored is None or not flat or not column.path == column.name == feature.name:
         return None
     holds = np.dtype(kind.to_pandas_dtype())
     # Whole numbers of up to four bytes are stored in four; all else is stored as it is.

@@ -9,7 +9,8 @@ WHOLE = f"{WATCHED}::test_counts_and_model_cost_epsilon_together"
 plant("counts-exact", "auto/classifier.py",
       "counts = bought_counts(source.class_counts(), plan.counts, sampler)\n",
       "counts = bought_counts(source.class_counts(), plan.counts, sampler)\n"
-      "        counts = ClassCounts(source.class_counts() * 1.0, 1.0, counts.charge, counts.certificate)\n",
+      "        import dataclasses\n"
+      "        counts = dataclasses.replace(counts, values=source.class_counts() * 1.0, variance=1.0)\n",
       "kind, bins and calibration follow exact class counts", f"{WATCHED}::test_the_choice_follows_the_noisy_counts")
 plant("counts-noise-halved", "estimators/counts.py",
       "noisy = sampler.laplace(exact, charge.spread)", "noisy = sampler.laplace(exact, charge.spread / 2)",

@@ -226,6 +226,10 @@ plant("values-of-another-width", "sources/pages.py",
       " or int(stored[2]) != max(4, holds.itemsize)", "",
       "bytes beyond a page are counted as values",
       f"{PAGES}_values_are_of_the_width_and_family_that_their_type_says")
+plant("plain-numbers-with-a-sign", "sources/pages.py",
+      'bits, self.kind.kind == "i"], np.int64)', "bits, True], np.int64)",
+      "a number without a sign has another cell in a page than beside its dictionary",
+      f"{PAGES}_plain_values_of_every_type_fall_into_the_bins_of_their_doubles")
 plant("gzip-of-any-length", "sources/pages.py",
       "if len(page) != size or not reader.eof or reader.unused_data:", "if len(page) > size:",
       "memory that nobody wrote is counted as values",

@@ -24,14 +24,16 @@ NEAR, FAR = 0.3, 0.6  # how far chains remember, as a share of all bins
 OWN = 0.1  # of a chain's variance is each bin's own, or nothing of it: four chains in all, equally likely
 FEWEST = 3  # bins that make a chain: of two, whose β are tied by the class's rows, one would pull the other wrong
 CLEAR = 2  # the narrowest of the widths whose prior the grid for β resolves
+BLUNT = 4  # the widest by whose prior what counts of a cell say is taken for a normal likelihood (see `_chained`)
+# Of chains of shares: deviations, as multiples of an even share, memories, and deviations of each bin's own.
 SHARES = (
     (0.3, 1.0, 2.0, 4.0),
     (0.05, 0.15, 0.6),
     (0.05, 0.5, 2.0, 8.0),
-)  # of chains of shares: deviations, as multiples of
-# an even share, memories, and deviations of each bin's own
+)
 POINTS, REACH = 15, 4.5  # of a grid for q, and how many standard deviations it reaches
 NARROW = 0.25  # log-odds known this well are no longer looked for on the grid
+LARGE = 1e15  # deviations of noise beyond which nothing can be told
 CHUNK = 32  # cells whose grids are looked at together, in a core's own cache
 MANY = 4096  # cells among which like ones are looked for
 ROOM = 1 << 17  # cells of classes that are read together
@@ -135,12 +137,14 @@ def _chained(evidence: Floats, means: Floats, variances: Floats, lengths: NDArra
     """By class, cell and width as `_posterior`, of chains of such lengths: a chain's evidence stands in its first cell.
 
     What the counts of a cell say is taken for the normal likelihood by which a prior of its own, of this width, would
-    have had this posterior. A width that the grid does not resolve takes that of the narrowest one that it does.
+    have had this posterior; where that is wider than the prior, they say nothing. Widths below CLEAR and above BLUNT
+    take the likelihood of these: of rows of a rare class counts say "not many", and a wide prior would make "hardly
+    any" of that, which the chain would then believe once for each of its bins.
     """
     classes, cells, widths = evidence.shape
     prior = WIDTHS**2
     known = np.maximum(1 / variances - 1 / prior, 0.0)
-    told = means * (known + 1 / prior)
+    told = np.where(known > 0, means / variances, 0.0)
     alone = 0.5 * (told**2 * prior / (1 + known * prior) - np.log1p(known * prior))
     starts = np.cumsum(lengths) - lengths
     rest = np.add.reduceat(evidence - alone, starts, axis=1)  # what no prior changes: class, table, width
@@ -151,7 +155,7 @@ def _chained(evidence: Floats, means: Floats, variances: Floats, lengths: NDArra
     many = np.tile(lengths, len(tries) * classes)
     found, averaged = np.zeros_like(evidence), np.empty_like(means)
     for k in range(widths):
-        near = max(k, CLEAR)
+        near = min(max(k, CLEAR), BLUNT)
         told_of, known_of = (np.tile(one[:, :, near].ravel(), len(tries)) for one in (told, known))
         logs, read = chains(told_of, known_of, many, prior[k] * (1 - own), tied, prior[k] * own)
         logs = logs.reshape(shape) + rest[:, :, near]
@@ -212,7 +216,9 @@ def _on_grid(facts: Floats, rows: float) -> tuple[Floats, Floats, Floats]:
 
     Logarithms of likelihoods are wanted to a few digits: four bytes hold them, in half of the time.
     """
-    seen, noise, (cells, centre, doubt, share, base) = facts[:2], facts[2:4], facts[4:]
+    # Of noise that is larger than any number of rows, four bytes need not hold the square.
+    seen, noise = np.clip(facts[:2], -LARGE, LARGE), np.minimum(facts[2:4], LARGE**2)
+    cells, centre, doubt, share, base = facts[4:]
     chance = 1 / (1 + np.exp(-(base[:, None] + ODDS)))
     whole, spread = seen.sum(axis=0), noise.sum(axis=0)
     unsure = np.sqrt(spread + np.minimum(np.maximum(whole, 0.0), rows) + 1.0)
