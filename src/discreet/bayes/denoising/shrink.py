@@ -24,7 +24,7 @@ NEAR, FAR = 0.3, 0.6  # how far chains remember, as a share of all bins
 OWN = 0.1  # of a chain's variance is each bin's own, or nothing of it: four chains in all, equally likely
 FEWEST = 3  # bins that make a chain: of two, whose β are tied by the class's rows, one would pull the other wrong
 CLEAR = 2  # the narrowest of the widths whose prior the grid for β resolves
-BLUNT = 4  # the widest by whose prior what counts of a cell say is taken for a normal likelihood (see `_chained`)
+BLUNT = 5  # the widest by whose prior what counts of a cell say is taken for a normal likelihood (see `_chained`)
 # Of chains of shares: deviations, as multiples of an even share, memories, and deviations of each bin's own.
 SHARES = (
     (0.3, 1.0, 2.0, 4.0),
