@@ -68,13 +68,13 @@ def call(schema, model, epsilon=1, **settings):
     ],
 )
 def test_counts_and_model_cost_epsilon_together(monkeypatch, schema, model, adjacency, moved):
-    data = (bits if schema is BITS else points)((60 if model == "selective" else 1600) * moved)
+    data = (bits if schema is BITS else points)((60 if model == "selective" else 6000) * moved)
     other, inserted = neighbour(data, adjacency, moved)
     fit = call(schema, model, adjacency=adjacency, contributions=moved)
     tape = replayed(monkeypatch, fit, data, other, inserted=inserted)
     steps = moved * (2 if adjacency == "replace" else 1)
     moves = bool(data[1][0] != other[1][0] or inserted)
-    again = model == "selective" or adjacency == "replace"  # 60 rows are few, and so are 1600 that may be replaced
+    again = model == "selective" or adjacency == "replace"  # 60 rows are few, and so are 6000 that may be replaced
     assert tape.events[0].public == (Fraction(100 * steps), (2,))
     assert tape.events[0].loss == pytest.approx(moves / 100)
     assert (tape.events[1].public == (25 * steps, (2,))) == again
@@ -118,8 +118,8 @@ def test_the_choice_follows_the_noisy_counts(monkeypatch):
 def test_whether_counts_are_bought_again_follows_the_first_ones(monkeypatch):
     """A row more would make the noise small beside the rows, if the exact number of rows were asked."""
     spread = count_charge(Fraction(1, 100)).spread
-    rough = [is_rough(n, laplace_variance(float(spread)), 2) for n in range(900, 1100)]
-    size = 900 + rough.index(False) - 1
+    rough = [is_rough(n, laplace_variance(float(spread)), 2) for n in range(3900, 4100)]
+    size = 3900 + rough.index(False) - 1
     data = bits(size)
     other, inserted = neighbour(data, "add-remove")
     tape = replayed(monkeypatch, call(BITS, "naive-bayes"), data, other, inserted=inserted, loudness=0)

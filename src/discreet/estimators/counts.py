@@ -22,7 +22,7 @@ Floats = NDArray[np.float64]
 SHARE = Fraction(1, 25)  # of the budget: at 4 % the count errs by less than a hundredth wherever a model can be learnt
 # The automatic choice counts with little of the budget first, and with SHARE where noise is not small beside the rows.
 FIRST, MORE = Fraction(1, 100), SHARE
-ROUGH = 0.2  # the deviation of a number of rows, as a part of it, above which it is bought again
+ROUGH = 0.05  # the deviation of a number of rows, as a part of it, above which it is bought again
 WHAT = "the class counts that settings follow from"
 COVERS = "the number of rows in each class and everything computed from it"
 
