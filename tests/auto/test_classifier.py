@@ -149,7 +149,7 @@ def test_bins_and_calibration_follow_the_epsilon_of_one_row(adjacency, times, st
 
 @pytest.mark.parametrize(("rows", "share"), [(150, 5), (3000, 5), (6000, 1)])
 def test_few_rows_are_counted_again_and_many_are_not(rows, share):
-    """At ε = 1 the noise of a first count is 200 rows of two classes: more than a twentieth of 3000, and less of 6000."""
+    """At ε = 1 the noise of a first count is 200 rows of two classes: more than a twentieth of 3000, less of 6000."""
     X, y, schema = people(rows)
     fitted = PrivateClassifier(1, schema, "naive-bayes", random_state=3).fit(X, y)
     costs = [Fraction(charge.cost) for charge in fitted.certificate_.charges() if charge.what == "rows by class"]
