@@ -12,7 +12,7 @@ from discreet.privacy.budget import Budget
 from discreet.schema import Feature, Numeric, Schema
 
 LEAST, FEW, MOST = 2, 16, 32
-LOW, SEVERAL = 1.5, 4  # of so many bins or more the edges stand at (i/G)^LOW of a range that begins at zero or above
+LOW, SEVERAL = 2.0, 4  # of so many bins or more the edges stand at (i/G)^LOW of a range that begins at zero or above
 FED, RISE = 1.0, 0.7  # bins that one row·ε per feature and class can feed, and how their number grows with more
 PLENTY = 30.0  # rows·ε per feature and class, from which on that few bins are too coarse
 FINE = 500.0  # rows·ε per feature and class, from which on the first bin is halved again and again
