@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -17,10 +18,13 @@ from discreet.additive import newton
 from discreet.additive import plan as additive
 from discreet.auto import classifier, rule
 from discreet.bayes import bins
+from discreet.bayes.bins import cut_low, rebinned
 from discreet.bayes.denoising import shrink
 from discreet.calibration import plan as calibration
 from discreet.estimators import counts
 from discreet.resolution import fine, pooled
+from discreet.resolution.grids import with_edges
+from discreet.schema import Numeric
 from discreet.selection import kinds as selective
 
 DELTA = 1e-6
@@ -107,6 +111,30 @@ ARMS |= {
         "naive-bayes", EVEN | {(bins, "FED"): fed, (bins, "LEAST"): least, (bins, "LOW"): low}
     )
     for fed, least, low in itertools.product(FED, LEAST, LOW)
+}
+
+
+def standing(place: Callable[[float], float]) -> dict[tuple[Any, str], Any]:
+    """Edges of numbers that may lie low at other places; everything else is cut as the library does."""
+
+    def cut(feature: Numeric, count: int) -> Numeric:
+        span, usual = feature.upper - feature.lower, cut_low(feature, count)
+        if usual == rebinned(feature, count):
+            return usual
+        return with_edges(feature, (feature.lower + span * place(i / count) for i in range(1, count)))
+
+    return {(bins, "cut_low"): cut}
+
+
+CUTS: dict[str, dict[tuple[Any, str], Any]] = {
+    **{f"power {low:g}": {(bins, "LOW"): low} for low in LOW},
+    "mean of even and squared": standing(lambda part: (part + part**2) / 2),
+    "half even and half squared": standing(lambda part: ((math.sqrt(1 + 8 * part) - 1) / 2) ** 2),
+}
+ARMS |= {f"as it is, {name} edges": Arm("auto", cut) for name, cut in CUTS.items()}
+ARMS |= {
+    f"as it is, {name} apart": Arm("auto", {(counts, "APART"): rows})
+    for name, rows in (("all", NEVER), ("by size", ALWAYS))
 }
 PLENTY = (30.0, 100.0, 300.0)  # rows·ε per feature and class, from which on there are more than FEW bins
 ARMS |= {f"counted, more from {plenty:g}": Arm("naive-bayes", EVEN | {(bins, "PLENTY"): plenty}) for plenty in PLENTY}
@@ -283,6 +311,18 @@ RULES = {
         {"FED": FED, "LEAST": LEAST, "LOW": LOW},
         lambda facts, FED, LEAST, LOW: f"counted, {FED:g} and {LEAST:g} or more low {LOW:g} bins",
         bins,
+    ),
+    "edges": Rule(
+        tuple(f"as it is, {name} edges" for name in CUTS),
+        {"CUT": tuple(range(len(CUTS)))},  # by its place in the list
+        lambda facts, CUT: f"as it is, {list(CUTS)[int(CUT)]} edges",
+        SimpleNamespace(CUT=list(CUTS).index(f"power {bins.LOW:g}")),
+    ),
+    "classes": Rule(
+        ("as it is, all apart", "as it is, by size apart"),
+        {"APART": (0, 300, 1000, 2000, 3000, NEVER)},
+        lambda facts, APART: f"as it is, {'by size' if facts['rows'] >= APART else 'all'} apart",
+        counts,
     ),
     "many bins": Rule(
         tuple(f"counted, more from {plenty:g}" for plenty in PLENTY),

@@ -134,8 +134,10 @@ def _promised(facts: Constants) -> Iterator[None]:
 def _asked(name: str, schema: Any, weight: float) -> bool:
     """Whether an arm may decide anything on such a table; `weight` is rows times ε."""
     two, numbers = len(schema.classes) == 2, len(schema.numeric)
-    if name.endswith(" bins") or name.startswith(("counted, read", "counted, blunt")):
+    if name.endswith((" bins", " edges")) or name.startswith(("counted, read", "counted, blunt")):
         return numbers > 0
+    if name.endswith(" apart"):
+        return numbers > 0 and not two
     if name.startswith("share less"):
         return len(schema.features) >= WIDE
     if "more from" in name:

@@ -138,13 +138,14 @@ def test_bins_and_calibration_follow_the_epsilon_of_one_row(adjacency, times, st
     monkeypatch.setattr(
         calibration, "calibration_share", lambda n, e, k: told.setdefault("share", e) and share(n, e, k)
     )
-    monkeypatch.setattr(bins, "binned", lambda s, n, e: told.setdefault("bins", float(e)) and binned(s, n, e))
+    monkeypatch.setattr(bins, "binned", lambda s, n, e, **k: told.update(bins=float(e), **k) or binned(s, n, e, **k))
     settings = {"adjacency": adjacency, "contributions": times, "random_state": 1}
     fitted = PrivateClassifier(2, schema, "naive-bayes", **settings).fit(X, y)
     rest = 2 - float(fitted.counts_.cost)
     assert told["share"] == pytest.approx(rest / steps)
     fixed = float(share(fitted.counts_.rows, rest / steps, 3))
     assert told["bins"] == pytest.approx(rest * (1 - fixed) / steps)
+    assert told["classes"] == fitted.counts_.apart  # of noisy counts
 
 
 @pytest.mark.parametrize(("rows", "share"), [(150, 5), (3000, 5), (6000, 1)])

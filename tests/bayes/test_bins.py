@@ -38,6 +38,12 @@ def test_more_rows_and_budget_never_give_fewer_bins(rows: float, epsilon: float,
     assert bin_count(rows, epsilon, features + 1, classes) <= count
 
 
+def test_fewer_classes_that_share_the_rows_have_more_bins() -> None:
+    share = [binned(SCHEMA, 300, 1.0, classes=classes).features[1].cells for classes in (2, 1.5, 1)]
+    assert share[0] == binned(SCHEMA, 300, 1.0).features[1].cells
+    assert share == sorted(set(share))
+
+
 def test_declared_bins_stay_and_all_else_of_the_schema() -> None:
     few, many = binned(SCHEMA, 30, 0.1), binned(SCHEMA, 10**6, 1)
     for made in (few, many):

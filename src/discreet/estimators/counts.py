@@ -23,6 +23,7 @@ SHARE = Fraction(1, 25)  # of the budget: at 4 % the count errs by less than a h
 # The automatic choice counts with little of the budget first, and with SHARE where noise is not small beside the rows.
 FIRST, MORE = Fraction(1, 100), SHARE
 ROUGH = 0.05  # the deviation of a number of rows, as a part of it, above which it is bought again
+APART = 300.0  # rows, from which on bins are as wide as classes of equal size would have them
 WHAT = "the class counts that settings follow from"
 COVERS = "the number of rows in each class and everything computed from it"
 
@@ -86,6 +87,19 @@ class ClassCounts:
         share, classes = float(self.shares.max()), len(self.values)
         deviation = math.sqrt(self.variance * (1 - 2 * share + classes * share**2)) / self.rows
         return max(1 / classes, share - doubt * deviation)
+
+    @property
+    def apart(self) -> float:
+        """How many classes of equal size would have as many rows: two at least, of few rows all there are.
+
+        It is e to the entropy of shares. A class of hardly any rows takes none from the others, so bins need not be
+        wider for it.
+        """
+        classes, part = float(len(self.values)), self.values[self.values > 0]
+        if self.rows < APART or not len(part):
+            return classes
+        part = part / part.sum()
+        return max(min(2.0, classes), math.exp(-float((part * np.log(part)).sum())))
 
     def elsewhere(self) -> list[tuple[str, Certificate]]:
         """What a certificate of a model that follows from these counts, and did not buy them, says of them."""

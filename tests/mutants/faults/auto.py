@@ -64,9 +64,12 @@ plant("calibration-free", "auto/families.py",
       "    kept = epsilon - share\n", "    kept = epsilon\n",
       "the calibration is bought with budget that the model spends again", WHOLE)
 plant("bins-by-exact-rows", "auto/families.py",
-      "public = binned(schema, counts.rows, max(kept / steps, LEAST))",
-      "public = binned(schema, len(X), max(kept / steps, LEAST))",
+      "public = binned(schema, counts.rows, each,", "public = binned(schema, len(X), each,",
       "the number of bins follows the exact number of rows", f"{WATCHED}::test_bins_follow_the_noisy_counts")
+plant("bins-by-exact-classes", "auto/families.py",
+      "classes=counts.apart)", "classes=ClassCounts(X.class_counts() * 1.0, 0.0, None).apart)",
+      "the number of bins follows the exact sizes of classes",
+      "auto/test_classifier.py::test_bins_and_calibration_follow_the_epsilon_of_one_row")
 plant("network-one-row-per-person", "auto/families.py",
       'estimator = kind.make(**(kind.as_declared if bins == "schema" else {}), **settings)',
       'estimator = kind.make(**(kind.as_declared if bins == "schema" else {}), **(settings | {"contributions": 1}))',
