@@ -15,7 +15,7 @@ SCHEMA = Schema([*(Numeric(f"x{j}", 0, 100) for j in range(6)), Categorical("a",
 
 def fitted(name):
     rng = np.random.default_rng(0)
-    y = (rng.random(4000) < 0.3).astype(np.int64)
+    y = (rng.random(6000) < 0.3).astype(np.int64)
     X = np.column_stack([np.minimum(rng.gamma(1, 2 + y, len(y)), 100) for _ in range(6)] + [rng.integers(0, 3, len(y))])
     way = spending.WAYS[name]
     with forced(dict(way.forced)):
