@@ -9,6 +9,7 @@ import pytest
 from discreet.additive import few as several
 from discreet.additive import kernels as class_kernels
 from discreet.linear import few, kernels
+from discreet.linear.losses import Huber
 
 SIZES = (2, 5, 7, 3)
 
@@ -74,6 +75,23 @@ def test_parts_of_rates_add_up_exactly():
     for rate, high, low, rest in zip(rates, *few.thirds(rates), strict=True):
         assert Fraction(rate) == Fraction(high) + Fraction(low) + Fraction(rest)
     assert not np.any(few.thirds(np.zeros(3)))
+
+
+def test_a_loss_by_rows_is_that_of_arrays_to_the_last_bit():
+    """Many rows have the rounded hinge loss and its curvature from a loop: few of them by arrays are the same."""
+    loss, rng = Huber(0.05), np.random.default_rng(6)
+    t = np.concatenate([rng.normal(1, 0.1, few.ROWS), [0.95, 1.05, 1.0, np.nextafter(1.05, 0), -7.0, 0.0, 40.0]])
+    for made in (loss.value, loss.curvature):
+        parts = [made(part) for part in np.array_split(t, 3)]
+        assert not few.is_few(len(t), 1) and few.is_few(len(parts[0]), 1)
+        assert made(t).tobytes() == np.concatenate(parts).tobytes()
+
+
+def test_no_rows_are_few_within_a_study():
+    with few.compiled():
+        assert not few.is_few(1, 1)
+        assert kernels.loops(np.zeros((10, 3))) is kernels.compiled()
+    assert few.is_few(1, 1)
 
 
 def test_which_way_is_taken_hangs_on_the_size_alone():

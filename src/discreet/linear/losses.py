@@ -10,7 +10,8 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.linear import precise
+from discreet.linear import few, precise
+from discreet.loops import kernel
 
 Floats = NDArray[np.float64]
 
@@ -94,6 +95,8 @@ class Huber(Loss):
         return math.nextafter(1 / (2 * self.h), math.inf)
 
     def value(self, t: Floats) -> Floats:
+        if not few.is_few(len(t), 1):
+            return _by_row(_huber, t, self.h)
         over = 1 + self.h - t
         return np.asarray(np.where(over <= 0, 0.0, np.where(over >= 2 * self.h, 1 - t, over**2 / (4 * self.h))))
 
@@ -107,6 +110,8 @@ class Huber(Loss):
         return -slope
 
     def curvature(self, t: Floats) -> Floats:
+        if not few.is_few(len(t), 1):
+            return _by_row(_corner, t, self.h)
         return np.asarray(np.where(np.abs(1 - t) <= self.h, 1 / (2 * self.h), 0.0))
 
     def bent(self, t: Floats, off: float) -> int:
@@ -116,6 +121,24 @@ class Huber(Loss):
     def worst(self, reach: float, ridge: float) -> float:
         # At t = 1 − h the steepest slope meets the full curvature.
         return (reach + math.log1p(self.bend / ridge)) * (1 + 1e-12)
+
+
+def _huber(t: Any, h: float, out: Any) -> None:
+    for i in range(len(t)):
+        over = 1 + h - t[i]
+        out[i] = 0.0 if over <= 0 else 1 - t[i] if over >= 2 * h else over * over / (4 * h)
+
+
+def _corner(t: Any, h: float, out: Any) -> None:
+    for i in range(len(t)):
+        out[i] = 1 / (2 * h) if abs(1 - t[i]) <= h else 0.0
+
+
+def _by_row(loop: Any, t: Floats, h: float) -> Floats:
+    """What NumPy's choices between arrays give too, to the last bit and twenty times slower."""
+    out = np.empty(len(t))
+    kernel(loop)(t, h, out)
+    return out
 
 
 def _sigmoid(t: Any) -> Floats:

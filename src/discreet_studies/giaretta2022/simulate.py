@@ -75,7 +75,8 @@ def summed_releases(
     A sum does not depend on which node holds which row, so that the exact part is the same in every trial and the
     noise of equal plans is drawn as one. Under secure aggregation all nodes have the same plan.
     """
-    counted: list[tuple[Plan, float]] = list(Counter(plans).items())
+    alike = all(plan is plans[0] for plan in plans)  # to hash a plan a thousand times takes longer than a trial
+    counted: list[tuple[Plan, float]] = [(plans[0], len(plans))] if alike else list(Counter(plans).items())
     if secure is not None:
         if len(counted) > 1:
             raise BudgetError("under secure aggregation all nodes spend the same budget")

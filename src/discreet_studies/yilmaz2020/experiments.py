@@ -37,7 +37,6 @@ PAPER_DIMS = {("australian", "pca"): 1, ("australian", "dca"): 1, ("pima", "pca"
 TEST_SHARE = 0.2
 THETAS = (0.1, 0.25, 0.5, 0.75, 0.9)
 SHARES = (0.0625, 0.25, 1.0)  # of the training rows
-FEW_REPEATS = 20  # of the two experiments whose setting the paper does not print
 THETA_METHODS = ("the", "paper-the", "paper-all-the")
 ROWS_METHODS = ("auto", "paper-de", "paper-oue", "paper-all-de", "paper-all-oue")
 SMALL = 0.5  # what the paper calls a small ε, at most
@@ -50,17 +49,20 @@ class Size:
     repeats: dict[str, int]
     epsilons: tuple[float, ...]
     dimension_epsilons: tuple[float, ...]
+    few: int  # repeats of the two experiments whose settings the paper does not print
 
 
 FULL = Size(
     repeats=dict.fromkeys(DATA, 100),
     epsilons=(0.1, 0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 5.0),
     dimension_epsilons=(0.5, 1.0, 2.0, 4.0),
+    few=100,
 )
 FAST = Size(
     repeats={"car": 60, "kr_vs_kp": 30, "mushroom": 24, "connect4": 8, "australian": 32, "pima": 32},
     epsilons=(0.1, 0.5, 1.0, 2.0, 5.0),
     dimension_epsilons=(2.0,),
+    few=20,
 )
 _SECONDS = {"car": 0.01, "kr_vs_kp": 0.04, "mushroom": 0.06, "connect4": 0.4, "australian": 0.02, "pima": 0.02}
 
@@ -83,7 +85,7 @@ def _discrete(size: Size, data: str, repeat: int) -> list[Task]:
         *(task(method, float("inf")) for method in ("plain", "majority")),
         *(task(m, e) for m in (*PAPER_DISCRETE, *PAPER_ALL, *OURS_DISCRETE) for e in size.epsilons),
     ]
-    if repeat < FEW_REPEATS:
+    if repeat < size.few:
         planned += [
             Task("theta", data, m, e, repeat=repeat, options=(("theta", theta),), cost=_SECONDS[data])
             for m in THETA_METHODS

@@ -65,7 +65,7 @@ ITEMS = (
     Item("experiment", "IV", "80/20 splits, 100 repeats", ("code:discreet_studies.data:monte_carlo",
                                                           "experiment:discrete")),
     Item("experiment", "IV", "Several θ of THE", ("experiment:theta", "claim:quarter_is_best"), MENDED,
-         "the other values of θ are not printed: 0.1, 0.5, 0.75 and 0.9 stand beside 0.25, 20 repeats"),
+         "the other values of θ are not printed: 0.1, 0.5, 0.75 and 0.9 stand beside 0.25"),
     Item("figure", "2", "Accuracy against ε on four data sets, five oracles",
          ("figure:figure2-car", "figure:figure2-kr_vs_kp", "figure:figure2-mushroom", "figure:figure2-connect4"),
          MENDED, VALUES),

@@ -12,6 +12,7 @@ from discreet_studies.zafarani2021.experiments import SYNTHETIC, WEIGHTS
 CLAIMS = Claims("zafarani2021")
 
 METHODS = ("smooth", "paper-smooth")
+BONFERRONI = 2.64  # standard errors: six comparisons of each weight at what two errors are for one (one in forty)
 
 
 def gain(results: Results, method: str, data: str, first: str, second: str) -> Estimate:
@@ -89,18 +90,22 @@ def helps_more_than_it_hurts(results: Results) -> Finding:
 def weight_depends_on_data(results: Results) -> Finding:
     """Section 10.1, figures 15 and 16: "the optimal privacy budget distribution is dataset dependent".
 
-    No weight is the best on both data sets: each is clearly beaten by another on one of them.
+    No weight is the best on both data sets: each is clearly beaten by another on one of them. The paper names no test
+    and no number of comparisons, so that none is allowed for in the verdict; what allowing for it comes to is told.
     """
     measured: dict[str, Any] = {}
     words: list[str] = []
 
+    def others_of(method: str, weight: str) -> dict[str, Estimate]:
+        return {
+            f"{weight} to {other} on {name}": gain(results, method, name, other, weight)
+            for name in SYNTHETIC for other in WEIGHTS if other != weight
+        }  # fmt: skip
+
     def check(method: str) -> bool:
         beaten: dict[str, Estimate] = {}
         for weight in WEIGHTS:
-            gaps = {
-                f"{weight} to {other} on {name}": gain(results, method, name, other, weight)
-                for name in SYNTHETIC for other in WEIGHTS if other != weight
-            }  # fmt: skip
+            gaps = others_of(method, weight)
             most = max(gaps, key=lambda one: gaps[one].mean - 2 * gaps[one].error)
             beaten[most] = gaps[most]
         measured[method] = beaten
@@ -116,15 +121,25 @@ def weight_depends_on_data(results: Results) -> Finding:
         numbers, categories = (gain(results, method, name, "3:1", "1:2") for name in SYNTHETIC)
         return numbers.above and categories.below
 
+    def strict(method: str) -> bool:
+        return all(
+            any(one.mean > BONFERRONI * one.error for one in others_of(method, weight).values()) for weight in WEIGHTS
+        )
+
     sound, published = (attempt(lambda name=name: check(name)) for name in METHODS)  # type: ignore[misc]
     others = "; ".join(
-        reading(f"3:1 better than 1:2 for numbers and worse for categories, {method}", lambda m=method: opposite(m))  # type: ignore[misc]
+        reading(f"{what}, {method}", lambda passes=passes, m=method: passes(m))  # type: ignore[misc]
+        for what, passes in (
+            ("3:1 better than 1:2 for numbers and worse for categories", opposite),
+            (f"the same with {BONFERRONI} errors to count, which allows for six comparisons of each weight", strict),
+        )
         for method in METHODS
     )
     return finding(
         sound, published, measured,
-        f"'the optimal distribution is dataset dependent' means that no weight is best on both synthetic data sets; "
-        f"{'; '.join(words)}. Another reading: {others}",
+        "'the optimal distribution is dataset dependent' means that no weight is best on both synthetic data sets, by "
+        "two errors, since the paper names no test and no number of comparisons; "
+        f"{'; '.join(words)}. Other readings: {others}",
     )  # fmt: skip
 
 

@@ -20,24 +20,32 @@ MODELS = {"gaussian": Settings(numeric="gaussian", split="equal"), "default": Se
 
 SKEWED = ("uniform", "label-skew", "clustered")
 CHOSEN = ("adult", "mushroom", "votes", "spect")  # data sets with enough features to choose among
-OURS = 8  # blocks of what is not the paper's: 160 trials of the sound sum beside the paper's 1000
+WHOLE = 1000  # trials of every point, as in the paper
+WEIGHED = {
+    "sweep": 4,
+    "skew": 100,
+}  # weights are ours: the sweep only shows them
 HALF_DECADES = tuple(round(10 ** (power / 2), 6) for power in range(-4, 3))
 
 
 @dataclass(frozen=True)
 class Size:
-    """How much of everything a run does: blocks of trials, each block one task."""
+    """How much of everything a run does: trials in each block, which is one task, and how many trials of a point."""
 
-    blocks: int
     trials: int  # of the paper's version, in each block
     sound: int
     others: int  # of what is ours alone, and of the slow baseline
     cuts: int
     epsilons: tuple[float, ...]
+    most: int = 10**9  # blocks
+
+    def blocks(self, each: int, whole: int = WHOLE) -> range:
+        """The blocks of so many trials each that make the whole."""
+        return range(min(self.most, -(-whole // each)))
 
 
-FULL = Size(blocks=20, trials=50, sound=20, others=6, cuts=16, epsilons=HALF_DECADES)
-FAST = Size(blocks=3, trials=12, sound=8, others=4, cuts=3, epsilons=HALF_DECADES[::2])
+FULL = Size(trials=50, sound=20, others=6, cuts=16, epsilons=HALF_DECADES)
+FAST = Size(trials=12, sound=8, others=4, cuts=3, epsilons=HALF_DECADES[::2], most=3)
 
 
 def tasks(fast: bool) -> list[Task]:
@@ -48,14 +56,11 @@ def tasks(fast: bool) -> list[Task]:
         planned.append(Task("sweep", name, "plain", math.inf, cost=0.3))
         planned += [Task("sensitivity", name, "paper", math.inf, options=(("nodes", n),))
                     for n in NODES[1:] if name in NUMERIC]  # fmt: skip
-        for block in range(size.blocks):
-            planned += [*_sweep(size, name, block), *_sizes(size, name, block), *_skew(size, name, block)]
-            if name == "adult" and block < 2 * OURS:
-                planned += _shares(size, block)
-            if block < (6 if name in CUT else 2):
-                planned += _cuts(size, name, block)
-            if name in CHOSEN and block < OURS:
-                planned += _chosen(size, name, block)
+        planned += [*_sweep(size, name), *_sizes(size, name), *_skew(size, name), *_cuts(size, name)]
+        if name == "adult":
+            planned += _shares(size)
+        if name in CHOSEN:
+            planned += _chosen(size, name)
         planned.append(Task("nodes", name, "paper", math.inf))
     planned.append(Task("audit", "adult", "paper", 1.0, cost=3))
     return planned
@@ -68,61 +73,70 @@ def _task(experiment: str, data: str, method: str, epsilon: float, block: int, t
     return Task(experiment, data, method, epsilon, repeat=block, options=(("trials", trials), *options), cost=cost)
 
 
-def _sweep(size: Size, name: str, block: int) -> list[Task]:
+def _sweep(size: Size, name: str) -> list[Task]:
     """Figure 2."""
-    planned = []
-    for epsilon in size.epsilons:
-        if block < OURS:
-            planned.append(_task("sweep", name, "vaidya", epsilon, block, size.others))
-        for nodes in NODES:
-            given = ("nodes", nodes)
-            planned.append(_task("sweep", name, "paper", epsilon, block, size.trials, given))
-            if block < OURS:
-                planned.append(_task("sweep", name, "federated", epsilon, block, size.sound, given))
-            if nodes > 1 and block < OURS:
-                planned.append(_task("sweep", name, "secure", epsilon, block, size.others, given))
-                if block < 2:
-                    planned.append(_task("sweep", name, "inverse-variance", epsilon, block, 2, given))
-    return planned
+
+    def points(method: str, trials: int, nodes: tuple[int, ...], whole: int = WHOLE) -> list[Task]:
+        return [
+            _task("sweep", name, method, epsilon, block, trials, ("nodes", n))
+            for block in size.blocks(trials, whole)
+            for epsilon in size.epsilons
+            for n in nodes
+        ]
+
+    vaidya = [
+        _task("sweep", name, "vaidya", epsilon, block, size.others)
+        for block in size.blocks(size.others)
+        for epsilon in size.epsilons
+    ]
+    return [
+        *points("paper", size.trials, NODES),
+        *points("federated", size.sound, NODES),
+        *points("secure", size.others, NODES[1:]),
+        *points("inverse-variance", 2, NODES[1:], WEIGHED["sweep"]),
+        *vaidya,
+    ]
 
 
-def _sizes(size: Size, name: str, block: int) -> list[Task]:
+def _sizes(size: Size, name: str) -> list[Task]:
     """Figure 4, on all data sets. A sound sum does not depend on who holds which row, so one law stands for all."""
     return [
         _task("sizes", name, method, epsilon, block, size.trials, ("nodes", 1000), ("partition", partition))
+        for block in size.blocks(size.trials)
         for epsilon in size.epsilons[2::2]
-        for partition in SIZES
-        for method in ("paper", "federated")
-        if method == "paper" or (partition == SIZES[0] and block < 4)
+        for method, partitions in (("paper", SIZES), ("federated", SIZES[:1]))
+        for partition in partitions
     ]
 
 
-def _skew(size: Size, name: str, block: int) -> list[Task]:
+def _skew(size: Size, name: str) -> list[Task]:
     """Section 6: rows that are not dealt out alike, by class or by likeness."""
     return [
         _task("skew", name, method, epsilon, block, trials, ("nodes", 100), ("partition", partition))
+        for method, trials, whole in (("paper", size.trials, WHOLE), ("inverse-variance", 1, WEIGHED["skew"]))
+        for block in size.blocks(trials, whole)
         for epsilon in (0.1, 1.0, 10.0)
         for partition in SKEWED
-        for method, trials in (("paper", size.trials), ("inverse-variance", 1))
-        if block < (20 if method == "paper" else 4)
-        and not (partition == "clustered" and (block >= 2 or name in ("accelerometer", "skin")))
+        if not (partition == "clustered" and name in ("accelerometer", "skin"))
     ]
 
 
-def _chosen(size: Size, name: str, block: int) -> list[Task]:
+def _chosen(size: Size, name: str) -> list[Task]:
     """Section 6: a first round that finds the features worth counting, and a second that counts those alone."""
     return [
         _task("selection", name, "chosen", epsilon, block, size.others, ("nodes", nodes), ("k", k))
+        for block in size.blocks(size.others)
         for epsilon in (0.1, 1.0, 10.0)
         for nodes in (10, 100)
         for k in (0, 3, 8)  # 0: all features at the whole budget
     ]
 
 
-def _shares(size: Size, block: int) -> list[Task]:
+def _shares(size: Size) -> list[Task]:
     """With and without secure aggregation beside the central model, by the library's default model too."""
     return [
         _task("shares", "adult", method, epsilon, block, size.others, ("nodes", nodes), ("model", model))
+        for block in size.blocks(size.others)
         for model in MODELS
         for epsilon in (0.1, 1.0)
         for nodes in (10, 100, 1000)
@@ -130,11 +144,13 @@ def _shares(size: Size, block: int) -> list[Task]:
     ]
 
 
-def _cuts(size: Size, name: str, block: int) -> list[Task]:
+def _cuts(size: Size, name: str) -> list[Task]:
     """Figure 5: the paper shows two data sets and says that the others are alike."""
     published = ("paper", "paper-left-out") if name in CUT else ("paper",)
-    methods: list[tuple[str, float]] = [(m, kept) for m in (*published, "cut-off") for kept in KEPT]
-    planned = [_task("cut-off", name, m, math.inf, block, size.cuts, ("kept", kept)) for m, kept in methods]
-    if name in CUT:
-        planned.append(_task("cut-off", name, "inverse-variance", math.inf, block, 4, ("kept", 1.0)))
-    return planned
+    ours = [("inverse-variance", 4, 1.0)] if name in CUT else []
+    points = [(method, size.cuts, kept) for method in (*published, "cut-off") for kept in KEPT]
+    return [
+        _task("cut-off", name, method, math.inf, block, trials, ("kept", kept))
+        for block in size.blocks(size.cuts)
+        for method, trials, kept in [*points, *ours]
+    ]
