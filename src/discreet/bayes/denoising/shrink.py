@@ -24,7 +24,7 @@ NEAR, FAR = 0.3, 0.6  # how far chains remember, as a share of all bins
 OWN = 0.1  # of a chain's variance is each bin's own, or nothing of it: four chains in all, equally likely
 FEWEST = 3  # bins that make a chain: of two, whose β are tied by the class's rows, one would pull the other wrong
 CLEAR = 2  # the narrowest of the widths whose prior the grid for β resolves
-BLUNT = 5  # the widest by whose prior what counts of a cell say is taken for a normal likelihood (see `_chained`)
+BLUNT = 4  # the widest by whose prior what counts of a cell say is taken for a normal likelihood (see `_chained`)
 # Of chains of shares: deviations, as multiples of an even share, memories, and deviations of each bin's own.
 SHARES = (
     (0.3, 1.0, 2.0, 4.0),
@@ -101,13 +101,14 @@ def _scores_at_once(tables: Sequence[NoisyTable], rows: Floats) -> list[Floats]:
         wide[chained] = 2.0  # whose shares have no law but that by their neighbours
         sizes[:, chained] = _sizes([table for table, count in zip(tables, bins, strict=True) if count], rows)
     wide, centre, doubt = (np.tile(one, len(kept)) for one in (wide, *sizes))
-    read = _posterior(seen, spread, wide, centre, doubt, float(rows.sum()), shares)
-    evidence, means, variances = (part.reshape(len(kept), cells, -1) for part in read)
+    among = np.tile(chained, len(kept))
+    *parts, far, likely = _posterior(seen, spread, wide, centre, doubt, float(rows.sum()), shares, among)
+    evidence, means, variances = (part.reshape(len(kept), cells, -1) for part in parts)
     scores = np.zeros(values.shape)
     if chained.any():
         ordered = np.array([count for count in bins if count])
         evidence[:, chained], means[:, chained] = _chained(
-            evidence[:, chained], means[:, chained], variances[:, chained], ordered
+            evidence[:, chained], means[:, chained], variances[:, chained], far, likely, ordered
         )
     weights = np.add.reduceat(evidence, starts, axis=1)  # class, table, width
     weights = np.exp(weights - weights.max(axis=2, keepdims=True))
@@ -126,29 +127,41 @@ def _sizes(tables: Sequence[NoisyTable], rows: Floats) -> Floats:
     found = [cavities(told, known, lengths, (width * even) ** 2, np.exp(-1 / (lengths * far)), (own * even) ** 2)
              for width, far, own in itertools.product(*SHARES)]  # fmt: skip
     logs, centres, doubts = (np.array(one) for one in zip(*found, strict=True))
-    weights = np.exp(logs - logs.max(axis=0))
-    weights = np.repeat(weights / weights.sum(axis=0), lengths, axis=1)
-    centre = (weights * centres).sum(axis=0)
-    doubt = (weights * (doubts + (centres - centre) ** 2)).sum(axis=0)
+    centre, doubt = _mixed(_weighed(logs, lengths), centres, doubts)
     return np.stack([centre + np.repeat(even, lengths), np.sqrt(doubt)])
 
 
-def _chained(evidence: Floats, means: Floats, variances: Floats, lengths: NDArray[np.intp]) -> tuple[Floats, Floats]:
+def _weighed(logs: Floats, lengths: NDArray[np.intp]) -> Floats:
+    """The weight of each try (the first axis) in each cell of a chain (the last one), by their evidence."""
+    weights = np.exp(logs - logs.max(axis=0))
+    return np.repeat(weights / weights.sum(axis=0), lengths, axis=-1)
+
+
+def _mixed(weights: Floats, centres: Floats, doubts: Floats) -> tuple[Floats, Floats]:
+    """Mean and variance of a mixture of tries."""
+    centre = (weights * centres).sum(axis=0)
+    return centre, (weights * (doubts + (centres - centre) ** 2)).sum(axis=0)
+
+
+def _chained(
+    evidence: Floats, means: Floats, variances: Floats, far: NDArray[np.intp], likely: Floats, lengths: NDArray[np.intp]
+) -> tuple[Floats, Floats]:
     """By class, cell and width as `_posterior`, of chains of such lengths: a chain's evidence stands in its first cell.
 
-    What the counts of a cell say is taken for the normal likelihood by which a prior of its own, of this width, would
-    have had this posterior; where that is wider than the prior, they say nothing. Widths below CLEAR and above BLUNT
-    take the likelihood of these: of rows of a rare class counts say "not many", and a wide prior would make "hardly
-    any" of that, which the chain would then believe once for each of its bins.
+    What the counts of a cell say is taken for a normal likelihood. At first it is the one by which a prior of the
+    cell's own, of this width, would have had this posterior; where that is wider than the prior, they say nothing.
+    Widths below CLEAR and above BLUNT take the likelihood of these: of rows of a rare class counts say "not many", and
+    a wide prior would make "hardly any" of that, which the chain would believe once for each of its bins. Then it is
+    found again beside what all other bins say (`_sited`). `likely` are likelihoods on the grid, of the cells `far`.
     """
     classes, cells, widths = evidence.shape
     prior = WIDTHS**2
     known = np.maximum(1 / variances - 1 / prior, 0.0)
     told = np.where(known > 0, means / variances, 0.0)
     alone = 0.5 * (told**2 * prior / (1 + known * prior) - np.log1p(known * prior))
+    rest = evidence - alone  # what no prior changes: class, cell, width
     starts = np.cumsum(lengths) - lengths
-    rest = np.add.reduceat(evidence - alone, starts, axis=1)  # what no prior changes: class, table, width
-    tries = np.array([(far, own) for far in (NEAR, FAR) for own in (0.0, OWN)])
+    tries = np.array([(memory, own) for memory in (NEAR, FAR) for own in (0.0, OWN)])
     shape = (len(tries), classes, len(lengths))
     tied = np.broadcast_to(np.exp(-1 / (lengths * tries[:, :1]))[:, None], shape).ravel()
     own = np.broadcast_to(tries[:, 1, None, None], shape).ravel()
@@ -156,21 +169,50 @@ def _chained(evidence: Floats, means: Floats, variances: Floats, lengths: NDArra
     found, averaged = np.zeros_like(evidence), np.empty_like(means)
     for k in range(widths):
         near = min(max(k, CLEAR), BLUNT)
-        told_of, known_of = (np.tile(one[:, :, near].ravel(), len(tries)) for one in (told, known))
-        logs, read = chains(told_of, known_of, many, prior[k] * (1 - own), tied, prior[k] * own)
-        logs = logs.reshape(shape) + rest[:, :, near]
+        said = [one[:, :, near].ravel() for one in (told, known, rest)]
+        for last in (False, True):
+            sites = np.tile(said[0], len(tries)), np.tile(said[1], len(tries))
+            read: tuple[Floats, ...] = (chains if last else cavities)(
+                sites[0], sites[1], many, prior[k] * (1 - own), tied, prior[k] * own
+            )
+            apart = np.add.reduceat(said[2].reshape(classes, cells), starts, axis=1)
+            logs = read[0].reshape(shape) + apart
+            weights = _weighed(logs, lengths)
+            if not last:
+                centre, doubt = _mixed(weights, read[1].reshape(weights.shape), read[2].reshape(weights.shape))
+                said = _sited(said, centre.ravel()[far], doubt.ravel()[far], far, likely)
         top = logs.max(axis=0)
-        weights = np.exp(logs - top)
-        found[:, starts, k] = np.log(weights.mean(axis=0)) + top
-        weights = np.repeat(weights / weights.sum(axis=0), lengths, axis=2)
-        averaged[:, :, k] = (weights * read.reshape(len(tries), classes, cells)).sum(axis=0)
+        found[:, starts, k] = np.log(np.exp(logs - top).mean(axis=0)) + top
+        averaged[:, :, k] = (weights * read[1].reshape(weights.shape)).sum(axis=0)
     return found, averaged
 
 
+def _sited(said: list[Floats], centre: Floats, doubt: Floats, far: NDArray[np.intp], likely: Floats) -> list[Floats]:
+    """Normal likelihoods of the cells `far`, as `_chained` has them, that have their posterior mean by a normal prior.
+
+    The prior is what all other bins of a chain say; where the posterior is wider, the likelihood has its slope alone.
+    """
+    told, known, rest = (one.copy() for one in said)
+    wide = np.maximum(doubt, WIDTHS[CLEAR] ** 2)  # as narrow as the grid resolves
+    prior = np.exp(-0.5 * (ODDS - centre[:, None]) ** 2 / wide[:, None]) * np.gradient(ODDS)
+    joint = likely * prior / prior.sum(axis=1, keepdims=True)
+    whole = np.maximum(joint.sum(axis=1), 1e-300)
+    mean = joint @ ODDS / whole
+    variance = np.maximum(joint @ ODDS**2 / whole - mean**2, 1e-9)
+    known[far] = np.maximum(1 / variance - 1 / wide, 0.0)
+    told[far] = np.where(known[far] > 0, mean / variance, mean / wide) - centre / wide
+    pulled = (told[far] + centre / wide) ** 2 / (known[far] + 1 / wide)
+    rest[far] = np.log(whole) + 0.5 * (np.log1p(known[far] * wide) - pulled + centre**2 / wide)
+    return [told, known, rest]
+
+
 def _posterior(
-    seen: Floats, noise: Floats, cells: Floats, centre: Floats, doubt: Floats, rows: float, share: Floats
-) -> tuple[Floats, Floats, Floats]:
+    seen: Floats, noise: Floats, cells: Floats, centre: Floats, doubt: Floats, rows: float, share: Floats,
+    chained: NDArray[np.bool_],
+) -> tuple[Floats, Floats, Floats, NDArray[np.intp], Floats]:  # fmt: skip
     """By cell and width, the log-evidence of the width and the posterior mean and variance of the log-odds.
+
+    Also which of the `chained` cells were looked at on the grid, by their places among these, and their likelihoods.
 
     `seen` are the noisy rows of the class and of all others. Any shares of the `cells` of a table are equally likely
     beforehand, so that of one has a beta law. No class can have more rows in a cell than it has at all.
@@ -189,13 +231,19 @@ def _posterior(
     means = odds[:, None] * WIDTHS**2 / total
     variances = width[:, None] ** 2 * WIDTHS**2 / total
     far = np.flatnonzero(~close)
+    asked = chained[far]
     if not len(far):
-        return evidence, means, variances
+        return evidence, means, variances, far, np.zeros((0, len(ODDS)))
     facts, same = _distinct(np.stack([*seen, *noise, cells, centre, doubt, share, base])[:, far])
-    found = [_on_grid(facts[:, at : at + CHUNK], rows) for at in range(0, facts.shape[1], CHUNK)]
+    parts = (_on_grid(facts[:, at : at + CHUNK], rows) for at in range(0, facts.shape[1], CHUNK))
+    found, grids = [], [np.zeros((0, len(ODDS)))]
+    for *read, likely in parts:
+        found.append(read)
+        grids += [likely] if asked.any() else []
     for k, one in enumerate((evidence, means, variances)):
         one[far] = np.concatenate([part[k] for part in found])[same]
-    return evidence, means, variances
+    likely = np.concatenate(grids)[same][asked] if asked.any() else grids[0]
+    return evidence, means, variances, (np.cumsum(chained) - 1)[far[asked]], likely
 
 
 def _distinct(facts: Floats) -> tuple[Floats, NDArray[np.intp] | slice]:
@@ -210,9 +258,9 @@ def _distinct(facts: Floats) -> tuple[Floats, NDArray[np.intp] | slice]:
     return facts[:, first], same
 
 
-def _on_grid(facts: Floats, rows: float) -> tuple[Floats, Floats, Floats]:
+def _on_grid(facts: Floats, rows: float) -> tuple[Floats, Floats, Floats, Floats]:
     """The log-evidence of each width and the posterior mean and variance, by cell and width, from a grid of odds and
-    shares.
+    shares; and the likelihood of each odds, as a multiple of any number.
 
     Logarithms of likelihoods are wanted to a few digits: four bytes hold them, in half of the time.
     """
@@ -246,4 +294,4 @@ def _on_grid(facts: Floats, rows: float) -> tuple[Floats, Floats, Floats]:
     likely = np.exp(logs, out=logs).sum(axis=1).astype(np.float64)
     evidence = np.maximum(likely @ _PRIOR, 1e-300)
     mean = (likely * ODDS) @ _PRIOR / evidence
-    return np.log(evidence), mean, np.maximum((likely * ODDS**2) @ _PRIOR / evidence - mean**2, 1e-9)
+    return np.log(evidence), mean, np.maximum((likely * ODDS**2) @ _PRIOR / evidence - mean**2, 1e-9), likely
