@@ -148,6 +148,27 @@ def test_bins_and_calibration_follow_the_epsilon_of_one_row(adjacency, times, st
     assert told["classes"] == fitted.counts_.apart  # of noisy counts
 
 
+@pytest.mark.parametrize(("model", "looks"), [("selective", False), ("selective", True), ("naive-bayes", True)])
+def test_classes_count_by_their_size_wherever_bins_are_sized(model, looks, monkeypatch):
+    """Chosen features, and bins of a common shape, by the same number of classes as all other bins."""
+    from discreet.auto import shapes
+    from discreet.bayes import bins
+
+    rng, told = np.random.default_rng(0), []
+    y = rng.choice(3, 4000, p=[0.9, 0.08, 0.02])
+    X = np.column_stack([np.minimum(rng.gamma(0.3 + y), 40) for _ in range(6)])
+    schema = Schema([Numeric(f"x{j}", 0, 40) for j in range(6)], "y", [0, 1, 2])
+    counted, binned = shapes.bin_count, bins.binned
+    monkeypatch.setattr(shapes, "bin_count", lambda n, e, d, k: told.append(k) or counted(n, e, d, k))
+    monkeypatch.setattr(
+        bins, "binned", lambda s, n, e, d=None, classes=None: told.append(classes) or binned(s, n, e, d, classes)
+    )
+    if not looks:
+        monkeypatch.setattr(shapes.pooled, "NUMBERS", 99)
+    fitted = PrivateClassifier(1, schema, model, random_state=1).fit(X, y)
+    assert len(told) == 1 + looks and set(told) == {fitted.counts_.apart} and fitted.counts_.apart < 2.5
+
+
 @pytest.mark.parametrize(("rows", "share"), [(150, 5), (3000, 5), (6000, 1)])
 def test_few_rows_are_counted_again_and_many_are_not(rows, share):
     """At ε = 1 the noise of a first count is 200 rows of two classes: more than a twentieth of 3000, less of 6000."""

@@ -51,7 +51,9 @@ from discreet.privacy.nodes import concentrated, cost
 from discreet.sources import part
 from discreet.sources.absorb import watching
 from discreet.sources.files import open_files
+from discreet.sources.kept import kept_table
 from discreet.sources.part import Part, deal_rows
+from discreet.sources.source import open_source
 
 pytestmark = pytest.mark.usefixtures("one_engine")
 
@@ -157,6 +159,53 @@ def test_the_sides_of_a_file_have_every_row_once(tmp_path, schema):
         assert all(isinstance(side, Part) for side in sides)
         found = [[int(str(one)) for batch in side.stream().batches(["who"]) for one in batch["who"]] for side in sides]
         assert sorted(found[0] + found[1]) == list(range(300)), name
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet", "feather"])
+def test_a_file_that_changes_between_its_sides_is_refused(tmp_path, suffix, monkeypatch):
+    """Coins of rows go by their order in the file: rows that move would be trained on and tested on."""
+    from discreet.evaluation import holdout
+
+    path, measured = sources(frame(300), tmp_path)[suffix], holdout.measure
+
+    def measure(*given, **settings):
+        sources(frame(300)[::-1], tmp_path)
+        return measured(*given, **settings)
+
+    PrivateHoldout(PrivateNB(1.0, schema=SCHEMA)).fit(path)
+    monkeypatch.setattr(holdout, "measure", measure)
+    with pytest.raises(DataError, match="changed while they were read"):
+        PrivateHoldout(PrivateNB(1.0, schema=SCHEMA)).fit(path)
+
+
+@pytest.mark.parametrize("held", [False, True])
+def test_a_file_that_changes_while_a_side_is_read_is_refused(tmp_path, held):
+    path = sources(frame(300), tmp_path)["csv"]
+    side = deal_rows(path, SCHEMA, None, RowCoins(Fraction(1, 5), ExactSampler()))[held][0]
+    told = []
+
+    def written(done, total):
+        if not told:
+            sources(frame(300)[::-1], tmp_path)
+        told.append(done)
+
+    with pytest.raises(DataError, match="changed while they were read"):
+        open_source(side, SCHEMA, progress=written).statistics()
+
+
+def test_rows_that_are_kept_are_of_files_and_tables_that_stay_as_they_are(tmp_path, monkeypatch):
+    from discreet.sources.streams import Stream
+
+    path, keep = sources(frame(300), tmp_path)["csv"], Stream.kept
+
+    def kept(self, schema):
+        found = keep(self, schema)
+        sources(frame(300)[::-1], tmp_path)
+        return found
+
+    monkeypatch.setattr(Stream, "kept", kept)
+    with pytest.raises(DataError, match="changed while they were read"):
+        kept_table(path, SCHEMA)
 
 
 def test_coins_do_not_look_at_rows_and_a_row_more_does_not_shift_them():

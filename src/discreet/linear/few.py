@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from types import SimpleNamespace
 from typing import Any
 
@@ -72,23 +73,22 @@ def carry(out: Any, rest: Any, more: Any) -> None:
 LOOPS = SimpleNamespace(margins=margins, gather=gather, outer=outer)
 
 
-_never = False
+_none: ContextVar[bool] = ContextVar("none", default=False)
 
 
 def is_few(rows: int, entries: int) -> bool:
     """Whether so many rows with so many entries each are few: by their numbers alone, so that a fit can be repeated."""
-    return not _never and rows <= ROWS and rows * entries <= FEW and rows * entries**2 <= PAIRS
+    return not _none.get() and rows <= ROWS and rows * entries <= FEW and rows * entries**2 <= PAIRS
 
 
 @contextmanager
 def compiled() -> Iterator[None]:
     """A block of thousands of fits, none of which is called few: the compiler's work is loaded once for all of them.
 
-    For a study in a process of its own: all of the process is meant. Weights may differ within the solver's tolerance.
+    For a study, on the thread that enters it. Weights may differ within the solver's tolerance.
     """
-    global _never
-    before, _never = _never, True
+    token = _none.set(True)
     try:
         yield
     finally:
-        _never = before
+        _none.reset(token)

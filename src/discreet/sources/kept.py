@@ -23,7 +23,7 @@ from discreet.sources.keptcodes import CodedTable, is_coding, keep_codes
 from discreet.sources.people import id_keys
 from discreet.sources.source import check_people, is_outside, read_rows, rows_of
 from discreet.sources.stored import is_arrow
-from discreet.sources.streams import make_label, opened
+from discreet.sources.streams import make_label, opened, unchanged
 from discreet.values import UNREADABLE, text
 
 Indices = NDArray[np.int64]
@@ -116,7 +116,7 @@ def kept_table(data: Any, schema: Schema, y: Any = None) -> Any:
     """The schema's columns of a file or database table as one Arrow table, in the order of the rows."""
     import pyarrow as pa
 
-    with opened(data, y, ordered=True) as stream:
+    with opened(data, y, ordered=True) as stream, unchanged(stream):
         wanted, batches = stream.kept(schema)
     alike = {name for name in wanted if _alike(batches, name)}
     parts = [pa.table(_arrow(schema, batch, alike)) for batch in batches]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
@@ -18,7 +18,7 @@ from discreet.sources.kept import RowTable, kept_table
 from discreet.sources.keptcodes import CodedTable, is_coding, keep_known
 from discreet.sources.source import is_outside, rows_of
 from discreet.sources.stored import is_arrow
-from discreet.sources.streams import Stream, open_stream, refuse_labels
+from discreet.sources.streams import CHANGED, Stream, open_stream, refuse_labels
 from discreet.sources.tables import Table
 
 Sides = tuple[tuple[Any, Any], tuple[Any, Any]]
@@ -55,7 +55,8 @@ def deal_rows(data: Any, schema: Schema, y: Any, coins: Coins, *, lenient: bool 
             return _dealt(keep_known(data, schema, lenient=lenient, salt=coins.salt), coins)
         lasting = y is None and not isinstance(data, Stream) and (coins.keyed or isinstance(data, str | os.PathLike))
         if lasting:
-            parts = [Part(data, "", coins, side, schema.id, lenient) for side in (False, True)]
+            seen: list[Any] = []
+            parts = [Part(data, "", coins, side, schema.id, lenient, seen) for side in (False, True)]
             return (parts[0], None), (parts[1], None)
         data, y = kept_table(data, schema, y), None
     keys = _keys(Memory(data).ids(schema)) if coins.keyed else None
@@ -78,10 +79,17 @@ class Part(Table):
     held: bool
     person: str | None = None
     lenient: bool = False
+    seen: list[Any] = field(default_factory=list)  # what files were like when the first of both sides was opened
 
     def stream(self) -> Stream:
-        """Its rows, batch by batch, in the order of the source."""
+        """Its rows, batch by batch, in the order of the source: that of the other side, or rows were on both."""
         inner = open_stream(self.connection, ordered=True, lenient=self.lenient)
+        if not self.coins.keyed:
+            now = inner.stamps()
+            self.seen.extend([] if self.seen else [now])
+            if now != self.seen[0]:
+                inner.close()
+                raise DataError(CHANGED)
         return _PartStream(inner, self)
 
 
@@ -89,7 +97,7 @@ class _PartStream(Stream):
     """The batches of a source without the rows of the other side."""
 
     def __init__(self, inner: Stream, part: Part) -> None:
-        self.inner, self.part, self.names = inner, part, inner.names
+        self.inner, self.part, self.names, self.paths = inner, part, inner.names, inner.paths
 
     def batches(self, wanted: list[str]) -> Iterator[dict[str, Any]]:
         coins, person = self.part.coins, self.part.person
@@ -107,6 +115,12 @@ class _PartStream(Stream):
             start += size
             if mine.any():
                 yield {name: _filtered(batch[name], mine) for name in wanted}
+
+    def state(self) -> Any:
+        return self.inner.state()
+
+    def stamps(self) -> Any:
+        return self.inner.stamps()
 
     def rejected(self) -> int:
         # A line that is no row has no coin: it is told of once, on the side of the training rows.

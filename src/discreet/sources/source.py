@@ -24,7 +24,7 @@ from discreet.sources.fewer import Draw, Fewer, person_keys
 from discreet.sources.held import HeldRows
 from discreet.sources.people import refuse_people
 from discreet.sources.sql import Grid
-from discreet.sources.streams import Stream, is_beside, is_counting, open_stream, opened, require
+from discreet.sources.streams import Stream, is_beside, is_counting, open_stream, opened, require, unchanged
 from discreet.statistics import Detail, Statistics
 
 Progress = Callable[[int, int | None], None]
@@ -178,15 +178,15 @@ class Source:
         Files must stay as they are while they are read, or a row that moves in them counts twice. Where people have a
         limit ids are read first, which needs that of any rows.
         """
-        with opened(self.data, self.labels, ordered=ordered, lenient=self.total) as stream:
-            limited = self.contributions is not None and self.schema.id is not None
-            before = stream.state() if limited else stream.stamps()
+        limited = self.contributions is not None and self.schema.id is not None
+        with (
+            opened(self.data, self.labels, ordered=ordered, lenient=self.total) as stream,
+            unchanged(stream, limited=limited),
+        ):
             stream.progress = self.progress
             if self.progress:
                 self.progress(0, stream.total)
             yield stream
-            if _state(stream, limited) != before:
-                raise DataError("the data changed while they were read: try again when nobody writes to them")
 
     def _there(self, ask: Callable[[Stream, Absorbed], Read | None]) -> Read | None:
         """What an engine counts of rows where they are; None if they must be read, as those of people with too many."""
@@ -292,13 +292,6 @@ class Source:
         for batch in stream.batches([name]):
             counts.update(person_keys(batch[name]))
         return Fewer(counts, most, self.draw, unknown=unknown)
-
-
-def _state(stream: Stream, limited: bool) -> Any:
-    try:
-        return stream.state() if limited else stream.stamps()
-    except OSError:  # a file is gone
-        return None
 
 
 def _as_they_are(rows: Rows) -> Rows:

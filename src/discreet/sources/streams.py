@@ -24,6 +24,7 @@ from discreet.sources.sql import Grid
 from discreet.statistics import Detail, Statistics
 
 OUTSIDE_LABELS = "the labels of a file or table are its target column: do not pass y as well"
+CHANGED = "the data changed while they were read: try again when nobody writes to them"
 GROUP = "discreet.sources"  # the entry points by which other packages add sources
 _HERE = {"numpy", "pandas", "polars", "pyarrow", "scipy"}  # makers of tables in memory, which nobody else opens
 
@@ -95,7 +96,7 @@ class Stream:
         return self.stamps()
 
     def stamps(self) -> Any:
-        """What differs if somebody has written to the files, so that a row may have been read twice or not at all."""
+        """What differs where file systems note that somebody has written, so that a row may have been read twice."""
         found = [os.stat(path) for path in self.paths]
         return [(one.st_ino, one.st_size, one.st_mtime_ns) for one in found if stat.S_ISREG(one.st_mode)]
 
@@ -273,6 +274,26 @@ def opened(data: Any, labels: Any = None, *, ordered: bool = False, lenient: boo
         yield stream
     finally:
         stream.close()
+
+
+@contextmanager
+def unchanged(stream: Stream, *, limited: bool = False) -> Iterator[None]:
+    """A reading of rows that must stay as they are meanwhile: what was read is refused if they are others by then.
+
+    A row that moves in a file while it is read may be read twice. With `limited` rows are read after their ids were,
+    which asks the same of any rows.
+    """
+    try:
+        before = stream.state() if limited else stream.stamps()
+    except OSError:
+        raise DataError("the data are not there any more: open them again") from None
+    yield
+    try:
+        after = stream.state() if limited else stream.stamps()
+    except OSError:  # a file is gone
+        raise DataError(CHANGED) from None
+    if after != before:
+        raise DataError(CHANGED)
 
 
 register("an opened stream", lambda data: isinstance(data, Stream), lambda data, **_: data)

@@ -198,6 +198,9 @@ class _DBAPI(Stream):
         with closing(self._run("PRAGMA data_version")) as cursor:  # what others wrote, and what this connection did
             return cursor.fetchall(), self.connection.total_changes
 
+    def stamps(self) -> Any:
+        return self.state()
+
     def batches(self, wanted: list[str]) -> Iterator[dict[str, Any]]:
         items = ", ".join(quote(name) for name in wanted)
         cursor = self._run(f"SELECT {items} FROM {self.source}")

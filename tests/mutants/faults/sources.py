@@ -49,14 +49,22 @@ plant("trust-not-certified", "privacy/certifier.py",
 plant("trust-of-batches-lost", "bayes/release.py",
       "(*self.plan.trusts, *other.plan.trusts)", "(*self.plan.trusts,)",
       "what a later batch takes on trust is in no certificate", TRUST)
-plant("changed-files-read", "sources/source.py",
-      "if _state(stream, limited) != before:", "if not limited and _state(stream, limited) != before:",
+plant("changed-files-read", "sources/streams.py",
+      "if after != before:", "if not limited and after != before:",
       "people have more rows than were counted, in a file that is written meanwhile",
       f"{SOURCE}::test_a_file_that_is_written_after_its_ids_were_counted_is_refused")
-plant("changed-files-counted", "sources/source.py",
-      "if _state(stream, limited) != before:", "if limited and _state(stream, limited) != before:",
+plant("changed-files-counted", "sources/streams.py",
+      "if after != before:", "if limited and after != before:",
       "a row that moves while a file is read counts twice",
       f"{SOURCE}::test_a_file_that_is_written_while_it_is_read_is_refused")
+plant("sides-of-files-that-changed", "sources/part.py",
+      "if now != self.seen[0]:", "if False:",
+      "rows that move in a file are trained on and held out",
+      "evaluation/test_holdout.py::test_a_file_that_changes_between_its_sides_is_refused")
+plant("changed-sides-counted", "sources/part.py",
+      "        return self.inner.stamps()", "        return None",
+      "a row that moves while a side is read counts twice",
+      "evaluation/test_holdout.py::test_a_file_that_changes_while_a_side_is_read_is_refused")
 plant("changing-statements-read", "sources/postgres.py",
       "        if not self.steady:\n            raise DataError(\n", "        if False:\n            raise DataError(\n",
       "ids and rows come from two states of a table",
