@@ -337,3 +337,11 @@ def test_a_model_of_chosen_features_takes_rows_as_they_were_in_fit():
     assert fitted.predict(frame[names[::-1]]).tolist() == fitted.predict(X).tolist()
     with pytest.raises(DataError, match="expecting 40 features"):
         fitted.predict(X[:, :1])
+
+
+def test_a_budget_of_which_no_part_buys_counts_is_refused_before_it_is_charged():
+    ledger = Ledger(Budget(1))
+    X, y, schema = people(60)
+    with pytest.raises(BudgetError, match="too little: a hundredth of it would have to buy counts"):
+        PrivateClassifier(Fraction(1, 10**14), schema).fit(X, y, ledger=ledger)
+    assert ledger.spent == 0

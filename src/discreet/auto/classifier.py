@@ -20,7 +20,7 @@ from discreet.estimators.counts import FIRST, MORE, ClassCounts, CountPlan, boug
 from discreet.kinds import Kind, find
 from discreet.mechanisms.noise import Sampler, laplace_variance, sampler_for
 from discreet.models import ReleasedModel
-from discreet.privacy.budget import Budget
+from discreet.privacy.budget import LEAST
 from discreet.privacy.ledger import Charge, Node, Sequential, SmoothCharge
 from discreet.privacy.payer import PAID, Payer
 from discreet.privacy.plan import Protected, checked_contributions
@@ -177,8 +177,8 @@ class PrivateClassifier(ScoreEstimator):
         if self.bins not in {"auto", "schema"}:
             raise BudgetError(f"bins must be 'auto' or 'schema', not {self.bins!r}")
         budget = self._budget()
-        if budget.epsilon is not None:
-            Budget(budget.epsilon * FIRST)  # a part of what is hardly anything may be out of reach
+        if budget.epsilon is not None and budget.epsilon * FIRST < LEAST:
+            raise BudgetError(f"epsilon = {budget.epsilon} is too little: a hundredth of it would have to buy counts")
         people = self._people()
         contributions = checked_contributions(people["contributions"])
         return AutoPlan(
