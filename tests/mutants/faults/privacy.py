@@ -16,8 +16,8 @@ plant("conversion-too-kind", "privacy/calibrate.py",
       "return (order - 1) * (order * rho / 2 - epsilon) + order * math.log1p(-1 / order) - math.log(order - 1)",
       "delta of a concentrated mechanism is understated", CALIBRATE)
 plant("rho-from-above", "privacy/calibrate.py",
-      "    return fraction_down(low * (1 - _SAFETY))\n\n\n@functools.cache\ndef counting_rho",
-      "    return fraction_down(1.01 * high)\n\n\n@functools.cache\ndef counting_rho",
+      "    return fraction_down(low * (1 - _SAFETY))\n\n\n@functools.cache\ndef normal_rho",
+      "    return fraction_down(low * 1.01)\n\n\n@functools.cache\ndef normal_rho",
       "a rho is spent whose conversion exceeds delta", CALIBRATE)
 plant("counting-sigma-too-large", "privacy/calibrate.py",
       "kind = math.sqrt(float(variance) / rho) * (1 - _SAFETY), by", "kind = math.sqrt(2 * float(variance) / rho), by",
